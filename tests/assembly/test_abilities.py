@@ -6,7 +6,7 @@ from tocsin.assembly.abilities import ELSEWHERE
 from tocsin.assembly.bot import build_sessions
 from tocsin.assembly.program import direct_transport, load_settings, open_app
 from tocsin.bot.settings import BotSettings
-from tocsin.features.context import BotWindow, BotWindowList
+from tocsin.features.abilities import BotWindow, BotWindowList
 
 
 def environment(folder: Path, token: str) -> dict[str, str]:

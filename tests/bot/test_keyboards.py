@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tocsin.bot import keyboards
 from tocsin.bot.contract import ChatMode
 from tocsin.channels.conversation import Keyboard
-from tocsin.features.context import SkillInfo
+from tocsin.features.abilities import SkillInfo
 
 
 def data_of(rows: Keyboard) -> list[str]:

@@ -6,29 +6,19 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tocsin.assembly.operator import notify_operator, tell_operator_once
 from tocsin.assembly.storage import is_redis_there
-from tocsin.channels.inbound import InboundMessage
 from tocsin.core.errors import TocsinError
-from tocsin.features.context import (
-    Abilities,
-    AbilityMissingError,
-    AssistantRequest,
-    AssistantRun,
-    BotWindow,
-    BotWindowList,
-    FeatureContext,
-    RecalledEntry,
-    SkillInfo,
-)
-from tocsin.messaging.inbound.indicator import indicating
+from tocsin.features.context import Abilities, AbilityMissingError, FeatureContext
 from tocsin.messaging.outbound.output_routing import OutputRouter
-from tocsin.providers.contract import ChatProvider, ModelTool, Question, WorkLimits, WorkReport
-from tocsin.runs.active_run import ActiveRun
-from tocsin.runs.control import RunControl, StartRequest
 from tocsin.runs.model import Run, RunKind, RunTrigger
 
 if TYPE_CHECKING:
     from tocsin.assembly.program import App
     from tocsin.bot.talk.sessions import Sessions
+    from tocsin.channels.inbound import InboundMessage
+    from tocsin.features.abilities import AssistantRequest, AssistantRun, BotWindowList, RecalledEntry, SkillInfo
+    from tocsin.providers.contract import ChatProvider, ModelTool, Question, WorkLimits, WorkReport
+    from tocsin.runs.active_run import ActiveRun
+    from tocsin.runs.control import RunControl, StartRequest
 
 T = TypeVar("T")
 
@@ -57,8 +47,10 @@ def context_of(app: "App") -> FeatureContext:
     )
 
 
-def run_control_of(app: "App") -> RunControl:
+def run_control_of(app: "App") -> "RunControl":
     """Return what people may do to runs."""
+    from tocsin.runs.control import RunControl
+
     return RunControl(app.runs(), app.audit, app.clock, app.features.can.start_run)
 
 
@@ -67,17 +59,19 @@ def _own_abilities(app: "App") -> Abilities:
         return await app.models().ask(prompt, message, **options)
 
     async def use_tools(
-        question: Question, tools: Sequence[ModelTool], shape: type[T], limits: WorkLimits, *, model: str = ""
-    ) -> WorkReport[T]:
+        question: "Question", tools: "Sequence[ModelTool]", shape: type[T], limits: "WorkLimits", *, model: str = ""
+    ) -> "WorkReport[T]":
         return await app.models().use_tools(question, tools, shape, limits, model=model)
 
-    def open_model(model: str = "", /) -> AbstractAsyncContextManager[ChatProvider]:
+    def open_model(model: str = "", /) -> "AbstractAsyncContextManager[ChatProvider]":
         return app.models().lent(model)
 
-    def indicate(message: InboundMessage) -> AbstractAsyncContextManager[None]:
+    def indicate(message: "InboundMessage") -> AbstractAsyncContextManager[None]:
+        from tocsin.messaging.inbound.indicator import indicating
+
         return indicating(app.registry.receiver(message.channel), app.clock, message)
 
-    def cause_of(message: InboundMessage) -> RunTrigger:
+    def cause_of(message: "InboundMessage") -> RunTrigger:
         return RunTrigger.BOT if app.registry.spec(message.channel).conversation else RunTrigger.WEBHOOK
 
     return Abilities(
@@ -87,6 +81,7 @@ def _own_abilities(app: "App") -> Abilities:
         list_skills=_no_skills,
         run_skill=_no_skill_runs,
         list_assistants=_no_assistants,
+        assistant_names=_no_assistant_names,
         run_assistant=_no_assistant_runs,
         start_assistant=_no_assistant_starts,
         describe_assistant=_no_description,
@@ -118,8 +113,10 @@ class BotHistories:
         """Show these: the bot runs in this process."""
         self._sessions = sessions
 
-    async def chats(self, app: "App") -> BotWindowList:
+    async def chats(self, app: "App") -> "BotWindowList":
         """Return the windows of the chats that have one."""
+        from tocsin.features.abilities import BotWindow, BotWindowList
+
         if not any(state.spec.conversation and state.configured for state in app.registry.states()):
             return BotWindowList()
         chosen = app.registry.bot_channel()
@@ -153,7 +150,7 @@ async def _no_notices() -> int:
     return 0
 
 
-async def _no_skills() -> Sequence[SkillInfo]:
+async def _no_skills() -> "Sequence[SkillInfo]":
     return ()
 
 
@@ -165,11 +162,15 @@ async def _no_assistants() -> Sequence[Mapping[str, Any]]:
     return ()
 
 
-async def _no_assistant_runs(name: str, _: AssistantRequest) -> AssistantRun:
+async def _no_assistant_names() -> Collection[str]:
+    return ()
+
+
+async def _no_assistant_runs(name: str, _: "AssistantRequest") -> "AssistantRun":
     raise AbilityMissingError(f"the skill {name} cannot be run: this installation has no assistant skills")
 
 
-async def _no_assistant_starts(name: str, request: AssistantRequest, *, dry_run: bool = False) -> Run:
+async def _no_assistant_starts(name: str, request: "AssistantRequest", *, dry_run: bool = False) -> Run:
     raise AbilityMissingError(f"the skill {name} cannot be run: this installation has no assistant skills")
 
 
@@ -185,7 +186,7 @@ async def _no_secrets(names: Collection[str] | None = None, /, *, reader: str) -
     return {name: await _no_vault(name, reader=reader) for name in names or ()}
 
 
-async def _nothing_recalled(chat_id: str, question: str, /) -> Sequence[RecalledEntry]:
+async def _nothing_recalled(chat_id: str, question: str, /) -> "Sequence[RecalledEntry]":
     return ()
 
 
@@ -201,7 +202,7 @@ async def _no_schedules(_: RunKind, /) -> Mapping[str, Sequence[str]]:
     return {}
 
 
-async def _no_runs(kind: RunKind, subject: str, _: StartRequest, /) -> ActiveRun:
+async def _no_runs(kind: RunKind, subject: str, _: "StartRequest", /) -> "ActiveRun":
     raise AbilityMissingError(f"{subject} cannot be started: no feature starts runs of the kind {kind}")
 
 

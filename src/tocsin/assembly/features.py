@@ -13,15 +13,8 @@ from tocsin.features.contract import Feature, LiveTopic, load
 if TYPE_CHECKING:
     from tocsin.channels.inbound import InboundMessage
     from tocsin.core.config.settings import Settings, Values
-    from tocsin.features.context import (
-        Abilities,
-        FeatureContext,
-        ListSubjects,
-        Notice,
-        Notify,
-        ProfileUse,
-        SubsystemStatus,
-    )
+    from tocsin.features.abilities import ListSubjects, Notify
+    from tocsin.features.context import Abilities, FeatureContext, Notice, ProfileUse, SubsystemStatus
     from tocsin.messaging.inbound.handling import Handler, MessageHandler
     from tocsin.runs.active_run import ActiveRun
     from tocsin.runs.control import StartRequest, StartRun

@@ -4,14 +4,14 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from tocsin.channels.conversation import Keyboard, with_buttons
 from tocsin.core.errors import TocsinError
-from tocsin.messaging.inbound.handling import Reply
 from tocsin.messaging.outbound.caller import Caller
 
 if TYPE_CHECKING:
     from tocsin.assembly.program import App
-    from tocsin.features.context import Notice, Notify, TellOperator
+    from tocsin.channels.conversation import Keyboard
+    from tocsin.features.abilities import Notify, TellOperator
+    from tocsin.features.context import Notice
 
 log = logging.getLogger(__name__)
 
@@ -23,6 +23,7 @@ def tell_operator(app: "App") -> Callable[[str], Awaitable[None]]:
         from tocsin.assembly.bot import conversation_of, tell_through
         from tocsin.bot.settings import BotSettings
         from tocsin.core.ids import new_id
+        from tocsin.messaging.inbound.handling import Reply
 
         if not app.registry.bot_channel().configured:
             return
@@ -37,8 +38,10 @@ def tell_operator(app: "App") -> Callable[[str], Awaitable[None]]:
 def tell_operator_once(app: "App") -> "TellOperator":
     """Return what queues a notice for the default chat of the bot, else for its admin chat."""
 
-    async def tell(text: str, /, *, key: str, buttons: Keyboard = ()) -> bool:
+    async def tell(text: str, /, *, key: str, buttons: "Keyboard" = ()) -> bool:
         from tocsin.assembly.bot import conversation_of
+        from tocsin.channels.conversation import with_buttons
+        from tocsin.messaging.inbound.handling import Reply
 
         if not app.registry.bot_channel().configured:
             return False

@@ -12,7 +12,6 @@ from tocsin.channels.contract import OutboundAdapter, Receipt, Tools
 from tocsin.channels.registry import ChannelState, Registry, discover
 from tocsin.core.config.settings import LateLayer, Settings, Values
 from tocsin.core.config.variables import AUDIT_REDACT, MAX_PARTS, REDIS_URL, STORE
-from tocsin.core.http.transport import Transport
 from tocsin.core.text.redaction import Redactor
 from tocsin.core.time.clock import Clock, SystemClock
 from tocsin.features.registry import find_features
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from tocsin.assembly.chat_models import ChatModels
     from tocsin.assembly.features import OpenFeatures
     from tocsin.core.audit.trail import AuditTrail
+    from tocsin.core.http.transport import Transport
     from tocsin.core.lazy import Lazy
     from tocsin.core.process.presence import Presence
     from tocsin.core.storage.database import Database
@@ -248,7 +248,7 @@ def _context_of(app: App) -> "FeatureContext":
 async def open_app(
     settings: Settings,
     installed: Installed,
-    transport: Callable[[], Transport],
+    transport: "Callable[[], Transport]",
     monitoring: Monitoring = Monitoring(),  # it is frozen
 ) -> AsyncIterator[App]:
     """Assemble the program and close its parts, in reverse order, at the end."""
@@ -267,7 +267,7 @@ async def open_app(
         yield app
 
 
-def direct_transport() -> Transport:
+def direct_transport() -> "Transport":
     """Return the transport of the program; made inside a running event loop."""
     # A command that only lists does not pay for asyncio.
     from tocsin.core.http.direct import DirectTransport

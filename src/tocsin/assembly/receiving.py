@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tocsin.bot.talk.chat_memory import ChatMemory
     from tocsin.bot.talk.sessions import Sessions
     from tocsin.channels.conversation import ConversationAdapter, UpdateSource
-    from tocsin.features.context import OnEnd
+    from tocsin.features.abilities import OnEnd
     from tocsin.messaging.inbound.inbox import Inbox
 
 MODELS_FOLDER = "models"

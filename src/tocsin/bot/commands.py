@@ -28,7 +28,7 @@ from tocsin.channels.conversation import ConversationAdapter
 from tocsin.channels.inbound import InboundMessage, MessageKind
 from tocsin.core.errors import TocsinError
 from tocsin.core.text.strings import truncate
-from tocsin.features.context import ListSkills, SkillInfo
+from tocsin.features.abilities import ListSkills, SkillInfo
 from tocsin.messaging.inbound.handling import HandlerResult, HandlingStatus, MessageContext
 
 log = logging.getLogger(__name__)

@@ -1,35 +1,27 @@
-"""What a feature is handed, and the abilities that several features need of each other.
+"""What a feature is handed: its context, and what it tells of itself.
 
-An ability is a plain function that one feature, or the program, provides and any feature may call. Features never
-import each other.
+Most commands import this module, and few need what its types come from: that is imported for type checking alone.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tocsin.channels.conversation import Keyboard
-from tocsin.channels.inbound import InboundMessage
-from tocsin.core.audit.trail import AuditTrail
-from tocsin.core.config.settings import Values
 from tocsin.core.errors import TocsinError
-from tocsin.core.storage.database import Database
-from tocsin.core.text.redaction import Redactor
-from tocsin.core.time.clock import Clock
-from tocsin.messaging.outbound.messenger import Messenger
-from tocsin.messaging.outbound.output_routing import OutputRouter
-from tocsin.providers.contract import ChatProvider, ModelTool, Question, WorkLimits, WorkReport
-from tocsin.runs.active_run import ActiveRun
-from tocsin.runs.control import Retry, StartRun
-from tocsin.runs.model import Line, Run, RunKind, RunTrigger
-from tocsin.runs.service import Runs
 
-T = TypeVar("T")
-
-OnEnd = Callable[[Run], None]
+if TYPE_CHECKING:
+    from tocsin.core.audit.trail import AuditTrail
+    from tocsin.core.config.settings import Values
+    from tocsin.core.storage.database import Database
+    from tocsin.core.text.redaction import Redactor
+    from tocsin.core.time.clock import Clock
+    from tocsin.features import abilities
+    from tocsin.messaging.outbound.messenger import Messenger
+    from tocsin.messaging.outbound.output_routing import OutputRouter
+    from tocsin.runs.control import StartRun
+    from tocsin.runs.service import Runs
 
 
 class AbilityMissingError(TocsinError):
@@ -102,14 +94,6 @@ class SubsystemStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class SkillInfo:
-    """One skill that can be run."""
-
-    name: str
-    description: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class GatewayRoute:
     """A route of the gateway; `handler` gets ASGI scope and receive and returns a response."""
 
@@ -117,186 +101,6 @@ class GatewayRoute:
     path: str
     handler: Callable[[Any, Any], Awaitable[Any]]
     protected: bool = True  # needs the gateway's token where one is set
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AssistantRequest:
-    """On what, for whom and why an assistant skill is run. `source` is what asks, as the audit log has it."""
-
-    source: str
-    cause: RunTrigger
-    actor: str | None = None
-    folder: Path | None = None  # the working directory of who asks; None is the first folder that is watched
-    files: Sequence[str] = ()  # files and folders, from there; without any, the folder itself
-    input: str = ""  # what a person asks for
-    watch: Callable[[Line], None] | None = None  # gets each line as it comes
-    on_end: OnEnd | None = None  # writes the audit entry of the run, in place of the usual one
-    parent_run_id: str | None = None
-    retry: Retry | None = None  # an earlier run, which is executed again on what it was about
-
-
-@dataclass(frozen=True, slots=True)
-class AssistantRun:
-    """The ended run of an assistant skill, and what it found and proposes."""
-
-    run: Run
-    findings: Sequence[Mapping[str, Any]] = ()
-    patch: str = ""  # a unified diff; empty where it proposes no change
-
-
-class StartAssistant(Protocol):
-    """Starts an assistant skill; raises TocsinError for one that cannot be started."""
-
-    async def __call__(self, name: str, request: AssistantRequest, *, dry_run: bool = False) -> ActiveRun | Run:
-        """Return the run as soon as it is recorded; with `dry_run`, one that is neither executed nor recorded."""
-        ...
-
-
-class DescribeAssistant(Protocol):
-    """Tells more of an assistant skill than its record."""
-
-    async def __call__(self, name: str, file: str = "", /) -> Mapping[str, Any]:
-        """Return its `body`, and `checks`: whether it acts on a file."""
-        ...
-
-
-class Ask(Protocol):
-    """Asks the chat model; raises TocsinError where none answers."""
-
-    async def __call__(
-        self,
-        prompt: str,
-        message: str = "",
-        /,
-        *,
-        system: str = "",
-        model: str = "",
-        max_tokens: int | None = None,
-        temperature: float | None = None,
-    ) -> str:
-        """Return the answer to `prompt`, which `message` follows unless the prompt quotes it.
-
-        `system` are instructions, `model` is another model of the provider than CHAT_MODEL.
-        """
-        ...
-
-
-class OpenModel(Protocol):
-    """Lends a chat model to those who show its answer while it is written."""
-
-    def __call__(self, model: str = "", /) -> AbstractAsyncContextManager[ChatProvider]:
-        """Enter with another model of the provider than CHAT_MODEL where one is named.
-
-        Raises ProviderError where no model is configured, ConfigError for one that cannot be used.
-        """
-        ...
-
-
-class UseTools(Protocol):
-    """Has the chat model call tools until it fills in a pydantic model; raises TocsinError where none answers."""
-
-    async def __call__(
-        self, question: Question, tools: Sequence[ModelTool], shape: type[T], limits: WorkLimits, *, model: str = ""
-    ) -> WorkReport[T]:
-        """Return what the model filled in; `model` is a name, or an alias that skills use."""
-        ...
-
-
-class RunSkill(Protocol):
-    """Runs a skill in the sandbox to its end; raises TocsinError for one that cannot be started."""
-
-    async def __call__(
-        self,
-        name: str,
-        *,
-        source: str,
-        cause: RunTrigger,
-        actor: str | None = None,
-        args: Sequence[str] = (),
-        input: str = "",  # noqa: A002
-        on_end: OnEnd | None = None,
-        folder: Path | None = None,
-    ) -> Run:
-        """Return the ended run; `on_end` gets it also where the caller is cancelled, and writes its audit entry.
-
-        `args` of a skill for the assistant are files of `folder`, by default of the first folder that is watched.
-        `source` is that of the audit entry which is written where there is no `on_end`.
-        """
-        ...
-
-
-class RevealSecret(Protocol):
-    """Reads one secret of the vault; raises AbilityMissingError where there is no vault."""
-
-    async def __call__(self, name: str, /, *, reader: str) -> str:
-        """Return the value; `reader` is who reads it, for the audit log."""
-        ...
-
-
-class RevealSecrets(Protocol):
-    """Reads several secrets of the vault, or all; that is one entry in the audit log."""
-
-    async def __call__(self, names: Collection[str] | None = None, /, *, reader: str) -> Mapping[str, str]:
-        """Return values by name; without `names` all of them, and none where there is no vault."""
-        ...
-
-
-class TellOperator(Protocol):
-    """Queues a text for the chat of the operator: BOTCHAT_DEFAULT_CHAT_ID, else the admin chat."""
-
-    async def __call__(self, text: str, /, *, key: str, buttons: Keyboard = ()) -> bool:
-        """Return False where there is no such chat; the same `key` queues a text once. Raises TocsinError.
-
-        What a button carries comes back to `handlers` as the data of a callback.
-        """
-        ...
-
-
-class RecalledEntry(NamedTuple):
-    """Something that was stored for a chat."""
-
-    key: str
-    text: str
-
-
-class Recall(Protocol):
-    """Finds what was stored for a chat."""
-
-    async def __call__(self, chat_id: str, question: str, /) -> Sequence[RecalledEntry]:
-        """Return the few entries that may help to answer `question`, the most relevant first; often none."""
-        ...
-
-
-class FollowChat(Protocol):
-    """Lets what is kept for a chat follow it to another ID, as a group gets it that becomes a supergroup."""
-
-    async def __call__(self, old_id: str, new_id: str, /) -> None:
-        """Move what there is; may be called twice."""
-        ...
-
-
-class Remember(Protocol):
-    """Stores what a chat model wants to be kept for one chat."""
-
-    async def __call__(self, chat_id: str, text: str, /) -> str:
-        """Return the key; raises TocsinError for what must not be stored, such as a secret."""
-        ...
-
-
-class ListSubjects(Protocol):
-    """Lists what runs of a kind can be started with, such as the names of workflows."""
-
-    async def __call__(self, kind: RunKind, /) -> Sequence[str] | None:
-        """Return the names, None where they are not known; raises AbilityMissingError where no feature starts them."""
-        ...
-
-
-class ListSchedules(Protocol):
-    """Lists what starts things of a kind at times, such as the cron jobs of workflows."""
-
-    async def __call__(self, kind: RunKind, /) -> Mapping[str, Sequence[str]]:
-        """Return the IDs of the jobs by the name of what they start; none where no feature keeps schedules."""
-        ...
 
 
 class ProfileUse(NamedTuple):
@@ -307,84 +111,50 @@ class ProfileUse(NamedTuple):
     name: str
 
 
-class SecretNames(Protocol):
-    """Lists the names of the vault's secrets, never a value."""
-
-    async def __call__(self) -> Sequence[str] | None:
-        """Return the names; None where there is no vault, or where it cannot be read."""
-        ...
-
-
-class BotWindow(NamedTuple):
-    """The window of one chat of the bot; turns are roles, `user` and `assistant`, and texts, the oldest first."""
-
-    id: str
-    channel: str
-    turns: Sequence[tuple[str, str]]
-    title: str = ""
-
-
-class BotWindowList(NamedTuple):
-    """The chats of the bot that this process can show; `notice` says why there may be others."""
-
-    chats: Sequence[BotWindow] = ()
-    notice: str = ""
-
-
-ListBotWindows = Callable[[], Awaitable[BotWindowList]]
-Notify = Callable[[Notice], Awaitable[None]]  # never raises for a notice that cannot be delivered
-UnreadNotices = Callable[[], Awaitable[int]]
-ListSkills = Callable[[], Awaitable[Sequence[SkillInfo]]]
-ListAssistants = Callable[[], Awaitable[Sequence[Mapping[str, Any]]]]  # the records of assistant skills, by name
-# Runs an assistant skill to its end; raises TocsinError for one that cannot be started.
-RunAssistant = Callable[[str, AssistantRequest], Awaitable[AssistantRun]]
-Indicate = Callable[[InboundMessage], AbstractAsyncContextManager[None]]
-CauseOf = Callable[[InboundMessage], RunTrigger]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Abilities:
     """What features may ask of the rest of the program. A field's name is that of the ability in `Feature.provides`."""
 
-    ask: Ask
-    open_model: OpenModel
-    use_tools: UseTools
-    list_skills: ListSkills
-    run_skill: RunSkill
-    list_assistants: ListAssistants
-    run_assistant: RunAssistant
-    start_assistant: StartAssistant
-    describe_assistant: DescribeAssistant
-    notify: Notify
-    unread_notices: UnreadNotices  # how many notices nobody has read; 0 where no feature keeps them
-    tell_operator: TellOperator
-    reveal_secret: RevealSecret
-    reveal_secrets: RevealSecrets
-    secret_names: SecretNames
-    start_run: StartRun
-    list_subjects: ListSubjects
-    list_schedules: ListSchedules
-    indicate: Indicate  # shows in a chat that somebody works on a message, while it is entered
-    recall: Recall
-    remember: Remember
-    follow_chat: FollowChat
-    bot_windows: ListBotWindows
-    cause_of: CauseOf  # what a run that a message starts is triggered by
+    ask: "abilities.Ask"
+    open_model: "abilities.OpenModel"
+    use_tools: "abilities.UseTools"
+    list_skills: "abilities.ListSkills"
+    run_skill: "abilities.RunSkill"
+    list_assistants: "abilities.ListAssistants"
+    assistant_names: "abilities.AssistantNames"
+    run_assistant: "abilities.RunAssistant"
+    start_assistant: "abilities.StartAssistant"
+    describe_assistant: "abilities.DescribeAssistant"
+    notify: "abilities.Notify"
+    unread_notices: "abilities.UnreadNotices"  # how many notices nobody has read; 0 where no feature keeps them
+    tell_operator: "abilities.TellOperator"
+    reveal_secret: "abilities.RevealSecret"
+    reveal_secrets: "abilities.RevealSecrets"
+    secret_names: "abilities.SecretNames"
+    start_run: "StartRun"
+    list_subjects: "abilities.ListSubjects"
+    list_schedules: "abilities.ListSchedules"
+    indicate: "abilities.Indicate"  # shows in a chat that somebody works on a message, while it is entered
+    recall: "abilities.Recall"
+    remember: "abilities.Remember"
+    follow_chat: "abilities.FollowChat"
+    bot_windows: "abilities.ListBotWindows"
+    cause_of: "abilities.CauseOf"  # what a run that a message starts is triggered by
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeatureContext:
     """What one feature is handed; a value is shared by all features of the program unless it says otherwise."""
 
-    settings: Values  # the feature's own and those of the core, without the secrets of the core
+    settings: "Values"  # the feature's own and those of the core, without the secrets of the core
     data_dir: Path
-    clock: Clock
-    audit: AuditTrail
-    database: Database
-    messenger: Messenger
-    output: OutputRouter  # queues texts for a channel and target, or for a profile
-    runs: Callable[[], Runs]
-    redact: Redactor
+    clock: "Clock"
+    audit: "AuditTrail"
+    database: "Database"
+    messenger: "Messenger"
+    output: "OutputRouter"  # queues texts for a channel and target, or for a profile
+    runs: "Callable[[], Runs]"
+    redact: "Redactor"
     secrets: Callable[[], tuple[str, ...]]  # the values of all secret settings, to mask them
     environment: Callable[[], Mapping[str, str]]  # that a started program may have: ours without our secrets
     can: Abilities

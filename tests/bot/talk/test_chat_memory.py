@@ -16,7 +16,7 @@ from tocsin.bot.settings import BotSettings
 from tocsin.bot.talk.chat_memory import MARK, STORING, ChatMemory, NoteFilter
 from tocsin.channels.inbound import InboundMessage
 from tocsin.core.errors import ConfigError, TocsinError
-from tocsin.features.context import RecalledEntry
+from tocsin.features.abilities import RecalledEntry
 from tocsin.messaging.inbound.handling import HandlingStatus
 from tocsin.providers.recalled_notes import RECALLED
 

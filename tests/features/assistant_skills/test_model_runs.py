@@ -10,12 +10,12 @@ from tests.features.assistant_skills.broken_front_matter import PURPOSE
 from tests.features.assistant_skills.escapes import SECRET, Escape, escapes
 
 from tocsin.core.watching.ignored_files import IgnoreRules
+from tocsin.features.abilities import AssistantRequest, AssistantRun
 from tocsin.features.assistant_skills.feature import FEATURE
 from tocsin.features.assistant_skills.folder.confined import ConfinedFolder
 from tocsin.features.assistant_skills.folder.overlay import FolderOverlay, PatchError
 from tocsin.features.assistant_skills.folder.tools import FolderTools
 from tocsin.features.assistant_skills.model import AssistantUnusableError
-from tocsin.features.context import AssistantRequest, AssistantRun
 from tocsin.runs.model import RunStatus, RunTrigger
 from tocsin.testing.dashboard import open_dashboard
 from tocsin.testing.fakes import FakeClock
@@ -72,7 +72,7 @@ def put(bench: FeatureBench, name: str, tools: str, *coordination: tuple[str, st
 
 async def ran(bench: FeatureBench, name: str, folder: Path, cause: RunTrigger = RunTrigger.MANUAL) -> AssistantRun:
     request = AssistantRequest(source="cli", cause=cause, folder=folder, files=["a.py"])
-    ended: AssistantRun = await bench.service.run(name, request)
+    ended: AssistantRun = await bench.service.runner().run(name, request)
     return ended
 
 
@@ -121,11 +121,11 @@ async def test_changes_are_kept_as_a_patch_and_written_when_somebody_says_so(
         ended = await ran(bench, "fixer", folder)
         assert "-x = 1\n+x = 2\n" in ended.patch
         assert ((folder / "a.py").read_text(), (folder / "tests").exists()) == ("y = 0\nx = 1\n", False)
-        await bench.service.apply(ended.run.id, source="cli")
+        await bench.service.runner().apply(ended.run.id, source="cli")
         assert (folder / "a.py").read_text() == "y = 0\nx = 2\n"
         assert (folder / "tests" / "test_a.py").read_text() == "assert True\n"
         with pytest.raises(PatchError, match="written already"):
-            await bench.service.apply(ended.run.id, source="cli")
+            await bench.service.runner().apply(ended.run.id, source="cli")
         assert [entry.action for entry in bench.audit()] == ["skill.assist", "skill.apply"]
 
 
@@ -152,7 +152,7 @@ async def test_a_patch_that_does_not_fit_any_more_writes_nothing(
             (folder / "a.py").symlink_to(tmp_path / "target")
         before = {path.name: path.is_symlink() or path.read_text() for path in folder.iterdir()}
         with pytest.raises(PatchError, match="does not fit any more"):
-            await bench.service.apply(ended.run.id, source="cli")
+            await bench.service.runner().apply(ended.run.id, source="cli")
         assert {path.name: path.is_symlink() or path.read_text() for path in folder.iterdir()} == before
 
 
@@ -240,7 +240,7 @@ async def test_what_fixed_rules_found_is_judged_by_the_model(opened: Open, model
     model.will_answer(NOTHING)
     async with opened() as bench:
         request = AssistantRequest(source="cli", cause=RunTrigger.MANUAL, folder=folder, files=["requirements.txt"])
-        ended = await bench.service.run("dependency-auditor", request)
+        ended = await bench.service.runner().run("dependency-auditor", request)
     assert "requests has no version" in str(questions(model)[0].body["turns"])
     assert ended.findings == []
 

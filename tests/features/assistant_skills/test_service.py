@@ -13,9 +13,9 @@ from tests.features.assistant_skills.broken_front_matter import file_of
 
 from tocsin.assembly.abilities import run_control_of
 from tocsin.core.errors import ConfigError, TocsinError
+from tocsin.features.abilities import AssistantRequest
 from tocsin.features.assistant_skills.feature import FEATURE
 from tocsin.features.assistant_skills.model import UnknownAssistantError
-from tocsin.features.context import AssistantRequest
 from tocsin.features.skills.feature import FEATURE as RUNNABLE
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.control import NotRetriedError, StartRequest
@@ -98,7 +98,7 @@ def test_the_four_questions_are_answered_each_for_itself(
 
 
 async def test_a_run_finds_is_recorded_and_leaves_one_audit_entry_without_paths(bench: FeatureBench, folder: Path):
-    ended = await bench.service.run("secret-scanner", asked(folder, "a.py"))
+    ended = await bench.service.runner().run("secret-scanner", asked(folder, "a.py"))
     assert ended.run.status is RunStatus.SUCCEEDED
     assert [(each["path"], each["line"], each["severity"]) for each in ended.findings] == [("a.py", 1, "critical")]
     (entry,) = bench.audit()
@@ -115,37 +115,37 @@ async def test_a_folder_is_looked_at_without_what_git_ignores(bench: FeatureBenc
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(f"KEY = '{AWS}'\n")
     (folder / "link.py").symlink_to("/etc/passwd")
-    ended = await bench.service.run("secret-scanner", asked(folder))
+    ended = await bench.service.runner().run("secret-scanner", asked(folder))
     assert [each["path"] for each in ended.findings] == ["a.py", "keep.log", "sub/c.py"]
 
 
 async def test_the_files_of_a_run_are_in_one_folder(bench: FeatureBench, folder: Path, tmp_path: Path):
     (tmp_path / "elsewhere").write_text("x")
     with pytest.raises(ConfigError, match="is not below"):
-        await bench.service.run("secret-scanner", asked(folder, "a.py", "../elsewhere"))
+        await bench.service.runner().run("secret-scanner", asked(folder, "a.py", "../elsewhere"))
     with pytest.raises(ConfigError, match="there is no file"):
-        await bench.service.run("secret-scanner", asked(folder, "none.py"))
+        await bench.service.runner().run("secret-scanner", asked(folder, "none.py"))
     (folder / "link.py").symlink_to(tmp_path / "elsewhere")
-    ended = await bench.service.run("secret-scanner", asked(folder, "link.py"))
+    ended = await bench.service.runner().run("secret-scanner", asked(folder, "link.py"))
     assert "link.py is a symbolic link" in await bench.app.runs().text(ended.run.id, 1000)
 
 
 async def test_a_commit_message_is_proposed_for_what_is_staged_and_for_a_poor_commit(bench: FeatureBench, folder: Path):
     git = ["git", "-C", str(folder), "-c", "user.name=T", "-c", "user.email=t@example.org"]
     subprocess.run([*git, "add", "a.py"], check=True)
-    ended = await bench.service.run("git-commit-helper", asked(folder))
+    ended = await bench.service.runner().run("git-commit-helper", asked(folder))
     assert [each["suggestion"] for each in ended.findings] == ["Add a.py"]
     subprocess.run([*git, "commit", "-q", "-m", "wip"], check=True)
-    ended = await bench.service.run("git-commit-helper", asked(folder))
+    ended = await bench.service.runner().run("git-commit-helper", asked(folder))
     assert [each["suggestion"] for each in ended.findings] == ["Add a.py"]
     subprocess.run([*git, "commit", "-q", "--amend", "-m", "Keep the key of the billing service"], check=True)
-    assert (await bench.service.run("git-commit-helper", asked(folder))).findings == []
+    assert (await bench.service.runner().run("git-commit-helper", asked(folder))).findings == []
 
 
 @pytest.mark.parametrize("name", ["nope", "../x", "secret-scaner"])
 async def test_a_skill_that_is_not_there_is_told_with_those_that_are(bench: FeatureBench, folder: Path, name: str):
     with pytest.raises(UnknownAssistantError) as told:
-        await bench.service.run(name, asked(folder))
+        await bench.service.runner().run(name, asked(folder))
     assert "secret-scanner" in told.value.hint
 
 
@@ -153,7 +153,7 @@ async def test_a_skill_that_is_switched_off_is_not_run(bench: FeatureBench, fold
     text = file_of().replace("name: reviewer", "name: secret-scanner").replace("enabled: true", "enabled: false")
     put(bench, "secret-scanner", text)
     with pytest.raises(TocsinError, match="switched off"):
-        await bench.service.run("secret-scanner", asked(folder))
+        await bench.service.runner().run("secret-scanner", asked(folder))
 
 
 async def test_chats_run_assistant_skills_in_the_watched_folder_alone(tmp_path: Path, folder: Path):
@@ -174,7 +174,7 @@ async def test_chats_run_assistant_skills_in_the_watched_folder_alone(tmp_path: 
 async def test_a_run_is_retried_on_the_files_it_was_about(tmp_path: Path, folder: Path):
     (folder / "b.py").write_text(f"KEY = '{AWS}'\n")
     async with open_feature(FEATURE, tmp_path / "data", others=[RUNNABLE]) as bench:
-        first = (await bench.service.run("secret-scanner", asked(folder, "b.py"))).run
+        first = (await bench.service.runner().run("secret-scanner", asked(folder, "b.py"))).run
         control = run_control_of(bench.app)
         again = await (await control.retry(first.id, Caller("dashboard", {"actor": "anna"}))).task
         assert (again.retry_of, again.attempt, again.trigger, again.actor) == (first.id, 2, "retry", "anna")
@@ -188,7 +188,7 @@ async def test_a_run_is_retried_on_the_files_it_was_about(tmp_path: Path, folder
 async def test_a_run_whose_files_are_not_kept_is_not_retried(tmp_path: Path, folder: Path):
     async with open_feature(FEATURE, tmp_path / "data", others=[RUNNABLE]) as bench:
         request = replace(asked(folder), input="x" * 30_000)
-        run = (await bench.service.run("secret-scanner", request)).run
+        run = (await bench.service.runner().run("secret-scanner", request)).run
         with pytest.raises(NotRetriedError, match="are not kept"):
             await run_control_of(bench.app).retry(run.id, Caller("dashboard"))
 

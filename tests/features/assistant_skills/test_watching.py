@@ -10,10 +10,10 @@ import pytest
 from tests.waiting import eventually
 
 from tocsin.core.time.clock import SystemClock
+from tocsin.features.abilities import AssistantRun
 from tocsin.features.assistant_skills.feature import FEATURE
 from tocsin.features.assistant_skills.watch.assistant_watch import AssistantWatch
 from tocsin.features.assistant_skills.watch.watch_service import LEASE, WatchService
-from tocsin.features.context import AssistantRun
 from tocsin.scheduling.lease import Lease
 from tocsin.testing.features import FeatureBench, open_feature
 

@@ -11,6 +11,7 @@ from tests.waiting import eventually
 
 from tocsin.core.errors import ConfigError
 from tocsin.core.process.identity import own_identity
+from tocsin.features.abilities import BotWindow, BotWindowList, RecalledEntry
 from tocsin.features.chat.answer_store import SILENCE_S
 from tocsin.features.chat.model import (
     ConversationBusyError,
@@ -22,7 +23,6 @@ from tocsin.features.chat.model import (
 )
 from tocsin.features.chat.service import MAX_ANSWERS, Chats
 from tocsin.features.chat.store import MessageDraft
-from tocsin.features.context import BotWindow, BotWindowList, RecalledEntry
 from tocsin.providers.contract import ProviderError, Turn
 from tocsin.providers.files.reading import UnreadableFileError
 from tocsin.testing.fakes import FakeClock

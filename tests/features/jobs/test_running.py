@@ -10,7 +10,7 @@ from tests.features.jobs.conftest import ANA, Workshop, git, open_workshop
 from tests.waiting import eventually
 
 from tocsin.core.process.identity import own_identity
-from tocsin.features.context import AssistantRequest, AssistantRun
+from tocsin.features.abilities import AssistantRequest, AssistantRun
 from tocsin.features.jobs.model import (
     InvalidTaskJobError,
     NewTaskJob,

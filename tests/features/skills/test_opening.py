@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tocsin.features.context import AssistantRequest, AssistantRun
+from tocsin.features.abilities import AssistantRequest, AssistantRun
 from tocsin.features.skills.feature import FEATURE
 from tocsin.features.skills.opening import run_skill_of
 from tocsin.runs.model import RunKind, RunSpec, RunStatus, RunTrigger, new_run

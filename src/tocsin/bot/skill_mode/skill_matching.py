@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tocsin.bot.skill_mode.plans import Step
-from tocsin.features.context import SkillInfo
+from tocsin.features.abilities import SkillInfo
 from tocsin.providers.contract import ChatProvider, Question, Turn
 
 if TYPE_CHECKING:

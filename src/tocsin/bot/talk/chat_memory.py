@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from tocsin.core.errors import TocsinError
 from tocsin.core.text.strings import truncate
-from tocsin.features.context import Recall, Remember
+from tocsin.features.abilities import Recall, Remember
 from tocsin.providers.contract import Completion
 from tocsin.providers.recalled_notes import RECALLED, notes_of
 

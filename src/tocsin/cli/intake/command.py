@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tocsin.assembly.program import App
     from tocsin.bot.skill_mode.plans import Step
     from tocsin.core.audit.actions import AuditAction
-    from tocsin.features.context import SkillInfo
+    from tocsin.features.abilities import SkillInfo
     from tocsin.runs.model import Run
 
 MAX_RESULT = 4000
@@ -70,7 +70,7 @@ async def _plan(app: "App", text: str, here: Path, out: Console, *, asks: bool) 
 
 
 async def _assistants(app: "App") -> "list[SkillInfo]":
-    from tocsin.features.context import SkillInfo
+    from tocsin.features.abilities import SkillInfo
 
     records = await app.features.can.list_assistants()
     return [SkillInfo(str(each["name"]), str(each["description"])) for each in records if each["usable"]]
@@ -89,7 +89,7 @@ async def _steps(app: "App", text: str, skills: "Sequence[SkillInfo]", out: Cons
 
 async def _carry_out(app: "App", plan: str, step: "Step", here: Path, out: Console, assistants: set[str]) -> "Step":
     from tocsin.bot.skill_mode.audit_actions import INTAKE_TASK_COMPLETED
-    from tocsin.features.context import AssistantRequest
+    from tocsin.features.abilities import AssistantRequest
     from tocsin.runs.model import RunTrigger
 
     def note(run: "Run | None") -> None:

@@ -47,7 +47,7 @@ def configure_apply(parser: argparse.ArgumentParser) -> None:
 def _apply(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     async def work(skills: AssistantSkills) -> SkillResultRecord:
         found = await skills.results.get(arguments.run_id)
-        return found if arguments.show else await skills.apply(found.run_id, source="cli")
+        return found if arguments.show else await skills.runner().apply(found.run_id, source="cli")
 
     found = program.run(work, writes=True)
     if out.as_json:
@@ -81,7 +81,7 @@ def _watch(arguments: argparse.Namespace, out: Console, program: Program) -> int
     async def work(skills: AssistantSkills) -> None:
         folders = named or list(skills.context.settings[SKILLS_WATCH]) or [here]
         watch = AssistantWatch(skills, folders, show=show)
-        if not skills.models.configured:
+        if not skills.has_model:
             out.note(f"tocsin: {skills.without_model()}")
         out.note(f"tocsin: watching {', '.join(map(str, folders))}; Ctrl-C ends it")
         await watch.run()
@@ -147,7 +147,7 @@ def _which(arguments: argparse.Namespace, out: Console, program: Program) -> int
 async def _path(skills: AssistantSkills, arguments: argparse.Namespace) -> str:
     """Return the path of a file from the top of what is watched."""
     file, folder, above = _places(readable(arguments.file), arguments.folder)
-    top = folder or (await skills.locate(above, ())).root
+    top = folder or (await skills.runner().locate(above, ())).root
     return place_of(top, [file]).paths[0]
 
 

@@ -31,6 +31,7 @@ FEATURE = Feature(
         "describe_assistant": "tocsin.features.assistant_skills.opening:describe_assistant_of",
         "start_assistant": "tocsin.features.assistant_skills.opening:start_assistant_of",
         "list_assistants": "tocsin.features.assistant_skills.opening:list_assistants_of",
+        "assistant_names": "tocsin.features.assistant_skills.opening:assistant_names_of",
         "run_assistant": "tocsin.features.assistant_skills.opening:run_assistant_of",
     },
 )

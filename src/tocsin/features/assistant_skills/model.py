@@ -11,6 +11,9 @@ from tocsin.core.reading.front_matter import PRIORITIES, Invocation, SkillDefini
 from tocsin.core.reading.yaml_node import YamlIssue
 
 INSTRUCTIONS = "SKILL.md"
+# The shipped skills that look by fixed rules, and need no chat model.
+SECRETS, DEPENDENCIES, COMMITS = "secret-scanner", "dependency-auditor", "git-commit-helper"
+WITHOUT_MODEL = (SECRETS, DEPENDENCIES, COMMITS)
 
 
 class UnknownAssistantError(TocsinError):

@@ -1,7 +1,7 @@
 """The assistant skills of a program as the rest of it uses them."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tocsin.features.assistant_skills.results import SkillResults
@@ -9,9 +9,10 @@ from tocsin.features.assistant_skills.service import AssistantSkills
 from tocsin.features.assistant_skills.settings import SKILLS_WATCH
 from tocsin.features.assistant_skills.store import AssistantFolders
 from tocsin.features.assistant_skills.watch.versions import ActedVersions
-from tocsin.features.context import DescribeAssistant, FeatureContext, RunAssistant, StartAssistant
+from tocsin.features.context import FeatureContext
 
 if TYPE_CHECKING:
+    from tocsin.features.abilities import DescribeAssistant, RunAssistant, StartAssistant
     from tocsin.features.assistant_skills.watch.watch_service import WatchService
 
 SKILLS_FOLDER = "skills"  # that of runnable skills: a skill may be both
@@ -29,17 +30,26 @@ def list_assistants_of(skills: AssistantSkills) -> Callable[[], Awaitable[Sequen
     return skills.documents
 
 
-def run_assistant_of(skills: AssistantSkills) -> RunAssistant:
+def assistant_names_of(skills: AssistantSkills) -> Callable[[], Awaitable[Collection[str]]]:
+    """Return what lists the names of all assistant skills, valid or not."""
+
+    async def names() -> Collection[str]:
+        return await asyncio.to_thread(skills.names)
+
+    return names
+
+
+def run_assistant_of(skills: AssistantSkills) -> "RunAssistant":
     """Return what runs an assistant skill."""
-    return skills.run
+    return skills.runner().run
 
 
-def start_assistant_of(skills: AssistantSkills) -> StartAssistant:
+def start_assistant_of(skills: AssistantSkills) -> "StartAssistant":
     """Return what starts an assistant skill."""
-    return skills.start
+    return skills.runner().start
 
 
-def describe_assistant_of(skills: AssistantSkills) -> DescribeAssistant:
+def describe_assistant_of(skills: AssistantSkills) -> "DescribeAssistant":
     """Return what tells the instructions of an assistant skill, and whether it acts on a file."""
 
     async def describe(name: str, file: str = "", /) -> Mapping[str, Any]:

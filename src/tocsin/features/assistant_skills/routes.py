@@ -48,7 +48,7 @@ class AssistantRoutes:
         """Write the changes that a run of an assistant skill proposed, all or none."""
         shown = body is not None and body.dry_run
         if not shown:
-            await self._skills.apply(run_id, source=caller.source)
+            await self._skills.runner().apply(run_id, source=caller.source)
         found = await self._skills.results.get(run_id)
         return {
             "run_id": found.run_id,

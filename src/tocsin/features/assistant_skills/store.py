@@ -28,6 +28,10 @@ class AssistantFolders:
         own = {path.name: self._get(path, built_in=False) for path in _folders(self._own)}
         return tuple(sorted((shipped | own).values(), key=lambda skill: skill.rank))
 
+    def names(self) -> frozenset[str]:
+        """Return the names of all skills; no file is read."""
+        return frozenset(path.name for folder in (self._built_in, self._own) for path in _folders(folder))
+
     def get(self, name: str) -> AssistantSkill:
         """Return one skill, valid or not; raises UnknownAssistantError."""
         for folder, built_in in ((self._own, False), (self._built_in, True)):

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from tocsin.core.errors import ConfigError, StoreUnavailableError
@@ -21,7 +22,10 @@ from tocsin.features.browser.model import (
 )
 from tocsin.features.browser.programs import program_of
 from tocsin.features.browser.store import BrowserStore
-from tocsin.features.context import Notice, NoticeLevel, Notify
+from tocsin.features.context import Notice, NoticeLevel
+
+if TYPE_CHECKING:
+    from tocsin.features.abilities import Notify
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +36,7 @@ class ProfileLooks:
     """Looks at profiles; the end of a browser that nobody wanted is recorded and told once."""
 
     def __init__(
-        self, store: BrowserStore, clock: Clock, environment: Callable[[], Mapping[str, str]], notify: Notify
+        self, store: BrowserStore, clock: Clock, environment: Callable[[], Mapping[str, str]], notify: "Notify"
     ) -> None:
         self._store = store
         self._clock = clock

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from tocsin.features.abilities import BotWindow, ListBotWindows
 from tocsin.features.chat.model import (
     ASSISTANT,
     USER,
@@ -12,7 +13,6 @@ from tocsin.features.chat.model import (
     unknown_conversation,
 )
 from tocsin.features.chat.store import Transcript
-from tocsin.features.context import BotWindow, ListBotWindows
 
 PREFIX = "bot:"  # of the IDs of these conversations
 

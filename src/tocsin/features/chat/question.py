@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+from tocsin.features.abilities import RecalledEntry
 from tocsin.features.chat.model import USER, AttachmentContent, ChatConversation, ChatMessage, MessageStatus
-from tocsin.features.context import RecalledEntry
 from tocsin.providers.contract import Image, Question, Turn
 from tocsin.providers.files.documents import PICTURE, DocumentText
 from tocsin.providers.recalled_notes import RECALLED, notes_of

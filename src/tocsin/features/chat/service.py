@@ -11,6 +11,7 @@ from tocsin.core.config.variables import CHAT_MODEL, CHAT_MODEL_CAPABLE, CHAT_MO
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.ids import new_id
 from tocsin.core.process.identity import is_alive, is_dead, own_identity
+from tocsin.features.abilities import RecalledEntry
 from tocsin.features.chat.answer import AnswerWriter, OnRestart, OnText
 from tocsin.features.chat.answer_store import SILENCE_S, AnswerStore
 from tocsin.features.chat.audit_actions import CHAT_ATTACH, CHAT_CREATE, CHAT_DELETE, CHAT_SEND, CHAT_STOP
@@ -34,7 +35,7 @@ from tocsin.features.chat.model import (
 )
 from tocsin.features.chat.question import ids_of_files, question_of
 from tocsin.features.chat.store import BegunAnswer, ChatStore, ConversationPage, MessageDraft, Transcript
-from tocsin.features.context import FeatureContext, RecalledEntry
+from tocsin.features.context import FeatureContext
 from tocsin.providers.chat import HOW_TO_CONFIGURE, NOT_CONFIGURED
 from tocsin.providers.contract import Completion, ProviderError
 from tocsin.providers.files.documents import PICTURE, kind_of, read_document

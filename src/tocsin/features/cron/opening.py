@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tocsin.features.context import (
     AttentionItem,
     FeatureContext,
-    ListSchedules,
     NextRun,
     NoticeLevel,
     ProfileUse,
@@ -15,13 +14,15 @@ from tocsin.features.context import (
     SubsystemStatus,
 )
 from tocsin.features.cron.model import UnknownJobError
-from tocsin.features.cron.records import job_records
-from tocsin.features.cron.scheduler import Scheduler
 from tocsin.features.cron.service import Actor, CronJobs
-from tocsin.runs.active_run import ActiveRun
-from tocsin.runs.control import StartRequest
 from tocsin.runs.model import RunKind
 from tocsin.terminal.findings import number_of
+
+if TYPE_CHECKING:
+    from tocsin.features.abilities import ListSchedules
+    from tocsin.features.cron.scheduler import Scheduler
+    from tocsin.runs.active_run import ActiveRun
+    from tocsin.runs.control import StartRequest
 
 NAMED = 3  # failing jobs that the status names
 
@@ -31,13 +32,15 @@ def open_cron(context: FeatureContext) -> CronJobs:
     return CronJobs(context)
 
 
-def scheduler_of(jobs: CronJobs) -> Scheduler:
+def scheduler_of(jobs: CronJobs) -> "Scheduler":
     """Return what runs the jobs beside the other services."""
     return jobs.scheduler()
 
 
 async def live_records(jobs: CronJobs, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Return by ID the records of those jobs that there are."""
+    from tocsin.features.cron.records import job_records
+
     found = []
     for job_id in ids:
         with suppress(UnknownJobError):  # it was removed meanwhile
@@ -45,7 +48,7 @@ async def live_records(jobs: CronJobs, ids: Sequence[str]) -> dict[str, dict[str
     return {record["id"]: record for record in await job_records(jobs, found)}
 
 
-async def start_job(jobs: CronJobs, name_or_id: str, asked: StartRequest) -> ActiveRun:
+async def start_job(jobs: CronJobs, name_or_id: str, asked: "StartRequest") -> "ActiveRun":
     """Run a job now, or as in an earlier run; its schedule does not change."""
     who = Actor(asked.source, asked.actor)
     if asked.retry:
@@ -60,7 +63,7 @@ async def list_jobs(jobs: CronJobs) -> Sequence[str]:
     return [job.name for job in await jobs.all()]
 
 
-def list_schedules_of(jobs: CronJobs) -> ListSchedules:
+def list_schedules_of(jobs: CronJobs) -> "ListSchedules":
     """Return what lists the jobs that start something of a kind, such as workflows."""
 
     async def list_schedules(kind: RunKind, /) -> Mapping[str, Sequence[str]]:

@@ -5,13 +5,14 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tocsin.core.ids import new_id
+from tocsin.core.lazy import Lazy
 from tocsin.delivery.document import timestamp
 from tocsin.features.context import FeatureContext
 from tocsin.features.cron.audit_actions import CRON_ADD, CRON_DISABLE, CRON_EDIT, CRON_ENABLE, CRON_REMOVE
-from tocsin.features.cron.definitions.job_files import FOLDER, JobFiles, changed_fields, edited
+from tocsin.features.cron.definitions.job_files import FOLDER, JobFiles, changed_fields, edited, switched
 from tocsin.features.cron.definitions.reading import JobReader, merged
 from tocsin.features.cron.definitions.upcoming import JobPreview, Upcoming, UpcomingRun, due, instants
 from tocsin.features.cron.model import (
@@ -25,18 +26,21 @@ from tocsin.features.cron.model import (
     restored,
     wrong_field,
 )
-from tocsin.features.cron.running import BegunJob, JobRunner, order_again, refuse_overlap
-from tocsin.features.cron.scheduler import Scheduler, order_of
 from tocsin.features.cron.store import JobStore, Trouble
 from tocsin.runs import queue
-from tocsin.runs.control import Retry, retried
-from tocsin.runs.model import Line, Run, RunOutput, RunStatus, RunTrigger, new_run
+from tocsin.runs.model import Line, Run, RunOutput, RunSpec, RunStatus, RunTrigger, new_run
 from tocsin.runs.rows import UnknownRunError
 from tocsin.runs.service import GRACE_S
 from tocsin.runs.store import RunEndedError, RunPage
 from tocsin.scheduling.lease import Lease
 from tocsin.scheduling.schedule import Schedule, read_schedule
 from tocsin.scheduling.zones import default_zone
+
+# Whoever lists jobs does without what runs them.
+if TYPE_CHECKING:
+    from tocsin.features.cron.running import BegunJob, JobRunner
+    from tocsin.features.cron.scheduler import Scheduler
+    from tocsin.runs.control import Retry
 
 TROUBLES_S = 3600.0  # for how long a disturbed clock counts
 LEASE = "scheduler"
@@ -61,11 +65,23 @@ class CronJobs:
         self._audit = context.audit
         self.store = JobStore(context.database)
         self._reader = JobReader(context, self.zone)
-        self.runner = JobRunner(context, self.store)
+        self._runner = Lazy(self._make_runner, lambda runner: runner.aclose())
         self.files = JobFiles(context.data_dir / FOLDER, self.store, context.audit, context.clock, self.zone)
 
-    def scheduler(self, holder: str = "") -> Scheduler:
+    @property
+    def runner(self) -> "JobRunner":
+        """What runs jobs in this process."""
+        return self._runner()
+
+    def _make_runner(self) -> "JobRunner":
+        from tocsin.features.cron.running import JobRunner
+
+        return JobRunner(self._context, self.store)
+
+    def scheduler(self, holder: str = "") -> "Scheduler":
         """Return what runs the jobs beside the other services."""
+        from tocsin.features.cron.scheduler import Scheduler
+
         lease = Lease(self._context.database, LEASE, self._clock, holder)
         return Scheduler(self._context, self.store, self.runner, self.files, lease)
 
@@ -174,7 +190,7 @@ class CronJobs:
             raise JobConflictError(f"the job {job.name} is invalid", hint=job.problem or "correct its time zone")
 
         def enabled(before: CronJob) -> CronJob:
-            return _with_switch(
+            return switched(
                 replace(before, auto_disabled=False, failures_since=now, cursor=max(before.cursor, now)), enabled=True
             )
 
@@ -201,7 +217,7 @@ class CronJobs:
 
         def disabled(before: CronJob) -> CronJob:
             changed = replace(before, auto_disabled=False, paused_until=until, paused_reason=reason)
-            return _with_switch(changed, enabled=until is not None, paused_until=until, paused_reason=reason)
+            return switched(changed, enabled=until is not None, paused_until=until, paused_reason=reason)
 
         job = await self.store.change(job.id, disabled)
         facts = {"job": job.id, "name": job.name, "reason": reason or None}
@@ -252,8 +268,7 @@ class CronJobs:
 
         Raises JobConflictError while it runs already, unless `force` or its policy allows another one.
         """
-        order = order_of(await self.get(name_or_id), trigger, actor.name)
-        order = replace(order, params={**order.params, **(params or {})}, source=actor.source)
+        order = await self._order(name_or_id, trigger, actor, params)
         run = await self.runner.take(order, force=force)
         return await self.runner.carry_out(run, watch=watch)
 
@@ -266,19 +281,18 @@ class CronJobs:
         trigger: RunTrigger = RunTrigger.MANUAL,
         parent_run_id: str | None = None,
         force: bool = False,
-    ) -> BegunJob:
+    ) -> "BegunJob":
         """Run a job now, as `start` does, and return the run as soon as it is recorded."""
-        order = order_of(await self.get(name_or_id), trigger, actor.name)
-        order = replace(order, params={**order.params, **(params or {})}, source=actor.source)
-        order = replace(order, parent_run_id=parent_run_id)
+        order = replace(await self._order(name_or_id, trigger, actor, params), parent_run_id=parent_run_id)
         return await self.runner.begin(await self.runner.take(order, force=force))
 
     async def plan(
         self, name_or_id: str, actor: Actor, params: Mapping[str, str] | None = None, *, force: bool = False
     ) -> Run:
         """Return what `begin` would run, which is neither executed nor recorded; raises as it does."""
-        order = order_of(await self.get(name_or_id), RunTrigger.MANUAL, actor.name)
-        order = replace(order, params={**order.params, **(params or {})}, dry_run=True)
+        from tocsin.features.cron.running import refuse_overlap
+
+        order = replace(await self._order(name_or_id, RunTrigger.MANUAL, actor, params), dry_run=True)
         run = new_run(order, RunStatus.SKIPPED, self._clock.now())
         if not force:
             await self._context.database.read(lambda connection: refuse_overlap(connection, run))
@@ -286,17 +300,28 @@ class CronJobs:
         output = RunOutput(len(command.encode()), len(command.splitlines()), tail=command)
         return replace(run, reason="a dry run: this would have been run", output=output)
 
-    async def begin_again(self, retry: Retry, actor: Actor) -> BegunJob:
+    async def _order(
+        self, name_or_id: str, trigger: RunTrigger, actor: Actor, params: Mapping[str, str] | None
+    ) -> RunSpec:
+        from tocsin.features.cron.scheduler import order_of
+
+        order = order_of(await self.get(name_or_id), trigger, actor.name)
+        return replace(order, params={**order.params, **(params or {})}, source=actor.source)
+
+    async def begin_again(self, retry: "Retry", actor: Actor) -> "BegunJob":
         """Execute an earlier run again as it was, whatever became of its job; its schedule does not change.
 
         Raises JobConflictError like `start`, and NotRetriedError.
         """
+        from tocsin.features.cron.running import order_again
+        from tocsin.runs.control import retried
+
         order = order_again(retry.run, actor.name, actor.source)
         return await self.runner.begin(await self.runner.take(retried(order, retry)))
 
     async def aclose(self) -> None:
         """End what was begun in this process."""
-        await self.runner.aclose()
+        await self._runner.aclose()
 
     def preview(self, schedule: Schedule, zone: str, count: int, *, job: CronJob | None = None) -> list[Upcoming]:
         """Return the next instants of a schedule, or of a job with its limits and jitter."""
@@ -322,14 +347,7 @@ class CronJobs:
 
     async def failing(self) -> dict[str, str]:
         """Return the runs in which jobs failed the last time, by the IDs of these jobs."""
-        # CROSS JOIN keeps the order: SQLite would begin with all runs that failed and look up each job for each.
-        sql = """
-            SELECT cron_jobs.id, runs.id FROM cron_jobs CROSS JOIN runs ON runs.id = (
-                SELECT id FROM runs WHERE kind = ? AND subject_id = cron_jobs.id
-                    AND started_at IS NOT NULL AND finished_at IS NOT NULL ORDER BY id DESC LIMIT 1
-            ) WHERE runs.status IN ('failed', 'timed_out', 'interrupted', 'partially_succeeded')
-        """
-        return await self._context.database.read(lambda c: dict(map(tuple, c.execute(sql, [KIND]))))
+        return await self.store.failing()
 
     async def running_ids(self) -> set[str]:
         """Return the IDs of the jobs that are running."""
@@ -379,11 +397,3 @@ class CronJobs:
     def _record(self, action: Any, job: CronJob, actor: Actor, facts: Mapping[str, object] | None = None) -> None:
         metadata = {"job": job.id, "name": job.name, **(facts or {})}
         self._audit.record(action, job.name, source=actor.source, metadata=metadata)
-
-
-def _with_switch(job: CronJob, *, enabled: bool, paused_until: float | None = None, paused_reason: str = "") -> CronJob:
-    """Return a job that is enabled or not; a definition in the database says so, too."""
-    definition = job.definition
-    if definition is not None and job.source is JobSource.DATABASE:
-        definition = replace(definition, enabled=enabled, paused_until=paused_until)
-    return replace(job, enabled=enabled, definition=definition, paused_until=paused_until, paused_reason=paused_reason)

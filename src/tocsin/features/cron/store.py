@@ -118,6 +118,17 @@ class JobStore:
 
         await self._database.write(work)
 
+    async def failing(self) -> dict[str, str]:
+        """Return the runs in which jobs failed the last time, by the IDs of these jobs."""
+        # CROSS JOIN keeps the order: SQLite would begin with all runs that failed and look up each job for each.
+        sql = """
+            SELECT cron_jobs.id, runs.id FROM cron_jobs CROSS JOIN runs ON runs.id = (
+                SELECT id FROM runs WHERE kind = ? AND subject_id = cron_jobs.id
+                    AND started_at IS NOT NULL AND finished_at IS NOT NULL ORDER BY id DESC LIMIT 1
+            ) WHERE runs.status IN ('failed', 'timed_out', 'interrupted', 'partially_succeeded')
+        """
+        return await self._database.read(lambda c: dict(map(tuple, c.execute(sql, [KIND]))))
+
     async def forget_unsettled(self) -> None:
         """Drop what was still to be done about runs that are no longer kept."""
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tocsin.core.storage.files import make_directory
-from tocsin.features.context import AssistantRequest, FeatureContext
+from tocsin.features.abilities import AssistantRequest
+from tocsin.features.context import FeatureContext
 from tocsin.features.jobs.audit_actions import JOBS
 from tocsin.features.jobs.git.program import GitProgram
 from tocsin.features.jobs.git.repository import GitRepository

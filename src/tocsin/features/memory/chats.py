@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from tocsin.channels.inbound import InboundMessage
 from tocsin.core.text.strings import truncate
-from tocsin.features.context import FollowChat, Recall, RecalledEntry, Remember
+from tocsin.features.abilities import FollowChat, Recall, RecalledEntry, Remember
 from tocsin.features.memory.model import (
     CHAT_SCOPE,
     GLOBAL,

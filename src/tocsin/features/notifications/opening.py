@@ -10,7 +10,7 @@ from tocsin.core.config.settings import Values
 from tocsin.core.config.variables import DASHBOARD_HOST, DASHBOARD_PORT
 from tocsin.core.errors import ConfigError
 from tocsin.core.service import ServiceLoop
-from tocsin.features.context import FeatureContext, NoticeLevel, Notify, UnreadNotices
+from tocsin.features.context import FeatureContext, NoticeLevel
 from tocsin.features.notifications.audit_actions import NOTIFICATIONS
 from tocsin.features.notifications.forwarder import Deliver, NoticeForwarder
 from tocsin.features.notifications.service import Notifications
@@ -19,6 +19,7 @@ from tocsin.features.notifications.store import NotificationStore
 from tocsin.messaging.outbound.caller import Caller
 
 if TYPE_CHECKING:
+    from tocsin.features.abilities import Notify, UnreadNotices
     from tocsin.features.notifications.feeds import FeedAddress
     from tocsin.features.notifications.quiet_hours import QuietHours
 
@@ -88,12 +89,12 @@ def _deliver(context: FeatureContext) -> Deliver:
     return to_profile if profile else to_operator
 
 
-def notify_of(opened: OpenNotifications) -> Notify:
+def notify_of(opened: OpenNotifications) -> "Notify":
     """Return what features tell the operator through."""
     return opened.service.notify
 
 
-def unread_of(opened: OpenNotifications) -> UnreadNotices:
+def unread_of(opened: OpenNotifications) -> "UnreadNotices":
     """Return what counts the unread notices."""
 
     async def unread() -> int:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tocsin.core.process.sandbox import State
-from tocsin.features.context import AssistantRequest, AssistantRun
+from tocsin.features.abilities import AssistantRequest, AssistantRun
 from tocsin.features.skills.model import (
     INSTRUCTIONS,
     MANIFEST,

@@ -4,30 +4,23 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tocsin.core.process.identity import own_identity
 from tocsin.core.process.sandbox import Sandbox
-from tocsin.features.context import (
-    AssistantRequest,
-    AttentionItem,
-    FeatureContext,
-    ListSkills,
-    NoticeLevel,
-    OnEnd,
-    RunSkill,
-    SkillInfo,
-    SubsystemState,
-    SubsystemStatus,
-)
+from tocsin.features.context import AttentionItem, FeatureContext, NoticeLevel, SubsystemState, SubsystemStatus
 from tocsin.features.skills.model import ExecutionMode
 from tocsin.features.skills.service import SkillAbilities, SkillRequest, Skills
 from tocsin.features.skills.snapshot import Workplace
 from tocsin.features.skills.store import SkillFolder
 from tocsin.runs.active_run import ActiveRun
-from tocsin.runs.control import NotRetriedError, Retry, StartRequest
-from tocsin.runs.model import Run, RunTrigger
+from tocsin.runs.control import NotRetriedError
 from tocsin.terminal.findings import number_of
+
+if TYPE_CHECKING:
+    from tocsin.features.abilities import AssistantRequest, ListSkills, OnEnd, RunSkill, SkillInfo
+    from tocsin.runs.control import Retry, StartRequest
+    from tocsin.runs.model import Run, RunTrigger
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +42,7 @@ def open_skills(context: FeatureContext) -> Skills:
         can=SkillAbilities(
             context.can.reveal_secrets,
             context.can.list_assistants,
+            context.can.assistant_names,
             context.can.run_assistant,
             context.can.start_assistant,
             context.can.describe_assistant,
@@ -56,10 +50,12 @@ def open_skills(context: FeatureContext) -> Skills:
     )
 
 
-def list_skills_of(skills: Skills) -> ListSkills:
+def list_skills_of(skills: Skills) -> "ListSkills":
     """Return what lists the skills that can be run, and those for the assistant that have a folder to look at."""
 
-    async def list_skills() -> Sequence[SkillInfo]:
+    async def list_skills() -> "Sequence[SkillInfo]":
+        from tocsin.features.abilities import SkillInfo
+
         own = {skill.name: skill.description for skill in skills.list() if skill.runnable}
         assistants = {str(each["name"]): str(each["description"]) for each in await _at_hand(skills)}
         return [SkillInfo(name, description) for name, description in sorted((assistants | own).items())]
@@ -67,20 +63,22 @@ def list_skills_of(skills: Skills) -> ListSkills:
     return list_skills
 
 
-def run_skill_of(skills: Skills) -> RunSkill:
+def run_skill_of(skills: Skills) -> "RunSkill":
     """Return what runs a skill in the sandbox."""
 
     async def run_skill(
         name: str,
         *,
         source: str,
-        cause: RunTrigger,
+        cause: "RunTrigger",
         actor: str | None = None,
         args: Sequence[str] = (),
         input: str = "",  # noqa: A002
-        on_end: OnEnd | None = None,
+        on_end: "OnEnd | None" = None,
         folder: Path | None = None,
-    ) -> Run:
+    ) -> "Run":
+        from tocsin.features.abilities import AssistantRequest
+
         run_assistant = skills.can.run_assistant
         is_own = any(skill.name == name and skill.runnable for skill in skills.list())
         if (
@@ -104,12 +102,14 @@ async def _at_hand(skills: Skills, folder: Path | None = None) -> Sequence[Mappi
     return [each for each in await skills.can.list_assistants() if each[ready]]
 
 
-async def start_skill(skills: Skills, name: str, asked: StartRequest) -> ActiveRun:
+async def start_skill(skills: Skills, name: str, asked: "StartRequest") -> ActiveRun:
     """Start a skill in the sandbox, or as in an earlier run; `asked.params` may have `args` and `input`.
 
     Of an assistant skill, `args` are files.
     """
     if await _is_assistant(skills, name, asked.retry):
+        from tocsin.features.abilities import AssistantRequest
+
         for_assistant = AssistantRequest(
             source=asked.source,
             cause=asked.cause,
@@ -135,7 +135,7 @@ async def start_skill(skills: Skills, name: str, asked: StartRequest) -> ActiveR
     return await skills.start(name, request)
 
 
-async def _is_assistant(skills: Skills, name: str, retry: Retry | None) -> bool:
+async def _is_assistant(skills: Skills, name: str, retry: "Retry | None") -> bool:
     """Whether an assistant skill is started: where both have the name, the program is, or what was run before."""
     if retry is not None:
         return "folder" in (retry.run.params or {})
@@ -143,7 +143,7 @@ async def _is_assistant(skills: Skills, name: str, retry: Retry | None) -> bool:
     return not is_own and name in {each["name"] for each in await skills.can.list_assistants()}
 
 
-async def _start_assistant(skills: Skills, name: str, request: AssistantRequest) -> ActiveRun:
+async def _start_assistant(skills: Skills, name: str, request: "AssistantRequest") -> ActiveRun:
     start = skills.can.start_assistant
     started = await start(name, request) if start is not None else None
     if not isinstance(started, ActiveRun):
@@ -151,7 +151,7 @@ async def _start_assistant(skills: Skills, name: str, request: AssistantRequest)
     return started
 
 
-def _kept_of(retry: Retry) -> Mapping[str, Any]:
+def _kept_of(retry: "Retry") -> Mapping[str, Any]:
     """Return how a skill was run that is run again."""
     if retry.run.snapshot is None:
         name = retry.run.subject_name
@@ -172,7 +172,7 @@ async def tell_sandbox(skills: Skills) -> None:
 async def subsystem_of(skills: Skills) -> SubsystemStatus:
     """Return the state of skills: how many there are, which are broken, and how far the sandbox confines them."""
     own = await asyncio.to_thread(skills.list)
-    every = {skill.name for skill in own} | {str(each["name"]) for each in await skills.can.list_assistants()}
+    every = {skill.name for skill in own}.union(await skills.can.assistant_names())
     broken = [skill.name for skill in own if not skill.valid]
     sandbox = await skills.sandbox_state()
     said = f"{number_of(len(every), 'skill')}, {len(own)} of your own"

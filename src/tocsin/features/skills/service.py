@@ -6,13 +6,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import ConfigError
 from tocsin.core.process.sandbox import SYSTEM_PATH, Sandbox, SandboxPolicy, State
 from tocsin.core.text.redaction import Redactor
-from tocsin.features.context import DescribeAssistant, ListAssistants, RevealSecrets, RunAssistant, StartAssistant
 from tocsin.features.skills.audit_actions import SKILL_RUN
 from tocsin.features.skills.model import (
     MANIFEST,
@@ -29,11 +27,22 @@ from tocsin.features.skills.model import (
 from tocsin.features.skills.program import Doubt, doubts_about
 from tocsin.features.skills.snapshot import Snapshot, Workplace, digest_of, drop_set_uid
 from tocsin.features.skills.store import SkillFolder, read_skill
-from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.control import Retry, retried
 from tocsin.runs.model import Command, Line, Run, RunKind, RunOutput, RunResult, RunSpec, RunStatus, RunTrigger, new_run
 from tocsin.runs.recorder import RunHandle, Work, command
-from tocsin.runs.service import Runs
+
+if TYPE_CHECKING:
+    from tocsin.core.audit.trail import AuditTrail
+    from tocsin.features.abilities import (
+        AssistantNames,
+        DescribeAssistant,
+        ListAssistants,
+        RevealSecrets,
+        RunAssistant,
+        StartAssistant,
+    )
+    from tocsin.runs.active_run import ActiveRun
+    from tocsin.runs.service import Runs
 
 # All that a sandboxed skill gets, and what stands for one that is not set.
 _SANDBOXED = {"PATH": SYSTEM_PATH, "HOME": "/", "LANG": "C.UTF-8", "TERM": "dumb"}
@@ -76,6 +85,10 @@ async def _no_assistants() -> Sequence[Mapping[str, Any]]:
     return ()
 
 
+async def _no_names() -> Collection[str]:
+    return ()
+
+
 async def _no_description(name: str, file: str = "", /) -> Mapping[str, Any]:
     return {"body": None, "checks": []}
 
@@ -84,11 +97,12 @@ async def _no_description(name: str, file: str = "", /) -> Mapping[str, Any]:
 class SkillAbilities:
     """What skills need of other features; `vault_secrets` is called for skills with the permission `vault` alone."""
 
-    vault_secrets: RevealSecrets = _no_secrets
-    list_assistants: ListAssistants = _no_assistants
-    run_assistant: RunAssistant | None = None
-    start_assistant: StartAssistant | None = None
-    describe_assistant: DescribeAssistant = _no_description
+    vault_secrets: "RevealSecrets" = _no_secrets
+    list_assistants: "ListAssistants" = _no_assistants
+    assistant_names: "AssistantNames" = _no_names
+    run_assistant: "RunAssistant | None" = None
+    start_assistant: "StartAssistant | None" = None
+    describe_assistant: "DescribeAssistant" = _no_description
 
 
 class Skills:
@@ -97,9 +111,9 @@ class Skills:
     def __init__(
         self,
         folder: SkillFolder,
-        runs: Runs,
+        runs: "Runs",
         sandbox: Sandbox,
-        audit: AuditTrail,
+        audit: "AuditTrail",
         *,
         environment: Mapping[str, str],
         secrets: Iterable[str] = (),
@@ -180,7 +194,7 @@ class Skills:
             await running.stop()
             raise
 
-    async def start(self, name: str, call: SkillRequest, *, watch: Callable[[Line], None] | None = None) -> ActiveRun:
+    async def start(self, name: str, call: SkillRequest, *, watch: Callable[[Line], None] | None = None) -> "ActiveRun":
         """Start a skill and return at once.
 
         A run whose dependencies are missing fails without starting anything. `watch` sees each line that is
@@ -212,7 +226,7 @@ class Skills:
                 (await taking).remove()
             raise
 
-    async def _start(self, plan: _Plan, call: SkillRequest, watch: Callable[[Line], None] | None) -> ActiveRun:
+    async def _start(self, plan: _Plan, call: SkillRequest, watch: Callable[[Line], None] | None) -> "ActiveRun":
         return await self._runs.start(
             plan.order, plan.work, redact=plan.redact, watch=watch, on_end=lambda run: self._note(run, call)
         )

@@ -1,6 +1,6 @@
 """Start a skill of whichever kind, and leave it at work."""
 
-from tocsin.features.context import AssistantRequest
+from tocsin.features.abilities import AssistantRequest
 from tocsin.features.skills.model import DependencyMissingError, Kind, SkillDisabledError
 from tocsin.features.skills.records import record_named
 from tocsin.features.skills.service import SkillRequest, Skills

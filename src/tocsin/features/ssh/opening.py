@@ -1,7 +1,7 @@
 """The hosts of a data directory as the rest of the program uses them."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tocsin.core.errors import ConfigError
 from tocsin.core.text.redaction import MASK
@@ -12,10 +12,13 @@ from tocsin.features.ssh.feature import SSH_CONFIG, SSH_KEEP_S
 from tocsin.features.ssh.model import MAX_TIMEOUT_S, HostHealth, KeyStatus, SshRequest
 from tocsin.features.ssh.service import Ssh
 from tocsin.features.ssh.store import ProbeStore
-from tocsin.runs.active_run import ActiveRun
-from tocsin.runs.control import NotRetriedError, StartRequest
-from tocsin.runs.model import Run
+from tocsin.runs.control import NotRetriedError
 from tocsin.terminal.findings import number_of
+
+if TYPE_CHECKING:
+    from tocsin.runs.active_run import ActiveRun
+    from tocsin.runs.control import StartRequest
+    from tocsin.runs.model import Run
 
 FOLDER, KNOWN_HOSTS = "ssh", "ssh_known_hosts"
 
@@ -40,7 +43,7 @@ def open_ssh(context: FeatureContext) -> Ssh:
     )
 
 
-async def start_ssh(ssh: Ssh, subject: str, asked: StartRequest) -> ActiveRun:
+async def start_ssh(ssh: Ssh, subject: str, asked: "StartRequest") -> "ActiveRun":
     """Start a command on hosts.
 
     `asked.params` has `command`, and may have the other fields of `tocsin ssh run`. Without `hosts` and `groups`, the
@@ -62,7 +65,7 @@ async def list_hosts(ssh: Ssh) -> Sequence[str]:
     return [*ssh.inventory.all(), *(f"group:{name}" for name in ssh.inventory.groups())]
 
 
-def kept_of(run: Run) -> Mapping[str, Any]:
+def kept_of(run: "Run") -> Mapping[str, Any]:
     """Return with which parameters a run is executed again; raises NotRetriedError where they are not kept."""
     if run.env_keys or MASK in str(run.params["command"]):
         what = "variables of this run are" if run.env_keys else "command of this run holds a secret and is"

@@ -3,18 +3,16 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from tocsin.core.errors import ConfigError, StoreUnavailableError, TocsinError
 from tocsin.core.reading.value import shorten
 from tocsin.delivery.document import timestamp
 from tocsin.features.context import FeatureContext, Notice, NoticeLevel
 from tocsin.features.ssh.audit_actions import SSH_RUN, SSH_TRUST
-from tocsin.features.ssh.client.host_keys import ShownKey, file_for, known_key, shown_key, trust
 from tocsin.features.ssh.client.ssh_program import SshProgram, SshSession, way_to
 from tocsin.features.ssh.deny import DenyList
-from tocsin.features.ssh.execution import Execution, dry_run, told
-from tocsin.features.ssh.health import HealthProbes, summary_document
 from tocsin.features.ssh.inventory import Inventory
 from tocsin.features.ssh.model import (
     HostEntry,
@@ -25,10 +23,16 @@ from tocsin.features.ssh.model import (
 )
 from tocsin.features.ssh.store import Probe, ProbeStore
 from tocsin.messaging.outbound.caller import Caller
-from tocsin.runs.active_run import ActiveRun
-from tocsin.runs.control import Retry, retried
+from tocsin.runs.control import retried
 from tocsin.runs.model import HostResult, HostStatus, Line, OutputDelivery, Run, RunKind, RunResult, RunSpec, RunTrigger
-from tocsin.runs.recorder import RunHandle
+
+# Whoever only asks how the hosts are does without what runs commands on them.
+if TYPE_CHECKING:
+    from tocsin.features.ssh.client.host_keys import ShownKey
+    from tocsin.features.ssh.health import HealthProbes
+    from tocsin.runs.active_run import ActiveRun
+    from tocsin.runs.control import Retry
+    from tocsin.runs.recorder import RunHandle
 
 _SHOWN_COMMAND = 200
 _AT_ONCE = 8
@@ -50,7 +54,12 @@ class Ssh:
         self._redact = context.redact
         self._output = context.output
         self._notify = context.can.notify
-        self._probes = HealthProbes(store, context.clock, self._tell_changed_key)
+
+    @cached_property
+    def _probes(self) -> "HealthProbes":
+        from tocsin.features.ssh.health import HealthProbes
+
+        return HealthProbes(self._store, self._clock, self._tell_changed_key)
 
     def plan(self, request: SshRequest) -> tuple[HostEntry, ...]:
         """Return the hosts on which a command would run.
@@ -79,16 +88,18 @@ class Ssh:
         actor: str | None = None,
         parent_run_id: str | None = None,
         watch: Callable[[Line], None] | None = None,
-        retry: Retry | None = None,
-    ) -> ActiveRun:
+        retry: "Retry | None" = None,
+    ) -> "ActiveRun":
         """Start a command on its hosts and return immediately; errors are those of `plan`.
 
         `watch` gets each line as it comes, its stream is `<host>/stdout`, `<host>/stderr` or `<host>/system`.
         """
+        from tocsin.features.ssh.execution import Execution, dry_run
+
         hosts = self.plan(request)
         order = _again(self._order(request, hosts, trigger, actor, parent_run_id), retry)
 
-        async def only_record(handle: RunHandle) -> RunResult:
+        async def only_record(handle: "RunHandle") -> RunResult:
             return await dry_run(hosts, handle)
 
         if request.dry_run:
@@ -96,7 +107,7 @@ class Ssh:
         known = {**self.inventory.all(), **{host.name: host for host in hosts}}
         execution = Execution(self.program, hosts, known, request, self._redact, self._look_at_failure)
 
-        async def work(handle: RunHandle) -> RunResult:
+        async def work(handle: "RunHandle") -> RunResult:
             ended = await execution.work(handle)
             if request.output:
                 await self._send(handle, order.subject_name, ended, request.output, source)
@@ -152,6 +163,8 @@ class Ssh:
         self, hosts: Sequence[str] = (), groups: Sequence[str] = (), *, refresh: bool = False
     ) -> dict[str, Any]:
         """Return how hosts are, all enabled ones where none is named; what is younger than 30 s is not asked again."""
+        from tocsin.features.ssh.health import summary_document
+
         known = self.inventory.all()
         every = tuple(host for host in known.values() if host.enabled)
         chosen = self.inventory.choose(hosts, groups) if hosts or groups else every
@@ -165,12 +178,14 @@ class Ssh:
         return [probe for name, probe in (await self._store.all()).items() if name in names]
 
     async def trust(
-        self, name: str, accept: Callable[[ShownKey], Awaitable[bool]], *, source: str
+        self, name: str, accept: "Callable[[ShownKey], Awaitable[bool]]", *, source: str
     ) -> tuple[HostKey, bool]:
         """Show the key of a host to `accept`, and trust it where that returns True.
 
         Returns the key as it was shown, and whether it is trusted now. Raises UnknownHostError, UnreachableError.
         """
+        from tocsin.features.ssh.client.host_keys import file_for, shown_key, trust
+
         (host,) = self.inventory.choose((name,), ())
         known = self.inventory.all()
         async with self.program.session((host,), known) as session:
@@ -218,8 +233,10 @@ class Ssh:
             dry_run=request.dry_run,
         )
 
-    async def _send(self, handle: RunHandle, command: str, ended: RunResult, output: str, source: str) -> None:
+    async def _send(self, handle: "RunHandle", command: str, ended: RunResult, output: str, source: str) -> None:
         """Queue what the hosts said; a failure never changes how the run ended."""
+        from tocsin.features.ssh.execution import told
+
         try:
             run = await self._runs().get(handle.run_id)
             queued = await self._output.queue(output, told(command, ended, run.hosts), Caller(source), f"ssh:{run.id}")
@@ -254,7 +271,7 @@ class Ssh:
         await self._notify(notice)
 
 
-def _again(order: RunSpec, retry: Retry | None) -> RunSpec:
+def _again(order: RunSpec, retry: "Retry | None") -> RunSpec:
     """Return the order of a retry, under the names of the earlier run, or the order as it is where it is none."""
     if retry is None:
         return order
@@ -267,6 +284,8 @@ async def _document(
     session: SshSession, host: HostEntry, members: Mapping[str, Sequence[str]], probe: Probe | None
 ) -> dict[str, Any]:
     """Return the record of a host."""
+    from tocsin.features.ssh.client.host_keys import known_key
+
     try:
         address = await session.address(host)
     except ConfigError as error:

@@ -12,7 +12,7 @@ from tocsin.channels.contract import COMMONMARK, PLAIN
 from tocsin.channels.inbound import InboundMessage
 from tocsin.core.errors import TocsinError
 from tocsin.core.text.strings import storable, truncate
-from tocsin.features.context import Ask, OnEnd, RunSkill
+from tocsin.features.abilities import Ask, OnEnd, RunSkill
 from tocsin.features.triggers.answers import MAX_ANSWER, READ_CHARS, answer_of, shorten_markdown
 from tocsin.features.triggers.captures import substitute
 from tocsin.features.triggers.rules import Action, Match

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from sqlite3 import Connection
 
     from tocsin.core.audit.trail import AuditTrail
-    from tocsin.features.context import FeatureContext, RevealSecret, RevealSecrets, SecretNames, SubsystemStatus
+    from tocsin.features.abilities import RevealSecret, RevealSecrets, SecretNames
+    from tocsin.features.context import FeatureContext, SubsystemStatus
 
 _KEEP_DAYS = 30
 _CLAIM_S = 600.0  # telling takes seconds; a process that has not told after this was killed

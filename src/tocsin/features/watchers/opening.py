@@ -1,17 +1,19 @@
 """The watchers of a data directory as the rest of the program uses them."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tocsin.core.errors import ConfigError
 from tocsin.delivery.document import seconds_of
 from tocsin.features.context import AttentionItem, FeatureContext, NoticeLevel, SubsystemState, SubsystemStatus
 from tocsin.features.watchers.model import WatcherState, change_of
 from tocsin.features.watchers.service import NOBODY, Watchers
-from tocsin.features.watchers.watching.watcher_service import WatcherService
-from tocsin.runs.active_run import ActiveRun
-from tocsin.runs.control import StartRequest
 from tocsin.terminal.findings import number_of
+
+if TYPE_CHECKING:
+    from tocsin.features.watchers.watching.watcher_service import WatcherService
+    from tocsin.runs.active_run import ActiveRun
+    from tocsin.runs.control import StartRequest
 
 _LINK = "#/watchers"
 _FAILED = {"failed", "timed_out", "interrupted"}
@@ -22,7 +24,7 @@ def open_watchers(context: FeatureContext) -> Watchers:
     return Watchers(context)
 
 
-def service_of(watchers: Watchers) -> WatcherService:
+def service_of(watchers: Watchers) -> "WatcherService":
     """Return what watches the folders beside the other services."""
     return watchers.service()
 
@@ -32,7 +34,7 @@ async def prune(watchers: Watchers) -> None:
     await watchers.store.prune(watchers.context.clock.now())
 
 
-async def start_watcher(watchers: Watchers, name: str, asked: StartRequest) -> ActiveRun:
+async def start_watcher(watchers: Watchers, name: str, asked: "StartRequest") -> "ActiveRun":
     """Have a watcher act; `asked.params` has `path` and `event`, as the record of a run."""
     try:
         change = change_of(asked.params)

@@ -4,8 +4,9 @@ import asyncio
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tocsin.core.audit.actions import AuditAction
 from tocsin.core.errors import ConfigError
@@ -23,15 +24,16 @@ from tocsin.features.watchers.model import (
     WatchEvent,
 )
 from tocsin.features.watchers.rules import FILE_NAME, WatcherRules
-from tocsin.features.watchers.running import WatcherRunner
 from tocsin.features.watchers.store import LEASE, WatcherStore
-from tocsin.features.watchers.watching.matching import matches
-from tocsin.features.watchers.watching.watcher_service import WatcherService
-from tocsin.runs.active_run import ActiveRun
-from tocsin.runs.control import StartRequest
 from tocsin.runs.document import summary_document
 from tocsin.runs.model import Line, Run, RunTrigger
-from tocsin.scheduling.lease import Lease
+
+# Whoever only asks how the watchers are does without what watches and acts.
+if TYPE_CHECKING:
+    from tocsin.features.watchers.running import WatcherRunner
+    from tocsin.features.watchers.watching.watcher_service import WatcherService
+    from tocsin.runs.active_run import ActiveRun
+    from tocsin.runs.control import StartRequest
 
 DAY_S = 86_400.0
 NOBODY = "no process watches: start `tocsin up`"
@@ -45,10 +47,18 @@ class Watchers:
         self.context = context
         self.rules = WatcherRules(context.data_dir / FILE_NAME)
         self.store = WatcherStore(context.database)
-        self._runner = WatcherRunner(context, self.store)
 
-    def service(self, holder: str = "", *, poll: bool | None = None) -> WatcherService:
+    @cached_property
+    def _runner(self) -> "WatcherRunner":
+        from tocsin.features.watchers.running import WatcherRunner
+
+        return WatcherRunner(self.context, self.store)
+
+    def service(self, holder: str = "", *, poll: bool | None = None) -> "WatcherService":
         """Return what watches beside the other services."""
+        from tocsin.features.watchers.watching.watcher_service import WatcherService
+        from tocsin.scheduling.lease import Lease
+
         lease = Lease(self.context.database, LEASE, self.context.clock, holder)
         return WatcherService(self.context, self.rules, self.store, self._runner, lease, poll=poll)
 
@@ -109,7 +119,7 @@ class Watchers:
         await self._runner.carry_out(run, rule, change, source=source, watch=watch)
         return await self.context.runs().get(run.id)  # with what became of its output
 
-    async def start(self, name: str, change: WatchedChange, asked: StartRequest) -> ActiveRun:
+    async def start(self, name: str, change: WatchedChange, asked: "StartRequest") -> "ActiveRun":
         """Act on a file now, and return as soon as that is recorded."""
         rule = await self.get(name)
         run = self._runner.new_run(
@@ -131,6 +141,8 @@ class Watchers:
 
     def concerns(self, rule: WatcherRule, change: WatchedChange) -> bool:
         """Whether a rule would act on a change by itself."""
+        from tocsin.features.watchers.watching.matching import matches
+
         relative = str(Path(change.path).relative_to(rule.path))
         return change.type in rule.events and matches(rule, relative)
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tocsin.core.errors import ConfigError
-from tocsin.core.http.transport import Transport
 from tocsin.features.context import (
     AttentionItem,
     FeatureContext,
@@ -18,15 +17,16 @@ from tocsin.features.workflows.service import Workflows
 from tocsin.features.workflows.settings import HTTP_ALLOW_PRIVATE
 from tocsin.features.workflows.store import WorkflowFile, WorkflowFolder
 from tocsin.messaging.outbound.caller import Caller
-from tocsin.runs.active_run import ActiveRun
-from tocsin.runs.control import StartRequest
 from tocsin.runs.model import Run, RunStatus, RunTrigger
 from tocsin.terminal.findings import number_of
 
 # The engine takes as long to import as all the rest: it is, when a workflow runs.
 if TYPE_CHECKING:
+    from tocsin.core.http.transport import Transport
     from tocsin.features.workflows.engine.approval_buttons import ApprovalButtons
     from tocsin.features.workflows.engine.step_call import Execute
+    from tocsin.runs.active_run import ActiveRun
+    from tocsin.runs.control import StartRequest
 
 FOLDER = "workflows"
 
@@ -36,7 +36,7 @@ def open_workflows(context: FeatureContext) -> Workflows:
     allow_private = context.settings[HTTP_ALLOW_PRIVATE]
     made: list[Transport] = []
 
-    def transport() -> Transport:
+    def transport() -> "Transport":
         if not made:
             from tocsin.core.http.direct import DirectTransport
             from tocsin.features.workflows.engine.http import refuse_private
@@ -79,7 +79,7 @@ def _caller(request: WorkflowRequest) -> Caller:
 def _starter(workflows: Workflows, request: WorkflowRequest) -> Any:
     """Return what starts a child of a workflow; `request` is that of its parent."""
 
-    async def start(name: str, params: dict[str, Any], parent_run_id: str) -> ActiveRun:
+    async def start(name: str, params: dict[str, Any], parent_run_id: str) -> "ActiveRun":
         child = WorkflowRequest(
             RunTrigger.WORKFLOW,
             request.source,
@@ -98,7 +98,7 @@ def approval_buttons_of(workflows: Workflows) -> "ApprovalButtons":
     return workflows.approval_buttons()
 
 
-async def start_workflow(workflows: Workflows, name: str, asked: StartRequest) -> ActiveRun:
+async def start_workflow(workflows: Workflows, name: str, asked: "StartRequest") -> "ActiveRun":
     """Start a workflow; `asked.params` are its parameters."""
     request = WorkflowRequest(
         asked.cause,

@@ -3,13 +3,15 @@
 import asyncio
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tocsin.core.errors import TocsinError
-from tocsin.features.workflows.engine.plan import PlannedStep
-from tocsin.features.workflows.language.model import Workflow
-from tocsin.runs.control import Retry
 from tocsin.runs.model import Run, RunTrigger
+
+if TYPE_CHECKING:
+    from tocsin.features.workflows.engine.plan import PlannedStep
+    from tocsin.features.workflows.language.model import Workflow
+    from tocsin.runs.control import Retry
 
 
 class InvalidRunError(TocsinError):
@@ -40,13 +42,13 @@ class WorkflowRequest:
     env: Mapping[str, str] = field(default_factory=dict)
     only: Collection[str] = ()  # run these steps alone
     from_step: str = ""  # run this step and those after it
-    retry: Retry | None = None  # keep what succeeded in that run
+    retry: "Retry | None" = None  # keep what succeeded in that run
     parent_run_id: str | None = None
     ancestry: tuple[str, ...] = ()  # the workflows that started this one, the outermost first
     scheduled_for: float | None = None
     on_end: Callable[[Run], None] | None = None
 
-    def params_for(self, workflow: Workflow) -> dict[str, Any]:
+    def params_for(self, workflow: "Workflow") -> dict[str, Any]:
         """Return the parameters that a workflow is given."""
         return {**{name: value for name, value in self.offers.items() if name in workflow.params}, **self.params}
 
@@ -61,8 +63,8 @@ class PendingRun(NamedTuple):
 class PlannedRun(NamedTuple):
     """What a run would do."""
 
-    workflow: Workflow
-    steps: tuple[PlannedStep, ...]
+    workflow: "Workflow"
+    steps: "tuple[PlannedStep, ...]"
     problems: tuple[str, ...]  # about its parameters
     warnings: tuple[str, ...]
 

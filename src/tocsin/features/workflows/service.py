@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,11 +12,9 @@ from tocsin.core.text.redaction import Redactor
 from tocsin.features.context import AbilityMissingError, FeatureContext
 from tocsin.features.workflows.admission import Active, end_all, reason_to_skip, wait_for_turn
 from tocsin.features.workflows.audit_actions import WORKFLOW_RUN, WORKFLOW_SAVE
-from tocsin.features.workflows.engine.values import RunValues
-from tocsin.features.workflows.language.model import MAX_DEPTH, Workflow
+from tocsin.features.workflows.language.model import MAX_DEPTH
 from tocsin.features.workflows.language.params import take_params
 from tocsin.features.workflows.language.surroundings import LateNames, Surroundings
-from tocsin.features.workflows.preparing import PreparedRun, RunBuilder, left_out
 from tocsin.features.workflows.requests import (
     AlreadyRunningError,
     InvalidRunError,
@@ -27,7 +26,6 @@ from tocsin.features.workflows.store import WorkflowFile, WorkflowFolder
 from tocsin.features.workflows.summary import is_wanted, summary
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.active_run import ActiveRun
-from tocsin.runs.control import RunControl
 from tocsin.runs.model import (
     ACTIVE,
     Line,
@@ -37,13 +35,16 @@ from tocsin.runs.model import (
     RunResult,
     RunStatus,
 )
-from tocsin.runs.recorder import RunHandle, Work
 from tocsin.runs.store import RunEndedError
 
 # Whoever lists workflows does without the engine, which takes as long to import as all the rest.
 if TYPE_CHECKING:
     from tocsin.features.workflows.engine.approval_buttons import ApprovalButtons
     from tocsin.features.workflows.engine.step_call import Execute
+    from tocsin.features.workflows.engine.values import RunValues
+    from tocsin.features.workflows.language.model import Workflow
+    from tocsin.features.workflows.preparing import PreparedRun, RunBuilder
+    from tocsin.runs.recorder import RunHandle, Work
 
 RECENT = 30  # runs that the record of a workflow shows
 
@@ -53,7 +54,7 @@ class _Waiting(NamedTuple):
 
     run: Run
     active: Active
-    work: Work
+    work: "Work"
     redact: Callable[[str], str]
     watch: Callable[[Line], None] | None
     note: Callable[[Run], None]
@@ -74,7 +75,6 @@ class Workflows:
         self._context = context
         self._execute = execute
         self._close = close
-        self._builder = RunBuilder(context)
         self._runs = context.runs()
         self._saving = asyncio.Lock()
         self._queued: set[asyncio.Task[Run]] = set()
@@ -84,6 +84,12 @@ class Workflows:
     def folder(self) -> Path:
         """Where the files are."""
         return self._folder.path
+
+    @cached_property
+    def _builder(self) -> "RunBuilder":
+        from tocsin.features.workflows.preparing import RunBuilder
+
+        return RunBuilder(self._context)
 
     def names(self) -> tuple[str, ...]:
         """Return the names of all workflows, valid or not."""
@@ -169,6 +175,7 @@ class Workflows:
     async def plan(self, name: str, request: WorkflowRequest) -> PlannedRun:
         """Return what a run would do; nothing is executed or sent, and no secret is read."""
         from tocsin.features.workflows.engine.plan import plan
+        from tocsin.features.workflows.preparing import left_out
 
         file = await self.get(name)
         workflow = file.workflow()
@@ -227,7 +234,7 @@ class Workflows:
             )
         inside = replace(request, ancestry=(*request.ancestry, name))
 
-        async def at_end(handle: RunHandle, result: RunResult, values: RunValues) -> None:
+        async def at_end(handle: "RunHandle", result: RunResult, values: "RunValues") -> None:
             await self._tell(workflow, request, handle, result, values)
 
         prepared = await self._builder.prepare(file, params, request, self._execute(self, inside), at_end)
@@ -248,6 +255,7 @@ class Workflows:
     def approval_buttons(self) -> "ApprovalButtons":
         """Return what handles the buttons of waiting steps."""
         from tocsin.features.workflows.engine.approval_buttons import ApprovalButtons
+        from tocsin.runs.control import RunControl
 
         control = RunControl(self._runs, self._context.audit, self._context.clock, self._context.can.start_run)
         return ApprovalButtons(self._runs, control)
@@ -261,8 +269,8 @@ class Workflows:
 
     async def _admit(
         self,
-        workflow: Workflow,
-        prepared: PreparedRun,
+        workflow: "Workflow",
+        prepared: "PreparedRun",
         request: WorkflowRequest,
         watch: Callable[[Line], None] | None,
     ) -> "ActiveRun | _Waiting":
@@ -305,7 +313,12 @@ class Workflows:
         return await running.wait()
 
     async def _tell(
-        self, workflow: Workflow, request: WorkflowRequest, handle: RunHandle, result: RunResult, values: RunValues
+        self,
+        workflow: "Workflow",
+        request: WorkflowRequest,
+        handle: "RunHandle",
+        result: RunResult,
+        values: "RunValues",
     ) -> None:
         """Queue the summary of a run that has ended for its profile; a failure never changes how it ended."""
         if not workflow.notify_profile:

@@ -3,11 +3,13 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tocsin.channels.contract import PLAIN
-from tocsin.channels.inbound import InboundMessage
 from tocsin.core.errors import TocsinError
+
+if TYPE_CHECKING:
+    from tocsin.channels.inbound import InboundMessage
 
 
 class HandlingStatus(StrEnum):
@@ -33,7 +35,7 @@ class MessageContext:
     """A stored message, as the handlers receive it."""
 
     id: str  # of the inbox event, the same at every attempt
-    message: InboundMessage
+    message: "InboundMessage"
     backlog: bool = False  # it arrived while the program was down; the loop guard does not count it
     attempt: int = 1  # above 1 if an earlier process died during the work
     seq: int = 0  # the order in which events came, to all processes; 0: not known
@@ -75,6 +77,6 @@ class MessageHandler(Protocol):
         """Handle a message; `None` leaves it to the next handler."""
         ...
 
-    async def matches(self, message: InboundMessage) -> bool:
+    async def matches(self, message: "InboundMessage") -> bool:
         """Whether it would handle `message`; such a message is acknowledged in its chat."""
         ...

@@ -4,10 +4,10 @@ import asyncio
 import sqlite3
 from collections.abc import Sequence
 
-from tocsin.core.config.variables import CHAT_PROVIDER
 from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import Clock
 from tocsin.core.watching.ignored_files import IgnoreRules
+from tocsin.features.abilities import AssistantRequest
 from tocsin.features.assistant_skills.asking.model_run import answer_of, instructions_of, question_of, report_shape
 from tocsin.features.assistant_skills.folder.confined import ConfinedFolder
 from tocsin.features.assistant_skills.folder.overlay import FolderOverlay
@@ -15,7 +15,7 @@ from tocsin.features.assistant_skills.folder.place import MAX_FILES, SkillPlace,
 from tocsin.features.assistant_skills.folder.tools import FolderTools
 from tocsin.features.assistant_skills.model import AssistantSkill, AssistantUnusableError, SkillFinding, SkillOutput
 from tocsin.features.assistant_skills.settings import SKILLS_CALLS_PER_HOUR
-from tocsin.features.context import AssistantRequest, FeatureContext
+from tocsin.features.context import FeatureContext
 from tocsin.providers.contract import ProviderError, Question, Turn, WorkLimits
 from tocsin.runs.model import RunTrigger
 
@@ -58,11 +58,6 @@ class ModelRunner:
     def __init__(self, context: FeatureContext) -> None:
         self._context = context
         self._budget = CallBudget(context.database, context.clock)
-
-    @property
-    def configured(self) -> bool:
-        """Whether there is a chat model."""
-        return bool(self._context.settings[CHAT_PROVIDER])
 
     async def look(
         self,

@@ -8,10 +8,7 @@ from tocsin.features.assistant_skills.folder.place import MAX_FILES, files_for
 from tocsin.features.assistant_skills.local.commit_message import GitChange, propose_message
 from tocsin.features.assistant_skills.local.dependencies import audit_dependencies
 from tocsin.features.assistant_skills.local.secrets import scan_secrets
-from tocsin.features.assistant_skills.model import AssistantSkill, SkillFinding, SkillOutput
-
-SECRETS, DEPENDENCIES, COMMITS = "secret-scanner", "dependency-auditor", "git-commit-helper"
-WITHOUT_MODEL = (SECRETS, DEPENDENCIES, COMMITS)
+from tocsin.features.assistant_skills.model import DEPENDENCIES, AssistantSkill, SkillFinding, SkillOutput
 
 _Scan = Callable[[ConfinedFolder, str], list[SkillFinding]]
 

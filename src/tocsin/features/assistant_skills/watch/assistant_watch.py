@@ -12,13 +12,13 @@ from pathlib import Path
 from tocsin.core.errors import TocsinError
 from tocsin.core.reading.front_matter import PRIORITIES
 from tocsin.core.watching.folder_watcher import ChangeKind, FileChange, FolderWatcher
+from tocsin.features.abilities import AssistantRequest, AssistantRun
 from tocsin.features.assistant_skills.activation import acts_on
 from tocsin.features.assistant_skills.folder.confined import ConfinedFolder, ConfinementError
 from tocsin.features.assistant_skills.folder.place import SkillPlace
 from tocsin.features.assistant_skills.local.commit_message import MESSAGE_FILE
 from tocsin.features.assistant_skills.model import AssistantSkill, AssistantUnusableError
 from tocsin.features.assistant_skills.service import AssistantSkills
-from tocsin.features.context import AssistantRequest, AssistantRun
 from tocsin.runs.model import Line, RunTrigger
 
 log = logging.getLogger(__name__)
@@ -70,7 +70,7 @@ class AssistantWatch:
 
     async def run(self) -> None:
         """Watch and act; raises ConfigError for a folder that cannot be watched."""
-        self._skills.queue = self._take_invoked
+        self._skills.runner().queue = self._take_invoked
         async with asyncio.TaskGroup() as group:
             for watcher in self._watchers:
                 group.create_task(self._watch(watcher))
@@ -96,7 +96,7 @@ class AssistantWatch:
                 await self._put(skill, SkillPlace(change.folder, (change.path,)), version)
 
     async def _take_commit(self, change: FileChange) -> None:
-        paths = await self._skills.committed_files(change.folder, change.commit)
+        paths = await self._skills.runner().committed_files(change.folder, change.commit)
         for skill in self._skills.list():
             definition = skill.definition
             # Without patterns a skill looks at all files; the commit itself is one only for who asks for it.
@@ -149,7 +149,7 @@ class AssistantWatch:
             source=SOURCE, cause=RunTrigger.WATCHER, folder=task.place.root, files=task.place.paths, watch=self._show
         )
         try:
-            self._on_run(await self._skills.run(task.skill, request, task.place))
+            self._on_run(await self._skills.runner().run(task.skill, request, task.place))
         except AssistantUnusableError as error:
             if error.sentence() not in self._told:  # once, not at each file
                 self._told.add(error.sentence())

@@ -175,3 +175,11 @@ def edited(job: CronJob, definition: JobDefinition, now: float) -> CronJob:
     if before is None or before.enabled != definition.enabled:
         moved |= {"enabled": definition.enabled, "auto_disabled": False, "paused_reason": ""}
     return replace(job, name=definition.name, definition=definition, updated_at=now, **moved)
+
+
+def switched(job: CronJob, *, enabled: bool, paused_until: float | None = None, paused_reason: str = "") -> CronJob:
+    """Return a job that is enabled or not; a definition in the database says so, too."""
+    definition = job.definition
+    if definition is not None and job.source is JobSource.DATABASE:
+        definition = replace(definition, enabled=enabled, paused_until=paused_until)
+    return replace(job, enabled=enabled, definition=definition, paused_until=paused_until, paused_reason=paused_reason)

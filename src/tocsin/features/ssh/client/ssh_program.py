@@ -8,15 +8,18 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tocsin.core.errors import ConfigError
 from tocsin.core.ids import new_id
 from tocsin.core.process.identity import is_dead, own_identity
 from tocsin.core.process.starting import Finished, run, streaming
 from tocsin.core.storage.files import make_directory, write_atomically
-from tocsin.features.context import RevealSecret
 from tocsin.features.ssh.inventory import home
 from tocsin.features.ssh.model import Address, HostEntry, IdentityKind
+
+if TYPE_CHECKING:
+    from tocsin.features.abilities import RevealSecret
 
 CONNECT_TIMEOUT_S = 10
 _OWNER = "owner"
@@ -56,7 +59,7 @@ class SshProgram:
     known_hosts: Path  # our own
     config: Path | None  # of the user; None is what `ssh` takes by itself
     environment: Callable[[], Mapping[str, str]]
-    reveal: RevealSecret
+    reveal: "RevealSecret"
     keep_s: int
 
     @property

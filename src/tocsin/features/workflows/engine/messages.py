@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tocsin.core.errors import TocsinError
-from tocsin.features.context import Ask
+from tocsin.features.abilities import Ask
 from tocsin.features.workflows.engine.step_call import StepCall, StepOutcome, failed, succeeded
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.messaging.outbound.messenger import Messenger

@@ -8,7 +8,8 @@ from zoneinfo import ZoneInfo
 
 from tocsin.core.errors import TocsinError
 from tocsin.core.time.clock import Clock
-from tocsin.features.context import Notice, NoticeLevel, Notify, TellOperator
+from tocsin.features.abilities import Notify, TellOperator
+from tocsin.features.context import Notice, NoticeLevel
 from tocsin.features.workflows.engine.approval_buttons import buttons_for
 from tocsin.features.workflows.engine.step_call import StepCall, StepOutcome, failed, succeeded
 from tocsin.runs.model import RunStatus, StepRun

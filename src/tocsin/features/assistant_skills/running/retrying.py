@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tocsin.features.abilities import AssistantRequest
 from tocsin.features.assistant_skills.folder.place import SkillPlace
-from tocsin.features.context import AssistantRequest
 from tocsin.runs.control import NotRetriedError
 
 # Of files and of what a person asked for; a run with more can be started anew by who knows them.

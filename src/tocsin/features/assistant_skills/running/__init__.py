@@ -1,0 +1,1 @@
+"""Runs of assistant skills, and what is kept to run one again."""

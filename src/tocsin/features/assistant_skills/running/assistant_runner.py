@@ -1,0 +1,351 @@
+"""Running assistant skills: on which files, in which order, and what follows from what they find."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from tocsin.core.errors import ConfigError, TocsinError
+from tocsin.core.reading.front_matter import Invocation
+from tocsin.features.abilities import AssistantRequest, AssistantRun
+from tocsin.features.assistant_skills.asking.model_runner import ModelRunner
+from tocsin.features.assistant_skills.audit_actions import SKILL_APPLY, SKILL_ASSIST
+from tocsin.features.assistant_skills.folder.confined import ConfinedFolder
+from tocsin.features.assistant_skills.folder.folder_settings import auto_applies
+from tocsin.features.assistant_skills.folder.overlay import PatchError, apply_changes
+from tocsin.features.assistant_skills.folder.place import SkillPlace, place_of
+from tocsin.features.assistant_skills.local.commit_message import MESSAGE_FILE
+from tocsin.features.assistant_skills.local.git import GitFolder
+from tocsin.features.assistant_skills.local.rules import look_at_commit, look_at_files
+from tocsin.features.assistant_skills.model import (
+    COMMITS,
+    SECRETS,
+    WITHOUT_MODEL,
+    AssistantDisabledError,
+    AssistantSkill,
+    AssistantUnusableError,
+    NoModelError,
+    Severity,
+    SkillFinding,
+    SkillOutput,
+)
+from tocsin.features.assistant_skills.results import SkillResultRecord
+from tocsin.features.assistant_skills.running.retrying import as_before, kept_of
+from tocsin.features.assistant_skills.settings import SKILLS_WATCH
+from tocsin.features.context import Notice, NoticeLevel
+from tocsin.providers.chat import HOW_TO_CONFIGURE
+from tocsin.runs.active_run import ActiveRun
+from tocsin.runs.control import retried
+from tocsin.runs.model import Run, RunKind, RunResult, RunSpec, RunStatus, RunTrigger, new_run
+from tocsin.runs.recorder import RunHandle, Work
+
+if TYPE_CHECKING:
+    from tocsin.features.assistant_skills.service import AssistantSkills
+
+log = logging.getLogger(__name__)
+
+MAX_FINDINGS = 200
+MAX_CHAIN = 5  # skills that invoke each other
+MAX_SHOWN_DIFF = 50_000
+_SHOWN_FILES = 20
+
+
+class _Look(NamedTuple):
+    """A run that is about to start; what it found, and what it invokes, is known at its end."""
+
+    order: RunSpec
+    work: Work
+    note: Callable[[Run], None]
+    place: SkillPlace
+    chain: tuple[str, ...]
+    found: Callable[[], SkillResultRecord]
+    invoked: Callable[[], Sequence[Invocation]]
+
+
+def _of_invoked(request: AssistantRequest, run: Run) -> AssistantRequest:
+    return replace(request, parent_run_id=run.id, on_end=None, retry=None)
+
+
+class AssistantRunner:
+    """Runs skills in this process."""
+
+    def __init__(self, skills: "AssistantSkills") -> None:
+        self.models = ModelRunner(skills.context)
+        # Of a watch: takes an invoked skill, where it looks, and whether it is to be next.
+        self.queue: Callable[[str, SkillPlace, bool], Awaitable[None]] | None = None
+        self._skills = skills
+        self._context = skills.context
+        self._following: set[asyncio.Task[None]] = set()  # runs of others that runs begun here invoke
+
+    async def locate(self, base: Path, files: Sequence[str]) -> SkillPlace:
+        """Return the work tree around the first file, else the folder that asks, with the paths from there."""
+        asked = [base / file for file in files] or [base]
+        missing = [str(path) for path in asked if not path.exists() and not path.is_symlink()]
+        if missing:
+            raise ConfigError(f"there is no file {missing[0]}", hint="paths start at the working directory")
+        start = asked[0] if asked[0].is_dir() else asked[0].parent
+        top = await self._git(start).top()
+        return place_of(top or (base if start.is_relative_to(base) else start), asked)
+
+    async def committed_files(self, folder: Path, commit: str) -> Sequence[str]:
+        """Return the files that a commit added or changed."""
+        return await self._git(folder).committed_files(commit)
+
+    async def run(
+        self,
+        name: str,
+        request: AssistantRequest,
+        place: SkillPlace | None = None,
+        *,
+        chain: tuple[str, ...] = (),
+    ) -> AssistantRun:
+        """Run a skill to its end, and then those that it invokes; raises TocsinError for one that cannot be started.
+
+        `place` is where it looks; without one, it is found from the files of the request. `chain` are the skills
+        that led to this one: none of them is invoked again.
+        """
+        look = await self._prepare(name, request, place, chain)
+        run = await self._context.runs().execute(
+            look.order, look.work, watch=request.watch, on_end=request.on_end or look.note
+        )
+        found = look.found()
+        await self._invoke(look.invoked(), _of_invoked(request, run), look.place, look.chain)
+        return AssistantRun(run, [finding.document() for finding in found.findings], found.patch)
+
+    async def start(self, name: str, request: AssistantRequest, *, dry_run: bool = False) -> ActiveRun | Run:
+        """Start a skill and return at once; what it invokes follows its end. Raises like `run`.
+
+        With `dry_run`, return what would be run, which is neither executed nor recorded.
+        """
+        look = await self._prepare(name, request, None, ())
+        if dry_run:
+            planned = new_run(replace(look.order, dry_run=True), RunStatus.SKIPPED, self._context.clock.now())
+            return replace(planned, reason="a dry run: this would have been run")
+        running = await self._context.runs().start(look.order, look.work, on_end=request.on_end or look.note)
+        self._following.add(task := asyncio.create_task(self._follow(running, look, request)))
+        task.add_done_callback(self._following.discard)
+        return running
+
+    async def _follow(self, running: ActiveRun, look: "_Look", request: AssistantRequest) -> None:
+        run = await running.wait()
+        await self._invoke(look.invoked(), _of_invoked(request, run), look.place, look.chain)
+
+    async def aclose(self) -> None:
+        """Start nothing that runs invoke any more."""
+        for task in (following := list(self._following)):
+            task.cancel()
+        await asyncio.gather(*following, return_exceptions=True)
+
+    async def _prepare(
+        self, name: str, request: AssistantRequest, place: SkillPlace | None, chain: tuple[str, ...]
+    ) -> "_Look":
+        skill = self._usable(name)
+        request, earlier = as_before(request, name)
+        place = place or earlier or await self._place(name, request)
+        found, invoked = SkillResultRecord("", skill.name, str(place.root)), list[Invocation]()
+
+        async def work(handle: RunHandle) -> RunResult:
+            nonlocal found, invoked
+            output = await self._look(skill, place, request, handle.run_id)
+            applied = await asyncio.to_thread(_apply_at_once, place, output)
+            invoked = [each for each in output.invoked if each.agent not in {name, *chain}]
+            found = replace(
+                found,
+                run_id=handle.run_id,
+                findings=_ordered((*output.findings, *_suggested(invoked, place))),
+                patch=output.diff,
+                changes=output.changes,
+                applied_at=self._context.clock.now() if applied else None,
+            )
+            await self._skills.results.add(found)
+            _write(handle, found, output)
+            if request.cause is RunTrigger.WATCHER:  # else somebody looks at the output
+                await self._notify(found)
+            return RunResult(RunStatus.SUCCEEDED)
+
+        shown = [path or "." for path in place.paths[:_SHOWN_FILES]]
+        order = RunSpec(
+            RunKind.SKILL,
+            skill.name,
+            skill.name,
+            request.cause,
+            request.actor,
+            params={"folder": str(place.root), "files": shown},
+            parent_run_id=request.parent_run_id,
+            snapshot=kept_of(place, request, self._context.redact),
+        )
+
+        def note(run: Run) -> None:
+            self._note(run, request, found)
+
+        return _Look(retried(order, request.retry), work, note, place, (*chain, name), lambda: found, lambda: invoked)
+
+    async def apply(self, run_id: str, *, source: str) -> SkillResultRecord:
+        """Write what a run proposed; raises PatchError where a file has changed since, and then writes nothing."""
+        found = await self._skills.results.get(run_id)
+        if not found.changes:
+            raise PatchError(f"the run {found.run_id} proposed no change", hint="only some skills propose changes")
+        if found.applied_at is not None:
+            raise PatchError(f"the changes of the run {found.run_id} are written already", hint="run the skill again")
+
+        def write() -> None:
+            with ConfinedFolder(Path(found.folder)) as folder:
+                apply_changes(folder, found.changes)
+
+        await asyncio.to_thread(write)
+        await self._skills.results.mark_applied(found.run_id)
+        facts = {"run": found.run_id, "skill": found.skill, "changes": len(found.changes)}
+        self._context.audit.record(SKILL_APPLY, f"changes of {found.skill}", source=source, metadata=facts)
+        return found
+
+    async def _invoke(
+        self, invoked: Sequence[Invocation], request: AssistantRequest, place: SkillPlace, chain: tuple[str, ...]
+    ) -> None:
+        """Run what a skill invokes: first what is urgent, then what may wait; a watch queues both."""
+        urgent = [each.agent for each in invoked if each.priority == "immediate"]
+        waiting = [each.agent for each in invoked if each.priority == "background"]
+        for agent in [*urgent, *waiting] if len(chain) < MAX_CHAIN else ():
+            try:
+                if request.cause is RunTrigger.WATCHER and self.queue is not None:
+                    await self.queue(agent, place, agent in urgent)
+                else:
+                    await self.run(agent, request, place, chain=chain)
+            except TocsinError as error:
+                log.warning("an invoked skill did not run", extra={"skill": agent, "reason": error.sentence()})
+
+    async def _place(self, name: str, request: AssistantRequest) -> SkillPlace:
+        if request.folder is not None:
+            return await self.locate(request.folder, request.files)
+        watched = self._context.settings[SKILLS_WATCH]
+        if not watched:
+            raise ConfigError(f"the skill {name} needs a folder to look at", hint=f"name one in {SKILLS_WATCH.name}")
+        return place_of(watched[0], [watched[0] / file for file in request.files])
+
+    def _usable(self, name: str) -> AssistantSkill:
+        skill = self._skills.get(name)
+        if skill.errors:
+            mistakes = "; ".join(map(str, skill.errors))
+            raise AssistantUnusableError(
+                f"the skill {name} cannot be run: {skill.file}:{mistakes}", hint="correct the file"
+            )
+        if skill.definition is None or not skill.definition.enabled:
+            raise AssistantDisabledError(
+                f"the skill {name} is switched off", hint=f"write enabled: true in {skill.file}"
+            )
+        if not self._skills.can_run(skill):
+            raise NoModelError(f"the skill {name} needs a chat model", hint=HOW_TO_CONFIGURE)
+        return skill
+
+    async def _look(
+        self, skill: AssistantSkill, place: SkillPlace, request: AssistantRequest, run_id: str
+    ) -> SkillOutput:
+        """Look by fixed rules, by the model, or by both: the model judges what the rules found.
+
+        The shipped scanner of secrets never shows a file to a model.
+        """
+        by_rules, diff = SkillOutput(), ""
+        if skill.name == COMMITS:
+            git = self._git(place.root)
+            committed = place.paths == (MESSAGE_FILE,)
+            change = await (git.last_commit() if committed else git.change())
+            by_rules, diff = look_at_commit(change), change.diff[:MAX_SHOWN_DIFF]
+        elif skill.name in WITHOUT_MODEL:
+            with ConfinedFolder(place.root) as folder:
+                by_rules = await asyncio.to_thread(look_at_files, skill, folder, place.paths)
+        rules_alone = skill.name in WITHOUT_MODEL and (not self._skills.has_model or not by_rules.files)
+        if rules_alone or (skill.name == SECRETS and skill.built_in):
+            return by_rules
+        return await self.models.look(skill, place, request, run_id, by_rules.findings, diff)
+
+    async def _notify(self, found: SkillResultRecord) -> None:
+        """Tell the operator the findings that somebody should act on; one notice for a skill and file within a day."""
+        urgent = [finding for finding in found.findings if finding.severity is not Severity.INFO]
+        if not urgent:
+            return
+        worst = urgent[0]
+        level = NoticeLevel.ERROR if worst.severity in {Severity.CRITICAL, Severity.ERROR} else NoticeLevel.WARNING
+        more = f" and {len(urgent) - 1} more" if len(urgent) > 1 else ""
+        await self._context.can.notify(
+            Notice(
+                f"{found.skill}: {worst.path}:{worst.line}{more}",
+                f"{worst.severity}: {worst.message}",
+                level,
+                "skill",
+                found.skill,
+                dedupe_key=f"{found.skill}:{found.folder}:{worst.path}:{worst.line}:{worst.message}",
+            )
+        )
+
+    def _git(self, folder: Path) -> GitFolder:
+        return GitFolder(folder, dict(self._context.environment()))
+
+    def _note(self, run: Run, request: AssistantRequest, found: SkillResultRecord) -> None:
+        facts = {
+            "run": run.id,
+            "skill": run.subject_id,
+            "trigger": str(run.trigger),
+            "actor": run.actor,
+            "status": str(run.status),
+            "ok": run.ok,
+            "duration_ms": run.duration_ms,
+            "findings": len(found.findings),
+            "changes": len(found.changes),
+            "applied": found.applied_at is not None,
+        }
+        self._context.audit.record(
+            SKILL_ASSIST, f"{run.subject_name} {run.status}", source=request.source, metadata=facts
+        )
+
+
+def _ordered(findings: Sequence[SkillFinding]) -> tuple[SkillFinding, ...]:
+    """Return the worst findings first."""
+    ranked = sorted(findings, key=lambda finding: (finding.severity.rank, finding.path, finding.line))
+    return tuple(ranked[:MAX_FINDINGS])
+
+
+def _suggested(invoked: Sequence[Invocation], place: SkillPlace) -> list[SkillFinding]:
+    """Return the deferred skills as suggestions."""
+    path = place.paths[0]
+    return [
+        SkillFinding(
+            path,
+            0,
+            Severity.INFO,
+            f"{each.agent} is suggested: {each.when}",
+            f"tocsin skills run {each.agent} {path}".strip(),
+        )
+        for each in invoked
+        if each.priority == "deferred"
+    ]
+
+
+def _apply_at_once(place: SkillPlace, output: SkillOutput) -> bool:
+    """Write changes where the folder says so, and return whether that was done."""
+    if not output.changes:
+        return False
+    with ConfinedFolder(place.root) as folder:
+        if not auto_applies(folder):
+            return False
+        apply_changes(folder, output.changes)
+    return True
+
+
+def _write(handle: RunHandle, found: SkillResultRecord, output: SkillOutput) -> None:
+    for finding in found.findings:
+        handle.write("stdout", f"{finding}\n")
+        for line in finding.suggestion.splitlines():
+            handle.write("stdout", f"    {line}\n")
+    for note in output.notes:
+        handle.write("stderr", f"{note}\n")
+    if found.changes:
+        handle.write("stdout", found.patch)
+        applied = found.applied_at is not None
+        told = "the changes are written" if applied else f"to write the changes: tocsin skills apply {found.run_id}"
+        handle.write("stderr", f"{told}\n")
+    left_out = len(output.findings) - len(found.findings)
+    more = f", {left_out} more are left out" if left_out else ""
+    files = f"{output.files} file{'' if output.files == 1 else 's'}"
+    count = f"{len(found.findings)} finding{'' if len(found.findings) == 1 else 's'}"
+    handle.write("stderr", f"{found.skill}: {files}, {count}{more}\n")
