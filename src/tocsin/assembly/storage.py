@@ -224,11 +224,12 @@ def lazy_redis(settings: Settings) -> "Lazy[RedisClient]":
 
 async def is_redis_there(settings: Settings) -> bool:
     """Whether a Redis was named in the settings, or listens at the usual address."""
+    url = settings[REDIS_URL]
+    if not url or REDIS_URL.name in settings.sources or settings[STORE] == "redis":
+        return bool(url)
     from tocsin.core.storage.redis_client import listens
 
-    url = settings[REDIS_URL]
-    named = REDIS_URL.name in settings.sources or settings[STORE] == "redis"
-    return bool(url) and (named or await listens(url))
+    return await listens(url)
 
 
 def schemas(features: "Iterable[Feature]") -> dict[str, Sequence[str]]:
