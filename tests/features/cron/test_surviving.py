@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.features.cron.conftest import HUMAN, Crontab, opened, running
 
+from tocsin.features.cron.definitions.job_files import JobFiles
 from tocsin.features.cron.model import KIND
 from tocsin.features.cron.scheduler import order_of
 from tocsin.features.cron.store import enqueue
@@ -39,6 +40,34 @@ async def test_a_file_that_nobody_changed_is_not_a_change_for_the_next_process(t
         clock.advance(60)
         assert await second.jobs.get("disk") == disabled
     assert disabled.version > before.version
+
+
+async def test_a_file_that_is_being_written_comes_into_force_when_it_rests(crontab: Crontab):
+    folder = crontab.bench.app.settings.data_dir / "cron.d"
+    folder.mkdir()
+    path, moment, second = folder / "backup.yaml", 0, 1_000_000_000
+    files = JobFiles(
+        folder, crontab.jobs.store, crontab.bench.app.audit, crontab.clock, "UTC", now_ns=lambda: changed() + moment
+    )
+
+    def changed() -> int:
+        return path.stat().st_ctime_ns
+
+    async def command() -> list[str]:
+        await files.sync()
+        return [job.valid().command for job in await crontab.jobs.store.all()]
+
+    path.write_text("schedule: '@daily'\ncommand: rm -r /srv/bac")
+    assert await command() == []
+    path.write_text("schedule: '@daily'\ncommand: rm -r /srv/backup/old\n")
+    moment = second
+    assert await command() == ["rm -r /srv/backup/old"]
+    path.write_text("schedule: '@daily'\ncommand: rm -r /srv/backup")
+    moment = second // 10
+    assert await command() == ["rm -r /srv/backup/old"]
+    path.write_text("schedule: '@daily'\ncommand: rm -r /srv/backup/older\n")
+    moment = second
+    assert await command() == ["rm -r /srv/backup/older"]
 
 
 @pytest.mark.parametrize("keep_history", [True, False])

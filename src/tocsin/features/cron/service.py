@@ -96,7 +96,7 @@ class CronJobs:
 
     async def all(self) -> list[CronJob]:
         """Return all jobs by name, those of files as they are now."""
-        await self.files.sync()
+        await self.files.sync(waits=True)
         return await self.store.all()
 
     async def search(self, text: str = "", state: JobState | None = None, tag: str = "") -> list[CronJob]:
@@ -112,7 +112,7 @@ class CronJobs:
 
     async def get(self, name_or_id: str) -> CronJob:
         """Return one job; raises UnknownJobError."""
-        await self.files.sync()
+        await self.files.sync(waits=True)
         return await self.store.get(name_or_id)
 
     def read(self, fields: Mapping[str, Any]) -> JobDefinition:
@@ -145,7 +145,7 @@ class CronJobs:
             created_by=actor.name or actor.source,
         )
         job = replace(job, next_at=job.next_due())
-        await self.files.sync()
+        await self.files.sync(waits=True)
         await self.store.add(job)
         facts = {"job": job.id, "name": job.name, "type": definition.type}
         self._audit.record(CRON_ADD, f"{job.name}: {definition.schedule}", source=actor.source, metadata=facts)

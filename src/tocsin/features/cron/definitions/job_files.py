@@ -5,7 +5,9 @@ enabled is kept in the database, too.
 """
 
 import logging
-from asyncio import to_thread
+import time
+from asyncio import sleep, to_thread
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -26,6 +28,9 @@ log = logging.getLogger(__name__)
 FOLDER = "cron.d"
 MAX_FILES = 10_000
 GONE_AFTER_S = 2.0  # editors that replace a file leave it away for milliseconds
+# What was changed since then may be half written, and half a command is another command.
+QUIET_NS = 300_000_000
+_LOOK_S, _LOOKS = 0.05, 20
 
 
 class _Stamp(NamedTuple):
@@ -45,29 +50,54 @@ class _Read(NamedTuple):
 class JobFiles:
     """Brings the jobs of a folder into the database."""
 
-    def __init__(self, folder: Path, store: JobStore, audit: AuditTrail, clock: Clock, zone: str) -> None:
-        """`zone` is that of jobs that name none."""
+    def __init__(
+        self,
+        folder: Path,
+        store: JobStore,
+        audit: AuditTrail,
+        clock: Clock,
+        zone: str,
+        *,
+        now_ns: Callable[[], int] = time.time_ns,
+    ) -> None:
+        """`zone` is that of jobs that name none; `now_ns` is the clock by which files are stamped."""
         self.folder = folder
         self._store = store
         self._audit = audit
         self._clock = clock
         self._zone = zone
+        self._now_ns = now_ns
         self._stamps: dict[str, _Stamp] | None = None  # of what was read last; None before the first look
         self._gone_since: dict[str, float] = {}
 
-    async def sync(self, *, at_once: bool = False) -> None:
-        """Take over what has changed; a file that is gone counts after two seconds, or `at_once`."""
-        stamps = await to_thread(self._look)
+    async def sync(self, *, waits: bool = False) -> None:
+        """Take over what has changed; a file that is gone counts after two seconds.
+
+        A file that is being written is left for the next time, or with `waits` waited for.
+        """
+        before, stamps = self._stamps or {}, await to_thread(self._look)
+        for _ in range(_LOOKS if waits else 0):
+            if not self._being_written(stamps):
+                break
+            await sleep(_LOOK_S)
+            stamps = await to_thread(self._look)
         if stamps == self._stamps and not self._gone_since:
             return
+        writing = self._being_written(stamps)
         known = {job.file: job for job in await self._store.all() if job.source is JobSource.FILE}
         for name, stamp in stamps.items():
-            if name not in known or (self._stamps or {}).get(name) != stamp:
+            if name not in writing and (name not in known or before.get(name) != stamp):
                 await self._take(name, known.get(name), await to_thread(self._read, name))
         for name in known.keys() - stamps.keys():
-            await self._miss(known[name], at_once=at_once)
+            await self._miss(known[name])
         self._gone_since = {name: at for name, at in self._gone_since.items() if name not in stamps}
-        self._stamps = stamps
+        left = {name: before[name] for name in writing & before.keys()}
+        self._stamps = {name: stamp for name, stamp in stamps.items() if name not in writing} | left
+
+    def _being_written(self, stamps: Mapping[str, _Stamp]) -> set[str]:
+        before, now = self._stamps or {}, self._now_ns()
+        changed = {name: stamp for name, stamp in stamps.items() if before.get(name) != stamp}
+        return {name for name, stamp in changed.items() if 0 <= now - stamp.changed_ns < QUIET_NS}
 
     def _look(self) -> dict[str, _Stamp]:
         stamps = {}
@@ -147,9 +177,9 @@ class JobFiles:
             detail = f"{definition.name}: {', '.join(fields)}"
             self._audit.record(CRON_EDIT, detail, source=CRON.name, metadata=facts)
 
-    async def _miss(self, job: CronJob, *, at_once: bool) -> None:
+    async def _miss(self, job: CronJob) -> None:
         since = self._gone_since.setdefault(job.file, self._clock.monotonic())
-        if not at_once and self._clock.monotonic() - since < GONE_AFTER_S:
+        if self._clock.monotonic() - since < GONE_AFTER_S:
             return
         del self._gone_since[job.file]
         await self._store.remove(job.id)
