@@ -56,7 +56,7 @@ function ChatPage({ data, reload }) {
   };
   const ours = !chosen || chosen.source === "dashboard";
   const actions = html`${chosen && ours && html`<${ActionButton} icon="trash" run=${remove}>${CHAT.remove}<//>`}
-    <a class="button button--primary" href="#/chat">${CHAT.new}</a>`;
+    ${chosen && html`<a class="button button--primary" href="#/chat">${CHAT.new}</a>`}`;
   return html`<${PageHead} title=${chosen?.title || CHAT.title} actions=${actions} />
     <div class="chat">
       <nav class="chat__list" aria-label=${CHAT.conversations}>

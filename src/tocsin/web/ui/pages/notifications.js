@@ -90,7 +90,7 @@ function columns(turn, remove) {
         ${notice.body && html`<span class="notice__body"><${Said} text=${notice.body.replace(/\n{2,}/g, "\n")} /></span>`}</span>`,
     },
     { name: "category", title: NOTICES.category, value: (notice) => NOTICES.categories[notice.category] ?? notice.category },
-    { name: "when", title: NOTICES.when, value: (notice) => notice.created_at, cell: (notice) => html`<${Time} at=${notice.created_at} />` },
+    { name: "when", title: NOTICES.when, value: (notice) => notice.created_at, cell: (notice) => html`${notice.count > 1 && `${NOTICES.first} `}<${Time} at=${notice.created_at} />` },
     {
       name: "do",
       title: "",

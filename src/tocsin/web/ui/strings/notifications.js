@@ -16,6 +16,7 @@ export const NOTICES = {
   removeText: "It is deleted for everybody, and cannot be brought back.",
   level: "Level",
   category: "About",
+  first: "first",
   when: "When",
   what: "What",
   /** @param {number} count */
