@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import sqlite3
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterator
@@ -214,6 +215,24 @@ async def test_a_key_whose_worker_died_is_not_for_another_body(place: Place, key
     await place.end_lease(key)
     with pytest.raises(KeyReusedError):
         await keys.begin(key, "other")
+
+
+async def test_a_key_that_another_process_takes_while_the_database_is_awaited_still_runs(tmp_path: Path):
+    clock = FakeClock()
+    database = Database(tmp_path / "keys.db", {"idempotency": MIGRATIONS})
+    keys = SqliteKeys(database, clock)
+    await keys.begin("first", "body")
+    with contextlib.closing(sqlite3.connect(tmp_path / "keys.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        waiting = asyncio.create_task(keys.begin("key", "body"))
+        await asyncio.sleep(0)
+        clock.advance(1)
+        row = ("key", "body", clock.now(), clock.monotonic() + LEASE_S)
+        other.execute("INSERT INTO idempotency (key, digest, created_at, lease_until) VALUES (?, ?, ?, ?)", row)
+        other.execute("COMMIT")
+        with pytest.raises(StillRunningError):
+            await waiting
+    await database.aclose()
 
 
 async def test_of_many_at_the_same_time_one_gets_the_key(place: Place, key: str):

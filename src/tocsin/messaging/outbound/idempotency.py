@@ -109,9 +109,9 @@ class SqliteKeys:
         self._clock = clock
 
     async def begin(self, key: str, digest: str) -> StoredResponse | None:
-        now, mono = self._clock.now(), self._clock.monotonic()
-
         def work(connection: sqlite3.Connection) -> StoredResponse | None:
+            # Read while no other process writes: with an earlier time, a lease given meanwhile would last too long.
+            now, mono = self._clock.now(), self._clock.monotonic()
             connection.execute("DELETE FROM idempotency WHERE created_at < ?", [now - KEPT_S])
             row = connection.execute("SELECT * FROM idempotency WHERE key = ?", [key]).fetchone()
             if row is None:
