@@ -141,8 +141,9 @@ def _value(rule: _FieldRule, word: str) -> int:
         return rule.words.index(word) + rule.first_word
     if not (word.isascii() and word.isdigit()):
         hint = "write *" if word == "?" else ""
-        names = suggestion(word, rule.words) if rule.words else ""
-        raise _wrong(rule, f"{shorten(word)!r} is not a number{names}", hint=hint)
+        names = (suggestion(word, rule.words) or f", nor a name such as {rule.words[1]}") if rule.words else ""
+        numbers = f"a number from {rule.lowest} to {rule.highest}"
+        raise _wrong(rule, f"{shorten(word)!r} is not {numbers}{names}", hint=hint)
     if len(word) > 4 or not rule.lowest <= int(word) <= rule.highest:
         raise _wrong(rule, f"{shorten(word)} is outside {rule.lowest}-{rule.highest}")
     return int(word)
