@@ -67,6 +67,18 @@ async def test_a_message_that_waited_behind_cancelled_work_is_not_answered(bench
     assert (await answering).reason == "cancelled"
 
 
+async def test_reset_keeps_the_answer_of_another_process_out_of_the_history(bench: Bench, other: Bench):
+    answering = await asked(bench, "why?", 1, id="asked")
+    assert text_of(await other.send("/reset", seq=2)) == "I have forgotten this chat's history."
+    assert bench.provider is not None
+    bench.provider.calls[0].answer("because")
+    assert text_of(await answering) == "because"
+    assert await bench.history() == []
+    bench.provider.reply = lambda text: "now"
+    await bench.send("when?", seq=3)
+    assert await bench.history() == ["user: when?", "assistant: now"]
+
+
 async def test_a_store_that_is_away_keeps_nobody_from_cancelling_what_is_done_here(bench: Bench):
     answering = await asked(bench, "why?", 1)
     await bench.database.aclose()

@@ -239,6 +239,7 @@ class Commands:
         return answered(history_text(entries) if entries else "I remember nothing of this chat.")
 
     async def _reset(self, received: MessageContext) -> HandlerResult:
+        await self._executor.forget(received)
         await self._buffer.clear(history_key(received.message))
         return answered("I have forgotten this chat's history.")
 

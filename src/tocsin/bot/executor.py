@@ -108,6 +108,15 @@ class ChatExecutor:
             log.warning("work of other processes is not cancelled", extra={"reason": error.sentence()})
             return count
 
+    async def forget(self, received: MessageContext) -> None:
+        """Keep what other processes do for the chat out of its history, which was forgotten by `received`."""
+        if self._shared is not None:
+            await self._shared.forget(received)
+
+    async def is_forgotten(self, received: MessageContext) -> bool:
+        """Whether another process has forgotten the history since `received` came."""
+        return self._shared is not None and await self._shared.is_forgotten(received)
+
     async def _work(self, received: MessageContext, preview: Preview, task: Task) -> HandlerResult:
         message = received.message
         work = TaskContext(received, preview, self._tell, self._target_of(message))

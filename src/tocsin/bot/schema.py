@@ -70,6 +70,13 @@ WORK = (
         at REAL NOT NULL
     ) WITHOUT ROWID;
     """,
+    """
+    CREATE TABLE chat_resets (
+        history TEXT PRIMARY KEY,
+        before INTEGER NOT NULL,
+        at REAL NOT NULL
+    ) WITHOUT ROWID;
+    """,
 )
 
 SCHEMAS = {"access": ACCESS, "bot": MEMORY, "chat_work": WORK, "intake": PLANS}

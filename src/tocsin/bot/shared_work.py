@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from typing import Protocol
 
+from tocsin.bot.contract import history_key
 from tocsin.core.errors import StoreUnavailableError
 from tocsin.core.time.clock import Clock
 from tocsin.messaging.inbound.handling import MessageContext
@@ -42,6 +43,14 @@ class ChatWork(Protocol):
         """
         ...
 
+    async def forget(self, history: str, before: int) -> None:
+        """Keep that what came earlier than `before` is not to become part of a history."""
+        ...
+
+    async def is_forgotten(self, history: str, seq: int) -> bool:
+        """Whether an event came before its history was forgotten last."""
+        ...
+
 
 class SharedWork:
     """What this process tells the others about its work, and learns of them."""
@@ -64,6 +73,19 @@ class SharedWork:
     async def cancel(self, received: MessageContext, id: str, but: Collection[str]) -> int:  # noqa: A002
         """Cancel in other processes what the author of `received` wants cancelled; return the number."""
         return await self._store.cancel(received.message.chat_id, id, but, received.seq if not id else 0)
+
+    async def forget(self, received: MessageContext) -> None:
+        """Keep what other processes do for a chat out of its history, which the author of `received` has forgotten."""
+        if received.seq:
+            await self._store.forget(history_key(received.message), received.seq)
+
+    async def is_forgotten(self, received: MessageContext) -> bool:
+        """Whether the history was forgotten since `received` came; while the store is away, nobody knows."""
+        try:
+            return bool(received.seq) and await self._store.is_forgotten(history_key(received.message), received.seq)
+        except StoreUnavailableError as error:
+            log.debug("a reset is not known", extra={"event": received.id, "reason": error.sentence()})
+            return False
 
     @asynccontextmanager
     async def watched(self, received: MessageContext, cancel: Callable[[], object]) -> AsyncIterator[None]:

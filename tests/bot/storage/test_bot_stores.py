@@ -309,6 +309,16 @@ async def test_cancelled_work_that_a_kill_cut_off_does_not_begin_anew(place: Bot
     assert not await heir.begin("7", "one", 1)
 
 
+async def test_what_came_before_a_reset_is_forgotten_on_every_host(place: BotPlace):
+    mine, yours = place.open().work, place.open().work
+    assert not await mine.is_forgotten("7", 1)
+    await yours.forget("7", 3)
+    assert [await mine.is_forgotten("7", seq) for seq in (2, 3, 4)] == [True, False, False]
+    assert not await mine.is_forgotten("8", 2)
+    assert await mine.begin("7", "two", 2), "it is answered all the same"
+    assert await yours.cancel("7", "", [], 5) == 1
+
+
 async def test_what_came_before_a_cancellation_and_has_not_begun_is_cancelled_too(place: BotPlace):
     mine, yours = place.open().work, place.open().work
     assert await mine.begin("7", "first", 1)

@@ -9,6 +9,7 @@ from tocsin.core.storage.redis_client import load_script
 
 _LUA = Path(__file__).parent / "lua"
 _BEGIN = load_script(_LUA, "begin_work", KEPT_S=int(KEPT_S))
+_FORGET = load_script(_LUA, "forget_work", KEPT_S=int(KEPT_S))
 _CANCEL = load_script(_LUA, "cancel_work", KEPT_S=int(KEPT_S))
 
 
@@ -30,6 +31,12 @@ class RedisChatWork:
 
     async def cancel(self, chat_id: str, received_id: str, but: Collection[str], before: int) -> int:
         return int(await self._client.run(_CANCEL, [self._of(chat_id)], [received_id, before, *but]))
+
+    async def forget(self, history: str, before: int) -> None:
+        await self._client.run(_FORGET, [self._of(history)], [before])
+
+    async def is_forgotten(self, history: str, seq: int) -> bool:
+        return int(await self._client.command("HGET", self._of(history), "reset") or 0) > seq
 
     def _of(self, chat_id: str) -> str:
         return f"{self._prefix}{chat_id}"

@@ -58,3 +58,16 @@ class SqliteChatWork:
             return len(chosen)
 
         return await self._database.write(work)
+
+    async def forget(self, history: str, before: int) -> None:
+        now = self._clock.now()
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute("DELETE FROM chat_resets WHERE at < ?", [now - KEPT_S])
+            connection.execute("INSERT OR REPLACE INTO chat_resets VALUES (?, ?, ?)", [history, before, now])
+
+        await self._database.write(work)
+
+    async def is_forgotten(self, history: str, seq: int) -> bool:
+        sql = "SELECT 1 FROM chat_resets WHERE history = ? AND before > ?"
+        return await self._database.read(lambda c: c.execute(sql, [history, seq]).fetchone() is not None)

@@ -87,6 +87,8 @@ class Conversation:
                 if before:
                     await before()
             finally:
+                if await self._executor.is_forgotten(received):
+                    self._buffer.withdraw(exchange)
                 await self._buffer.close(exchange)
 
         return replace(result, done=done)
