@@ -193,6 +193,11 @@ class CountedDatabase(Database):
 
     pending = 0
 
+    async def settled(self) -> None:
+        """Wait for what is under way: every thread that reads has come to its end, and the one that writes."""
+        await asyncio.gather(*(super(CountedDatabase, self).read(lambda _: None) for _ in range(READERS)))
+        await super().write(lambda _: None)
+
     async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
         self.pending += 1
         try:
@@ -218,6 +223,10 @@ class CountedThreads(ThreadPoolExecutor):
     @property
     def pending(self) -> bool:
         return any(not call.done() for call in self._calls)
+
+    async def settled(self) -> None:
+        """Wait for the calls that are under way."""
+        await asyncio.gather(*map(asyncio.wrap_future, self._calls), return_exceptions=True)
 
     def submit(self, *args: Any, **kwargs: Any) -> "Future[Any]":
         call = super().submit(*args, **kwargs)
@@ -316,10 +325,12 @@ class Bench:
             loop.set_default_executor(self._threads)
         quiet = 0
         while quiet < 25:
-            await asyncio.gather(*(self.database.read(lambda _: None) for _ in range(READERS)))
-            await self.database.write(lambda _: None)
             await asyncio.sleep(0)
-            quiet = 0 if self.database.pending or self._threads.pending else quiet + 1
+            quiet += 1
+            while self.database.pending or self._threads.pending:
+                await self.database.settled()
+                await self._threads.settled()
+                quiet = 0
 
     def received(self, text: str = "", *, chat: str = "7", id: str = "", **fields: Any) -> MessageContext:  # noqa: A002
         """Return an event as the inbox hands it over; a text with a slash is a command."""

@@ -79,6 +79,7 @@ class Watched:
     def __init__(self, part: Any) -> None:
         self._part = part
         self.busy = 0
+        self.idle = asyncio.Event()
         self.calls: list[str] = []
         self.broken: Exception | None = None
 
@@ -90,10 +91,13 @@ class Watched:
             if self.broken:
                 raise self.broken
             self.busy += 1
+            self.idle.clear()
             try:
                 return await method(*args, **keywords)
             finally:
                 self.busy -= 1
+                if not self.busy:
+                    self.idle.set()
 
         return call
 
@@ -193,7 +197,11 @@ class World:
         quiet = 0
         while quiet < NOTHING_HAPPENS_FOR:
             await asyncio.sleep(0)
-            quiet = 0 if any(part.busy for part in self.watched) else quiet + 1
+            quiet += 1
+            for part in self.watched:
+                if part.busy:
+                    quiet = 0
+                    await part.idle.wait()
 
     async def pass_time(self, seconds: float) -> None:
         end = self.clock.monotonic() + seconds
