@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 SUITE = ("channel_bench", "channel_contract", "http_channel_contract", "inbound_bench", "inbound_contract")
 MANY_FILES = 200
+GARBAGE = 7_000  # ten times the usual number of objects before the collector looks
 INHERITED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 # Details of assertions inside the importable suites: they must be rewritten before any test imports them.
@@ -92,6 +93,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # By its usual thresholds, the collector reads twelve thousand collected tests again and again.
+    gc.set_threshold(GARBAGE)
     stay_as_asked_while_children_start_anew()
     if config.option.shuffle == "new":
         config.option.shuffle = str(random.SystemRandom().randrange(1_000_000))
@@ -108,6 +111,12 @@ def pytest_configure_node(node: Any) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.option.shuffle:
         random.Random(config.option.shuffle).shuffle(items)
+
+
+def pytest_collection_finish() -> None:
+    """Leave what stays to the end out of every later search for garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
