@@ -24,7 +24,14 @@ import signal
 def test_the_tests_themselves_go_on_ignoring_it():
     signal.raise_signal(signal.SIGINT)
 """
-ORDER = "\n".join(f"def test_{number}():\n    print('<{number}>')\n" for number in range(10, 40))
+ORDER = """
+import pytest
+
+@pytest.mark.parametrize("number", range(10, 40))
+def test_it(number, worker_id):
+    with open(f"done-{worker_id}", "a") as file:
+        file.write(f"<{number}>")
+"""
 
 
 def ignore_ctrl_c() -> None:
@@ -58,23 +65,24 @@ def suite(
 
 
 @pytest.mark.parametrize("before", [ignore_ctrl_c, block_ctrl_c])
-def test_children_hear_ctrl_c_also_where_the_suite_was_started_deaf_to_it(tmp_path: Path, before: Callable[[], None]):
-    done = suite(tmp_path, HEARS, before=before)
+def test_children_hear_ctrl_c_and_the_suite_does_not_where_it_was_started_deaf_to_it(
+    tmp_path: Path, before: Callable[[], None]
+):
+    done = suite(tmp_path, HEARS + IGNORES if before is ignore_ctrl_c else HEARS, before=before)
     assert done.returncode == 0, done.stdout
 
 
-def test_a_suite_that_was_started_deaf_to_ctrl_c_stays_so(tmp_path: Path):
-    done = suite(tmp_path, IGNORES, before=ignore_ctrl_c)
-    assert done.returncode == 0, done.stdout
-
-
-def test_a_random_order_can_be_repeated_by_the_number_it_tells(tmp_path: Path):
-    first = suite(tmp_path, ORDER, "--shuffle=new")
-    told = first.stdout.partition("--shuffle=")[2].split()[0]
-    again = suite(tmp_path, ORDER, f"--shuffle={told}")
-    assert order_of(first.stdout) == order_of(again.stdout)
-    assert suite(tmp_path, ORDER, "--shuffle=new", "-n2").returncode == 0, "the workers agree"
-    assert order_of(first.stdout) != sorted(order_of(first.stdout))
+def test_a_random_order_can_be_repeated_by_the_number_it_tells_and_workers_agree_on_it(tmp_path: Path):
+    workers = suite(tmp_path, ORDER, "--shuffle=new", "-n2")
+    assert workers.returncode == 0, workers.stdout
+    told = workers.stdout.partition("--shuffle=")[2].split()[0]
+    done = {each.name: order_of(each.read_text()) for each in tmp_path.glob("done-gw*")}
+    suite(tmp_path, ORDER, f"--shuffle={told}")
+    order = order_of((tmp_path / "done-master").read_text())
+    assert order != sorted(order)
+    assert sorted(number for part in done.values() for number in part) == sorted(order)
+    for part in done.values():
+        assert part == [number for number in order if number in part]
 
 
 def order_of(out: str) -> list[str]:
