@@ -99,7 +99,3 @@ def test_a_finding_has_its_line_and_says_what_is_wrong():
     assert [str(one) for one in found("child.wait(5)\n")] == [
         "2: wait gives up after 5 s: wait for PATIENCE_S (tests/waiting.py), or less than a second"
     ]
-
-
-def test_no_test_depends_on_the_speed_of_the_machine():
-    assert timing.told() == []
