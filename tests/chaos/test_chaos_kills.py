@@ -11,19 +11,19 @@ pytestmark = pytest.mark.timeout(1_200)  # on a machine five times as slow, with
 
 
 def test_a_gateway_killed_while_accepting_loses_nothing_it_acknowledged(tmp_path: Path):
-    must_be_met(kill_gateways(tmp_path, kills=2, accepted_each=150))
+    must_be_met(kill_gateways(tmp_path, kills=2, accepted_each=80))
 
 
 def test_workers_killed_while_sending_lose_nothing_and_repeat_at_most_what_was_in_flight(tmp_path: Path):
-    must_be_met(kill_workers(tmp_path, kills=3, messages_each=40, workers=2))
+    must_be_met(kill_workers(tmp_path, kills=2, messages_each=40, workers=2))
 
 
 def test_workers_killed_with_the_queue_in_redis_lose_and_repeat_no_more(tmp_path: Path):
-    must_be_met(kill_redis_workers(tmp_path, kills=2, messages_each=40, workers=2))
+    must_be_met(kill_redis_workers(tmp_path, kills=1, messages_each=40, workers=2))
 
 
 def test_workers_killed_while_posting_to_guildchat_repeat_nothing(tmp_path: Path):
-    must_be_met(kill_guildchat_workers(tmp_path, kills=2, messages=10))
+    must_be_met(kill_guildchat_workers(tmp_path, kills=1, messages=10))
 
 
 def test_the_work_of_a_killed_worker_is_taken_over(tmp_path: Path):

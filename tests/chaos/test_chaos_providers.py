@@ -19,7 +19,7 @@ def test_whatever_a_provider_does_to_a_message_ends_as_documented(tmp_path: Path
 
 
 def test_retry_after_is_never_undercut(tmp_path: Path):
-    must_be_met(honour_retry_after(tmp_path, messages=40))
+    must_be_met(honour_retry_after(tmp_path, messages=20))
 
 
 def test_the_three_http_providers_may_throttle_break_and_hang_up(tmp_path: Path):

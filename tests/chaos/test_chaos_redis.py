@@ -18,4 +18,4 @@ def test_the_bus_survives_flush_kill_and_pause_of_redis_unattended(tmp_path: Pat
 
 
 def test_one_publish_is_one_send_with_one_two_and_four_workers(tmp_path: Path):
-    must_be_met(one_publish_is_one_send(tmp_path, messages_each=40, most_workers=4))
+    must_be_met(one_publish_is_one_send(tmp_path, messages_each=30, most_workers=4))
