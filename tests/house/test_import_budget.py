@@ -52,10 +52,30 @@ def test_importing_a_module_does_not_load_what_only_some_calls_need(module: str,
     assert loaded & forbidden == set()
 
 
+def modules_of(tmp_path: Path, *arguments: str) -> set[str]:
+    """Return what a command loads."""
+    probe = PROBE.replace("__import__(sys.argv[1])", f"from tocsin.cli.main import run; run({list(arguments)})")
+    env = {"TOCSIN_DATA_DIR": str(tmp_path), "REDIS_URL": "off"}
+    done = subprocess.run([sys.executable, "-I", "-c", probe], env=env, capture_output=True, check=True)
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
 def test_listing_the_channels_loads_nothing_that_only_other_commands_need(tmp_path: Path):
-    probe = PROBE.replace("__import__(sys.argv[1])", "from tocsin.cli.main import run; run(['channels', '-q'])")
-    done = subprocess.run(
-        [sys.executable, "-I", "-c", probe], env={"TOCSIN_DATA_DIR": str(tmp_path)}, capture_output=True, check=True
-    )
-    loaded = set(json.loads(done.stdout.splitlines()[-1]))
+    loaded = modules_of(tmp_path, "channels", "-q")
     assert loaded & (SLOW | {"difflib", "logging", "pkgutil", "platformdirs", "shutil"}) == set()
+
+
+def test_listing_secrets_loads_neither_the_audit_log_nor_an_event_loop(tmp_path: Path):
+    assert modules_of(tmp_path, "vault", "list", "-q") & {"asyncio", "hashlib", "tocsin.core.audit.log"} == set()
+
+
+def test_the_status_loads_nothing_that_only_runs_and_watches(tmp_path: Path):
+    loaded = modules_of(tmp_path, "status", "-q")
+    needless = (
+        "tocsin.channels.inbound", "tocsin.core.storage.redis_client", "tocsin.core.watching",
+        "tocsin.features.abilities",
+        "tocsin.features.assistant_skills.running", "tocsin.features.cron.running", "tocsin.features.cron.scheduler",
+        "tocsin.features.ssh.execution", "tocsin.features.watchers.running", "tocsin.features.workflows.engine",
+        "tocsin.providers",
+    )  # fmt: skip
+    assert {name for name in loaded if name.startswith(needless)} == set()

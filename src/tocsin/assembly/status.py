@@ -102,11 +102,11 @@ async def _services(app: "App") -> list[ServiceStatus]:
 
 async def _runs(app: "App") -> RunCounts:
     store, since = RunStore(app.database), app.clock.now() - DAY_S
-    active, queued, succeeded, failed, missed = await asyncio.gather(
-        store.count(RunFilter(status=AT_WORK)),
-        store.count(RunFilter(status=(RunStatus.QUEUED,))),
-        store.count(RunFilter(status=(RunStatus.SUCCEEDED,), since=since)),
-        store.count(RunFilter(status=_FAILED, since=since)),
-        store.count(RunFilter(status=(RunStatus.MISSED,), since=since)),
+    counts = await store.counts(
+        RunFilter(status=AT_WORK),
+        RunFilter(status=(RunStatus.QUEUED,)),
+        RunFilter(status=(RunStatus.SUCCEEDED,), since=since),
+        RunFilter(status=_FAILED, since=since),
+        RunFilter(status=(RunStatus.MISSED,), since=since),
     )
-    return RunCounts(active, queued, succeeded, failed, missed)
+    return RunCounts(*counts)

@@ -120,11 +120,17 @@ class RunStore:
 
     async def count(self, query: RunFilter) -> int:
         """Return the number of matching runs; looking makes no database."""
+        return (await self.counts(query))[0]
+
+    async def counts(self, *queries: RunFilter) -> list[int]:
+        """Return the number of runs that match each query, all at one moment; looking makes no database."""
         if not self._database.path.exists():
-            return 0
-        conditions, values = _conditions(query)
-        sql = f"SELECT COUNT(*) FROM runs WHERE {' AND '.join(conditions)}"  # noqa: S608  # marks only
-        return await self._database.read(lambda connection: int(connection.execute(sql, values).fetchone()[0]))
+            return [0] * len(queries)
+
+        def work(connection: sqlite3.Connection) -> list[int]:
+            return [_count(connection, query) for query in queries]
+
+        return await self._database.read(work)
 
     async def set_child(self, run_id: str, child: str) -> None:
         """Record the identity of the child process that does the work."""
@@ -319,6 +325,12 @@ def _finish(connection: sqlite3.Connection, row: sqlite3.Row, ended: RunResult, 
         "id": row["id"],
     }
     connection.execute(_FINISH, values)
+
+
+def _count(connection: sqlite3.Connection, query: RunFilter) -> int:
+    conditions, values = _conditions(query)
+    sql = f"SELECT COUNT(*) FROM runs WHERE {' AND '.join(conditions)}"  # noqa: S608  # marks only
+    return int(connection.execute(sql, values).fetchone()[0])
 
 
 def _conditions(query: RunFilter) -> tuple[list[str], list[Any]]:
