@@ -91,7 +91,9 @@ async def test_what_cannot_run_is_refused_and_not_recorded(client: DashboardClie
     wrong = await client.post("/api/ssh/run", {"comand": "true", "max_parallel": 0})
     assert {error["pointer"] for error in wrong.json()["errors"]} == {"#/comand", "#/command", "#/max_parallel"}
     assert (await client.get("/api/ssh/health?host=absent")).status == 404
-    assert site.bench.audit() == []
+    [refused] = site.bench.audit()  # the one that the deny list refused and that was no dry run
+    assert (refused.action, refused.metadata["command"], refused.metadata["outcome"]) == ("ssh.run", "reboot", "denied")
+    assert refused.detail == "the command is refused by ssh_deny.txt:1: ^reboot"
 
 
 async def test_a_dry_run_tells_the_hosts_and_records_nothing(client: DashboardClient, site: Site):

@@ -139,7 +139,7 @@ def _run(arguments: argparse.Namespace, out: Console, program: Program) -> int:
         return _show_plan(request, out, program)
 
     async def work(ssh: Ssh) -> Run:
-        _unbroken(ssh).plan(request)
+        _unbroken(ssh).admit(request, source="cli")
         out.effect_done("the command was run")
         return await ssh.run(request, source="cli", watch=lambda line: _show(line, out))
 

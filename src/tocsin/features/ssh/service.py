@@ -15,6 +15,7 @@ from tocsin.features.ssh.client.ssh_program import SshProgram, SshSession, way_t
 from tocsin.features.ssh.deny import DenyList
 from tocsin.features.ssh.inventory import Inventory
 from tocsin.features.ssh.model import (
+    CommandDeniedError,
     HostEntry,
     HostHealth,
     HostKey,
@@ -79,6 +80,16 @@ class Ssh:
             way_to(host, known)
         return tuple(replace(host, user=request.user) for host in hosts) if request.user else hosts
 
+    def admit(self, request: SshRequest, *, source: str, actor: str | None = None) -> tuple[HostEntry, ...]:
+        """Return the hosts of a command that may run now; see `plan`. That one was refused is recorded."""
+        try:
+            return self.plan(request)
+        except CommandDeniedError as error:
+            command = self._redact(request.command)[:_SHOWN_COMMAND]
+            facts = {"hosts": list(request.hosts), "command": command, "actor": actor, "outcome": "denied"}
+            self._audit.record(SSH_RUN, str(error), source=source, metadata=facts)
+            raise
+
     async def start(
         self,
         request: SshRequest,
@@ -96,7 +107,7 @@ class Ssh:
         """
         from tocsin.features.ssh.execution import Execution, dry_run
 
-        hosts = self.plan(request)
+        hosts = self.plan(request) if request.dry_run else self.admit(request, source=source, actor=actor)
         order = _again(self._order(request, hosts, trigger, actor, parent_run_id), retry)
 
         async def only_record(handle: "RunHandle") -> RunResult:
