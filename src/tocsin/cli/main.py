@@ -80,6 +80,9 @@ def _run(argv: Sequence[str], out: Console) -> int:
         if isinstance(error, ModuleNotFoundError) and (missing := _not_installed(error)):
             out.failure(missing)
             return MISUSED
+        if isinstance(error, OSError) and (refused := _refused(error)):
+            out.failure(refused)
+            return FAILED
         if options.verbose:
             from traceback import format_exception
 
@@ -101,6 +104,12 @@ def _not_installed(error: ModuleNotFoundError) -> ConfigError | None:
     from tocsin.terminal.packages import not_installed
 
     return not_installed(error)
+
+
+def _refused(error: OSError) -> TocsinError | None:
+    from tocsin.core.storage.files import refused_by_system
+
+    return refused_by_system(error)
 
 
 _MISTYPED = "validation-failed"  # what features say of input that can never be right

@@ -1,5 +1,6 @@
 """Files are replaced in one step; a broken edit leaves the last good version in force."""
 
+import errno
 import fcntl
 import logging
 import os
@@ -17,6 +18,7 @@ from tocsin.core.storage.files import (
     only_writer,
     read_limited,
     refuse_others,
+    refused_by_system,
     write_atomically,
 )
 from tocsin.testing.fakes import FakeClock
@@ -431,3 +433,13 @@ def test_a_lock_that_is_kept_is_told_and_nothing_is_changed(tmp_path: Path):
 def test_a_lock_that_cannot_be_opened_is_told(tmp_path: Path):
     with pytest.raises(WriteError, match="cannot be opened"), only_writer(tmp_path / "missing" / "names"):
         pytest.fail("there is no lock")
+
+
+def test_what_the_system_refuses_is_told_with_the_place_and_what_can_be_done():
+    told = refused_by_system(PermissionError(errno.EACCES, "Permission denied", "/data/workflows"))
+    assert told is not None
+    assert told.sentence() == (
+        "/data/workflows cannot be used: Permission denied; check who owns it, and the rights of the directory above it"
+    )
+    assert refused_by_system(OSError(errno.ENOTEMPTY, "Directory not empty", "/data")) is None
+    assert refused_by_system(PermissionError(errno.EACCES, "Permission denied")) is None

@@ -37,6 +37,7 @@ _WRITE_HINTS = {
     errno.ENOENT: "create the directory",
     errno.EROFS: "the file system is read-only; choose another directory",
 }
+_MENDABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT}
 
 
 class WriteError(TocsinError):
@@ -90,6 +91,14 @@ def only_writer(path: Path, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]
         yield
     finally:
         os.close(descriptor)  # gives the lock back, as the end of a process does
+
+
+def refused_by_system(error: OSError) -> TocsinError | None:
+    """Return what a person can mend where a file or directory cannot be used; None for what is a bug of ours."""
+    if error.errno not in _MENDABLE or not isinstance(error.filename, (str, Path)):
+        return None
+    hint = _WRITE_HINTS.get(error.errno, "check who owns it, and the rights of the directory above it")
+    return TocsinError(f"{error.filename} cannot be used: {_reason(error)}", hint=hint)
 
 
 def make_directory(path: Path, mode: int = 0o700) -> None:
