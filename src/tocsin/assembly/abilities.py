@@ -66,6 +66,9 @@ def _own_abilities(app: "App") -> Abilities:
     def open_model(model: str = "", /) -> "AbstractAsyncContextManager[ChatProvider]":
         return app.models().lent(model)
 
+    async def bot_windows(chat_id: str = "", /) -> "BotWindowList":
+        return await app.histories().chats(app, chat_id)
+
     def indicate(message: "InboundMessage") -> AbstractAsyncContextManager[None]:
         from tocsin.messaging.inbound.indicator import indicating
 
@@ -97,7 +100,7 @@ def _own_abilities(app: "App") -> Abilities:
         follow_chat=_nothing_kept,
         list_subjects=_no_subjects,
         list_schedules=_no_schedules,
-        bot_windows=lambda: app.histories().chats(app),
+        bot_windows=bot_windows,
         indicate=indicate,
         cause_of=cause_of,
     )
@@ -113,8 +116,8 @@ class BotHistories:
         """Show these: the bot runs in this process."""
         self._sessions = sessions
 
-    async def chats(self, app: "App") -> "BotWindowList":
-        """Return the windows of the chats that have one."""
+    async def chats(self, app: "App", chat_id: str = "") -> "BotWindowList":
+        """Return the windows of the chats that have one, or of the one that is named."""
         from tocsin.features.abilities import BotWindow, BotWindowList
 
         if not any(state.spec.conversation and state.configured for state in app.registry.states()):
@@ -125,7 +128,7 @@ class BotHistories:
             if sessions is None:
                 return BotWindowList(notice=ELSEWHERE)
             chats = []
-            for key in (await sessions.chats())[:MAX_SHOWN]:
+            for key in [chat_id] if chat_id else (await sessions.chats())[:MAX_SHOWN]:
                 turns = [(entry.role, entry.content) for entry in await sessions.get(key)]
                 if turns:
                     chats.append(BotWindow(key, chosen.spec.kind, turns))

@@ -235,7 +235,13 @@ class BotWindowList(NamedTuple):
     notice: str = ""
 
 
-ListBotWindows = Callable[[], Awaitable[BotWindowList]]
+class ListBotWindows(Protocol):
+    """Returns the windows of the bot's chats, or that of the one chat that is named."""
+
+    async def __call__(self, chat_id: str = "", /) -> BotWindowList:
+        """Return them."""
+        ...
+
 
 Notify = Callable[[Notice], Awaitable[None]]  # never raises for a notice that cannot be delivered
 

@@ -1,6 +1,8 @@
 """The conversations of the bot, as far as this process can see them; they can only be read."""
 
+from collections import Counter
 from collections.abc import Sequence
+from hashlib import sha256
 from typing import NamedTuple
 
 from tocsin.features.abilities import BotWindow, ListBotWindows
@@ -10,9 +12,7 @@ from tocsin.features.chat.model import (
     ChatConversation,
     ChatMessage,
     ConversationBusyError,
-    unknown_conversation,
 )
-from tocsin.features.chat.store import Transcript
 
 PREFIX = "bot:"  # of the IDs of these conversations
 
@@ -28,22 +28,19 @@ async def bot_conversations(chats: ListBotWindows, text: str = "") -> BotConvers
     """Return the conversations in which a text stands."""
     found = await chats()
     wanted = text.lower()
-    items = [_conversation(chat) for chat in found.chats if any(wanted in said.lower() for _, said in chat.turns)]
+    items = [conversation_of(chat) for chat in found.chats if any(wanted in said.lower() for _, said in chat.turns)]
     return BotConversations(items, found.notice)
 
 
-async def bot_transcript(chats: ListBotWindows, conversation_id: str) -> Transcript:
-    """Return one of the conversations; raises UnknownConversationError."""
-    for chat in (await chats()).chats:
-        if conversation_id == f"{PREFIX}{chat.id}":
-            messages = [
-                ChatMessage(
-                    f"{conversation_id}:{number}", conversation_id, ASSISTANT if role == ASSISTANT else USER, said
-                )
-                for number, (role, said) in enumerate(chat.turns, start=1)
-            ]
-            return Transcript(_conversation(chat), messages)
-    raise unknown_conversation(conversation_id)
+def messages_of(chat: BotWindow) -> list[ChatMessage]:
+    """Return the messages of a window; their IDs stay the same while the window moves on."""
+    conversation_id, seen, messages = f"{PREFIX}{chat.id}", Counter[str](), []
+    for role, text in chat.turns:
+        known_by = sha256(f"{role}\0{text}".encode(errors="surrogatepass")).hexdigest()[:16]
+        seen[known_by] += 1
+        id_ = f"{conversation_id}:{known_by}" + (f"-{seen[known_by]}" if seen[known_by] > 1 else "")
+        messages.append(ChatMessage(id_, conversation_id, ASSISTANT if role == ASSISTANT else USER, text))
+    return messages
 
 
 def refuse_bot(conversation_id: str) -> None:
@@ -54,7 +51,8 @@ def refuse_bot(conversation_id: str) -> None:
         )
 
 
-def _conversation(chat: BotWindow) -> ChatConversation:
+def conversation_of(chat: BotWindow) -> ChatConversation:
+    """Return what lists show of a window."""
     role, text = chat.turns[-1]
     return ChatConversation(
         f"{PREFIX}{chat.id}",

@@ -2,8 +2,17 @@
 
 import json
 
+from tocsin.features.chat.bot_conversations import PREFIX
+from tocsin.features.chat.bot_events import BotConversationFeed
 from tocsin.features.chat.service import Chats
 from tocsin.rest.event_stream import FeedPage, encode_event
+
+
+def feed_of(chats: Chats, conversation_id: str) -> "ConversationFeed | BotConversationFeed":
+    """Return the events of a conversation, of the dashboard or of the bot."""
+    if conversation_id.startswith(PREFIX):
+        return BotConversationFeed(chats.bot_events, conversation_id)
+    return ConversationFeed(chats, conversation_id)
 
 
 class ConversationFeed:

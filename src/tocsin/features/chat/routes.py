@@ -6,7 +6,7 @@ from fastapi import Header, Query, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import Field
 
-from tocsin.features.chat.feed import ConversationFeed
+from tocsin.features.chat.feed import feed_of
 from tocsin.features.chat.model import MAX_ATTACHMENTS, MAX_MESSAGE, MAX_PROMPT, MAX_TITLE, InvalidMessageError
 from tocsin.features.chat.service import Chats
 from tocsin.features.chat.store import MessageDraft
@@ -324,9 +324,10 @@ class ChatRoutes:
         `message.completed` the whole message, `message.failed` why it ends, `conversation.updated` the conversation.
         After `resync` events are missing: read the conversation again. Events have numbers: one that is not above
         `last_event_id` of what was read is in it already. Who names no event gets those of the last question first.
+        A conversation of the bot is told when an answer is on its way: question and answer, each as a whole.
         """
         self._chats.on_events(request.app.state.live.wake)
-        feed = ConversationFeed(self._chats, conversation_id)
+        feed = feed_of(self._chats, conversation_id)
         seen = last_event_id(request) or after or await feed.beginning()
         return await request.app.state.live.follow(feed, seen)
 

@@ -15,13 +15,8 @@ from tocsin.features.abilities import RecalledEntry
 from tocsin.features.chat.answer import AnswerWriter, OnRestart, OnText
 from tocsin.features.chat.answer_store import SILENCE_S, AnswerStore
 from tocsin.features.chat.audit_actions import CHAT_ATTACH, CHAT_CREATE, CHAT_DELETE, CHAT_SEND, CHAT_STOP
-from tocsin.features.chat.bot_conversations import (
-    PREFIX,
-    BotConversations,
-    bot_conversations,
-    bot_transcript,
-    refuse_bot,
-)
+from tocsin.features.chat.bot_conversations import PREFIX, BotConversations, bot_conversations, refuse_bot
+from tocsin.features.chat.bot_events import BotConversationEvents
 from tocsin.features.chat.model import (
     MAX_ATTACHMENTS,
     AttachmentContent,
@@ -72,6 +67,7 @@ class Chats:
 
     def __init__(self, context: FeatureContext, owner: str = "") -> None:
         self.store = ChatStore(context.database)
+        self.bot_events = BotConversationEvents(context.can.bot_windows, context.clock)
         self._answers_store = AnswerStore(context.database)
         self._context = context
         self._clock = context.clock
@@ -123,7 +119,7 @@ class Chats:
     async def transcript(self, conversation_id: str, *, limit: int = 100, before: str = "") -> Transcript:
         """Return a conversation with its last messages; raises UnknownConversationError."""
         if conversation_id.startswith(PREFIX):
-            return await bot_transcript(self._context.can.bot_windows, conversation_id)
+            return await self.bot_events.transcript(conversation_id, limit, before)
         await self.settle()
         return await self.store.transcript(conversation_id, limit, before)
 

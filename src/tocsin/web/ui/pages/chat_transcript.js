@@ -50,7 +50,6 @@ export function Transcript({ conversation, models }) {
  */
 function useFollowed(conversation, messages, setLost) {
   useEffect(() => {
-    if (conversation.source !== "dashboard") return undefined;
     const stop = new AbortController();
     let lastId = conversation.last_event_id ?? "";
     const again = async () => {
