@@ -537,8 +537,8 @@ class ForgetfulKeys:
     keys: Any
     away: bool = False
 
-    async def begin(self, key: str, digest: str) -> Any:
-        known = await self.keys.begin(key, digest)
+    async def begin(self, key: str, digest: str, **further: str) -> Any:
+        known = await self.keys.begin(key, digest, **further)
         self.away = True
         return known
 

@@ -96,3 +96,44 @@ async def test_a_token_that_cannot_be_checked_is_not_trusted(make_gateway: MakeG
     await gateway.app.database.aclose()
     answer = await gateway.client.get("/channels", header)
     assert (answer.status, answer.json()["code"]) == (503, "not-ready")
+
+
+async def test_each_token_has_idempotency_keys_of_its_own(make_gateway: MakeGateway):
+    gateway, key = make_gateway({"GATEWAY_TOKEN": TOKEN}), ("Idempotency-Key", "order-1")
+    callers = [BEARER, await bearer(gateway, "send"), await bearer(gateway, "admin")]
+    for caller in callers:
+        assert (await gateway.client.send(GOOD, caller, key)).header("idempotent-replayed") == ""
+    other = {**GOOD, "message": "of this one alone"}
+    assert (await gateway.client.send(other, await bearer(gateway, "send", "read"), key)).status == 200
+    for caller in callers:
+        assert (await gateway.client.send(GOOD, caller, key)).header("idempotent-replayed") == "true"
+    assert len(gateway.transport.sent) == 4
+
+
+async def test_queued_messages_of_two_tokens_with_the_same_key_are_two_deliveries(gateway: Gateway):
+    key, queued = ("Idempotency-Key", "order-1"), ("Prefer", "respond-async")
+    callers = [await bearer(gateway, "send"), await bearer(gateway, "admin")]
+    ids = [(await gateway.client.send(GOOD, caller, key, queued)).json()["id"] for caller in (*callers, *callers)]
+    assert (len(set(ids)), ids[:2]) == (2, ids[2:])
+    shown = [(await gateway.client.get(f"/deliveries/{id_}", callers[1])).json() for id_ in ids[:2]]
+    assert [record["idempotency_key"] for record in shown] == ["http+token:send/order-1", "http+token:admin/order-1"]
+
+
+async def test_a_key_of_before_answers_the_first_token_that_repeats_the_request_and_no_other(gateway: Gateway):
+    key = ("Idempotency-Key", "order-1")
+    first = await gateway.client.send(GOOD, key)
+    database = gateway.app.database
+    await database.write(lambda c: c.execute("UPDATE idempotency SET key = 'order-1'").rowcount)  # as it was kept
+    owner, other = await bearer(gateway, "send"), await bearer(gateway, "admin")
+    replayed = await gateway.client.send(GOOD, owner, key)
+    assert (replayed.header("idempotent-replayed"), replayed.body) == ("true", first.body)
+    assert (await gateway.client.send(GOOD, other, key)).header("idempotent-replayed") == ""
+    assert len(gateway.transport.sent) == 2
+
+
+async def test_a_key_that_looks_like_the_name_of_another_token_s_key_is_another_one(gateway: Gateway):
+    owner, other = await bearer(gateway, "send"), await bearer(gateway, "admin")
+    await gateway.client.send(GOOD, owner, ("Idempotency-Key", "order-1"))
+    for guess in ("http+token:send/order-1", "token:send/order-1"):
+        assert (await gateway.client.send(GOOD, other, ("Idempotency-Key", guess))).header("idempotent-replayed") == ""
+        assert (await gateway.client.send(GOOD, ("Idempotency-Key", guess))).header("idempotent-replayed") == ""

@@ -394,3 +394,30 @@ async def test_the_renewal_ends_with_the_request_even_where_its_cancellation_is_
     done, _ = await asyncio.wait([renewal], timeout=PATIENCE_S)
     renewal.cancel()
     assert done == {renewal}
+
+
+async def test_what_is_kept_under_a_former_name_answers_the_same_request_once(keys: IdempotencyKeys, key: str):
+    await keys.begin(key, "body")
+    await keys.finish(key, 200, "{}")
+    assert await keys.begin(f"b-{key}", "other body", former=key) is None
+    for _ in range(2):
+        assert await keys.begin(f"a-{key}", "body", former=key) == StoredResponse(200, "{}")
+    assert await keys.begin(f"c-{key}", "body", former=key) is None
+
+
+async def test_a_request_under_a_former_name_that_still_runs_is_not_begun_again(
+    place: Place, keys: IdempotencyKeys, key: str
+):
+    await keys.begin(key, "body")
+    with pytest.raises(StillRunningError):
+        await keys.begin(f"a-{key}", "body", former=key)
+
+
+async def test_a_request_under_a_former_name_whose_process_died_is_taken_over(
+    place: Place, keys: IdempotencyKeys, key: str
+):
+    await keys.begin(key, "body")
+    await place.end_lease(key)
+    assert await keys.begin(f"a-{key}", "body", former=key) == StoredResponse()
+    with pytest.raises(StillRunningError):
+        await place.open().begin(f"a-{key}", "body")

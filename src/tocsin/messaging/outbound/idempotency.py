@@ -57,11 +57,11 @@ class StoredResponse:
 class IdempotencyKeys(Protocol):
     """Stores keys and responses."""
 
-    async def begin(self, key: str, digest: str) -> StoredResponse | None:
+    async def begin(self, key: str, digest: str, *, former: str = "") -> StoredResponse | None:
         """Claim a new key and return `None`, or return the response stored for it.
 
-        A key whose process died is taken over, and returned without a response. Raises KeyReusedError and
-        StillRunningError.
+        A key whose process died is taken over, and returned without a response. What versions before kept of the same
+        request under the name `former` becomes that of `key`. Raises KeyReusedError and StillRunningError.
         """
         ...
 
@@ -108,11 +108,13 @@ class SqliteKeys:
         self._database = database
         self._clock = clock
 
-    async def begin(self, key: str, digest: str) -> StoredResponse | None:
+    async def begin(self, key: str, digest: str, *, former: str = "") -> StoredResponse | None:
         def work(connection: sqlite3.Connection) -> StoredResponse | None:
             # Read while no other process writes: with an earlier time, a lease given meanwhile would last too long.
             now, mono = self._clock.now(), self._clock.monotonic()
             connection.execute("DELETE FROM idempotency WHERE created_at < ?", [now - KEPT_S])
+            sql = "UPDATE OR IGNORE idempotency SET key = ? WHERE key = ? AND digest = ?"
+            connection.execute(sql, [key, former, digest])
             row = connection.execute("SELECT * FROM idempotency WHERE key = ?", [key]).fetchone()
             if row is None:
                 connection.execute(

@@ -3,16 +3,13 @@
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from tocsin.core.storage.database import Database
-from tocsin.core.storage.redis_client import RedisClient, load_script
+from tocsin.core.storage.redis_client import RedisClient
 from tocsin.core.time.clock import Clock
 from tocsin.messaging.outbound.idempotency import KEPT_S
-from tocsin.messaging.outbound.redis_idempotency import former_keys, key_names
+from tocsin.messaging.outbound.redis_idempotency import TAKE_IN, former_keys, key_names
 
-_LUA = Path(__file__).parent / "lua"
-_TAKE_IN = load_script(_LUA, "take_in")
 _DIGEST, _STATUS, _BODY = b"digest", b"status", b"body"
 
 
@@ -87,7 +84,7 @@ class RedisKeyRecords:
             name, left_s = key_names(one.key)[0], round(KEPT_S - one.age_s)
             if left_s > 0:
                 outcome = () if one.status is None else (one.status, one.body)
-                await self._client.run(_TAKE_IN, [name], [one.digest, left_s, *outcome])
+                await self._client.run(TAKE_IN, [name], [one.digest, left_s, *outcome])
 
     async def remove(self, records: Sequence[MovedKey]) -> None:
         for one in records:

@@ -1,6 +1,7 @@
 """Idempotency keys in Redis, shared by every host."""
 
 from pathlib import Path
+from time import monotonic
 
 from tocsin.core.storage.redis_client import RedisClient, load_script
 from tocsin.core.storage.redis_names import FormerNames
@@ -13,6 +14,7 @@ _FORMER_LEASE = "tocsin:idempotency-lease:"
 _LUA = Path(__file__).parent / "lua"
 _BEGIN = load_script(_LUA, "begin")
 _FINISH = load_script(_LUA, "finish")
+TAKE_IN = load_script(_LUA, "take_in")
 
 
 class RedisKeys:
@@ -21,9 +23,13 @@ class RedisKeys:
     def __init__(self, client: RedisClient) -> None:
         self._client = client
         self._former = former_keys(client)
+        # Nothing is kept for longer, and this version makes none.
+        self._no_former_after = monotonic() + KEPT_S
 
-    async def begin(self, key: str, digest: str) -> StoredResponse | None:
+    async def begin(self, key: str, digest: str, *, former: str = "") -> StoredResponse | None:
         await self._former.take_over()
+        if former and monotonic() < self._no_former_after:
+            await self._adopt(key, digest, former)
         answer = await self._client.run(_BEGIN, key_names(key), [digest, int(KEPT_S), int(LEASE_S * 1000)])
         state, *rest = (bytes(part).decode() for part in answer)
         if state == "reused":
@@ -33,6 +39,20 @@ class RedisKeys:
         if state == "known":
             return StoredResponse(int(rest[0]), rest[1])
         return StoredResponse() if state == "abandoned" else None
+
+    async def _adopt(self, key: str, digest: str, former: str) -> None:
+        """Keep what is known of a request under `key`; the names may lie on different servers of a cluster."""
+        record, lease = key_names(former)
+        found = await self._client.command("HGETALL", record)
+        if found.get(b"digest") != digest.encode():
+            return
+        if await self._client.command("EXISTS", lease) and b"status" not in found:
+            raise StillRunningError(f"the request with the key {former} is still running", hint="retry in a second")
+        left_s = int(await self._client.command("TTL", record))
+        if left_s > 0:
+            outcome = (found[b"status"], found[b"body"]) if b"status" in found else ()
+            await self._client.run(TAKE_IN, key_names(key)[:1], [digest, left_s, *outcome])
+        await self._client.command("DEL", record, lease)
 
     async def renew(self, key: str) -> None:
         await self._client.command("PEXPIRE", key_names(key)[1], int(LEASE_S * 1000))

@@ -11,6 +11,8 @@ from tocsin.rest.headers import header_values
 from tocsin.rest.problems import HttpProblemError
 from tocsin.web.access.tokens import ALL_SCOPES, ApiTokens, is_api_token
 
+# The name under which requests with GATEWAY_TOKEN are counted and recorded.
+GATEWAY_USER = "token"
 _NEEDED = (
     "this needs the header `Authorization: Bearer <token>` with the value of GATEWAY_TOKEN, "
     "or a token of `tocsin tokens create`"
@@ -42,7 +44,7 @@ class BearerTokens:
             problem = f"The header Authorization holds no bearer token, or is repeated: {_NEEDED}."
         elif self._digest and not self._is_gateway_token(text):
             problem = f"The token is wrong: {_NEEDED}."
-        _note(scope, "token" if self._digest and not problem else "", ALL_SCOPES, problem)
+        _note(scope, GATEWAY_USER if self._digest and not problem else "", ALL_SCOPES, problem)
         return self._app(scope, receive, send)
 
     async def _with_api_token(self, text: str, scope: Scope, receive: Receive, send: Send) -> None:

@@ -18,6 +18,7 @@ from tocsin.messaging.outbound.messenger import Messenger
 from tocsin.messaging.outbound.outbox import Outbox
 from tocsin.rest.headers import header_values, idempotency_key
 from tocsin.rest.problems import HttpProblemError
+from tocsin.web.access.bearer import GATEWAY_USER
 from tocsin.web.gateway.audit_actions import GATEWAY
 from tocsin.web.gateway.records import QUEUE_REQUEST, TERMS
 from tocsin.web.http.asgi import read_body
@@ -44,12 +45,12 @@ class SendHandler:
             for term in TERMS:
                 if term.name in body:
                     refuse_field(term.name, "only-queued", "It needs the header `Prefer: respond-async`")
-        key = idempotency_key(header_values(scope, b"idempotency-key"))
-        if not key:
-            answer = await (self._queue(scope, body, key) if queued else self._send_now(scope, body))
+        given = idempotency_key(header_values(scope, b"idempotency-key"))
+        if not given:
+            answer = await (self._queue(scope, body, "") if queued else self._send_now(scope, body))
             return answer.response()
         try:
-            return await self._once(scope, body, key, queued=queued)
+            return await self._once(scope, body, given, queued=queued)
         except KeyReusedError:
             raise HttpProblemError(
                 "idempotency-key-reused", "This Idempotency-Key was used before with another body."
@@ -58,10 +59,12 @@ class SendHandler:
             detail = "The request with this Idempotency-Key is still running."
             raise HttpProblemError("conflict", detail, headers={"Retry-After": "1"}) from None
 
-    async def _once(self, scope: Scope, body: Mapping[str, Any], key: str, *, queued: bool) -> ASGIApp:
+    async def _once(self, scope: Scope, body: Mapping[str, Any], given: str, *, queued: bool) -> ASGIApp:
+        key = _key_of_caller(scope, given)
+        name = f"\n{key}"  # no header has a line break: nobody's key is the former name of another one's
         digest = sha256(repr((queued, sorted(body.items()))).encode(errors="surrogatepass")).hexdigest()
         try:
-            known = await self._keys.begin(key, digest)
+            known = await self._keys.begin(name, digest, former=given)
         except (KeyReusedError, StillRunningError):
             raise
         except TocsinError as error:
@@ -72,12 +75,12 @@ class SendHandler:
             answer = self._interrupted(body)
         else:
             try:
-                async with held(self._keys, key):
+                async with held(self._keys, name):
                     answer = await (self._queue(scope, body, key) if queued else self._send_now(scope, body))
             except (HttpProblemError, KeyReusedError):  # nothing was done: a corrected request may use the same key
-                await self._settle(key, None)
+                await self._settle(name, None)
                 raise
-        await self._settle(key, answer)
+        await self._settle(name, answer)
         return answer.response()
 
     async def _settle(self, key: str, answer: SendResponse | None) -> None:
@@ -112,7 +115,7 @@ class SendHandler:
 
     async def _queue(self, scope: Scope, body: Mapping[str, Any], key: str) -> SendResponse:
         policy = body.get("policy", "")
-        terms = (body.get("not_before"), body.get("expires_at"), f"http:{key}" if key else None)
+        terms = (body.get("not_before"), body.get("expires_at"), key or None)
         try:
             new = self._outbox.prepare(body["channel"], body["target"], body["message"], "gateway", policy)
         except (ChannelError, ConfigError) as error:
@@ -134,6 +137,16 @@ def caller_of(scope: Scope) -> Caller:
     if user := scope.get("tocsin.user"):
         facts["actor"] = user
     return Caller(GATEWAY.name, facts)
+
+
+def _key_of_caller(scope: Scope, given: str) -> str:
+    """Return the name under which an Idempotency-Key is kept: each token has keys of its own.
+
+    Who may call without a token has the keys of GATEWAY_TOKEN: where that is set, nobody may.
+    """
+    user: str = scope["tocsin.user"]
+    # No name of a token has a slash, so the first one ends it.
+    return f"http:{given}" if user in {"", GATEWAY_USER} else f"http+{user}/{given}"
 
 
 def _prefers_async(scope: Scope) -> bool:
