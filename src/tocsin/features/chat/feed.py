@@ -2,8 +2,8 @@
 
 import json
 
-from tocsin.features.chat.bot_conversations import PREFIX
-from tocsin.features.chat.bot_events import BotConversationFeed
+from tocsin.features.chat.bot_conversations import PREFIX, BotConversationEvents
+from tocsin.features.chat.model import USER, UnknownConversationError
 from tocsin.features.chat.service import Chats
 from tocsin.rest.event_stream import FeedPage, encode_event
 
@@ -45,3 +45,39 @@ class ConversationFeed:
             (seq, encode_event(event, json.loads(data), f"{self.key}:{seq}")) for seq, event, data in found.events
         ]
         return FeedPage(events, found.end, found.complete)
+
+
+class BotConversationFeed:
+    """The numbered events of one conversation of the bot."""
+
+    def __init__(self, events: BotConversationEvents, conversation_id: str) -> None:
+        self.key = conversation_id
+        self._events = events
+
+    async def end(self) -> int:
+        """Return the number of the last event; raises UnknownConversationError."""
+        return (await self._events.look(self.key)).number
+
+    async def beginning(self) -> str:
+        """Return the event before the last question that was seen to come; empty where none was."""
+        watched = await self._events.look(self.key)
+        asked = [
+            number
+            for number, event, data in watched.events
+            if event == "message.created" and data["message"]["role"] == USER
+        ]
+        return f"{self.key}:{asked[-1] - 1}" if asked else ""
+
+    async def after(self, number: int) -> FeedPage:
+        """Return the events after one; of a conversation that has ended, that it is over."""
+        try:
+            watched = self._events.known(self.key) or await self._events.look(self.key)
+        except UnknownConversationError:
+            return FeedPage((), number, is_over=True)
+        first = watched.events[0][0] - 1 if watched.events else watched.number
+        events = [
+            (each, encode_event(event, data, f"{self.key}:{each}"))
+            for each, event, data in watched.events
+            if each > number
+        ]
+        return FeedPage(events, watched.number, complete=first <= number <= watched.number)

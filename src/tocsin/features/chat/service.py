@@ -15,8 +15,13 @@ from tocsin.features.abilities import RecalledEntry
 from tocsin.features.chat.answer import AnswerWriter, OnRestart, OnText
 from tocsin.features.chat.answer_store import SILENCE_S, AnswerStore
 from tocsin.features.chat.audit_actions import CHAT_ATTACH, CHAT_CREATE, CHAT_DELETE, CHAT_SEND, CHAT_STOP
-from tocsin.features.chat.bot_conversations import PREFIX, BotConversations, bot_conversations, refuse_bot
-from tocsin.features.chat.bot_events import BotConversationEvents
+from tocsin.features.chat.bot_conversations import (
+    PREFIX,
+    BotConversationEvents,
+    BotConversations,
+    bot_conversations,
+    refuse_bot,
+)
 from tocsin.features.chat.model import (
     MAX_ATTACHMENTS,
     AttachmentContent,

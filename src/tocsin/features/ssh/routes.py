@@ -74,7 +74,7 @@ class PingRecord(ResponseModel):
 
     ok: bool
     method: str | None = Field(description="`icmp` or `tcp`; null where it was not asked.")
-    rtt_ms: float | None
+    rtt_ms: int | None
     error: str | None
 
 

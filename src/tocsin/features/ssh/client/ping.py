@@ -18,7 +18,7 @@ class Ping:
 
     ok: bool | None
     method: str = "tcp"
-    rtt_ms: float | None = None
+    rtt_ms: int | None = None
     error: str | None = None
 
     def as_dict(self) -> dict[str, object]:
@@ -87,5 +87,5 @@ async def _tcp(family: int, address: tuple[object, ...]) -> Ping:
     return Ping(True, "tcp", _since(started))
 
 
-def _since(started: float) -> float:
-    return round((time.perf_counter() - started) * 1000, 1)
+def _since(started: float) -> int:
+    return round((time.perf_counter() - started) * 1000)

@@ -8,8 +8,8 @@ from tests.rest.streams import StreamClient, connected
 from tests.waiting import eventually
 
 from tocsin.features.abilities import BotWindow, BotWindowList
-from tocsin.features.chat.bot_events import LOOK_EVERY_S, BotConversationEvents, BotConversationFeed
-from tocsin.features.chat.feed import feed_of
+from tocsin.features.chat.bot_conversations import LOOK_EVERY_S, BotConversationEvents
+from tocsin.features.chat.feed import BotConversationFeed, feed_of
 from tocsin.features.chat.model import UnknownConversationError
 from tocsin.rest.event_stream import OpenStream
 from tocsin.testing.fakes import FakeClock
