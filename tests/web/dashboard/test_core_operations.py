@@ -292,6 +292,10 @@ async def test_a_long_log_is_downloaded_whole_and_in_colour_where_that_is_asked_
     assert lines == [*(str(n) for n in range(1, 2501)), "red"]
     coloured = (await whole.get(f"/api/runs/{run.id}?ansi=true", Accept="text/plain")).body.decode()
     assert coloured.endswith("stdout \033[31mred\033[0m\n")
+    end = (await whole.get(f"/api/runs/{run.id}?from_line=2500", Accept="text/plain")).body.decode()
+    assert [line.split(" ", 2)[2] for line in end.splitlines()] == ["2500", "red"]
+    answers = (await whole.get("/api/openapi.json")).json()["paths"]["/api/runs/{run_id}"]["get"]["responses"]
+    assert set(answers["200"]["content"]) == {"application/json", "text/plain"}
 
 
 async def test_metrics_are_those_of_the_gateway_in_both_formats_and_count_requests_by_route(whole):

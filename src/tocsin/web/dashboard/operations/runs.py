@@ -24,6 +24,7 @@ from tocsin.runs.service import Runs
 from tocsin.runs.store import RunFilter
 
 TAIL_LINES = 200
+PLAIN_TEXT = "text/plain"
 RunSort = Literal["-queued_at", "queued_at"]
 
 
@@ -81,7 +82,13 @@ class RunRoutes:
         found = await self._runs().find(wanted)
         return paging.page(map(summary_document, found.items), found.next_cursor)
 
-    @operation("GET", "/api/runs/{run_id}", problems=("not-found", "validation-failed"), answer=RunWithLog)
+    @operation(
+        "GET",
+        "/api/runs/{run_id}",
+        problems=("not-found", "validation-failed"),
+        answer=RunWithLog,
+        responses={200: {"content": {PLAIN_TEXT: {"schema": {"type": "string"}}}}},
+    )
     async def get_run(
         self,
         request: Request,
@@ -93,14 +100,14 @@ class RunRoutes:
     ) -> Any:
         """Return one run, and its log where `log` asks for it.
 
-        `Accept: text/plain` downloads the whole log instead.
+        `Accept: text/plain` downloads the whole log instead, or its lines of one stream, or those from one line on.
         """
         run = await self._runs().get(await self._runs().whole_id(run_id))
         stream = "" if stream == "all" else stream
         if _wants_text(request):
             headers = {"Content-Disposition": f'attachment; filename="{run.id}.log"'}
             return StreamingResponse(
-                _text_of(self._runs(), run, stream, ansi=ansi), media_type="text/plain", headers=headers
+                _text_of(self._runs(), run, stream, from_line, ansi=ansi), media_type=PLAIN_TEXT, headers=headers
             )
         document: dict[str, Any] = {**as_document(run), "log": None}
         if log != "none":
@@ -181,20 +188,20 @@ def run_operations(runs: Callable[[], Runs], control: Callable[[], RunControl]) 
 
 def _wants_text(request: Request) -> bool:
     accepted = request.headers.get("accept", "")
-    return "text/plain" in accepted and "application/json" not in accepted
+    return PLAIN_TEXT in accepted and "application/json" not in accepted
 
 
-async def _text_of(runs: Runs, run: Run, stream: str, *, ansi: bool) -> AsyncIterator[str]:
-    """Yield the whole log in pieces; of a run that goes on, what there is now."""
+async def _text_of(runs: Runs, run: Run, stream: str, start: int, *, ansi: bool) -> AsyncIterator[str]:
+    """Yield the log from the line `start` on, in pieces; of a run that goes on, what there is now."""
     if run.status not in TERMINAL:
-        start, lines = 1, (await runs.log(run.id, 1, stream, ansi=ansi)).lines
+        lines = (await runs.log(run.id, start, stream, ansi=ansi)).lines
         while lines:
             yield _as_text(lines)
             start = lines[-1].n + 1
             lines = (await runs.log(run.id, start, stream, ansi=ansi)).lines
         return
     piece: list[Line] = []
-    async for line in runs.follow(run.id):  # reads the file once, where pages begin at its start again
+    async for line in runs.follow(run.id, start):  # reads the file once, where pages begin at its start again
         if stream in {"", line.stream}:
             piece.append(line)
         if len(piece) == MAX_LINES:
