@@ -172,17 +172,17 @@ def test_the_link_of_the_dashboard_signs_in_once(demo: Demo):
         urllib.request.build_opener().open(f"{base}/api/status", timeout=PATIENCE_S)
 
 
-def test_every_printed_command_works_when_it_is_copied(demo: Demo, tmp_path: Path):
-    for command in demo.commands:
-        # In another directory, and in the shell whose real credentials would win over any .env.
-        done = subprocess.run(
-            ["sh", "-c", command],
-            capture_output=True,
-            text=True,
-            cwd=tmp_path,
-            env=environment(tmp_path, **REAL),
-            check=False,
-        )
+@pytest.fixture(scope="module")
+def copied(demo: Demo, tmp_path_factory: pytest.TempPathFactory) -> list[subprocess.CompletedProcess[str]]:
+    """Run every printed command, in another directory, and in a shell whose credentials would win over any .env."""
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    how: dict[str, Any] = {"capture_output": True, "text": True, "cwd": elsewhere}
+    env = environment(elsewhere, **REAL)
+    return [subprocess.run(["sh", "-c", command], check=False, env=env, **how) for command in demo.commands]
+
+
+def test_every_printed_command_works_when_it_is_copied(demo: Demo, copied: list[subprocess.CompletedProcess[str]]):
+    for command, done in zip(demo.commands, copied, strict=True):
         assert done.returncode == 0, f"{command}: {done.stderr}"
         if command.startswith("curl"):
             assert json.loads(done.stdout)
@@ -190,10 +190,8 @@ def test_every_printed_command_works_when_it_is_copied(demo: Demo, tmp_path: Pat
             assert not [line for line in done.stderr.splitlines() if line.startswith("tocsin")], done.stderr
 
 
-def test_messages_arrive_on_all_four_network_channels(demo: Demo, tmp_path: Path):
-    for command in demo.commands:
-        if " send " in command:
-            subprocess.run(["sh", "-c", command], capture_output=True, env=environment(tmp_path, **REAL), check=True)
+@pytest.mark.usefixtures("copied")
+def test_messages_arrive_on_all_four_network_channels(demo: Demo):
     hello = [item for item in demo.received() if item["text"] == "hello"]
     assert len({item["channel"] for item in hello}) == len(CHANNELS)
     for channel in CHANNELS:
@@ -301,7 +299,7 @@ def test_on_the_other_channels_a_person_gets_the_answer_of_a_trigger_too(demo: D
     demo.read_until(rf"^received  {name} +\S+ +'It is always sunny in {text.split()[1]}\.'$")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_demo_with_0_and_removes_its_data_directory(tmp_path: Path, number: signal.Signals):
     with running_demo(tmp_path) as demo:
         demo.read_until(READY)
@@ -334,6 +332,7 @@ def test_as_json_there_is_one_document_with_everything_a_script_needs(tmp_path: 
         demo.child.send_signal(signal.SIGINT)
         out, _ = demo.child.communicate(timeout=PATIENCE_S)
         assert (demo.child.returncode, out) == (0, b"")
+    assert list(tmp_path.glob("tocsin-*")) == []
 
 
 def test_without_redis_server_the_bot_answers_too(tmp_path: Path):
