@@ -236,7 +236,12 @@ def _members(raw: bytes) -> Members:
         raise EntryError("the entry is not valid JSON", hint=_EXAMPLE) from None
     if not isinstance(body, tuple):
         raise EntryError("the entry is not a JSON object", hint=_EXAMPLE)
-    return body
+    return tuple((name, _spelled(value) if name in _TIMES else value) for name, value in body)
+
+
+def _spelled(value: object) -> object:
+    """Return Unix seconds that are a number in JSON as text, which they are in a stream."""
+    return repr(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
 def _entry(members: Members, published_key: str = "") -> BusEntry:
@@ -265,4 +270,5 @@ ENTRY = RecordType(
         EXPIRES_AT,
     )
 )
+_TIMES = {NOT_BEFORE.name, EXPIRES_AT.name}
 _EXAMPLE = 'publish {"target": "…", "message": "…"}'
