@@ -7,11 +7,11 @@ its command, or subscribes.
 import asyncio
 import hashlib
 import json
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from tocsin.core.errors import ConfigError, StoreUnavailableError
@@ -21,6 +21,9 @@ from tocsin.core.storage.redis_routes import CONNECT_TIMEOUT_S, RedisRoute, Word
 
 if TYPE_CHECKING:
     from redis.asyncio.client import PubSub
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 ANSWER_TIMEOUT_S = 3.0
 MAX_CONNECTIONS = 16
@@ -223,6 +226,17 @@ def open_redis(
         raise ConfigError("redis: package not installed", hint="run `pip install redis hiredis`") from None
     address = read_address(url)
     return RedisClient(open_route(address), address, connections, answer_timeout_s, wait_replicas)
+
+
+async def for_each(call: Callable[[T], Awaitable[R]], items: Sequence[T]) -> list[R]:
+    """Call for each item, as many at the same time as there are connections; return the answers in order.
+
+    One flush to the disk of the server serves all calls of a moment.
+    """
+    answers: list[R] = []
+    for first in range(0, len(items), MAX_CONNECTIONS):
+        answers += await asyncio.gather(*map(call, items[first : first + MAX_CONNECTIONS]))
+    return answers
 
 
 async def listens(url: str) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from tocsin.core.storage.redis_client import Argument, RedisClient, Script
+from tocsin.core.storage.redis_client import Argument, RedisClient, Script, for_each
 from tocsin.core.storage.redis_names import FormerNames
 from tocsin.core.storage.redis_time import micro
 from tocsin.core.time.clock import Clock
@@ -31,7 +31,7 @@ class RedisDeliveries:
     async def oldest(self, limit: int) -> list[Delivery]:
         if self._left is None:
             self._left = sorted(await self._members())
-        found = [await self._ask(scripts.GET, [member[12:]]) for member in self._left[:limit]]
+        found = await for_each(lambda member: self._ask(scripts.GET, [member[12:]]), self._left[:limit])
         return [to_delivery(pairs) for pairs in found if pairs]
 
     async def take_in(self, records: Sequence[Delivery]) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tocsin.core.storage.database import Database
-from tocsin.core.storage.redis_client import RedisClient
+from tocsin.core.storage.redis_client import RedisClient, for_each
 from tocsin.core.time.clock import Clock
 from tocsin.messaging.outbound.idempotency import KEPT_S
 from tocsin.messaging.outbound.redis_idempotency import TAKE_IN, former_keys, key_names
@@ -74,21 +74,22 @@ class RedisKeyRecords:
 
     async def oldest(self, limit: int) -> list[MovedKey]:
         while names := (await self._names())[:limit]:
-            if found := [one for name in names if (one := await self._read(name))]:
+            if found := [one for one in await for_each(self._read, names) if one]:
                 return found
             self._left = (self._left or [])[len(names) :]
         return []
 
     async def take_in(self, records: Sequence[MovedKey]) -> None:
-        for one in records:
-            name, left_s = key_names(one.key)[0], round(KEPT_S - one.age_s)
-            if left_s > 0:
-                outcome = () if one.status is None else (one.status, one.body)
-                await self._client.run(TAKE_IN, [name], [one.digest, left_s, *outcome])
+        await for_each(self._take_in, records)
+
+    async def _take_in(self, one: MovedKey) -> None:
+        name, left_s = key_names(one.key)[0], round(KEPT_S - one.age_s)
+        if left_s > 0:
+            outcome = () if one.status is None else (one.status, one.body)
+            await self._client.run(TAKE_IN, [name], [one.digest, left_s, *outcome])
 
     async def remove(self, records: Sequence[MovedKey]) -> None:
-        for one in records:
-            await self._client.command("DEL", *key_names(one.key))
+        await for_each(lambda one: self._client.command("DEL", *key_names(one.key)), records)
         gone = {key_names(one.key)[0] for one in records}
         self._left = [name for name in self._left or () if name not in gone]
 

@@ -74,8 +74,9 @@ class RedisDedupeKeys:
         await self._scripts.run(scripts.TAKE_KEYS, words)
 
     async def remove(self, records: Sequence[MovedDedupeKey]) -> None:
-        for one in records:
-            await self._client.command("ZREM", self._of(one.channel), one.key)
+        for channel in {one.channel for one in records}:
+            keys = [one.key for one in records if one.channel == channel]
+            await self._client.command("ZREM", self._of(channel), *keys)
 
     async def _channels(self) -> list[str]:
         return sorted(name.decode() for name in await self._client.command("SMEMBERS", f"{self._prefix}channels"))
