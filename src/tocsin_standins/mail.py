@@ -240,7 +240,7 @@ class _Hooks:
         right = self._server.admits(data.login, data.password)
         return AuthResult(success=right, handled=False, auth_data=data if right else None)
 
-    async def handle_MAIL(  # noqa: N802
+    async def handle_MAIL(  # noqa: N802  # the name that aiosmtpd calls
         self, connection: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
     ) -> str:
         if not session.authenticated:
@@ -251,7 +251,7 @@ class _Hooks:
         envelope.mail_options.extend(options)
         return "250 2.1.0 OK"
 
-    async def handle_RCPT(  # noqa: N802
+    async def handle_RCPT(  # noqa: N802  # the name that aiosmtpd calls
         self, connection: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
     ) -> str:
         if refusal := await self.meet("RCPT"):

@@ -69,7 +69,7 @@ class Recorder:
         """Everything since the last `clear`, all kinds."""
         return tuple(self._items)
 
-    def add(self, channel: str, target: str, text: str, *, id: str, **fields: Any) -> RecordedRequest:  # noqa: A002
+    def add(self, channel: str, target: str, text: str, *, id: str, **fields: Any) -> RecordedRequest:
         """Append one entry and tell the waiters and callbacks; `fields` are those of `RecordedRequest`."""
         self._count += 1
         fields.setdefault("account", "")

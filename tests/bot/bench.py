@@ -175,7 +175,7 @@ class Skills:
     async def list(self) -> list[SkillInfo]:
         return [SkillInfo(name, f"does {name}") for name in self.names]
 
-    async def run(self, name: str, *, args: tuple[str, ...], input: str, actor: str) -> SkillResult:  # noqa: A002
+    async def run(self, name: str, *, args: tuple[str, ...], input: str, actor: str) -> SkillResult:
         self.ran.append((name, args, input, actor))
         if self.hold:
             await self.hold.wait()
@@ -332,7 +332,7 @@ class Bench:
                 await self._threads.settled()
                 quiet = 0
 
-    def received(self, text: str = "", *, chat: str = "7", id: str = "", **fields: Any) -> MessageContext:  # noqa: A002
+    def received(self, text: str = "", *, chat: str = "7", id: str = "", **fields: Any) -> MessageContext:
         """Return an event as the inbox hands it over; a text with a slash is a command."""
         number = next(self._numbers)
         kind = MessageKind.COMMAND if text.startswith("/") else MessageKind.MESSAGE

@@ -7,7 +7,7 @@ import pytest
 from tocsin.bot.chat_tasks import ChatTasks, TaskCancelledError
 
 
-async def started(jobs: ChatTasks, work, id: str = "job") -> asyncio.Task[object]:  # noqa: A002
+async def started(jobs: ChatTasks, work, id: str = "job") -> asyncio.Task[object]:
     async def run() -> object:
         with jobs.running("7", id):
             return await work()

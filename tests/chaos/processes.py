@@ -281,7 +281,7 @@ class Row:
 
     __slots__ = ("at", "channel", "fault", "id", "taken", "target", "told_s")
 
-    def __init__(self, at: float, id: str, target: str, channel: str, fault: str, taken: int, told_s: float) -> None:  # noqa: A002
+    def __init__(self, at: float, id: str, target: str, channel: str, fault: str, taken: int, told_s: float) -> None:
         self.at, self.id, self.target, self.channel = at, id, target, channel
         self.fault, self.taken, self.told_s = fault, bool(taken), told_s
 

@@ -215,7 +215,7 @@ def _skill_runner(app: App, source: str) -> "RunSkillForChat":
         name: str,
         *,
         args: tuple[str, ...],
-        input: str,  # noqa: A002
+        input: str,
         actor: str,
         on_end: "OnEnd | None" = None,
     ) -> "SkillResult":

@@ -31,7 +31,7 @@ class ChatTasks:
         return len(self._tasks)
 
     @contextmanager
-    def running(self, chat: str, id: str) -> Iterator[ChatTask]:  # noqa: A002
+    def running(self, chat: str, id: str) -> Iterator[ChatTask]:
         """Let the block be cancelled by `cancel`: it ends with TaskCancelledError then."""
         task = asyncio.current_task()
         if task is None:
@@ -59,7 +59,7 @@ class ChatTasks:
         """Return the IDs of the tasks of the chat."""
         return [job.id for job in self._tasks if job.chat == chat]
 
-    def cancel(self, chat: str, id: str = "") -> int:  # noqa: A002
+    def cancel(self, chat: str, id: str = "") -> int:
         """Cancel every task of the chat, or the one with `id`; return the number."""
         chosen = [j for j in self._tasks if j.chat == chat and id in ("", j.id) and not j.cancelled]
         for job in chosen:

@@ -82,7 +82,7 @@ class ChatHistory(Protocol):
         chat_id: str,
         question: str,
         answer: str,
-        id: str,  # noqa: A002
+        id: str,
         message_id: str = "",
     ) -> object:
         """Append question and answer together, once for each `id`."""
@@ -101,7 +101,7 @@ class RunSkillForChat(Protocol):
         name: str,
         *,
         args: tuple[str, ...],
-        input: str,  # noqa: A002
+        input: str,
         actor: str,
         on_end: Callable[[Run], None] | None = None,
     ) -> SkillResult:

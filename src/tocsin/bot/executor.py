@@ -93,7 +93,7 @@ class ChatExecutor:
         await preview.settled()
         return self._sealed(result, received, preview)
 
-    async def cancel(self, received: MessageContext, id: str = "") -> int:  # noqa: A002
+    async def cancel(self, received: MessageContext, id: str = "") -> int:
         """Cancel all work for the chat of `received`, or on the event `id`, in every process; return the number."""
         chat = received.message.chat_id
         own = self.tasks.ids(chat)

@@ -70,7 +70,7 @@ class SharedWork:
         except StoreUnavailableError as error:
             log.debug("the end of work is not told", extra={"event": received.id, "reason": error.sentence()})
 
-    async def cancel(self, received: MessageContext, id: str, but: Collection[str]) -> int:  # noqa: A002
+    async def cancel(self, received: MessageContext, id: str, but: Collection[str]) -> int:
         """Cancel in other processes what the author of `received` wants cancelled; return the number."""
         return await self._store.cancel(received.message.chat_id, id, but, received.seq if not id else 0)
 

@@ -177,7 +177,8 @@ class InboundMessage:
 
 
 def _restored(kind: type[T], values: Mapping[str, Any]) -> T:
-    known = {name: values[name] for name in (f.name for f in fields(kind)) if name in values}  # type: ignore[arg-type]
+    names = (each.name for each in fields(kind))  # type: ignore[arg-type]  # T is any of our dataclasses
+    known = {name: values[name] for name in names if name in values}
     attachments = tuple(_restored(Attachment, item) for item in known.pop("attachments", ()))
     lists = {"attachments": attachments, "things": tuple(known.pop("things", ()))}
     return kind(**known, **{name: value for name, value in lists.items() if value})
@@ -232,7 +233,7 @@ class InboundAdapter(ABC):
     async def acknowledge(self, message: InboundMessage) -> None:  # noqa: B027  # not every product has it
         """Show that the message was read: a reaction, or the end of a button's progress; may raise ChannelError."""
 
-    async def start_processing_indicator(self, message: InboundMessage) -> None:  # noqa: B027
+    async def start_processing_indicator(self, message: InboundMessage) -> None:  # noqa: B027  # not every product has it
         """Show that an answer is being prepared; may raise ChannelError."""
 
     async def send_response(self, message: InboundMessage, response: str, parse_mode: str = PLAIN) -> None:

@@ -129,7 +129,7 @@ class DeliveryStore(Protocol):
         """Renew the leases of these deliveries; return those that the worker still holds."""
         ...
 
-    async def progress(self, worker: str, id: str, parts_sent: int, parts_total: int) -> bool:  # noqa: A002
+    async def progress(self, worker: str, id: str, parts_sent: int, parts_total: int) -> bool:
         """Record how many parts were sent; return False if the lease was lost."""
         ...
 
@@ -152,7 +152,7 @@ class DeliveryStore(Protocol):
         """Return the holds of whole channels among these."""
         ...
 
-    async def finish(self, worker: str, id: str, outcome: AttemptOutcome) -> bool:  # noqa: A002
+    async def finish(self, worker: str, id: str, outcome: AttemptOutcome) -> bool:
         """Apply the outcome of one attempt and free the lane; return False if the lease was lost."""
         ...
 
@@ -164,7 +164,7 @@ class DeliveryStore(Protocol):
         """Return the seconds until a delivery may be due, or `None` if none waits."""
         ...
 
-    async def get(self, id: str) -> Delivery:  # noqa: A002
+    async def get(self, id: str) -> Delivery:
         """Return one delivery, with the reason if it waits; raise UnknownDeliveryError."""
         ...
 
@@ -176,15 +176,15 @@ class DeliveryStore(Protocol):
         """Return matching deliveries, newest first, waiting ones with the reason."""
         ...
 
-    async def replay(self, id: str) -> Delivery:  # noqa: A002
+    async def replay(self, id: str) -> Delivery:
         """Queue a dead, uncertain, expired or cancelled delivery again, from its first unsent part."""
         ...
 
-    async def retry(self, id: str) -> Delivery:  # noqa: A002
+    async def retry(self, id: str) -> Delivery:
         """Retry a delivery in `retry_wait` now, or as soon as the provider's hold allows."""
         ...
 
-    async def cancel(self, id: str) -> Delivery:  # noqa: A002
+    async def cancel(self, id: str) -> Delivery:
         """Cancel a waiting delivery; raise TransitionError if it is being sent or finished."""
         ...
 

@@ -125,7 +125,7 @@ class RunSkill(Protocol):
         cause: RunTrigger,
         actor: str | None = None,
         args: Sequence[str] = (),
-        input: str = "",  # noqa: A002
+        input: str = "",
         on_end: OnEnd | None = None,
         folder: Path | None = None,
     ) -> Run:

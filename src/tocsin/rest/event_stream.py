@@ -26,13 +26,13 @@ RETRY_MS = 2000
 RESYNC = "resync"
 
 
-def encode_event(name: str, data: object, id: str = "") -> bytes:  # noqa: A002
+def encode_event(name: str, data: object, id: str = "") -> bytes:
     """Return an event; one without an id leaves the reader's `Last-Event-ID` as it is."""
     head = f"id: {id}\n" if id else ""
     return f"{head}event: {name}\ndata: {to_json(data)}\n\n".encode()
 
 
-def encode_greeting(id: str = "") -> bytes:  # noqa: A002
+def encode_greeting(id: str = "") -> bytes:
     """Return what a stream begins with: after what time to connect again, and after which event it begins."""
     head = f"id: {id}\n" if id else ""
     return f"retry: {RETRY_MS}\n{head}\n".encode()

@@ -92,7 +92,7 @@ class ChannelBench:
     def faked(self, deliver: Deliver, *, clock: Clock | None = None, **spec: Any) -> OutboundAdapter:
         """Make the author's adapter with `deliver` in place of its `deliver` and `probe`."""
 
-        async def call(_: OutboundAdapter, part: Part = Part(self.target, "", "")) -> str:  # noqa: B008
+        async def call(_: OutboundAdapter, part: Part = Part(self.target, "", "")) -> str:  # noqa: B008  # frozen
             return await deliver(part)
 
         members = {"deliver": call, "probe": call, "spec": replace(self.adapter.spec, **spec)}

@@ -77,7 +77,7 @@ class Skills:
         name: str,
         *,
         args: tuple[str, ...],
-        input: str,  # noqa: A002
+        input: str,
         actor: str,
         on_end: Callable[[Run], None] | None = None,
     ) -> SkillResult:
@@ -141,7 +141,7 @@ class Room:
 
         return await self.executor.do(received, task)
 
-    async def press(self, data: str, *, id: str = "p1", chat: str = "7", attempt: int = 1) -> HandlerResult:  # noqa: A002
+    async def press(self, data: str, *, id: str = "p1", chat: str = "7", attempt: int = 1) -> HandlerResult:
         pressed = message(MessageKind.CALLBACK, chat=chat, data=data)
         verdict = await self.planner.on_button(MessageContext(id, pressed, attempt=attempt), data)
         assert verdict is not None

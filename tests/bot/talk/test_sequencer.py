@@ -14,7 +14,7 @@ from tocsin.channels.inbound import InboundMessage, MessageKind
 from tocsin.messaging.inbound.handling import MessageContext
 
 
-def received(id: str, chat: str = "7") -> MessageContext:  # noqa: A002
+def received(id: str, chat: str = "7") -> MessageContext:
     return MessageContext(id, InboundMessage("botchat", MessageKind.MESSAGE, id, (id,), chat))
 
 
@@ -31,7 +31,7 @@ def clock() -> SteppedClock:
 async def test_whoever_comes_early_waits_for_those_before_and_only_in_one_chat(clock: SteppedClock):
     sequencer, came = MessageSequencer(clock), list[str]()
 
-    async def come(id: str, chat: str = "7") -> None:  # noqa: A002
+    async def come(id: str, chat: str = "7") -> None:
         await sequencer.turn(received(id, chat))
         came.append(id)
 

@@ -36,7 +36,7 @@ MESSAGE = InboundMessage(
 )
 
 
-def received(text: str, *, id: str = "i1", attempt: int = 1, **fields: Any) -> MessageContext:  # noqa: A002
+def received(text: str, *, id: str = "i1", attempt: int = 1, **fields: Any) -> MessageContext:
     """Return a message as the inbox hands it over."""
     return MessageContext(id, replace(MESSAGE, text=text, **fields), attempt=attempt)
 

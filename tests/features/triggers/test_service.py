@@ -371,7 +371,7 @@ class Skills:
         name: str,
         *,
         args: Sequence[str],
-        input: str,  # noqa: A002
+        input: str,
         actor: str,
         cause: RunTrigger,
         on_end: Callable[[Run], None],

@@ -38,7 +38,7 @@ class Plans(Protocol):
         """Keep a new plan."""
         ...
 
-    async def take(self, id: str, chat_id: str, taker: str) -> Plan | None:  # noqa: A002
+    async def take(self, id: str, chat_id: str, taker: str) -> Plan | None:
         """Return the plan to the first event that takes it, and to the same event again after a crash."""
         ...
 

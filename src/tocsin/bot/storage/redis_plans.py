@@ -28,7 +28,7 @@ class RedisPlans:
         await self.restore(plan, "")
         return plan
 
-    async def take(self, id: str, chat_id: str, taker: str) -> Plan | None:  # noqa: A002
+    async def take(self, id: str, chat_id: str, taker: str) -> Plan | None:
         steps = await self._client.run(_TAKE_PLAN, self._keys, [id, chat_id, taker, int(KEPT_S)])
         return Plan(id, chat_id, unpacked(steps)) if steps else None
 

@@ -21,7 +21,7 @@ class SqlitePlans:
         await self.restore(plan, "")
         return plan
 
-    async def take(self, id: str, chat_id: str, taker: str) -> Plan | None:  # noqa: A002
+    async def take(self, id: str, chat_id: str, taker: str) -> Plan | None:
         oldest = self._clock.now() - KEPT_S
 
         def work(connection: sqlite3.Connection) -> str | None:

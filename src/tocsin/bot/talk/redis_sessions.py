@@ -27,7 +27,7 @@ class RedisSessions:
         self._window = window
         self._former = FormerNames(client, "sessions", f"{_FORMER}*", _renamed)
 
-    async def append(self, chat_id: str, entries: Sequence[SessionEntry], id: str) -> bool:  # noqa: A002
+    async def append(self, chat_id: str, entries: Sequence[SessionEntry], id: str) -> bool:
         """Append by one script: all entries or none."""
         await self._former.take_over()
         limits = (id, self._window, self._ttl_s, max(self._ttl_s, IDS_TTL_S))

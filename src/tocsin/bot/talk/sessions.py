@@ -44,7 +44,7 @@ class SessionEntry:
 class SessionStore(Protocol):
     """Where histories are kept. Every call may raise StoreUnavailableError, and may be repeated after it."""
 
-    async def append(self, chat_id: str, entries: Sequence[SessionEntry], id: str) -> bool:  # noqa: A002
+    async def append(self, chat_id: str, entries: Sequence[SessionEntry], id: str) -> bool:
         """Append all entries or, where `id` was appended before, none; trim and refresh. Say whether it was done."""
         ...
 
@@ -82,7 +82,7 @@ class MemorySessions:
         self._max_chats = max_chats
         self._chats: OrderedDict[str, _Chat] = OrderedDict()  # the one that was silent longest is the first
 
-    async def append(self, chat_id: str, entries: Sequence[SessionEntry], id: str) -> bool:  # noqa: A002
+    async def append(self, chat_id: str, entries: Sequence[SessionEntry], id: str) -> bool:
         """Append to the window in memory."""
         chat = self._of(chat_id) or _Chat(deque(maxlen=self._window))
         if id in chat.ids:
@@ -210,7 +210,7 @@ class Sessions:
         """Append one message, trim to the window, refresh the time to live."""
         await self._append(chat_id, [SessionEntry(chat_id, role, content, message_id)], uuid.uuid4().hex)
 
-    async def add_exchange(self, chat_id: str, question: str, answer: str, id: str, message_id: str = "") -> bool:  # noqa: A002
+    async def add_exchange(self, chat_id: str, question: str, answer: str, id: str, message_id: str = "") -> bool:
         """Append question and answer together, once for each `id`; say whether they were new."""
         entries = [SessionEntry(chat_id, USER, question, message_id), SessionEntry(chat_id, ASSISTANT, answer)]
         return await self._append(chat_id, entries, id)
@@ -258,7 +258,7 @@ class Sessions:
                 sides.append(entry)
         return "\n".join(f"{LABELS[entry.role]}: {entry.content}" for entry in sides)
 
-    async def _append(self, chat_id: str, entries: Sequence[SessionEntry], id: str) -> bool:  # noqa: A002
+    async def _append(self, chat_id: str, entries: Sequence[SessionEntry], id: str) -> bool:
         return await self._change(chat_id, lambda store: store.append(chat_id, entries, id))
 
     async def _change(self, chat_id: str, change: Callable[[SessionStore], Awaitable[T]]) -> T:

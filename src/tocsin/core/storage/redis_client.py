@@ -221,7 +221,7 @@ def open_redis(
     Raises ConfigError for an address that `redis_address` cannot read, and when the package is missing.
     """
     try:
-        import redis as _  # noqa: F401
+        import redis as _  # noqa: F401  # to see whether it is there
     except ImportError:
         raise ConfigError("redis: package not installed", hint="run `pip install redis hiredis`") from None
     address = read_address(url)

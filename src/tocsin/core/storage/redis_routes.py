@@ -68,7 +68,7 @@ class RedisLink:
                 await connection.disconnect(nowait=True)  # left over from before a restart
             if not connection.is_connected:
                 allow(CONNECT_TIMEOUT_S)
-                await connection.connect()  # type: ignore[no-untyped-call]
+                await connection.connect()  # type: ignore[no-untyped-call]  # redis-py does not say
                 allow(0.0)
             try:
                 await _write(connection, commands)
@@ -182,7 +182,7 @@ class SentinelRoute:
 
         self._address = address
         limits = {"socket_timeout": 0.5, "socket_connect_timeout": 0.5, **address.sentinel_options}
-        self._sentinels = Sentinel([*address.hosts], sentinel_kwargs=limits)  # type: ignore[no-untyped-call]
+        self._sentinels = Sentinel([*address.hosts], sentinel_kwargs=limits)  # type: ignore[no-untyped-call]  # as above
         self._master: HostAndPort | None = None
         self._link: RedisLink | None = None
         self._abandoned: list[RedisLink] = []
@@ -289,7 +289,7 @@ class ClusterRoute:
             return host, port
         if not self._owners:
             await self._read_map()
-        return self._owners[random.randrange(SLOTS) if key is None else self.slot(key)]  # noqa: S311
+        return self._owners[random.randrange(SLOTS) if key is None else self.slot(key)]  # noqa: S311  # spread
 
     async def _read_map(self) -> None:
         async with self._reading:
@@ -314,7 +314,7 @@ class ClusterRoute:
 
     def pubsub(self) -> "PubSub":
         places = list(dict.fromkeys(self._owners)) or list(self._address.hosts)
-        return _pubsub(self._address, random.choice(places))  # noqa: S311
+        return _pubsub(self._address, random.choice(places))  # noqa: S311  # spreads the connections
 
     async def aclose(self) -> None:
         for link in self._links.values():

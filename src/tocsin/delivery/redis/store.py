@@ -126,7 +126,7 @@ class RedisStore:
         answers = await self._run(scripts.RENEW, [worker, micro(LEASE_S), *ids])
         return {mine.decode() for mine in answers[0]}
 
-    async def progress(self, worker: str, id: str, parts_sent: int, parts_total: int) -> bool:  # noqa: A002
+    async def progress(self, worker: str, id: str, parts_sent: int, parts_total: int) -> bool:
         answers = await self._run(scripts.PROGRESS, [worker, id, parts_sent, parts_total])
         return bool(answers[0])
 
@@ -148,7 +148,7 @@ class RedisStore:
         }
         return {kind: hold for kind, hold in holds.items() if hold}
 
-    async def finish(self, worker: str, id: str, outcome: AttemptOutcome) -> bool:  # noqa: A002
+    async def finish(self, worker: str, id: str, outcome: AttemptOutcome) -> bool:
         args: list[Argument] = [
             *(worker, id, outcome.status, micro(outcome.wait_s)),
             *(int(outcome.throttled), int(outcome.throttles_account), storable(outcome.error)),
@@ -165,7 +165,7 @@ class RedisStore:
         wait = int(answers[0])
         return None if wait < 0 else wait / MICRO
 
-    async def get(self, id: str) -> Delivery:  # noqa: A002
+    async def get(self, id: str) -> Delivery:
         pairs = await self._ask(scripts.GET, [plain(id)])
         if not pairs:
             raise unknown_delivery(id)
@@ -223,14 +223,14 @@ class RedisStore:
         rows = await self._ask(scripts.SCAN, args)
         return [(_SearchPosition(score.decode(), member.decode()), pairs) for member, score, pairs in rows]
 
-    async def replay(self, id: str) -> Delivery:  # noqa: A002
+    async def replay(self, id: str) -> Delivery:
         return _changed(id, await self._run(scripts.REPLAY, [plain(id), *sorted(REPLAYABLE)]), ONLY_REPLAYS)
 
-    async def retry(self, id: str) -> Delivery:  # noqa: A002
+    async def retry(self, id: str) -> Delivery:
         hurried = _changed(id, await self._run(scripts.RETRY, [plain(id)]), ONLY_RETRIES)
         return (await self._explained([hurried]))[0]
 
-    async def cancel(self, id: str) -> Delivery:  # noqa: A002
+    async def cancel(self, id: str) -> Delivery:
         return _changed(id, await self._run(scripts.CANCEL, [plain(id)]), ONLY_CANCELS)
 
     async def counts(self) -> dict[DeliveryStatus, int]:

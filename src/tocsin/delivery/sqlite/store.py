@@ -107,7 +107,7 @@ class SqliteStore:
 
         return await self._write(work)
 
-    async def progress(self, worker: str, id: str, parts_sent: int, parts_total: int) -> bool:  # noqa: A002
+    async def progress(self, worker: str, id: str, parts_sent: int, parts_total: int) -> bool:
 
         def work(connection: sqlite3.Connection, _: Now) -> bool:
             row = _held(connection, worker, id)
@@ -139,7 +139,7 @@ class SqliteStore:
 
         return await self._database.read(work)
 
-    async def finish(self, worker: str, id: str, outcome: AttemptOutcome) -> bool:  # noqa: A002
+    async def finish(self, worker: str, id: str, outcome: AttemptOutcome) -> bool:
 
         def work(connection: sqlite3.Connection, now: Now) -> bool:
             row = _held(connection, worker, id)
@@ -166,7 +166,7 @@ class SqliteStore:
         now = self._now()
         return await self._database.read(lambda c: lanes.seconds_to_next(c, rules, now))
 
-    async def get(self, id: str) -> Delivery:  # noqa: A002
+    async def get(self, id: str) -> Delivery:
         now = self._now()
         return await self._database.read(lambda c: lanes.explain(c, to_delivery(_row(c, id)), now))
 
@@ -185,7 +185,7 @@ class SqliteStore:
 
         return await self._database.read(work)
 
-    async def replay(self, id: str) -> Delivery:  # noqa: A002
+    async def replay(self, id: str) -> Delivery:
 
         def work(connection: sqlite3.Connection, now: Now) -> Delivery:
             row = _row(connection, id)
@@ -203,7 +203,7 @@ class SqliteStore:
 
         return await self._write(work)
 
-    async def retry(self, id: str) -> Delivery:  # noqa: A002
+    async def retry(self, id: str) -> Delivery:
 
         def work(connection: sqlite3.Connection, now: Now) -> Delivery:
             row = _row(connection, id)
@@ -215,7 +215,7 @@ class SqliteStore:
 
         return await self._write(work)
 
-    async def cancel(self, id: str) -> Delivery:  # noqa: A002
+    async def cancel(self, id: str) -> Delivery:
 
         def work(connection: sqlite3.Connection, now: Now) -> Delivery:
             row = _row(connection, id)

@@ -19,7 +19,7 @@ class BrowserStore:
         """Return what is known of each profile's browser."""
 
         def work(connection: sqlite3.Connection) -> dict[str, BrowserProcess]:
-            rows = connection.execute(f"SELECT {_COLUMNS} FROM browser_processes ORDER BY profile")  # noqa: S608
+            rows = connection.execute(f"SELECT {_COLUMNS} FROM browser_processes ORDER BY profile")  # noqa: S608  # ours
             return {row["profile"]: _process(row) for row in rows}
 
         return await self._database.read(work)

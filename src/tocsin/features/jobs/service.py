@@ -66,7 +66,7 @@ class TaskJobs:
         page = await self.store.search(query)
         return replace(page, items=await self.branches.refreshed(page.items))
 
-    async def get(self, id: str) -> TaskJob:  # noqa: A002
+    async def get(self, id: str) -> TaskJob:
         """Return one job; here and below, `id` may be a short ID. Raises UnknownTaskJobError, AmbiguousIdError."""
         await self.recovery.recover()
         job = await self.store.get(id)
@@ -102,7 +102,7 @@ class TaskJobs:
 
     async def start(
         self,
-        id: str,  # noqa: A002
+        id: str,
         caller: Caller,
         *,
         cause: RunTrigger = RunTrigger.MANUAL,
@@ -134,7 +134,7 @@ class TaskJobs:
 
     async def complete(
         self,
-        id: str,  # noqa: A002
+        id: str,
         outcome: TaskJobStatus,
         caller: Caller,
         *,
@@ -160,7 +160,7 @@ class TaskJobs:
 
     async def delete(
         self,
-        id: str,  # noqa: A002
+        id: str,
         caller: Caller,
         *,
         delete_branch: bool = False,

@@ -89,7 +89,7 @@ class Notifications:
         """Return the newest matching notifications."""
         return await self.store.search(query, self._clock.now())
 
-    async def get(self, id: str) -> Notification:  # noqa: A002
+    async def get(self, id: str) -> Notification:
         """Return one; here and below, `id` may be a short ID."""
         return await self.store.get(id)
 
@@ -98,7 +98,7 @@ class Notifications:
         page = await self.search(NotificationFilter(unread=True, limit=UNREAD_SHOWN))
         return UnreadNotifications(page.total, tuple(page.items))
 
-    async def mark_read(self, id: str, *, source: str) -> Notification:  # noqa: A002
+    async def mark_read(self, id: str, *, source: str) -> Notification:
         """Mark one as read; one that is read already stays as it is."""
         found, changed = await self.store.mark_read(id, self._clock.now())
         if changed:
@@ -107,7 +107,7 @@ class Notifications:
             )
         return found
 
-    async def mark_unread(self, id: str, *, source: str) -> Notification:  # noqa: A002
+    async def mark_unread(self, id: str, *, source: str) -> Notification:
         """Mark one as unread again; one that is unread already stays as it is."""
         found, changed = await self.store.mark_unread(id)
         if changed:
@@ -125,7 +125,7 @@ class Notifications:
             self._record(NOTIFICATION_READ, f"{count} notifications read", source, facts)
         return count
 
-    async def delete(self, id: str, *, source: str) -> None:  # noqa: A002
+    async def delete(self, id: str, *, source: str) -> None:
         """Delete one."""
         found = await self.store.delete(id)
         self._record(NOTIFICATION_DELETE, f"notification {found.id} deleted", source, {"notification": found.id})

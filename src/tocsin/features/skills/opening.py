@@ -73,7 +73,7 @@ def run_skill_of(skills: Skills) -> "RunSkill":
         cause: "RunTrigger",
         actor: str | None = None,
         args: Sequence[str] = (),
-        input: str = "",  # noqa: A002
+        input: str = "",
         on_end: "OnEnd | None" = None,
         folder: Path | None = None,
     ) -> "Run":

@@ -20,12 +20,12 @@ class SqliteEvents:
         return await _count(self._database, "SELECT count(*) FROM inbox WHERE finished_at IS NULL")
 
     async def oldest(self, limit: int) -> list[MovedEvent]:
-        sql = f"SELECT {_EVENT} FROM inbox WHERE finished_at IS NULL ORDER BY seq LIMIT ?"  # noqa: S608
+        sql = f"SELECT {_EVENT} FROM inbox WHERE finished_at IS NULL ORDER BY seq LIMIT ?"  # noqa: S608  # our columns
         return [MovedEvent(*row) for row in await _rows(self._database, sql, limit)]
 
     async def take_in(self, records: Sequence[MovedEvent]) -> None:
         marks = ", ".join("?" * len(MovedEvent._fields))
-        sql = f"INSERT OR IGNORE INTO inbox ({_EVENT}, owner) VALUES ({marks}, '')"  # noqa: S608  # names of our own
+        sql = f"INSERT OR IGNORE INTO inbox ({_EVENT}, owner) VALUES ({marks}, '')"  # noqa: S608  # our columns  # names of our own
         await _write(self._database, sql, records)
 
     async def remove(self, records: Sequence[MovedEvent]) -> None:

@@ -121,7 +121,7 @@ class InboxWork:
         except TocsinError as error:  # a removed plug-in, or a setting that became invalid
             await self._end(entry, owner, HandlerResult(HandlingStatus.FAILED, reason=error.sentence()))
             return
-        assert entry.message is not None, "only ended events lose their content"  # noqa: S101
+        assert entry.message is not None, "only ended events lose their content"  # noqa: S101  # tells mypy
         message = replace(entry.message, reply_context=reply_context)
         if entry.status is InboxStatus.REPLYING:
             result = HandlerResult(HandlingStatus(entry.ending), entry.replies, entry.reason)

@@ -143,7 +143,7 @@ class Outbox:
         self._noted.append(delivery.id)  # the same key may occur twice at the same time, and in one call
         return True
 
-    async def keep(self, outgoing: Outgoing, receipt: Receipt, source: str, id: str) -> bool:  # noqa: A002
+    async def keep(self, outgoing: Outgoing, receipt: Receipt, source: str, id: str) -> bool:
         """Record the outcome of a direct send, once per `id`; return whether it is recorded.
 
         Never raises: the message is sent already.
@@ -177,25 +177,25 @@ class Outbox:
             duration_ms=receipt.duration_ms,
         )
 
-    async def get(self, id: str) -> Delivery:  # noqa: A002
+    async def get(self, id: str) -> Delivery:
         """Return one delivery; here and below, `id` may be a short ID."""
         return await self.store.get(await whole_id(self.store, id))
 
-    async def replay(self, id: str, caller: Caller) -> Delivery:  # noqa: A002
+    async def replay(self, id: str, caller: Caller) -> Delivery:
         """Queue a finished, unsent delivery again."""
         delivery = await self.store.replay(await whole_id(self.store, id))
         self._note(MSG_REPLAY, delivery, caller)
         self._wake()
         return delivery
 
-    async def retry(self, id: str, caller: Caller) -> Delivery:  # noqa: A002
+    async def retry(self, id: str, caller: Caller) -> Delivery:
         """Retry a waiting delivery now."""
         delivery = await self.store.retry(await whole_id(self.store, id))
         self._note(MSG_RETRY, delivery, caller)
         self._wake()
         return delivery
 
-    async def cancel(self, id: str, caller: Caller) -> Delivery:  # noqa: A002
+    async def cancel(self, id: str, caller: Caller) -> Delivery:
         """Cancel a waiting delivery."""
         delivery = await self.store.cancel(await whole_id(self.store, id))
         self._note(MSG_CANCEL, delivery, caller)

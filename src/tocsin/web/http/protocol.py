@@ -52,7 +52,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._lingered_bytes = -1  # negative while the connection takes requests
         self._deadline: Any = None
 
-    def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: Transport) -> None:  # type: ignore[override]  # only TCP comes here
         super().connection_made(transport)
         self.peer = self.client[0] if self.client else "unknown"
         if not self._limits.admit(self):

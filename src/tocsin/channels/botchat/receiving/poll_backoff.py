@@ -78,4 +78,4 @@ class PollBackoff:
 
 def _step(steps: tuple[float, ...], number: int) -> float:
     """Return the wait after so many failures, with jitter: several programs must not come back as one."""
-    return steps[min(number, len(steps)) - 1] * uniform(1.0, 1.25)  # noqa: S311
+    return steps[min(number, len(steps)) - 1] * uniform(1.0, 1.25)  # noqa: S311  # jitter

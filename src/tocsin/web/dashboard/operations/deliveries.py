@@ -75,7 +75,7 @@ class DeliveryOperations:
             raise refuse_parameter("channel", "bad-value", error.sentence()) from None
 
     @operation("GET", "/api/deliveries/{id}", extension=True, problems=("not-found",), answer=QueuedDelivery)
-    async def get_delivery(self, id: str) -> Any:  # noqa: A002
+    async def get_delivery(self, id: str) -> Any:
         """Return one delivery."""
         return delivery_document(await self._outbox.get(id))
 
@@ -88,7 +88,7 @@ class DeliveryOperations:
         problems=_CHANGES,
         answer=QueuedDelivery,
     )
-    async def replay_delivery(self, id: str, caller: CallerOf) -> Any:  # noqa: A002
+    async def replay_delivery(self, id: str, caller: CallerOf) -> Any:
         """Queue one again that has ended without being sent."""
         return delivery_document(await self._outbox.replay(id, caller))
 
@@ -101,14 +101,14 @@ class DeliveryOperations:
         problems=_CHANGES,
         answer=QueuedDelivery,
     )
-    async def retry_delivery(self, id: str, caller: CallerOf) -> Any:  # noqa: A002
+    async def retry_delivery(self, id: str, caller: CallerOf) -> Any:
         """Make the next try of one that waits immediately."""
         return delivery_document(await self._outbox.retry(id, caller))
 
     @operation(
         "POST", "/api/deliveries/{id}/cancel", scope="send", extension=True, problems=_CHANGES, answer=QueuedDelivery
     )
-    async def cancel_delivery(self, id: str, caller: CallerOf) -> Any:  # noqa: A002
+    async def cancel_delivery(self, id: str, caller: CallerOf) -> Any:
         """Cancel one that waits."""
         return delivery_document(await self._outbox.cancel(id, caller))
 
