@@ -210,7 +210,7 @@ async def test_a_line_of_the_deny_list_refuses_a_command(site: Site, machine: Ma
     deny.write_text("ok\n(broken\n")
     with pytest.raises(Exception, match=r"ssh_deny.txt:2: this pattern cannot be used"):
         await site.run("true", "web")
-    assert site.bench.audit() == []
+    assert [(entry.action, entry.metadata["outcome"]) for entry in site.bench.audit()] == [("ssh.run", "denied")]
 
 
 def kill_master(socket: Path) -> None:
