@@ -764,7 +764,7 @@ class StoreContract:
         await put(store, *(new(str(n), f"t{n}") for n in range(count)))
         times: list[float] = []
         while (wait_s := await store.seconds_to_next(rules)) is not None:
-            clock.advance(max(wait_s, 0.0) + 0.4 * interval_s * (len(times) % 2))
+            clock.advance(max(wait_s, 0.0) + 0.08 * interval_s * (len(times) % 2))
             for delivery in await store.claim_due("w1", 10, rules):
                 times.append(clock.monotonic())
                 await store.finish("w1", delivery.id, SENT)

@@ -1,5 +1,5 @@
 -- `LATE_SHARE` of core/time/ratelimit.py
-local LATE_SHARE = 0.45
+local LATE_SHARE = 0.1
 
 -- Reads ARGV[3], the rules (JSON): channel → repeats, and the rates
 -- `target`, `group` and `all` as {interval, burst}, the group's for targets that begin with `prefix`.
