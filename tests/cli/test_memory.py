@@ -31,13 +31,13 @@ def test_an_entry_is_stored_found_deleted_and_restored(cli: Cli):
     assert [entry["key"] for entry in cli("memory", "list", "--tag", "office", "--json").json()] == ["office.wifi"]
 
 
-def test_wrong_usage_is_exit_code_2_and_a_refused_entry_1(cli: Cli):
+def test_what_can_never_be_right_is_exit_code_2_and_what_is_not_there_1(cli: Cli):
     reserved = cli("memory", "set", "stats", "x")
     assert (reserved.code, "the key 'stats' is reserved" in reserved.err) == (2, True)
     assert cli("memory", "set", "a", "x", "--importance", "2").code == 2
-    assert cli.process("memory", "set", "a", "-", stdin=b"").code == 1
-    assert cli("memory", "set", "a", "-", stdin=b"x" * 65_537).code == 1
-    assert cli("memory", "search", "***").code == 1
+    assert cli.process("memory", "set", "a", "-", stdin=b"").code == 2
+    assert cli("memory", "set", "a", "-", stdin=b"x" * 65_537).code == 2
+    assert cli("memory", "search", "***").code == 2
     assert cli("memory", "search", "nowhere").code == 1
 
 
