@@ -282,6 +282,7 @@ async def test_a_session_of_a_person_and_a_remote_browser_are_found_by_their_end
         {"name": "far", "driver": "remote", "cdp_endpoint": f"ws://me:hunter2@127.0.0.1:{port}/x?token=hunter2"},
         {"name": "dead", "driver": "remote", "cdp_endpoint": f"wss://127.0.0.1:{closed}"},
     )
+    (site.data_dir / "browser_profiles.yaml").chmod(0o644)
     documents = {document["name"]: document for document in await site.browsers.documents()}
     assert {name: document["status"] for name, document in documents.items() if name != "office"} == {
         "mine": "running", "gone": "missing", "off": "stopped", "far": "running", "dead": "error",

@@ -103,7 +103,8 @@ async def test_jump_hosts_that_go_in_a_circle_or_nowhere_are_refused(site: Site)
 async def test_doctor_tells_what_is_wrong_without_asking_a_host(tmp_path: Path):
     async with open_site(tmp_path / "data") as site:
         key = tmp_path / "key"
-        key.touch(mode=0o644)
+        key.touch()
+        key.chmod(0o644)
         site.write(
             {"name": "a", "identity": {"kind": "key", "ref": str(key)}},
             {"name": "b", "jump_host": "gone"},

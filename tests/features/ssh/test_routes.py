@@ -2,6 +2,7 @@
 
 import json
 import os
+import pwd
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from tests.waiting import eventually
 from tocsin.assembly.program import direct_transport, load_settings, open_app
 from tocsin.delivery.store import DeliveryFilter
 from tocsin.testing.dashboard import DashboardClient, open_dashboard
+
+ME = pwd.getpwuid(os.geteuid()).pw_name
 
 
 @pytest.fixture
@@ -25,7 +28,7 @@ async def accept(_: object) -> bool:
 
 
 def host(name: str, port: int = 1, **more: object) -> dict[str, object]:
-    return {"name": name, "hostname": "127.0.0.1", "port": port, "user": "root", **more}
+    return {"name": name, "hostname": "127.0.0.1", "port": port, "user": ME, **more}
 
 
 async def test_hosts_and_groups_are_listed_filtered_and_paged(client: DashboardClient, site: Site):
@@ -37,7 +40,7 @@ async def test_hosts_and_groups_are_listed_filtered_and_paged(client: DashboardC
     second = (await client.get(f"/api/ssh/hosts?limit=2&cursor={first['next_cursor']}")).json()
     assert ([item["name"] for item in second["items"]], second["next_cursor"]) == (["web2"], None)
     assert first["items"][1] == {
-        "name": "web1", "hostname": "127.0.0.1", "port": 1, "user": "root", "groups": ["web"], "tags": ["blue"],
+        "name": "web1", "hostname": "127.0.0.1", "port": 1, "user": ME, "groups": ["web"], "tags": ["blue"],
         "description": "", "jump_host": None, "identity": {"kind": "agent", "ref": None},
         "host_key": {"status": "unknown", "fingerprint": None}, "source": "file", "enabled": True,
         "status": "unknown", "last_checked_at": None,
