@@ -19,9 +19,8 @@ from tocsin.delivery.store import DeliveryStore
 from tocsin.messaging.inbound.redis.store import RedisInbox
 
 PROGRAM = "valkey-server"
-pytestmark = pytest.mark.skipif(
-    shutil.which(PROGRAM) is None, reason=f"{PROGRAM} is not installed (from Debian 13 on: apt-get install {PROGRAM})"
-)
+if shutil.which(PROGRAM) is None:
+    pytest.skip(f"{PROGRAM} is not installed (from Debian 13 on: apt-get install {PROGRAM})", allow_module_level=True)
 
 
 @pytest.fixture(scope="module")

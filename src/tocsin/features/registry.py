@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 ENTRY_POINTS = "tocsin.features"
 # What the tables, audit actions and settings of the core begin with.
 RESERVED = frozenset((
-    "access", "audit", "bot", "changes", "dashboard", "delivery", "gateway", "idempotency", "inbox", "intake", "leases",
-    "migrations", "msg", "presence", "runs", "scheduling", "tocsin", "token", "web_access",
+    "access", "audit", "bot", "changes", "chat_work", "dashboard", "delivery", "gateway", "idempotency", "inbox",
+    "intake", "leases", "migrations", "msg", "presence", "runs", "scheduling", "tocsin", "token", "web_access",
 ))  # fmt: skip
 
 

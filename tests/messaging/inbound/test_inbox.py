@@ -445,16 +445,19 @@ async def test_an_outcome_waits_for_the_store_to_come_back(hall: Hall):
 async def test_the_inbox_says_when_it_cannot_work_and_goes_on_by_itself(hall: Hall, caplog: pytest.LogCaptureFixture):
     store = Moody(hall)
     inbox = hall.inbox(echo, store=store)
+
+    def problem_after(seconds: float) -> str:
+        hall.clock.advance(seconds)
+        return inbox.problem
+
     async with running(inbox):
         await inbox.accept([message("one")])
         await hall.ended()
         store.away = True
-        hall.clock.advance(SWEEP_S)
-        await until(lambda: inbox.problem)
+        await until(lambda: problem_after(SWEEP_S))
         assert "the disk is full" in inbox.problem
         store.away = False
-        hall.clock.advance(1)
-        await until(lambda: not inbox.problem)
+        await until(lambda: not problem_after(1))
         await inbox.accept([message("two")])
         await hall.ended(2)
     assert caplog.text.count("the inbox cannot be worked on") == 1

@@ -1,10 +1,9 @@
 """The audit entries about who may use the dashboard and the gateway."""
 
-from tocsin.core.audit.actions import ACTOR, IP, REASON, REQUEST_ID, AuditAction, AuditField
+from tocsin.core.audit.actions import ACTOR, IP, OUTCOME, REASON, REQUEST_ID, AuditAction, AuditField
 
 TOKEN = AuditField("token", "the name of the token")
 TOKEN_SCOPES = AuditField("scopes", "what the token may be used for")
-OUTCOME = AuditField("outcome", "`ok`, or `denied` for what was refused")
 MEANS = AuditField("means", "what was shown: `password`, `basic` (with a request of a script) or `link`")
 
 TOKEN_CREATE = AuditAction("token.create", "A token was made.", (TOKEN, TOKEN_SCOPES), note="never the token itself")

@@ -1,7 +1,6 @@
 """The audit entries that the gateway writes itself, and what it adds to those of others."""
 
-from tocsin.core.audit.actions import ACTOR, CHANNEL, IP, REASON, REQUEST_ID, AuditAction, AuditSource
-from tocsin.web.access.audit_actions import OUTCOME
+from tocsin.core.audit.actions import ACTOR, CHANNEL, IP, OUTCOME, REASON, REQUEST_ID, AuditAction, AuditSource
 
 GATEWAY = AuditSource("gateway", "a request over HTTP; with `actor` when a token was given", (IP, REQUEST_ID, ACTOR))
 
