@@ -208,7 +208,8 @@ async def test_a_job_whose_process_died_has_failed_as_interrupted(workshop: Work
     job = await workshop.jobs.get(started.job.id)
     assert job.status is TaskJobStatus.FAILED
     assert job.error == {"code": "interrupted", "message": "the program that ran it ended before it did"}
-    assert len(workshop.bench.notices) == 1
+    # The command still runs here, and may see its end, too: notices of one key are one.
+    assert {notice.dedupe_key for notice in workshop.bench.notices} == {f"job-failed-{job.id}"}
 
 
 async def test_a_program_that_stops_leaves_its_job_failed(tmp_path: Path):
