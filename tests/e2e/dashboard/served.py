@@ -96,6 +96,8 @@ async def _serve(
         hub.stop()
         server.should_exit = True
         await listening
+        for connection in list(server.server_state.connections):  # of streams that the browser still reads
+            connection.transport.abort()
         with suppress(asyncio.CancelledError):
             await telling
 
