@@ -66,7 +66,7 @@ def measure() -> list[Row]:
             healthy_s = time.perf_counter() - started
             idle_mib = _resident_mib(us.pid)
             with (
-                _server([str(core / "python"), str(HERE / "servers.py"), "floor", str(floor), url], floor, {}) as bare,
+                _server([sys.executable, str(HERE / "servers.py"), "floor", str(floor), url], floor, {}) as bare,
                 _server(
                     [
                         str(apprise_environment() / "python"),
