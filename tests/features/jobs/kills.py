@@ -2,7 +2,6 @@
 
 import os
 import random
-import signal
 import subprocess
 import sys
 import time
@@ -94,7 +93,7 @@ def _one_life(folder: Path, seconds: float) -> int:
             raise AssertionError(child.stderr.read().decode())
         time.sleep(seconds)
         ended = child.poll()
-        os.kill(child.pid, signal.SIGKILL)
+        child.kill()
         child.wait()
         if ended is not None:
             raise AssertionError(child.stderr.read().decode())
