@@ -75,19 +75,33 @@ def write_atomically(path: Path, data: bytes | str, mode: int = 0o600, *, read_b
 
 
 @contextmanager
-def only_writer(path: Path, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
+def only_writer(
+    path: Path,
+    timeout_s: float = LOCK_TIMEOUT_S,
+    *,
+    name: str = "",
+    error: type[TocsinError] = ConfigError,
+    monotonic: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Iterator[None]:
     """Let no other process change a file or folder meanwhile, which blocks; its directory must be there.
 
-    The lock is `flock` on an empty file beside it, which stays. Raises ConfigError if another process keeps it too
-    long, or the file system has no locks, and WriteError if the lock cannot be opened.
+    The lock is `flock` on an empty file beside it, which stays; on a network file system it holds for other hosts,
+    too, or is refused. Raises `error`, which calls the path `name`, if another process keeps it too long, or the file
+    system has no locks, and WriteError if the lock cannot be opened.
     """
     lock = path.with_name(f"{path.name}.lock")
     try:
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise WriteError(f"{lock} cannot be opened: {error.strerror}", hint="make the directory writable") from None
+    except OSError as refused:
+        raise WriteError(f"{lock} cannot be opened: {refused.strerror}", hint="make the directory writable") from None
     try:
-        _take_lock(descriptor, path, timeout_s)
+        give_up_at = monotonic() + timeout_s
+        while not _takes_lock(descriptor, lock, error):
+            if monotonic() >= give_up_at:
+                sentence = f"another process has been changing {name or path} for {timeout_s:.0f} s"
+                raise error(sentence, hint="end it, or try again")
+            sleep(_LOCK_LOOK_S)
         yield
     finally:
         os.close(descriptor)  # gives the lock back, as the end of a process does
@@ -274,21 +288,18 @@ class WatchedFile(Generic[T]):
         self._accept(self._empty)
 
 
-def _take_lock(descriptor: int, path: Path, timeout_s: float) -> None:
-    give_up_at = time.monotonic() + timeout_s
-    while True:
-        try:
-            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() >= give_up_at:
-                sentence = f"another process has been changing {path} for {timeout_s:.0f} s"
-                raise ConfigError(sentence, hint="end it, or try again") from None
-            time.sleep(_LOCK_LOOK_S)
-        except OSError as error:
-            if error.errno not in _NO_LOCKS:
-                raise
-            sentence = f"{path} cannot be locked: its file system has no locks"
-            raise ConfigError(sentence, hint="put the data directory on a file system with locks") from None
+def _takes_lock(descriptor: int, lock: Path, error: type[TocsinError]) -> bool:
+    """Return whether the lock is ours now; False while another process has it."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as refused:
+        if refused.errno not in _NO_LOCKS:
+            raise
+        sentence = f"{lock} cannot be locked: its file system has no locks"
+        raise error(sentence, hint="put the data directory on a file system with locks") from None
+    return True
 
 
 def _own_group(user: int) -> int:

@@ -1,7 +1,5 @@
 """The files of the vault: one encrypted, one with the identity, changed under a lock and in one step."""
 
-import errno
-import fcntl
 import os
 import shlex
 import stat
@@ -10,14 +8,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tocsin.core.storage.files import WriteError, make_directory, read_limited, write_atomically
+from tocsin.core.storage.files import make_directory, only_writer, read_limited, write_atomically
 from tocsin.features.vault.cipher import Cipher
 from tocsin.features.vault.model import NoVaultError, VaultContent, VaultError, decode, encode
 
-VAULT_FILE, IDENTITY_FILE, LOCK_FILE = "vault.enc", "identity.txt", "vault.lock"
+VAULT_FILE, IDENTITY_FILE = "vault.enc", "identity.txt"
+LOCKED_AS = "vault"  # by `vault.lock`
 MAX_VAULT_BYTES = 32 * 1024 * 1024
 LOCK_TIMEOUT_S = 30.0
-_LOOK_S = 0.02
 
 
 class VaultStore:
@@ -35,7 +33,7 @@ class VaultStore:
         self.vault = data_dir / VAULT_FILE
         self.identity = identity or data_dir / IDENTITY_FILE
         self.cipher = cipher
-        self._lock = data_dir / LOCK_FILE
+        self._locked_as = data_dir / LOCKED_AS
         self._monotonic = monotonic
         self._sleep = sleep
 
@@ -139,18 +137,17 @@ class VaultStore:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Hold the lock of all writers; on a network file system it holds for other hosts, too, or is refused."""
-        try:
-            descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            hint = "make the directory writable"
-            raise WriteError(f"{self._lock} cannot be opened: {error.strerror}", hint=hint) from None
-        try:
-            self._take(descriptor)
+        """Hold the lock of all writers."""
+        with only_writer(
+            self._locked_as,
+            LOCK_TIMEOUT_S,
+            name="the vault",
+            error=VaultError,
+            monotonic=self._monotonic,
+            sleep=self._sleep,
+        ):
             self._remove_leftovers()
             yield
-        finally:
-            os.close(descriptor)  # gives the lock back, as the end of a process does
 
     def _remove_leftovers(self) -> None:
         """Remove what a killed writer left behind; with the lock, no other writer is at work."""
@@ -159,24 +156,6 @@ class VaultStore:
             for left in place.parent.glob(f".tocsin-{place.name}-*.tmp"):
                 with suppress(OSError):
                     left.unlink()
-
-    def _take(self, descriptor: int) -> None:
-        give_up_at = self._monotonic() + LOCK_TIMEOUT_S
-        while True:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if self._monotonic() >= give_up_at:
-                    sentence = f"another process has been changing the vault for {LOCK_TIMEOUT_S:.0f} s"
-                    raise VaultError(sentence, hint="end it, or try again") from None
-                self._sleep(_LOOK_S)
-            except OSError as error:
-                if error.errno not in {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS}:
-                    raise
-                sentence = f"{self._lock} cannot be locked: its file system has no locks"
-                raise VaultError(sentence, hint="put the data directory on a file system with locks") from None
-            else:
-                return
 
 
 def refuse_readers(file: Path) -> None:
