@@ -50,7 +50,7 @@ def absolute(what: str, value: float, limit: float, unit: str, *, larger_is_bett
 
 
 def markdown(rows: Iterable[Row]) -> str:
-    """Return the rows as the table that the README shows."""
+    """Return the rows as the table that docs/measured.md shows."""
     lines = ["| what | Tocsin | compared with | ratio | target | met |", "|---|---|---|---|---|---|"]
     lines += [
         f"| {r.what} | {r.ours} | {r.other} | {r.figure} | {r.target} | {'yes' if r.met else '**no**'} |" for r in rows

@@ -1,4 +1,4 @@
-"""Print every figure that the README quotes, measured side by side in this one run: `make bench`."""
+"""Print the table of docs/measured.md, all of it measured side by side in this one run: `make bench`."""
 
 import sys
 from concurrent.futures import ProcessPoolExecutor

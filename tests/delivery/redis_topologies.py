@@ -15,6 +15,7 @@ from tests.waiting import PATIENCE_S, until
 
 SERVICE = "tocsin-test"
 EMPTY = '""'
+UNSAVED = {"appendonly": "no", "save": ""}
 DURABLE = {"appendonly": "yes", "appendfsync": "always", "save": ""}
 
 
@@ -97,11 +98,11 @@ class SentinelSetup:
 
 
 @contextmanager
-def sentinel_setup(replicas: int = 2, *, gone_after_ms: int = 1000) -> Iterator[SentinelSetup]:
+def sentinel_setup(replicas: int = 2, *, gone_after_ms: int = 1000, saved: bool = True) -> Iterator[SentinelSetup]:
     """Run a master with replicas under three Sentinels; returns when all know each other."""
     with TemporaryDirectory(prefix="redis-") as name, ExitStack() as stack:
         directory = Path(name)
-        quick = {**DURABLE, "repl-diskless-sync-delay": "0", "repl-ping-replica-period": "1"}
+        quick = {**(DURABLE if saved else UNSAVED), "repl-diskless-sync-delay": "0", "repl-ping-replica-period": "1"}
         master = _running(stack, RedisNode(directory, quick))
         follow = {**quick, "replicaof": f"127.0.0.1 {master.port}"}
         others = [_running(stack, RedisNode(directory, follow)) for _ in range(replicas)]
@@ -145,10 +146,10 @@ class ClusterSetup:
 
 @contextmanager
 def cluster_setup(
-    masters: int = 3, program: str = "", *, replicated: bool = False, gone_after_ms: int = 2000
+    masters: int = 3, program: str = "", *, replicated: bool = False, gone_after_ms: int = 2000, saved: bool = True
 ) -> Iterator[ClusterSetup]:
     """Run a cluster, each master with a replica if wanted; returns when every server says that it works."""
-    rules = {"cluster-enabled": "yes", "cluster-node-timeout": str(gone_after_ms)}
+    rules = {**(DURABLE if saved else UNSAVED), "cluster-enabled": "yes", "cluster-node-timeout": str(gone_after_ms)}
     with TemporaryDirectory(prefix="redis-") as name, ExitStack() as stack:
         nodes = [_running(stack, _member(Path(name), rules, program)) for _ in range(masters)]
         share = -(-16384 // masters)
@@ -174,7 +175,7 @@ def _follow(replica: RedisNode, master: RedisNode) -> None:
 
 
 def _member(directory: Path, rules: Mapping[str, str], program: str) -> RedisNode:
-    return RedisNode(directory, {**DURABLE, **rules, "cluster-port": str(free_port())}, program=program)
+    return RedisNode(directory, {**rules, "cluster-port": str(free_port())}, program=program)
 
 
 def _bus(node: RedisNode) -> int:

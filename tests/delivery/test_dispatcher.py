@@ -150,7 +150,7 @@ class Provider:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    while not condition():  # noqa: ASYNC110 - what is waited for knows no events
+    while not condition():  # noqa: ASYNC110  # what is waited for knows no events
         await asyncio.sleep(0)
 
 

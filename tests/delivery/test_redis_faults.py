@@ -111,7 +111,7 @@ async def test_a_killed_server_loses_nothing_that_was_accepted(store: RedisStore
     callers = [asyncio.create_task(keep_accepting(n)) for n in range(16)]
     for _ in range(3):
         before = len(acknowledged)
-        while len(acknowledged) < before + 300:  # noqa: ASYNC110 - what is waited for knows no events
+        while len(acknowledged) < before + 300:  # noqa: ASYNC110  # what is waited for knows no events
             await asyncio.sleep(0.005)
         await asyncio.to_thread(private_redis.restart)
         await until_it_works(store.counts)

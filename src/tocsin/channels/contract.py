@@ -181,9 +181,11 @@ class OutboundAdapter(ABC):
         self.http = tools.http
         self.clock = tools.clock
         self._max_parts = tools.max_parts
-        # Imported here, because listing channels needs no redaction.
+        # Imported here, because listing channels needs no redaction, and asyncio costs 40 ms to import.
         from tocsin.core.text.redaction import Redactor
+        from tocsin.core.time.shared_timeout import SharedTimeout
 
+        self._send_limits = SharedTimeout(self.spec.send_timeout_s)
         self._redact = tools.redact or Redactor(config.secrets())
 
     @classmethod
@@ -246,9 +248,11 @@ class OutboundAdapter(ABC):
     @final
     async def try_connection(self) -> Receipt:
         """Do the same, and return the failure, too."""
+        import asyncio  # 40 ms, which listing channels avoids
+
         kind, started, failure = self.spec.kind, time.monotonic(), None
         try:
-            async with _timeout(self.spec.test_timeout_s):
+            async with asyncio.timeout(self.spec.test_timeout_s):
                 name = await self.probe()
             result = SendResult(True, kind, "", message=self._redact(f"connected as {readable(name)}"))
         except Exception as error:  # noqa: BLE001  # the edge that promises never to raise
@@ -290,8 +294,7 @@ class OutboundAdapter(ABC):
         Raises ChannelError if they are invalid, TooManyPartsError if the text is too long for one send.
         """
         target, mode = self.check_target(_one_line(_as_text(outgoing.target))), outgoing.parse_mode
-        known = dict.fromkeys((*self.spec.parse_modes, PLAIN, COMMONMARK))
-        if mode and mode not in known:
+        if mode and mode not in (known := dict.fromkeys((*self.spec.parse_modes, PLAIN, COMMONMARK))):
             raise ChannelError(f"{mode} is not a parse mode of {self.spec.kind}", hint=f"it has: {', '.join(known)}")
         self.check_extra(outgoing.extra)
         parts = self.parts_of(_as_text(outgoing.text), mode)
@@ -320,7 +323,7 @@ class OutboundAdapter(ABC):
             progress.attempts += 1
             progress.departure = watch()
             try:
-                async with _timeout(self.spec.send_timeout_s):
+                with self._send_limits.limit():
                     return await self.deliver(part)
             except RemoteError as failure:
                 progress.departure = None
@@ -387,13 +390,6 @@ def _one_line(target: str) -> str:
     if len(stripped) > 1000 or not stripped.isprintable():
         raise ChannelError("the target has control characters or is too long", hint="write it on one line")
     return stripped
-
-
-def _timeout(seconds: float) -> Any:
-    # asyncio costs 40 ms to import, which listing channels avoids.
-    import asyncio
-
-    return asyncio.timeout(seconds)
 
 
 def _fresh_key() -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from tocsin.core.errors import TocsinError
+from tocsin.core.pages import ListPage
 from tocsin.core.storage.change_stream import ChangeStream
 from tocsin.delivery.model import OPEN, AttemptOutcome, Delivery, DeliveryStatus, NewDelivery, Rate
 
@@ -66,15 +67,7 @@ class DeliveryFilter:
     text: str = ""  # words in message or target
     since: float | None = None  # Unix seconds
     limit: int = 50
-    cursor: str = ""  # `DeliveryPage.next_cursor` of the previous page
-
-
-@dataclass(frozen=True, slots=True)
-class DeliveryPage:
-    """A page of deliveries, newest first; `next_cursor` is empty on the last one."""
-
-    items: Sequence[Delivery]
-    next_cursor: str = ""
+    cursor: str = ""  # `next_cursor` of the previous page
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +165,7 @@ class DeliveryStore(Protocol):
         """Return for each text up to `limit` IDs that, or whose last groups, begin with it."""
         ...
 
-    async def search(self, query: DeliveryFilter) -> DeliveryPage:
+    async def search(self, query: DeliveryFilter) -> ListPage[Delivery]:
         """Return matching deliveries, newest first, waiting ones with the reason."""
         ...
 

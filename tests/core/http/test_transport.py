@@ -1,6 +1,7 @@
 """The transport keeps its contract against a server that does everything wrong. Source: docs/facts/calls.md."""
 
 import asyncio
+import gc
 import gzip
 import socket
 import ssl
@@ -20,7 +21,7 @@ from tests.waiting import LIMITS_S, PATIENCE_S
 
 from tocsin.core.errors import FailureKind, RemoteError
 from tocsin.core.http.departure import watch
-from tocsin.core.http.direct import DirectTransport
+from tocsin.core.http.direct import DirectTransport, RequestCycle
 from tocsin.core.http.proxy import proxy_for
 from tocsin.core.http.transport import MAX_BODY_BYTES, HttpResponse, Transport, host_of, origin_of, reason_of
 
@@ -196,7 +197,7 @@ async def test_a_header_cannot_smuggle_another_one(transport: Transport, value: 
         heard.append(await reader.read())
 
     async with serving(talk) as server:
-        with pytest.raises(ValueError):  # noqa: PT011 - each says it in its own words
+        with pytest.raises(ValueError):  # noqa: PT011  # each says it in its own words
             await transport.request("POST", server.url(), headers={"X-Note": value})
         await transport.aclose()
     assert b"".join(heard) == b""
@@ -526,6 +527,17 @@ async def test_a_kept_connection_that_the_server_closes_sends_nothing_twice():
     assert (seen, server.connections) == ([b"{}", b"{}"], 1)
 
 
+async def test_a_call_that_was_answered_is_gone_without_the_garbage_collector(transport: Transport):
+    async with serving(answers(OK + b"Content-Length: 2\r\n\r\n{}")) as server:
+        gc.collect()
+        gc.disable()
+        try:
+            await call(transport, server.url())
+            assert not [each for each in gc.get_objects() if type(each) is RequestCycle]
+        finally:
+            gc.enable()
+
+
 async def test_a_drip_of_single_bytes_is_bounded_by_the_whole_call(transport: Transport):
     asked = asyncio.Event()
 
@@ -616,7 +628,7 @@ async def test_a_bad_certificate_is_refused_before_anything_is_sent(
 
 ONE_CALL = """
 import asyncio, sys, uvloop
-from tocsin.core.http.direct import DirectTransport
+from tocsin.core.http.direct import DirectTransport, RequestCycle
 async def main():
     transport = DirectTransport()
     for url in sys.argv[1:]:

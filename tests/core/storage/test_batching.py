@@ -11,11 +11,11 @@ from tocsin.core.storage.batching import Batcher, Outcomes
 class Office:
     """Works when it is told to, and refuses what is negative."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, pause_s: float = 0.0) -> None:
         self.batches: list[list[int]] = []
         self.open = asyncio.Event()
         self.broken = False
-        self.batcher: Batcher[int] = Batcher(self.work)
+        self.batcher: Batcher[int] = Batcher(self.work, pause_s=pause_s)
 
     def work(self, items: Sequence[int], done: Callable[[Outcomes], None]) -> None:
         self.batches.append(list(items))
@@ -84,3 +84,25 @@ async def test_work_that_cannot_begin_is_told_to_its_caller():
 
     with pytest.raises(OSError, match="closed"):
         await Batcher(refuse).add(1)
+
+
+async def test_after_a_batch_of_many_the_next_one_waits_for_more_and_after_a_small_one_it_begins_at_once():
+    office = Office(pause_s=3600)
+    office.open.set()
+    await asyncio.gather(*await start(office, 1, 2, 3, 4))
+    assert office.batches == [[1], [2, 3, 4]]
+    await asyncio.gather(*await start(office, 5, 6, 7, 8, 9))
+    assert office.batches[2:] == [[5], [6, 7, 8, 9]]
+    waiting = await start(office, 10)
+    assert office.batches[4:] == []
+    for task in waiting:
+        task.cancel()
+
+
+async def test_what_waits_for_more_begins_when_the_pause_is_over():
+    office = Office(pause_s=0.001)
+    office.open.set()
+    await asyncio.gather(*await start(office, 1, 2, 3, 4, 5))
+    await asyncio.gather(*await start(office, 6, 7))
+    # Together, or one after the other where the pause was over before they came.
+    assert [item for batch in office.batches[2:] for item in batch] == [6, 7]

@@ -441,5 +441,21 @@ def test_what_the_system_refuses_is_told_with_the_place_and_what_can_be_done():
     assert told.sentence() == (
         "/data/workflows cannot be used: Permission denied; check who owns it, and the rights of the directory above it"
     )
+    long = refused_by_system(OSError(errno.ENAMETOOLONG, "File name too long", "/data/x"))
+    assert long is not None
+    assert long.sentence() == "/data/x cannot be used: File name too long; choose a shorter name"
     assert refused_by_system(OSError(errno.ENOTEMPTY, "Directory not empty", "/data")) is None
     assert refused_by_system(PermissionError(errno.EACCES, "Permission denied")) is None
+
+
+def test_a_link_that_leads_nowhere_leaves_the_last_good_value_in_force(tmp_path: Path):
+    there, link = tmp_path / "there", tmp_path / "link"
+    there.write_text("good")
+    link.symlink_to(there)
+    file = WatchedFile(link, bytes.decode, "")
+    assert file.read() == ("good", None)
+    there.rename(tmp_path / "away")
+    value, problem = file.read()
+    assert (value, str(problem)) == ("good", f"{link} is a link to a file that is not there")
+    (tmp_path / "away").rename(there)
+    assert file.read() == ("good", None)

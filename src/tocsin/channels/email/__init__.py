@@ -199,7 +199,7 @@ def _target_hint(target: str, accepted: str) -> str:
     if any(mark in target for mark in ",;"):
         return "send to each address by itself, or list them in a profile"
     if "<" in target:
-        return "write the address alone, without name and brackets"
+        return "write only the address, without name and brackets"
     return f"write {accepted}"
 
 

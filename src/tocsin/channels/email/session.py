@@ -161,7 +161,7 @@ class Session:
         stuffed = mail.replace(b"\r\n.", b"\r\n..")  # RFC 5321, 4.5.2
         for start in range(0, len(stuffed), CHUNK_BYTES):
             protocol.write(stuffed[start : start + CHUNK_BYTES])
-            while _waits(protocol.transport):  # noqa: ASYNC110 - aiosmtplib cannot be asked to wait for room
+            while _waits(protocol.transport):  # noqa: ASYNC110  # aiosmtplib cannot be asked to wait for room
                 await asyncio.sleep(0.01)
         self.handed_over = True
         note_departure(possible=True)

@@ -48,7 +48,7 @@ ADVICE = {
     200000: "AutoMod blocked the text; change it, or exempt the bot's role from the rule",
 }
 THROTTLED = {20016, 20028}  # slow mode and the channel's write limit
-BAD_TOKEN = "bad token; copy the bot token again into GUILDCHAT_BOT_TOKEN and restart"  # noqa: S105 - advice
+BAD_TOKEN = "bad token; copy the bot token again into GUILDCHAT_BOT_TOKEN and restart"  # noqa: S105  # advice
 _EVERYWHERE = ""  # the key for all paths
 
 

@@ -77,7 +77,7 @@ class DirectTransport:
         read_timeout_s: float = READ_TIMEOUT_S,
         max_body_bytes: int = MAX_BODY_BYTES,
     ) -> HttpResponse:
-        """See `Transport.request`."""
+        """Make one call and return the reply, as `Transport` promises."""
         place = place_of(url)
         proxy = proxy_for(place.origin)
         deadline = asyncio.get_running_loop().time() + timeout_s
@@ -199,6 +199,7 @@ class Connection(asyncio.Protocol):
             reply = await call.answer
         finally:
             self._call = None
+            call.release()
         self.reusable = call.keeps_alive and not self._transport.is_closing()
         self._used_at = self._loop.time()
         return reply
@@ -263,7 +264,7 @@ class RequestCycle:
         self._headers: dict[str, str] = {}
         self._body = bytearray()
         self._received = 0
-        self._parser = httptools.HttpResponseParser(self)
+        self._parser: Any = httptools.HttpResponseParser(self)
         self._deadline = deadline
         self._patience_s = patience_s
         self._max_body_bytes = max_body_bytes
@@ -279,6 +280,10 @@ class RequestCycle:
         if overdue:
             self._break_off("did not answer in time")
         return overdue
+
+    def release(self) -> None:
+        """Let go of the parser, which knows this object: else each call waits for the garbage collector."""
+        self._parser = None
 
     def feed(self, data: bytes) -> None:
         """Take bytes of the answer."""

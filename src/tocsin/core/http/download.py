@@ -46,7 +46,7 @@ def download(
 def _fetch(url: str, part: Path, size: int, on_progress: Callable[[int], None]) -> tuple[int, str]:
     """Return the number of bytes that came, and their digest."""
     try:
-        response = urlopen(url, timeout=STALL_S)  # noqa: S310 - the address is the operator's, or our own
+        response = urlopen(url, timeout=STALL_S)  # noqa: S310  # the address is the operator's, or our own
     except HTTPError as error:
         raise DownloadError(f"{host_of(url)} answered {error.code}", hint="check the address") from None
     except URLError as error:

@@ -6,6 +6,8 @@ from functools import partial
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
+# So many items in one batch tell that many callers are at work, for whom the next one is worth a pause.
+CROWD = 4
 # What went wrong with each item, None where all is well; or what went wrong with all of them.
 Outcomes = Sequence[Exception | None] | Exception
 
@@ -14,10 +16,15 @@ class Batcher(Generic[T]):
     """Hands items to `submit` in batches; each caller waits for the end of its own item.
 
     `submit` begins the work and returns; at its end, in the same event loop, it calls what it was given.
+    After a batch of `CROWD` items or more, the next one begins no sooner than `pause_s` later: what a batch costs by
+    itself is shared by more items. A caller that is alone never waits for others.
     """
 
-    def __init__(self, submit: Callable[[Sequence[T], Callable[[Outcomes], None]], None]) -> None:
+    def __init__(
+        self, submit: Callable[[Sequence[T], Callable[[Outcomes], None]], None], *, pause_s: float = 0.0
+    ) -> None:
         self._submit = submit
+        self._pause_s = pause_s
         self._waiting: list[tuple[T, asyncio.Future[None]]] = []
         self._busy = False
 
@@ -39,9 +46,10 @@ class Batcher(Generic[T]):
             self._end(batch, error)
 
     def _end(self, batch: Sequence[tuple[T, asyncio.Future[None]]], outcomes: Outcomes) -> None:
-        self._busy = False
-        if self._waiting:
-            self._begin()
+        if self._pause_s and len(batch) >= CROWD:
+            asyncio.get_running_loop().call_later(self._pause_s, self._go_on)
+        else:
+            self._go_on()
         errors = [outcomes] * len(batch) if isinstance(outcomes, Exception) else outcomes
         for (_, done), error in zip(batch, errors, strict=True):
             if done.done():
@@ -50,3 +58,8 @@ class Batcher(Generic[T]):
                 done.set_result(None)
             else:
                 done.set_exception(error)
+
+    def _go_on(self) -> None:
+        self._busy = False
+        if self._waiting:
+            self._begin()

@@ -82,8 +82,7 @@ class SqliteChangeStream:
         seq = int(position)
 
         def work(connection: sqlite3.Connection) -> StreamPage:
-            # Our own name.
-            sql = f"SELECT seq, subject FROM {self._table} WHERE seq >= ? ORDER BY seq LIMIT ?"  # noqa: S608
+            sql = f"SELECT seq, subject FROM {self._table} WHERE seq >= ? ORDER BY seq LIMIT ?"  # noqa: S608  # our name
             found = connection.execute(sql, [seq, at_most + 2]).fetchall()
             changed = [row for row in found if row["seq"] > seq]
             # The row of the position itself is there as long as none after it was dropped.

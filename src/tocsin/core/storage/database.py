@@ -259,9 +259,9 @@ class Database:
             connection.execute("COMMIT")
         except sqlite3.Error as error:
             failure = _failure(self.path, error)
-            if not self.problem:
-                # Once, until it works again; the sentence says it all.
-                log.error("database cannot be written", extra={"reason": failure.sentence()})  # noqa: TRY400
+            if not self.problem:  # once, until it works again
+                reason = {"reason": failure.sentence()}
+                log.error("database cannot be written", extra=reason)  # noqa: TRY400  # the sentence says it all
             self.problem = failure.sentence()
             self.failures += 1
             _roll_back(connection)

@@ -36,8 +36,10 @@ _WRITE_HINTS = {
     errno.EDQUOT: "free some space",
     errno.ENOENT: "create the directory",
     errno.EROFS: "the file system is read-only; choose another directory",
+    errno.ENAMETOOLONG: "choose a shorter name",
+    errno.ELOOP: "correct the symbolic links on the way",
 }
-_MENDABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT}
+_MENDABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.ENAMETOOLONG, errno.ELOOP}
 
 
 class WriteError(TocsinError):
@@ -170,7 +172,8 @@ class WatchedFile(Generic[T]):
 
     Every access looks at the file's stamp and reads it again after a change. A file that cannot be
     read or parsed leaves the last good value in force; `problem` says why, and the log says it once
-    a change. A missing file counts as `empty`. A file that is gone, or that has no byte any more,
+    a change. A missing file counts as `empty`, but not the
+    missing end of a symbolic link. A file that is gone, or that has no byte any more,
     does so only when it stays that way for two seconds, and never without a warning in the log.
     """
 
@@ -242,6 +245,9 @@ class WatchedFile(Generic[T]):
         try:
             found = self.path.stat()
         except FileNotFoundError:
+            if self.path.is_symlink():
+                sentence = f"{self.path} is a link to a file that is not there"
+                raise ConfigError(sentence, hint="create that file, or remove the link") from None
             return None
         except OSError as error:
             sentence = f"{self.path} cannot be read: {_reason(error)}"

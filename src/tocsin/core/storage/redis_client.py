@@ -212,7 +212,6 @@ def _pairs(answer: Any) -> Any:
 def open_redis(
     url: str,
     *,
-    connections: int = MAX_CONNECTIONS,
     answer_timeout_s: float = ANSWER_TIMEOUT_S,
     wait_replicas: int = 0,
 ) -> RedisClient:
@@ -225,7 +224,7 @@ def open_redis(
     except ImportError:
         raise ConfigError("redis: package not installed", hint="run `pip install redis hiredis`") from None
     address = read_address(url)
-    return RedisClient(open_route(address), address, connections, answer_timeout_s, wait_replicas)
+    return RedisClient(open_route(address), address, MAX_CONNECTIONS, answer_timeout_s, wait_replicas)
 
 
 async def for_each(call: Callable[[T], Awaitable[R]], items: Sequence[T]) -> list[R]:

@@ -17,11 +17,11 @@ READ_AT_ONCE = 5_000
 class RedisDeliveries:
     """All deliveries of a Redis queue, in the order of their acceptance."""
 
-    def __init__(self, client: RedisClient, clock: Clock, former: FormerNames, *, prefix: str = "tocsin") -> None:
+    def __init__(self, client: RedisClient, clock: Clock, former: FormerNames) -> None:
         self._client = client
         self._clock = clock
         self._former = former
-        self._prefix = plain(f"{{{prefix}:delivery}}:")
+        self._prefix = b"{tocsin:delivery}:"
         self._left: list[bytes] | None = None  # members of the index, which begin with the order of acceptance
 
     async def count(self) -> int:

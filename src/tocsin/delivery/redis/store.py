@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from tocsin.core.errors import StoreUnavailableError
 from tocsin.core.ids import new_id
+from tocsin.core.pages import ListPage
 from tocsin.core.storage.change_stream import RedisChangeStream
 from tocsin.core.storage.redis_client import Argument, RedisClient, Script
 from tocsin.core.storage.redis_identity import RedisIdentity
@@ -50,7 +51,6 @@ from tocsin.delivery.store import (
     ChannelRules,
     DeliveryFilter,
     DeliveryHold,
-    DeliveryPage,
     Health,
     check_finished,
     not_allowed,
@@ -196,24 +196,24 @@ class RedisStore:
             shown[delivery.id] = explained(delivery, to_hold(target, now), to_hold(account, now), ahead)
         return [shown.get(delivery.id, delivery) for delivery in found]
 
-    async def search(self, query: DeliveryFilter) -> DeliveryPage:
+    async def search(self, query: DeliveryFilter) -> ListPage[Delivery]:
         """Search at most `SCAN_LIMIT` records, so that a short or empty page need not be the last one."""
         page = await self._search(query)
         return replace(page, items=await self._explained(page.items))
 
-    async def _search(self, query: DeliveryFilter) -> DeliveryPage:
+    async def _search(self, query: DeliveryFilter) -> ListPage[Delivery]:
         seen = _SearchPosition.from_cursor(query.cursor)
         found: list[Delivery] = []
         for _ in range(SCAN_LIMIT // SCAN_CHUNK):
             rows = await self._scan(query, seen)
             for place, pairs in rows:
                 if len(found) == query.limit:
-                    return DeliveryPage(found, seen.cursor)
+                    return ListPage(found, seen.cursor)
                 seen = place
                 found += [delivery for delivery in readable([pairs] if pairs else []) if _matches(delivery, query)]
             if len(rows) < SCAN_CHUNK:
-                return DeliveryPage(found)
-        return DeliveryPage(found, seen.cursor)
+                return ListPage(found)
+        return ListPage(found, seen.cursor)
 
     async def _scan(
         self, query: DeliveryFilter, seen: "_SearchPosition"

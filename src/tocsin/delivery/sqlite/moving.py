@@ -1,8 +1,7 @@
 """Move deliveries out of SQLite, and into it."""
 
 import sqlite3
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Sequence
 
 from tocsin.core.process.identity import boot_id
 from tocsin.core.storage.database import Database
@@ -16,10 +15,9 @@ from tocsin.delivery.sqlite.lanes import Now, to_delivery
 class SqliteDeliveries:
     """All deliveries of a queue in SQLite, in the order of their acceptance."""
 
-    def __init__(self, database: Database, clock: Clock, *, boot: Callable[[], str] = boot_id) -> None:
+    def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
-        self._boot = cache(boot)
 
     async def count(self) -> int:
         sql = "SELECT count(*) FROM deliveries"
@@ -32,7 +30,7 @@ class SqliteDeliveries:
 
     async def take_in(self, records: Sequence[Delivery]) -> None:
         def work(connection: sqlite3.Connection) -> None:
-            now = Now(self._clock.now(), self._clock.monotonic(), self._boot())
+            now = Now(self._clock.now(), self._clock.monotonic(), boot_id())
             lanes.adopt(connection, now)
             for delivery in records:
                 if delivery.status in OPEN:
@@ -45,7 +43,7 @@ class SqliteDeliveries:
 
     async def remove(self, records: Sequence[Delivery]) -> None:
         def work(connection: sqlite3.Connection) -> None:
-            now = Now(self._clock.now(), self._clock.monotonic(), self._boot())
+            now = Now(self._clock.now(), self._clock.monotonic(), boot_id())
             connection.executemany("DELETE FROM deliveries WHERE id = ?", [[one.id] for one in records])
             for channel, target in {(one.channel, one.target) for one in records if one.status in OPEN}:
                 lanes.free_lane(connection, channel, target, now)

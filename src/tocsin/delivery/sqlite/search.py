@@ -6,10 +6,11 @@ The planner does not know frequencies: for `status = 'sent'` and a time it would
 import re
 import sqlite3
 
+from tocsin.core.pages import ListPage
 from tocsin.core.text.strings import storable
-from tocsin.delivery.model import DeliveryStatus
+from tocsin.delivery.model import Delivery, DeliveryStatus
 from tocsin.delivery.sqlite.lanes import to_delivery
-from tocsin.delivery.store import DeliveryFilter, DeliveryPage
+from tocsin.delivery.store import DeliveryFilter
 
 _NEVER = 2**63 - 1
 _TAIL = 12  # characters of the last group of an id
@@ -34,7 +35,7 @@ def index_words(connection: sqlite3.Connection, limit: int) -> int:
     return len(rows)
 
 
-def search(connection: sqlite3.Connection, query: DeliveryFilter) -> DeliveryPage:
+def search(connection: sqlite3.Connection, query: DeliveryFilter) -> ListPage[Delivery]:
     """Return the matching deliveries, newest first; `next_cursor` is the number of the last one."""
     limit = max(1, query.limit)
     words = _words(query.text)
@@ -61,7 +62,7 @@ def search(connection: sqlite3.Connection, query: DeliveryFilter) -> DeliveryPag
     ).fetchall()
     more = len(rows) > limit
     rows = rows[:limit]
-    return DeliveryPage([to_delivery(row) for row in rows], str(rows[-1]["seq"]) if more else "")
+    return ListPage([to_delivery(row) for row in rows], str(rows[-1]["seq"]) if more else None)
 
 
 def _index(query: DeliveryFilter) -> str:

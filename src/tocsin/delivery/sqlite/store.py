@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TypeVar
 
+from tocsin.core.pages import ListPage
 from tocsin.core.process.identity import boot_id
 from tocsin.core.short_ids import matching
 from tocsin.core.storage.batching import Batcher, Outcomes
@@ -38,7 +39,6 @@ from tocsin.delivery.store import (
     ChannelRules,
     DeliveryFilter,
     DeliveryHold,
-    DeliveryPage,
     Health,
     check_finished,
     not_allowed,
@@ -49,6 +49,8 @@ T = TypeVar("T")
 Work = Callable[[sqlite3.Connection, Now], T]
 
 PRUNE_BATCH = 1_000
+# Between two commits of direct sends while many are under way: docs/decisions/0047-what-a-send-costs.md.
+RECORDS_PAUSE_S = 0.003
 # On a nearly full disk small writes still succeed; they must not make health flicker.
 UNWELL_S = 5.0
 INDEX_BATCH = 2_000  # deliveries indexed per transaction: 50 ms
@@ -61,7 +63,7 @@ class SqliteStore:
 
     def __init__(self, database: Database, clock: Clock, *, boot: Callable[[], str] = boot_id) -> None:
         self._database = database
-        self._records = Batcher(self._record_all)
+        self._records = Batcher(self._record_all, pause_s=RECORDS_PAUSE_S)
         self._failures = 0
         self._unwell_until = 0.0
         self._clock = clock
@@ -173,13 +175,13 @@ class SqliteStore:
     async def matching(self, texts: Sequence[str], limit: int) -> list[list[str]]:
         return await self._database.read(lambda c: matching(c, "deliveries", texts, limit))
 
-    async def search(self, query: DeliveryFilter) -> DeliveryPage:
+    async def search(self, query: DeliveryFilter) -> ListPage[Delivery]:
         if query.text:
             while await self._index_words() == INDEX_BATCH:
                 pass
         now = self._now()
 
-        def work(connection: sqlite3.Connection) -> DeliveryPage:
+        def work(connection: sqlite3.Connection) -> ListPage[Delivery]:
             page = search(connection, query)
             return replace(page, items=[lanes.explain(connection, delivery, now) for delivery in page.items])
 

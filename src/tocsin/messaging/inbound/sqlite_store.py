@@ -97,7 +97,8 @@ class SqliteInbox:
         return int(row["position"]) if row else None
 
     async def claim(self, seqs: Sequence[int], owner: str) -> Claim:
-        waits = f"SELECT 1 FROM inbox WHERE seq = ? AND owner = ? AND finished_at IS NULL AND {_WAITS}"  # noqa: S608
+        mine = "SELECT 1 FROM inbox WHERE seq = ? AND owner = ? AND finished_at IS NULL"
+        waits = f"{mine} AND {_WAITS}"
         sql = (
             "UPDATE inbox SET status = CASE status WHEN 'new' THEN 'working' ELSE status END"
             " WHERE seq = ? AND owner = ? AND finished_at IS NULL RETURNING *"

@@ -73,7 +73,7 @@ class AccountHolds:
             await self._store.hold(result.channel, normalise(result.target), min(wait_s, LONGEST_S), reason)
         except TocsinError as error:
             facts = {"channel": result.channel, "wait_s": round(wait_s), "reason": error.sentence()}
-            log.warning("the queue is not told that a target is throttled", extra=facts)
+            log.warning("the queue does not learn that a target is throttled", extra=facts)
 
     async def _tell(self, channel: str) -> None:
         until, reason = self._known[channel]
@@ -86,7 +86,7 @@ class AccountHolds:
         except TocsinError as error:
             self._untold.add(channel)
             facts = {"channel": channel, "wait_s": round(left_s), "reason": error.sentence()}
-            log.warning("other processes are not told that an account is throttled", extra=facts)
+            log.warning("other processes do not learn that an account is throttled", extra=facts)
 
     async def _look(self, channel: str) -> None:
         import asyncio

@@ -151,7 +151,8 @@ class Outbox:
         try:
             await self.store.record(self._finished(outgoing, receipt, source, id))
         except Exception as error:  # noqa: BLE001  # the message is out: whatever fails now must not fail the send
-            log.error("a direct send is missing from the record", extra={"reason": str(error)})  # noqa: TRY400
+            reason = {"reason": str(error)}
+            log.error("a direct send is missing from the record", extra=reason)  # noqa: TRY400  # the reason says it all
             return False
         return True
 

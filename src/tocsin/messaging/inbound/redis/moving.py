@@ -8,15 +8,16 @@ from tocsin.core.time.clock import Clock
 from tocsin.messaging.inbound.moving import MovedCursor, MovedDedupeKey, MovedEvent
 from tocsin.messaging.inbound.redis import scripts
 
+_PREFIX = "{tocsin:inbox}:"
 _OPEN = ("new", "working", "replying")
 
 
 class RedisEvents:
     """The events that are not worked off."""
 
-    def __init__(self, client: RedisClient, clock: Clock, *, prefix: str = "tocsin") -> None:
+    def __init__(self, client: RedisClient, clock: Clock) -> None:
         self._client = client
-        self._prefix = f"{{{prefix}:inbox}}:"
+        self._prefix = _PREFIX
         self._scripts = TimedScripts(client, self._prefix.encode(), clock)
 
     async def count(self) -> int:
@@ -53,9 +54,9 @@ class RedisEvents:
 class RedisDedupeKeys:
     """The keys by which repeated events are known."""
 
-    def __init__(self, client: RedisClient, clock: Clock, *, prefix: str = "tocsin") -> None:
+    def __init__(self, client: RedisClient, clock: Clock) -> None:
         self._client = client
-        self._prefix = f"{{{prefix}:inbox}}:"
+        self._prefix = _PREFIX
         self._scripts = TimedScripts(client, self._prefix.encode(), clock)
 
     async def count(self) -> int:
@@ -88,9 +89,9 @@ class RedisDedupeKeys:
 class RedisCursors:
     """Where polling goes on."""
 
-    def __init__(self, client: RedisClient, *, prefix: str = "tocsin") -> None:
+    def __init__(self, client: RedisClient) -> None:
         self._client = client
-        self._name = f"{{{prefix}:inbox}}:cursors"
+        self._name = f"{_PREFIX}cursors"
 
     async def count(self) -> int:
         return len(await self._client.command("HGETALL", self._name))

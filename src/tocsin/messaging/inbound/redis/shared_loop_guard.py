@@ -49,7 +49,7 @@ class SharedLoopGuard:
         try:
             answer = await self._client.run(_REPLIES, self._keys(chat), [self.limit, count, new_id()])
         except StoreUnavailableError as error:
-            log.debug("replies are counted by this process alone", extra={"reason": error.sentence()})
+            log.debug("replies are counted only by this process", extra={"reason": error.sentence()})
             return own
         verdict = _VERDICTS[int(answer)]
         if verdict is not LoopVerdict.PASSES:
