@@ -1,12 +1,14 @@
 """The gateway on a real socket, and the installed command."""
 
 import asyncio
+import gc
 import json
 import os
 import signal
 import socket
 import ssl
 import sys
+import weakref
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -20,8 +22,9 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
     load_pem_private_key,
 )
+from starlette.types import Receive, Scope, Send
 from tests.ports import free_port
-from tests.waiting import PATIENCE_S
+from tests.waiting import PATIENCE_S, eventually
 from tests.web.asgi_client import DOCUMENT
 from tests.web.conftest import GOOD, TEAMCHAT, TOKEN, Gateway
 
@@ -29,6 +32,7 @@ from tocsin.core.audit.log import AuditLog
 from tocsin.core.errors import ConfigError
 from tocsin.web.http.asgi import RequestScope
 from tocsin.web.http.protocol import BoundedProtocol
+from tocsin.web.http.responses import JsonResponse
 from tocsin.web.http.serving import Service, check_tls, listen, serve
 from tocsin_standins import StandinCluster
 from tocsin_standins.faults import Fault
@@ -59,7 +63,7 @@ async def hasty_server(gateway: Gateway) -> AsyncIterator[int]:
     config = uvicorn.Config(gateway.client.app, http=HastyProtocol, lifespan="off", log_config=None)
     server = uvicorn.Server(config)
     with socket.create_server(("127.0.0.1", 0)) as sock:
-        task = asyncio.create_task(server._serve([sock]))  # noqa: SLF001 - without its signal handlers
+        task = asyncio.create_task(server._serve([sock]))  # noqa: SLF001  # without its signal handlers
         yield sock.getsockname()[1]
         server.should_exit = True
         await task
@@ -93,6 +97,32 @@ async def test_a_send_over_a_real_socket(wire: int):
     assert head.startswith(b"HTTP/1.1 200 ")
     assert json.loads(body)["ok"] is True
     assert b"\nserver:" not in head.lower()
+
+
+async def test_what_a_request_made_is_gone_without_the_garbage_collector():
+    class Mark:
+        """Stands for everything that the scope of a request holds."""
+
+    marks: list[weakref.ref[Mark]] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        scope["test.mark"] = mark = Mark()
+        marks.append(weakref.ref(mark))
+        await JsonResponse({})(scope, receive, send)
+
+    addresses: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    of_test = Service("a test", "127.0.0.1", free_port(), "PORT", lambda _: RequestScope(app, (), lambda *_: None))
+    task = asyncio.create_task(serve([of_test], ready=lambda found: addresses.set_result(found[0])))
+    gc.disable()
+    try:
+        first = b"GET /1 HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        # The connection knows its present request, here the second one.
+        await exchange(int((await addresses).rpartition(":")[2]), first, request("GET", "/2"))
+        await eventually(lambda: marks[0]() is None)
+    finally:
+        gc.enable()
+        os.kill(os.getpid(), signal.SIGTERM)
+        await task
 
 
 async def test_a_head_request_is_answered_without_a_body(wire: int):

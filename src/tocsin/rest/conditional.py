@@ -1,4 +1,4 @@
-"""ETags: a change is refused when the record has changed since it was read."""
+"""ETags: a change is refused when the record has changed since it was read, and is not sent again while it has not."""
 
 import json
 from collections.abc import Mapping
@@ -21,19 +21,37 @@ def tag(response: Response, record: Mapping[str, Any], version: object) -> Mappi
     return record
 
 
-def tag_as_answered(response: Response) -> Response:
-    """Return an answer with an ETag made of its body, unless it has one, or is no JSON that is sent at once."""
+def answer_record(request: Request, response: Response) -> Response:
+    """Return the answer with a record: 304 where `If-None-Match` names it as it is.
+
+    Its ETag is made of its body, unless it has one, or is no JSON that is sent at once.
+    """
     is_json = response.headers.get("content-type", "").startswith("application/json")
     if response.status_code == 200 and is_json and "etag" not in response.headers:
         response.headers["ETag"] = _quoted(bytes(response.body))
+    known = _tags_of(request, "if-none-match")
+    if not known or "etag" not in response.headers or not is_json:
+        return response
+    # Section 13.1.2 of RFC 9110 compares weakly.
+    if "*" in known or response.headers["etag"] in {each.removeprefix("W/") for each in known}:
+        return Response(status_code=304, headers={"ETag": response.headers["etag"]})
     return response
 
 
 def check_unchanged(request: Request, version: object) -> None:
     """Raise the 412 answer where `If-Match` names another version than the present one."""
-    values = [tag.strip() for value in request.headers.getlist("if-match") for tag in value.split(",")]
+    values = _tags_of(request, "if-match")
     if values and "*" not in values and etag_of(version) not in values:
         raise HttpProblemError("precondition-failed", "The record has changed since you read it: read it again.")
+
+
+def wants_new(request: Request) -> bool:
+    """Whether the caller wants to replace nothing: `If-None-Match: *`."""
+    return "*" in _tags_of(request, "if-none-match")
+
+
+def _tags_of(request: Request, header: str) -> list[str]:
+    return [tag.strip() for value in request.headers.getlist(header) for tag in value.split(",")]
 
 
 def _quoted(content: bytes) -> str:

@@ -9,34 +9,31 @@ PROBLEM_JSON = "application/problem+json"
 CODES = "x-problems"  # the codes that the problems of a status may have
 Answers = dict[int | str, dict[str, Any]]
 
-_KEY = {
-    "name": "Idempotency-Key",
-    "in": "header",
-    "required": False,
-    "description": "A repeated request with the same key gets the first answer, and changes nothing again.",
-    "schema": {"type": "string", "minLength": 1, "maxLength": 255},
-}
-_PREFER = {
-    "name": "Prefer",
-    "in": "header",
-    "required": False,
-    "description": "`wait=N` waits up to N seconds, at most 30, for the end of what is started (RFC 7240).",
-    "schema": {"type": "string"},
-    "example": "wait=10",
-}
-_IF_MATCH = {
-    "name": "If-Match",
-    "in": "header",
-    "required": False,
-    "description": "The `ETag` of the record that was read; 412 where it has changed since.",
-    "schema": {"type": "string"},
-}
+
+def _header(name: str, description: str, schema: Mapping[str, Any] | None = None, **further: Any) -> dict[str, Any]:
+    shape = {"type": "string", **(schema or {})}
+    return {"name": name, "in": "header", "required": False, "description": description, "schema": shape, **further}
 
 
-def headers_of(*, once: bool, waits: bool, is_conditional: bool) -> list[dict[str, Any]]:
+_KEY = _header(
+    "Idempotency-Key",
+    "A repeated request with the same key gets the first answer, and changes nothing again.",
+    {"minLength": 1, "maxLength": 255},
+)
+_PREFER = _header(
+    "Prefer",
+    "`wait=N` waits up to N seconds, at most 30, for the end of what is started (RFC 7240).",
+    example="wait=10",
+)
+_IF_MATCH = _header("If-Match", "The `ETag` of the record that was read; 412 if it has changed since.")
+_IF_NONE_MATCH = _header("If-None-Match", "The `ETag` of the record as you have it; 304 while it is still so.")
+UNCHANGED: Answers = {304: {"description": "It is as `If-None-Match` names it."}}
+
+
+def headers_of(*, once: bool, waits: bool, is_conditional: bool, is_record: bool) -> list[dict[str, Any]]:
     """Return the parameters for the headers that an operation honours."""
-    honoured = {"key": (once, _KEY), "prefer": (waits, _PREFER), "match": (is_conditional, _IF_MATCH)}
-    return [dict(parameter) for wanted, parameter in honoured.values() if wanted]
+    honoured = ((once, _KEY), (waits, _PREFER), (is_conditional, _IF_MATCH), (is_record, _IF_NONE_MATCH))
+    return [dict(parameter) for wanted, parameter in honoured if wanted]
 
 
 def answers_of(codes: Sequence[str], further: Mapping[int | str, Mapping[str, Any]]) -> Answers:

@@ -21,6 +21,13 @@ def header_values(scope: MutableMapping[str, Any], name: bytes) -> list[str]:
     return known.get(name, [])
 
 
+def prefers_async(scope: MutableMapping[str, Any]) -> bool:
+    """Whether the caller prefers an answer before the work is done; RFC 7240, section 4.1."""
+    values = header_values(scope, b"prefer")
+    preferences = (part for value in values for part in value.split(","))
+    return bool(values) and any(part.partition(";")[0].strip().lower() == "respond-async" for part in preferences)
+
+
 def idempotency_key(values: Sequence[str]) -> str:
     """Return the key of the values of `Idempotency-Key`, empty without any; raise 400 for what is none."""
     if not values:

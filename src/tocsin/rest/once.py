@@ -69,7 +69,8 @@ async def _settle(keys: IdempotencyKeys, key: str, response: Response | None, un
         else:
             await keys.forget(key)
     except TocsinError as error:  # it does not undo what was done
-        log.error("the answer to an Idempotency-Key is not kept", extra={"reason": error.sentence()})  # noqa: TRY400
+        reason = {"reason": error.sentence()}
+        log.error("the answer to an Idempotency-Key is not kept", extra=reason)  # noqa: TRY400  # the reason says it all
 
 
 def _kept_body(response: Response, unkept: Sequence[str]) -> str:

@@ -8,13 +8,16 @@ from fastapi import APIRouter, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import ValidationError
+from starlette.routing import compile_path
+from starlette.types import Receive, Scope, Send
 
 from tocsin.core.errors import TocsinError
 from tocsin.rest.callers import caller_of, require_scope
-from tocsin.rest.conditional import tag_as_answered
-from tocsin.rest.describing import answers_of, headers_of
+from tocsin.rest.conditional import answer_record
+from tocsin.rest.describing import UNCHANGED, answers_of, headers_of
 from tocsin.rest.models import Problem
 from tocsin.rest.once import answer_once, key_of
+from tocsin.rest.preferences import VARIES
 from tocsin.rest.problems import HttpProblemError
 from tocsin.rest.reading import JSON, StrictRequest, media_type_of
 from tocsin.rest.refusals import problem_of, problem_of_validation, refuse, refuse_parameter
@@ -31,7 +34,11 @@ _OF_CHANGES = ("cross-site-request", "invalid-request", "payload-too-large", "un
 
 
 class Operation(APIRoute):
-    """One route of the interface."""
+    """One route of the interface.
+
+    The framework reads its models when it is first called or described: a start needs none of them, and those of all
+    operations take longer than the rest of it.
+    """
 
     needs: str = ""  # the scope that the caller's token must have; empty: everybody may call it
     once = False  # an Idempotency-Key is honoured
@@ -40,6 +47,27 @@ class Operation(APIRoute):
     is_record = False  # it reads a single record, which has an ETag
     media: tuple[str, ...] = (JSON,)  # media types that a body may have
     codes: Mapping[type[TocsinError], str] = {}  # problems of the errors of one feature
+
+    def __init__(self, path: str, endpoint: Handler, **declared: Any) -> None:
+        """Take what finds the route; `declared` goes to the framework."""
+        self.path, self.endpoint, self.app = path, endpoint, self._answer_first
+        self.path_regex, self.path_format, self.param_convertors = compile_path(path)
+        self.methods = set(declared["methods"])
+        self._declared: dict[str, Any] | None = declared
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what only the framework knows, which reads the models now."""
+        declared = self.__dict__.get("_declared")
+        if declared is None or name.startswith("__"):
+            raise AttributeError(f"{type(self).__name__} has no {name!r}", name=name, obj=self)
+        self._declared = None
+        super().__init__(self.path, self.endpoint, **declared)
+        return getattr(self, name)
+
+    async def _answer_first(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer the first request, with what answers all others."""
+        _ = self.dependant  # replaces `app`
+        await self.app(scope, receive, send)
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return what answers a request."""
@@ -60,7 +88,9 @@ class Operation(APIRoute):
                     keys = request.app.state.keys
                     return await answer_once(strict, keys, key, lambda: answer(strict), self.unkept)
                 response = await answer(strict)
-                return tag_as_answered(response) if self.is_record else response
+                if request.scope.get(VARIES):
+                    response.headers["Vary"] = "Accept"
+                return answer_record(request, response) if self.is_record else response
             except RequestValidationError as error:
                 raise problem_of_validation(error, self._keys()) from None
             except TocsinError as error:
@@ -206,7 +236,9 @@ class Operations(APIRouter):
         codes = (*usual, *(_OF_CHANGES if spec.method != "GET" else ()), *spec.problems)
         codes += ("idempotency-key-reused", "conflict") if spec.once else ()
         further = dict(spec.further)
+        is_record = spec.method == "GET" and spec.path.endswith("}")
         headers = headers_of(
+            is_record=is_record,
             once=spec.once,
             waits=spec.once and spec.status == 202 and spec.answer is RunRecord,
             is_conditional="precondition-failed" in codes,
@@ -225,14 +257,14 @@ class Operations(APIRouter):
                 **({"parameters": headers} if headers else {}),
                 **further.pop("openapi_extra", {}),
             },
-            responses=answers_of(codes, further.pop("responses", {})),
+            responses=answers_of(codes, {**(UNCHANGED if is_record else {}), **further.pop("responses", {})}),
             **further,
         )
         route = self.routes[-1]
         if isinstance(route, Operation):
             route.needs, route.once, route.media, route.codes = spec.scope, spec.once, spec.media, error_codes
             route.unkept, route.is_direct = spec.unkept, spec.direct
-            route.is_record = spec.method == "GET" and spec.path.endswith("}")
+            route.is_record = is_record
 
 
 def problem_schema() -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error as Base64Error
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Annotated, Any, Generic, TypeVar
@@ -17,6 +17,7 @@ from tocsin.rest.refusals import refuse_parameter
 T = TypeVar("T")
 
 USUAL_LIMIT, MAX_LIMIT = 50, 200
+USUAL_ENTRIES, MAX_ENTRIES = 100, 1000
 _MARK_CHARS = 12
 _OF_THE_PAGE = frozenset({"limit", "cursor"})
 
@@ -37,12 +38,15 @@ class Paging:
     start: str
     list_id: str
 
+    def cursor_at(self, next_start: str | None) -> str | None:
+        """Return the cursor of the page that begins there."""
+        return None if next_start is None else _encode(_mark(self.list_id, next_start), next_start)
+
     def page(
         self, items: Iterable[Mapping[str, Any]], next_start: str | None, total: int | None = None
     ) -> dict[str, Any]:
         """Return a page; `next_start` is where the store goes on after it, None on the last one."""
-        cursor = None if next_start is None else _encode(_mark(self.list_id, next_start), next_start)
-        return {"items": list(items), "next_cursor": cursor, "total": total}
+        return {"items": list(items), "next_cursor": self.cursor_at(next_start), "total": total}
 
     def cut(self, items: Sequence[T], key: Callable[[T], str]) -> tuple[Sequence[T], str | None]:
         """Return a page of what is in memory, sorted by the unique `key`, and where it goes on after it."""
@@ -51,14 +55,19 @@ class Paging:
         return page, key(page[-1]) if len(rest) > self.limit else None
 
 
-async def _paging(
-    request: Request,
-    limit: Annotated[int, Query(ge=1, le=MAX_LIMIT, description="At most that many items.")] = USUAL_LIMIT,
-    cursor: Annotated[str, Query(max_length=500, description="`next_cursor` of the page before.")] = "",
-) -> Paging:
-    asked = [(name, value) for name, value in request.query_params.multi_items() if name not in _OF_THE_PAGE]
-    list_id = sha256(json.dumps([request.url.path, sorted(asked)]).encode()).hexdigest()
-    return Paging(limit, _decode(list_id, cursor) if cursor else "", list_id)
+def _paging(usual: int, most: int, what: str) -> Callable[..., Awaitable[Paging]]:
+    """Return what reads which page of its list a request asks for; a cursor of another list is a problem."""
+
+    async def paging(
+        request: Request,
+        limit: Annotated[int, Query(ge=1, le=most, description=f"At most that many {what}.")] = usual,
+        cursor: Annotated[str, Query(max_length=500, description="`next_cursor` of the page before.")] = "",
+    ) -> Paging:
+        asked = [(name, value) for name, value in request.query_params.multi_items() if name not in _OF_THE_PAGE]
+        list_id = sha256(json.dumps([request.url.path, sorted(asked)]).encode()).hexdigest()
+        return Paging(limit, _decode(list_id, cursor) if cursor else "", list_id)
+
+    return paging
 
 
 def _mark(list_id: str, start: str) -> str:
@@ -87,4 +96,5 @@ def _not_a_cursor() -> HttpProblemError:
     )
 
 
-PagingOf = Annotated[Paging, Depends(_paging)]
+PagingOf = Annotated[Paging, Depends(_paging(USUAL_LIMIT, MAX_LIMIT, "items"))]
+LongPagingOf = Annotated[Paging, Depends(_paging(USUAL_ENTRIES, MAX_ENTRIES, "entries"))]  # of a list of small entries

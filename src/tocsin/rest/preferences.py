@@ -1,9 +1,9 @@
-"""`Prefer: wait=N`: the answer to what takes long, once it has ended or N seconds have passed."""
+"""What callers prefer: the media type of an answer, and with `Prefer: wait=N` the end of what takes long."""
 
 import asyncio
 import re
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
 from fastapi import Request
 from fastapi.responses import JSONResponse
@@ -13,6 +13,8 @@ from tocsin.runs.model import Run
 
 MAX_WAIT_S = 30
 _WAIT = re.compile(r"wait\s*=\s*\"?([0-9]{1,9})\"?", re.ASCII)
+VARIES = "tocsin.varies"  # in the scope of a request whose answer depends on `Accept`
+_WEIGHT = re.compile(r"q\s*=\s*(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)", re.ASCII)
 
 
 def wait_s_of(request: Request) -> int:
@@ -39,13 +41,18 @@ class BegunRun(Protocol):
 
 
 async def answer_run(request: Request, running: BegunRun) -> JSONResponse:
-    """Return 202 with where the run can be read, or 200 with the run if it ends in time."""
+    """Return 202 with where the run can be read, or 200 with the run if it ends in time.
+
+    Where it goes on after the wait, it is answered as it is then: it may wait for a person by now.
+    """
     seconds, run = wait_s_of(request), running.run
-    if seconds:
-        done, _ = await asyncio.wait([running.task], timeout=seconds)
-        if done:
-            return JSONResponse(as_document(running.task.result()), headers=_applied(run.id, seconds))
-    return accepted(as_document(run), run.id, seconds)
+    if not seconds:
+        return accepted(as_document(run), run.id)
+    task = running.task
+    done, _ = await asyncio.wait([task], timeout=seconds)
+    if done:
+        return JSONResponse(as_document(task.result()), headers=_applied(run.id, seconds))
+    return accepted(as_document(await request.app.state.run_of(run.id)), run.id, seconds)
 
 
 def accepted(document: Mapping[str, Any], run_id: str, waited: int = 0) -> JSONResponse:
@@ -56,3 +63,48 @@ def accepted(document: Mapping[str, Any], run_id: str, waited: int = 0) -> JSONR
 def _applied(run_id: str, seconds: int) -> dict[str, str]:
     applied = {"Preference-Applied": f"wait={seconds}"} if seconds else {}
     return {"Location": f"/api/runs/{run_id}", **applied}
+
+
+class _Range(NamedTuple):
+    """What a caller takes: a type, all of a kind such as `text/*`, or all."""
+
+    media: str
+    weight: float
+
+
+def accepted_type(request: Request, offered: Sequence[str]) -> str | None:
+    """Return which of the types that are offered the caller likes best; None where it takes none of them.
+
+    Among equals a type that is named goes before one that a range covers, then the order of the caller counts, then
+    that of the offer.
+    """
+    request.scope[VARIES] = True
+    return best_of(",".join(request.headers.getlist("accept")), offered)
+
+
+def best_of(accept: str, offered: Sequence[str]) -> str | None:
+    """Return what `accepted_type` does, for the text of the header."""
+    ranges = list(enumerate(_range_of(part) for part in accept.split(",") if part.strip()))
+    if not ranges:
+        return offered[0]
+    liked = []
+    for place, media in enumerate(offered):
+        precision, named, weight = max((_precision(each.media, media), -at, each.weight) for at, each in ranges)
+        if precision and weight:
+            liked.append((weight, precision, named, -place, media))
+    return max(liked)[-1] if liked else None
+
+
+def _precision(accepted: str, media: str) -> int:
+    """Return how exactly a range names a type: 3 by its name, 0 not at all."""
+    if accepted == media:
+        return 3
+    if accepted == f"{media.partition('/')[0]}/*":
+        return 2
+    return 1 if accepted == "*/*" else 0
+
+
+def _range_of(part: str) -> _Range:
+    media, *parameters = (each.strip().lower() for each in part.split(";"))
+    weights = [float(found[1]) for each in parameters if (found := _WEIGHT.fullmatch(each))]
+    return _Range(media, weights[0] if weights else 1.0)

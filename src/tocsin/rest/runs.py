@@ -30,7 +30,7 @@ class SendResultRecord(ResponseModel):
 class OutputResultRecord(SendResultRecord):
     """The outcome of one message with a run's output."""
 
-    delivery_id: str | None = Field(description="The delivery; null where it was refused before it was queued.")
+    delivery_id: str | None = Field(description="The delivery; null if it was refused before it was queued.")
 
 
 class DeliveryRecord(ResponseModel):
@@ -143,5 +143,5 @@ class RunWithLog(RunRecord):
 # What starting something may answer: the run that has ended, or the one that goes on.
 RUN_STARTED: dict[int | str, dict[str, Any]] = {
     200: {"model": RunRecord, "description": "The run, which ended within `Prefer: wait=N`."},
-    202: {"model": RunRecord, "description": "The run has begun; `Location` is where it can be read."},
+    202: {"model": RunRecord, "description": "The run has started; `Location` is its address."},
 }

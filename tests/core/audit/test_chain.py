@@ -313,9 +313,7 @@ def test_a_chain_that_was_computed_anew_contradicts_its_anchor(tmp_path: Path):
     log_with(tmp_path, [3, 4], detail="forged")
     assert verified(path) == []
     found = AuditLog(path).verify(anchors=anchors).problems
-    assert [issue.reason for issue in found] == [
-        "number 5 is not the line that was anchored: the chain was computed anew"
-    ]
+    assert [issue.reason for issue in found] == ["number 5 is not the line that was anchored: the chain was recomputed"]
 
 
 def test_a_log_shorter_than_its_anchor_is_a_finding(tmp_path: Path):
@@ -377,7 +375,7 @@ def test_what_the_first_line_follows_is_compared_with_its_anchor(tmp_path: Path)
     forge_one_line(path, 11, anchors[0].hash)
     assert findings(path, anchors) == []
     forge_one_line(path, 11)
-    assert findings(path, anchors) == ["number 10 is not the line that was anchored: the chain was computed anew"]
+    assert findings(path, anchors) == ["number 10 is not the line that was anchored: the chain was recomputed"]
 
 
 def test_an_empty_log_with_a_head_of_nothing_is_compared_with_its_anchors(tmp_path: Path):
@@ -396,7 +394,7 @@ def test_anchors_that_contradict_each_other_are_a_finding(tmp_path: Path):
     assert findings(path, [true, false]) == [contradiction]
     assert findings(path, [false, true]) == [
         contradiction,
-        "number 2 is not the line that was anchored: the chain was computed anew",
+        "number 2 is not the line that was anchored: the chain was recomputed",
     ]
 
 

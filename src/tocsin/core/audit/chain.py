@@ -274,7 +274,7 @@ class Verifier:
             if seq > last or (seq < first and not may_be_gone):
                 self._report_log(f"number {seq} was anchored, and is not in the log any more")
             elif (seq >= first or seq in known) and known.get(seq) != anchor.hash:
-                self._report_log(f"number {seq} is not the line that was anchored: the chain was computed anew")
+                self._report_log(f"number {seq} is not the line that was anchored: the chain was recomputed")
 
     def _report_log(self, reason: str) -> None:
         self._issues.append(ChainIssue(0, reason, self._path.name))

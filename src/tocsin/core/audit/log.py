@@ -39,7 +39,7 @@ HEAD_BYTES = 256
 
 _HINTS = {
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "free space on its disk, or rotate it"),
-    **dict.fromkeys((errno.EISDIR, errno.ENXIO), "move away what stands in its place"),
+    **dict.fromkeys((errno.EISDIR, errno.ENXIO), "move away what is in its place"),
     **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "let this user write to it and its folder"),
 }
 _NOTHING: Mapping[str, object] = {}
@@ -215,7 +215,7 @@ class AuditLog:
     def _is_current(self, inode: int) -> bool:
         """Tell whether the log's name still leads to this file."""
         with suppress(FileNotFoundError):
-            return os.stat(self._name).st_ino == inode  # noqa: PTH116 - half of Path.stat's time
+            return os.stat(self._name).st_ino == inode  # noqa: PTH116  # half of Path.stat's time
         return False
 
     def _undo(self) -> None:

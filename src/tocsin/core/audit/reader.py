@@ -174,19 +174,19 @@ def newest_lines(fd: int, chunk: int = CHUNK) -> Iterator[bytes]:
         yield from reversed(lines)
 
 
-def newest_entries(fd: int, chunk: int = CHUNK) -> Iterator[AuditEntry]:
+def newest_entries(fd: int) -> Iterator[AuditEntry]:
     """Yield the entries of a log, the newest first; what is no entry is passed over."""
-    return (entry for line in newest_lines(fd, chunk) if (entry := decode_entry(line)) is not None)
+    return (entry for line in newest_lines(fd) if (entry := decode_entry(line)) is not None)
 
 
-def search_entries(fd: int, query: str, chunk: int = SEARCH_CHUNK) -> Iterator[AuditEntry]:
+def search_entries(fd: int, query: str) -> Iterator[AuditEntry]:
     """Yield the entries that hold `query` in a text, key or value, the newest first.
 
     Case does not matter. The chain is not searched: its digits would match by chance.
     """
     wanted = query.casefold()
     narrow = _ascii_candidates if query and query.isascii() and query.isprintable() else _candidates
-    for block in newest_blocks(fd, chunk):
+    for block in newest_blocks(fd, SEARCH_CHUNK):
         for line in narrow(block, wanted):
             entry = decode_entry(line)
             if entry is not None and any(wanted in text.casefold() for text in _texts(entry)):

@@ -47,8 +47,7 @@ class AuditTrail:
             self.log.append(action.name, detail, source=source, metadata=metadata)
         except AuditError as error:
             self.problem = error.sentence()
-            # The sentence says it all; a traceback would only hide it.
-            log.error(  # noqa: TRY400
+            log.error(  # noqa: TRY400  # the sentence says it all; a traceback would only hide it
                 "audit entry lost", extra={"action": action.name, "detail": detail, "reason": self.problem}
             )
         else:

@@ -221,6 +221,24 @@ class AnyType:
 
 
 @dataclass(frozen=True, slots=True)
+class PlainType:
+    """A text, a number, `true` or `false`, or a list of these, as it stands; a number of a YAML file is a text."""
+
+    harmless: ClassVar[Any] = ""
+
+    def read(self, value: InputValue) -> Any:
+        """Return the value."""
+        items = value.as_items()
+        if items is not None:
+            return [self.read(item) for item in items]
+        found = (value.as_text(), value.as_boolean(), value.as_whole(), value.as_number())
+        plain = next((each for each in found if each is not None), None)
+        if plain is None:
+            value.expect("text, a number, true or false, or a list")
+        return self.harmless if plain is None else plain
+
+
+@dataclass(frozen=True, slots=True)
 class Field:
     """One field of a record."""
 
@@ -288,6 +306,7 @@ FieldType: TypeAlias = (
     | BooleanType
     | DurationType
     | ChoiceType
+    | PlainType
     | ListType
     | OneOrManyType
     | MappingType

@@ -1,5 +1,6 @@
 """JSON schemas of field types, for OpenAPI documents."""
 
+from collections.abc import Container
 from math import isfinite
 from typing import Any
 
@@ -16,6 +17,7 @@ from tocsin.core.reading.fields import (
     MappingType,
     NumberType,
     OneOrManyType,
+    PlainType,
     RecordType,
     TextType,
 )
@@ -41,8 +43,10 @@ def schema_of(type_: FieldType) -> dict[str, Any]:
     return _of_many(type_)
 
 
-def _of_many(type_: ListType | OneOrManyType | MappingType | RecordType) -> dict[str, Any]:
+def _of_many(type_: PlainType | ListType | OneOrManyType | MappingType | RecordType) -> dict[str, Any]:
     match type_:
+        case PlainType():
+            return {"type": ["string", "number", "boolean", "array"]}
         case OneOrManyType(item, allow_empty):
             return {"anyOf": [schema_of(item), schema_of(ListType(item, allow_empty))]}
         case ListType(item, allow_empty):
@@ -63,6 +67,24 @@ def record_schema(record: RecordType) -> dict[str, Any]:
     }
     described = {"description": record.doc} if record.doc else {}
     return {**schema, **({"additionalProperties": False} if record.closed else {}), **described}
+
+
+def patch_schema(record: RecordType, always: Container[str] = ()) -> dict[str, Any]:
+    """Return the schema of a JSON Merge Patch of a record: no field must be named, and null restores a default.
+
+    What is `always` there has no default; within a mapping, null takes an entry out.
+    """
+    schema = record_schema(record)
+    fixed = {field.name for field in record.fields if field.required or field.name in always}
+    fields = {name: field if name in fixed else _patched(field) for name, field in schema["properties"].items()}
+    return {**schema, "required": [], "properties": fields}
+
+
+def _patched(schema: dict[str, Any]) -> dict[str, Any]:
+    values = schema.get("additionalProperties")
+    if isinstance(values, dict):
+        schema = {**schema, "additionalProperties": _nullable(values)}
+    return _nullable(schema)
 
 
 def field_schema(field: Field) -> dict[str, Any]:
@@ -95,6 +117,8 @@ def _bounds(lowest: float, highest: float) -> dict[str, Any]:
 
 
 def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
-    if isinstance(schema.get("type"), str):
-        return {**schema, "type": [schema["type"], "null"]}
+    if types := schema.get("type"):
+        return {**schema, "type": list(dict.fromkeys([*([types] if isinstance(types, str) else types), "null"]))}
+    if {"type": "null"} in schema.get("anyOf", ()):
+        return schema
     return {"anyOf": [schema, {"type": "null"}]}

@@ -11,6 +11,7 @@ from tocsin.core.text.strings import normalise
 MAX_ID_CHARS = 128
 MAX_NAME_CHARS = 200
 MAX_TEXT_CHARS = 40_000  # no product takes a longer message from a person
+_MOST_FIELDS = 100
 _MAX_WHOLE = 2**53  # what every JSON reader and SQLite can hold
 
 
@@ -64,12 +65,12 @@ def whole(value: object) -> int | None:
     return value if abs(value) <= _MAX_WHOLE else None
 
 
-def form_fields(raw: bytes, most: int = 100) -> Mapping[str, str]:
-    """Return the fields of a URL-encoded form in UTF-8, the first of each name; nothing when it is none."""
+def form_fields(raw: bytes) -> Mapping[str, str]:
+    """Return the fields of a URL-encoded form in UTF-8, the first of each name; empty when it is not one."""
     from urllib.parse import parse_qsl
 
     try:
-        pairs = parse_qsl(raw.decode(), keep_blank_values=True, errors="strict", max_num_fields=most)
+        pairs = parse_qsl(raw.decode(), keep_blank_values=True, errors="strict", max_num_fields=_MOST_FIELDS)
     except ValueError:
         return {}
     return _first_of_each(pairs)

@@ -209,7 +209,7 @@ _REASONS = (
     ),
     (
         r"mapping values are not allowed",
-        "a key cannot stand here: a value with a colon and a blank needs quotes; else check the blanks in front",
+        "a key is not allowed here: a value with a colon and a blank needs quotes; else check the indentation",
     ),
     (r"unexpected end of stream", "this quote is never closed"),
     (r"expected ',' or '(.)'", "a comma or a closing {} is missing; text with brackets needs quotes"),

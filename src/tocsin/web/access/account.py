@@ -38,11 +38,11 @@ class TooManyLoginsError(TocsinError):
     code = "rate-limited"
 
     def __init__(self) -> None:
-        super().__init__("too many wrong passwords", hint="wait a few minutes; sessions and tokens go on working")
+        super().__init__("too many wrong passwords", hint="wait a few minutes; sessions and tokens keep working")
 
 
 class LoginMissingError(TocsinError):
-    """The settings name nobody who may sign in."""
+    """The settings define no login."""
 
     code = "not-ready"
 

@@ -14,10 +14,10 @@ DASHBOARD_LOGIN = AuditAction(
 )
 DASHBOARD_LOGIN_FAILED = AuditAction(
     "dashboard.login_failed",
-    "Somebody was not let in. What is refused unseen, after too many wrong passwords or because a script repeats"
-    " itself, once a minute and address, 60 lines in all.",
+    "Somebody was not let in. What is refused unchecked, after too many wrong passwords or because a script repeats"
+    " itself, is recorded once a minute for an address, 60 lines in all.",
     (IP, REQUEST_ID, OUTCOME, MEANS, REASON),
     optional=(ACTOR,),
-    note="`actor` only for the name that exists: in its place people type passwords, too",
+    note="`actor` only for the name that exists, because people type passwords there, too",
 )
 DASHBOARD_LOGOUT = AuditAction("dashboard.logout", "Somebody signed out.", (ACTOR, IP, REQUEST_ID, OUTCOME))

@@ -55,7 +55,7 @@ def _matches(password: str, hashed: str) -> bool:
         return False
     except (VerificationError, InvalidHashError) as error:
         sentence = f"DASHBOARD_PASS_HASH cannot be computed: {error}"
-        raise PasswordHashError(sentence, hint="make it anew with `tocsin dashboard hash-password`") from None
+        raise PasswordHashError(sentence, hint="make a new one with `tocsin dashboard hash-password`") from None
 
 
 def _hasher(cost: PasswordCost) -> "PasswordHasher":

@@ -49,8 +49,11 @@ class LoginSessions:
                 "DELETE FROM access_sessions WHERE expires_at <= ? OR credential <> ?", [now, credential]
             )
             connection.execute("INSERT INTO access_sessions VALUES (?, ?, ?, ?, ?, ?, ?)", row)
-            oldest = "SELECT hash FROM access_sessions ORDER BY seen_at DESC LIMIT -1 OFFSET ?"
-            connection.execute(f"DELETE FROM access_sessions WHERE hash IN ({oldest})", [MAX_SESSIONS])  # noqa: S608
+            connection.execute(
+                "DELETE FROM access_sessions WHERE hash IN"
+                " (SELECT hash FROM access_sessions ORDER BY seen_at DESC LIMIT -1 OFFSET ?)",
+                [MAX_SESSIONS],
+            )
 
         await self._database.write(insert)
         return session

@@ -54,7 +54,7 @@ class SignIns:
     async def by_password(
         self, name: str, password: str, visitor: Visitor, *, remember: bool = False, replacing: str = ""
     ) -> LoginSession:
-        """Begin a session in the place of the one that the browser has.
+        """Begin a session that replaces the browser's present one.
 
         Raises WrongLoginError, TooManyLoginsError and LoginMissingError.
         """

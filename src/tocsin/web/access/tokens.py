@@ -14,6 +14,7 @@ from tocsin.core.errors import TocsinError
 from tocsin.core.ids import new_id
 from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import Clock
+from tocsin.delivery.document import timestamp
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.web.access.audit_actions import TOKEN_CREATE, TOKEN_REVOKE
 
@@ -61,6 +62,16 @@ class ApiToken(NamedTuple):
     def user(self) -> str:
         """The name under which its requests are counted and recorded."""
         return f"token:{self.name}"
+
+    def as_document(self) -> dict[str, object]:
+        """Return what people and programs are shown of it."""
+        return {
+            "id": self.id,
+            "name": self.name,
+            "scopes": list(self.scopes),
+            "created_at": timestamp(self.created_at),
+            "last_used_at": timestamp(self.last_used_at),
+        }
 
     @property
     def allows(self) -> frozenset[str]:

@@ -1,6 +1,6 @@
 """The dashboard as an ASGI application: FastAPI behind the layers that the gateway has, too."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,10 +20,11 @@ from tocsin.messaging.outbound.idempotency import IdempotencyKeys
 from tocsin.rest.event_stream import LiveUpdates
 from tocsin.rest.operations import Operation, Operations
 from tocsin.rest.problems import HttpProblemError
+from tocsin.runs.model import Run
 from tocsin.web.access.layers import KnownCallers, SameOrigin
 from tocsin.web.dashboard.layers import ApiHeaders, CallerFacts, DirectOperations, HeadAndOptions, WholeBody, allow
 from tocsin.web.dashboard.openapi import OpenApiRoutes, describe_dashboard
-from tocsin.web.dashboard.problem_pages import problem_pages
+from tocsin.web.dashboard.problem_pages import PROBLEM_PREFIX, problem_pages
 from tocsin.web.http.asgi import HttpsOnly, RateLimits, RequestScope, problem_of_failure
 from tocsin.web.ui.static import STATIC_PREFIX
 
@@ -39,6 +40,7 @@ class DashboardDependencies:
     guard: Callable[[ASGIApp], ASGIApp]  # finds out who calls
     operations: Sequence[Operations]
     live: LiveUpdates  # what tells open pages of changes
+    run_of: Callable[[str], Awaitable[Run]]  # returns the run with an ID as it is
     count_request: Callable[[str, int], None]  # gets the route, as a template, and the status
     pages: Sequence[BaseRoute] = ()  # what a browser shows
 
@@ -67,7 +69,7 @@ def _application(parts: DashboardDependencies) -> FastAPI:
             Exception: _answer_failure,
         },
     )
-    app.state.keys, app.state.live = parts.keys, parts.live
+    app.state.keys, app.state.live, app.state.run_of = parts.keys, parts.live, parts.run_of
     described = Operations("health", OpenApiRoutes(lambda: describe_dashboard(app)))
     app.router.routes[:] = [
         *(route for area in (*parts.operations, described) for route in area.routes),
@@ -87,7 +89,7 @@ def _guarded(app: FastAPI, parts: DashboardDependencies) -> ASGIApp:
             SameOrigin(KnownCallers(guarded)),  # within the limits: what they refuse counts
             parts.limiter("dashboard-address", settings[RATE_LIMIT_PER_IP]),
             parts.limiter("dashboard-user", settings[RATE_LIMIT_PER_USER]),
-            free_below=STATIC_PREFIX,
+            free_below=(STATIC_PREFIX, PROBLEM_PREFIX),
         )
     )
     if settings.https_enforced:

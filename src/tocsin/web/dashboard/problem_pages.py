@@ -9,6 +9,7 @@ from starlette.routing import Route
 
 from tocsin.rest.problems import PROBLEMS
 
+PROBLEM_PREFIX = "/problems/"
 _PAGE = """\
 <!doctype html>
 <html lang="en">
@@ -28,7 +29,7 @@ _HEADERS = {
 
 def problem_pages() -> list[Route]:
     """Return the route of the pages."""
-    return [Route("/problems/{code}", _show, methods=["GET"])]
+    return [Route(f"{PROBLEM_PREFIX}{{code}}", _show, methods=["GET"])]
 
 
 async def _show(request: Request) -> Response:

@@ -6,6 +6,6 @@ GATEWAY = AuditSource("gateway", "a request over HTTP; with `actor` when a token
 
 MSG_REJECT = AuditAction(
     "msg.reject",
-    "A webhook call was not proved to come from the product. Each reason once a minute and address, 60 lines in all.",
+    "A webhook call could not be verified. Each reason is recorded once a minute for an address, 60 lines in all.",
     (CHANNEL, IP, REQUEST_ID, OUTCOME, REASON),
 )

@@ -90,7 +90,7 @@ class DeliveryRoutes:
         except TocsinError as error:
             raise HttpProblemError("not-ready", f"The queue cannot be read: {error.sentence()}.") from None
         items = [delivery_document(delivery) for delivery in page.items]
-        return JsonResponse({"items": items, "next_cursor": page.next_cursor or None, "total": None})
+        return JsonResponse({"items": items, "next_cursor": page.next_cursor, "total": None})
 
     async def show(self, scope: Scope, receive: Receive) -> JsonResponse:
         """GET /deliveries/{id}: one delivery."""

@@ -16,7 +16,7 @@ from tocsin.messaging.outbound.caller import Caller
 from tocsin.messaging.outbound.idempotency import IdempotencyKeys, KeyReusedError, StillRunningError, held
 from tocsin.messaging.outbound.messenger import Messenger
 from tocsin.messaging.outbound.outbox import Outbox
-from tocsin.rest.headers import header_values, idempotency_key
+from tocsin.rest.headers import header_values, idempotency_key, prefers_async
 from tocsin.rest.problems import HttpProblemError
 from tocsin.web.access.bearer import GATEWAY_USER
 from tocsin.web.gateway.audit_actions import GATEWAY
@@ -40,7 +40,7 @@ class SendHandler:
         """Send one message; the answer is its send result, or where to find it in the queue."""
         raw = await read_body(scope, receive)
         body = parse_fields(scope, raw, QUEUE_REQUEST)
-        queued = _prefers_async(scope)
+        queued = prefers_async(scope)
         if not queued:
             for term in TERMS:
                 if term.name in body:
@@ -91,7 +91,8 @@ class SendHandler:
             else:
                 await self._keys.forget(key)
         except TocsinError as error:
-            log.error("the answer to an Idempotency-Key is not kept", extra={"reason": error.sentence()})  # noqa: TRY400
+            reason = {"reason": error.sentence()}
+            log.error("the answer to an Idempotency-Key is not kept", extra=reason)  # noqa: TRY400  # the reason says it all
 
     def _interrupted(self, body: Mapping[str, Any]) -> SendResponse:
         """Return the response for a direct send whose service died during it: it is never sent again."""
@@ -147,12 +148,6 @@ def _key_of_caller(scope: Scope, given: str) -> str:
     user: str = scope["tocsin.user"]
     # No name of a token has a slash, so the first one ends it.
     return f"http:{given}" if user in {"", GATEWAY_USER} else f"http+{user}/{given}"
-
-
-def _prefers_async(scope: Scope) -> bool:
-    values = header_values(scope, b"prefer")
-    preferences = (part for value in values for part in value.split(","))
-    return bool(values) and any(part.partition(";")[0].strip().lower() == "respond-async" for part in preferences)
 
 
 def _replayed(status: int, body: str) -> Response:

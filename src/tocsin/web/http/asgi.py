@@ -82,6 +82,9 @@ class RequestScope:
             if started:
                 raise
             await problem_of_failure(error, request_id).response(request_id)(scope, receive, reply)
+        finally:
+            # It leads back to the scope: each request would wait for the garbage collector, a twentieth of its time.
+            del scope["tocsin.send_body"]
 
     def _client(self, scope: Scope) -> str:
         """Return the client's address: the peer's, or the one that a trusted proxy vouches for."""
@@ -157,8 +160,10 @@ class RateLimits:
     A webhook call counts only if it was rejected: verified calls have a separate limit.
     """
 
-    def __init__(self, app: ASGIApp, per_address: Limiter, per_user: Limiter, *, free_below: str = "") -> None:
-        """What lies below the path `free_below` does not count, such as the files of a page."""
+    def __init__(
+        self, app: ASGIApp, per_address: Limiter, per_user: Limiter, *, free_below: tuple[str, ...] = ()
+    ) -> None:
+        """What lies below the paths `free_below` does not count, such as files of the page, nor does `/` itself."""
         self._app = app
         self._free_below = free_below
         self._per_address = per_address
@@ -180,7 +185,7 @@ class RateLimits:
         await self._app(scope, receive, send)
 
     def _is_free(self, path: str) -> bool:
-        return path in EXEMPT_PATHS or (bool(self._free_below) and path.startswith(self._free_below))
+        return path in EXEMPT_PATHS or (bool(self._free_below) and (path == "/" or path.startswith(self._free_below)))
 
     async def _only_refused(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:

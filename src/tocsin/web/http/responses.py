@@ -65,8 +65,8 @@ class WholeAnswer:
         elif self._written(start, message):
             return
         else:
-            await self._cycle.send(start)  # type: ignore[arg-type]
-        await self._cycle.send(message)  # type: ignore[arg-type]
+            await self._cycle.send(start)  # type: ignore[arg-type]  # uvicorn types messages more narrowly
+        await self._cycle.send(message)  # type: ignore[arg-type]  # uvicorn types messages more narrowly
 
     def _written(self, start: Message, message: Message) -> bool:
         """Write the answer if it is a usual one; return whether it was."""

@@ -108,7 +108,7 @@ def listen(service: Service) -> Iterator[socket.socket]:
     except OSError as error:
         raise ConfigError(
             f"{service.name} cannot listen on {host} port {service.port}: {reason_of(error)}",
-            hint=_REMEDIES.get(error.errno or 0, "correct the address; 127.0.0.1 is this machine alone").format(
+            hint=_REMEDIES.get(error.errno or 0, "correct the address; 127.0.0.1 is only this machine").format(
                 variable=service.port_variable
             ),
         ) from None

@@ -9,13 +9,12 @@ MESSAGE = {"channel": "teamchat", "target": "#ops", "message": "hello"}
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A request that succeeds, and what it leaves in the audit log."""
+    """A request that succeeds."""
 
     made: str = ""  # what the path, or `{made}` elsewhere, names; made anew for each request
     body: Any = None
     query: str = ""
     status: int = 200
-    recorded: bool | None = None  # whether it is recorded once; None: each change is
     streams: bool = False
     media: str = "application/json"
 
@@ -31,8 +30,8 @@ EXAMPLES: dict[str, Example] = {
     "GET /api/status": Example(query="refresh=true"),
     "GET /metrics": Example(),
     "POST /login": Example(body=LOGIN),
-    "POST /logout": Example(status=204, recorded=False),
-    "GET /login/link/{code}": Example("link", status=303, recorded=True),
+    "POST /logout": Example(status=204),
+    "GET /login/link/{code}": Example("link", status=303),
     "GET /api/runs": Example(query="status=succeeded&status=failed&kind=cron"),
     "GET /api/runs/{run_id}": Example("ended run", query="log=tail"),
     "POST /api/runs/{run_id}/cancel": Example("active run", {"reason": "no need", "grace_seconds": 1}, status=202),
@@ -87,7 +86,7 @@ EXAMPLES: dict[str, Example] = {
     "GET /api/workflows": Example(query="valid=true"),
     "GET /api/workflows/{name}": Example("workflow"),
     "PUT /api/workflows/{name}": Example("workflow", {"yaml": GREET}),
-    "POST /api/workflows/{name}/validate": Example("workflow", {"yaml": GREET}, recorded=False),
+    "POST /api/workflows/{name}/validate": Example("workflow", {"yaml": GREET}),
     "POST /api/workflows/{name}/run": Example("workflow", {}, status=202),
     "GET /api/vault/keys": Example(),
     "GET /api/vault/status": Example(),
@@ -126,7 +125,7 @@ EXAMPLES: dict[str, Example] = {
     "POST /api/ssh/run": Example(body={"hosts": ["web1"], "command": "uptime"}, status=202),
     "GET /api/ssh/health": Example(query="host=web1&refresh=true"),
     "GET /api/triggers": Example(),
-    "POST /api/triggers/test": Example(body={"text": "deploy now"}, recorded=False),
+    "POST /api/triggers/test": Example(body={"text": "deploy now"}),
     "GET /api/watchers/rules": Example(),
     "GET /api/watchers/rules/{name}": Example("watcher"),
 }

@@ -18,6 +18,7 @@ import uvicorn
 from tests.audit_entries import check_audit_log
 from tests.docs.pages import ROOT
 from tests.waiting import eventually
+from tests.web.dashboard.contract.clauses import ABSENT, CANNOT, CLAUSES, UNKNOWN, Absent, why_not
 from tests.web.dashboard.contract.curl import PREAMBLE, curl_of, variable_of
 from tests.web.dashboard.contract.examples import EXAMPLES, OPERATIONS, Example
 from tests.web.dashboard.contract.world import ContractWorld, open_world
@@ -28,25 +29,13 @@ from tocsin.web.http.protocol import BoundedProtocol
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 SCOPES = ("read", "send", "run", "admin")
-UNKNOWN = "nobody-has-this"
 JSON = {"content-type": "application/json"}
-# An operation of which the answer to an unknown name is not 404, and why.
-NOT_404 = {
-    "GET /login/link/{code}": 401,  # a wrong link says nothing of others
-    "POST /api/access/{chat_id}/approve": 422,  # any chat may be approved; this is the name of none
-    "POST /api/access/{chat_id}/deny": 422,
-    "POST /api/access/{chat_id}/remove": 422,
-}
-# There need not be what they are about.
-MAKES_OR_READS = {"PUT /api/workflows/{name}", "POST /api/workflows/{name}/validate"}
 # Its body is a file.
 OF_FILES = {"POST /api/chat/attachments"}
 # What examples create under a name.
 CREATED = ("/api/tokens/backup", "/api/cron/jobs/nightly", "/api/memory/colour")
 # These take their name: another test made what they make.
 CREATED_ONCE = {"POST /api/tokens", "POST /api/cron/jobs", "POST /api/memory"}
-# Its answer is a send result, not a problem.
-SEND_RESULTS = {"POST /api/msg/test/{channel}"}
 
 
 class Described(NamedTuple):
@@ -83,6 +72,11 @@ def operations(world: ContractWorld) -> Iterator[Described]:
         for method, says in methods.items():
             problems = {status: codes_of(world.document, answer) for status, answer in says["responses"].items()}
             yield Described(f"{method.upper()} {path}", method.upper(), path, says, problems)
+
+
+def walked(world: ContractWorld, clause: str) -> list[Described]:
+    """Return the operations that a clause holds for."""
+    return [operation for operation in operations(world) if not why_not(clause, operation.name)]
 
 
 def codes_of(document: dict[str, Any], answer: dict[str, Any]) -> list[str]:
@@ -146,6 +140,22 @@ async def test_every_operation_has_an_example_and_a_description(world: ContractW
     assert [name for name, says in found.items() if not says.get("summary") or not says.get("tags")] == []
 
 
+async def test_each_clause_is_walked_for_each_operation_or_says_why_it_cannot_be(world: ContractWorld):
+    known = {operation.name: operation for operation in operations(world)}
+    assert tuple(CANNOT) == CLAUSES
+    for clause, reasons in CANNOT.items():
+        excused = [name for names in reasons.values() for name in names]
+        assert sorted(set(excused) - set(known)) == [], clause
+        assert sorted(excused) == sorted(set(excused)), clause
+    assert [name for name in ABSENT if name not in known or why_not("404", name)] == []
+    # The document tells whether a reason is one.
+    public = [name for name, operation in known.items() if not operation.scope]
+    assert [name for name in known if why_not("401", name)] == [name for name in known if why_not("403 scope", name)]
+    assert [name for name in known if why_not("401", name)] == public
+    assert [name for name in known if why_not("404", name) and "404" in known[name].problems] == []
+    assert [name for name in known if known[name].changes and why_not("403 origin", name)] == []
+
+
 async def test_each_succeeds_as_documented_and_each_change_is_one_audit_entry(world: ContractWorld):
     wrong, expected = [], {}
     for operation in operations(world):
@@ -158,8 +168,7 @@ async def test_each_succeeds_as_documented_and_each_change_is_one_audit_entry(wo
             answer = await world.client.call(operation.method, path, request.body, headers=headers)
         if answer.status != example.status or str(answer.status) not in operation.says["responses"]:
             wrong.append(f"{operation.name}: {answer.status} {answer.body[:300]!r}")
-        recorded = operation.changes if example.recorded is None else example.recorded
-        expected[operation.name] = (headers["x-request-id"], int(recorded))
+        expected[operation.name] = (headers["x-request-id"], 0 if why_not("audit", operation.name) else 1)
     # What was started is recorded when it has ended.
     await eventually(world.is_idle)
     await eventually(lambda: all(len(world.entries_of(id_)) >= number for id_, number in expected.values()))
@@ -255,7 +264,7 @@ async def served(world: ContractWorld) -> AsyncIterator[str]:
     """Serve the dashboard on a socket, and return its address."""
     server = uvicorn.Server(uvicorn.Config(world.client.app, http=BoundedProtocol, lifespan="off", log_config=None))
     with socket.create_server(("127.0.0.1", 0)) as sock:
-        task = asyncio.create_task(server._serve([sock]))  # noqa: SLF001 - without its signal handlers
+        task = asyncio.create_task(server._serve([sock]))  # noqa: SLF001  # without its signal handlers
         yield f"http://127.0.0.1:{sock.getsockname()[1]}"
         server.should_exit = True
         await task
@@ -275,57 +284,48 @@ async def typed(script: str, names: dict[str, str], home: Path, *, ends: bool) -
 async def test_nobody_gets_in_without_credentials(world: ContractWorld):
     wrong = []
     stranger = replace(world.client, headers={})
-    for operation in operations(world):
-        if operation.scope:
-            answer = await stranger.call(operation.method, filled(operation.path, UNKNOWN))
-            wrong.append(problem_with(operation, answer, 401, "unauthenticated"))
+    for operation in walked(world, "401"):
+        answer = await stranger.call(operation.method, filled(operation.path, UNKNOWN))
+        wrong.append(problem_with(operation, answer, 401, "unauthenticated"))
     assert not any(wrong), "\n".join(filter(None, wrong))
-    public = [operation.name for operation in operations(world) if not operation.scope]
-    assert sorted(public) == [
-        "GET /api/health", "GET /health", "GET /login/link/{code}", "POST /login", "POST /logout",
-    ]  # fmt: skip
 
 
 async def test_a_token_without_the_scope_is_refused(world: ContractWorld):
     tokens = {scope: await world.token(*(each for each in SCOPES[:3] if each != scope)) for scope in SCOPES}
     wrong = []
-    for operation in operations(world):
-        if operation.scope:
-            path = filled(operation.path, UNKNOWN)
-            answer = await world.client.call(operation.method, path, headers=tokens[operation.scope])
-            wrong.append(problem_with(operation, answer, 403, "forbidden"))
+    for operation in walked(world, "403 scope"):
+        path = filled(operation.path, UNKNOWN)
+        answer = await world.client.call(operation.method, path, headers=tokens[operation.scope])
+        wrong.append(problem_with(operation, answer, 403, "forbidden"))
     assert not any(wrong), "\n".join(filter(None, wrong))
 
 
 async def test_no_page_of_another_site_changes_anything(world: ContractWorld):
     wrong = []
-    for operation in operations(world):
-        if operation.changes:
-            path = filled(operation.path, UNKNOWN)
-            for header in ({"sec-fetch-site": "cross-site"}, {"origin": "https://evil.example"}):
-                answer = await world.client.call(operation.method, path, operation.example.body, headers=header)
-                wrong.append(problem_with(operation, answer, 403, "cross-site-request"))
+    for operation in walked(world, "403 origin"):
+        path = filled(operation.path, UNKNOWN)
+        for header in ({"sec-fetch-site": "cross-site"}, {"origin": "https://evil.example"}):
+            answer = await world.client.call(operation.method, path, operation.example.body, headers=header)
+            wrong.append(problem_with(operation, answer, 403, "cross-site-request"))
     assert not any(wrong), "\n".join(filter(None, wrong))
 
 
 async def test_what_there_is_not_is_404(world: ContractWorld):
     wrong = []
-    for operation in operations(world):
-        if "{" not in operation.path or operation.name in MAKES_OR_READS:
-            continue
-        path, status = filled(operation.path, UNKNOWN), NOT_404.get(operation.name, 404)
-        answer = await world.client.call(operation.method, path, operation.example.body)
-        if operation.name in SEND_RESULTS:
-            assert (answer.status, answer.json()["ok"]) == (404, False)
+    for operation in walked(world, "404"):
+        absent = ABSENT.get(operation.name, Absent())
+        body = operation.example.body if absent.body is None else absent.body
+        answer = await world.client.call(operation.method, f"{filled(operation.path, UNKNOWN)}?{absent.query}", body)
+        if absent.is_problem:
+            wrong.append(problem_with(operation, answer, absent.status, absent.code))
         else:
-            codes = {404: "not-found", 401: "invalid-credentials", 422: "validation-failed"}
-            wrong.append(problem_with(operation, answer, status, codes[status]))
+            assert (answer.status, answer.json()["ok"]) == (404, False), operation.name
     assert not any(wrong), "\n".join(filter(None, wrong))
 
 
 async def test_unknown_keys_and_query_parameters_are_refused(world: ContractWorld):
     wrong = []
-    for operation in operations(world):
+    for operation in walked(world, "422"):
         path, _, body, headers = await request_of(world, operation)
         answer = await world.client.call(operation.method, f"{path}?nobody_has_this=1", body, headers=headers)
         wrong.append(problem_with(operation, answer, 422, "validation-failed"))

@@ -239,6 +239,7 @@ async def test_a_changed_state_is_told_to_who_asks_for_the_status(still: Scene):
         status["subsystems"] = {"cron": {"status": "degraded"}}
         assert await client.got(1) == [("status.changed", status)]
         hub.stop()
+        assert (await client.got(2))[1:] == [("status.draining", {"status": "draining"})]
     await serving
 
 

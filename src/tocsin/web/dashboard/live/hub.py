@@ -46,7 +46,7 @@ class EventSource:
 
 
 class EventHub:
-    """Tells open streams of all that changes, whichever process changes it."""
+    """Reports every change to open streams, whichever process makes it."""
 
     def __init__(
         self,
@@ -129,7 +129,8 @@ class EventHub:
             stream.drop()
 
     def stop(self) -> None:
-        """End all streams."""
+        """Tell that the service is about to stop, and end all streams."""
+        self._send([(STATUS, encode_event("status.draining", {"status": "draining"}))])
         self._stop.set()
         for stream in self._all():
             stream.end()

@@ -6,7 +6,7 @@ import io
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import chain, islice, pairwise
 from typing import Annotated, Any, Literal
 
@@ -20,6 +20,9 @@ from tocsin.core.audit.trail import AuditTrail
 from tocsin.delivery.document import seconds_of
 from tocsin.rest.models import ResponseModel, Time
 from tocsin.rest.operations import Operations, operation
+from tocsin.rest.pages import LongPagingOf, Paging
+from tocsin.rest.preferences import accepted_type
+from tocsin.rest.reading import JSON
 from tocsin.rest.refusals import refuse_parameter, time_of
 
 NDJSON, CSV = "application/x-ndjson", "text/csv"
@@ -102,11 +105,9 @@ async def _asked(
     actor: Annotated[str, Query(max_length=200, description="Only entries of this actor.")] = "",
     since: Annotated[str, Query(max_length=40, description="Only entries at or after this time.")] = "",
     until: Annotated[str, Query(max_length=40, description="Only entries before this time.")] = "",
-    cursor: Annotated[str, Query(max_length=20, description="`next_cursor` of the page before.")] = "",
 ) -> _Wanted:
     """Read what a search asks for."""
-    times = (time_of("since", since), time_of("until", until))
-    return _Wanted(query, action, source, actor, *times, _number("cursor", cursor))
+    return _Wanted(query, action, source, actor, time_of("since", since), time_of("until", until))
 
 
 class AuditRoutes:
@@ -120,28 +121,23 @@ class AuditRoutes:
     async def tail_audit(
         self,
         request: Request,
-        limit: Annotated[int, Query(ge=1, le=1000, description="At most that many entries.")] = 100,
+        paging: LongPagingOf,
         after: Annotated[str, Query(max_length=20, description="Only entries after the one with this ID.")] = "",
-        cursor: Annotated[str, Query(max_length=20, description="`next_cursor` of the page before.")] = "",
     ) -> Any:
         """Return the newest entries.
 
         `Accept: application/x-ndjson` or `text/csv` exports them.
         """
-        wanted = _Wanted(after=_number("after", after), before=_number("cursor", cursor))
-        items, more = await asyncio.to_thread(self._find, wanted, limit)
+        items, more = await asyncio.to_thread(self._find, _Wanted(after=_number("after", after)), paging)
         return _answer(request, items, {"items": items, "next_cursor": more})
 
     @operation("GET", "/api/audit/search", problems=("validation-failed",), answer=AuditSearch, responses=_EXPORTS)
     async def search_audit(
-        self,
-        request: Request,
-        wanted: Annotated[_Wanted, Depends(_asked)],
-        limit: Annotated[int, Query(ge=1, le=1000, description="At most that many entries.")] = 100,
+        self, request: Request, wanted: Annotated[_Wanted, Depends(_asked)], paging: LongPagingOf
     ) -> Any:
         """Return the newest entries that match."""
         began = time.monotonic()
-        items, more = await asyncio.to_thread(self._find, wanted, limit)
+        items, more = await asyncio.to_thread(self._find, wanted, paging)
         took_ms = round((time.monotonic() - began) * 1000)
         return _answer(request, items, {"items": items, "next_cursor": more, "took_ms": took_ms})
 
@@ -151,10 +147,11 @@ class AuditRoutes:
         found = await asyncio.to_thread(self._verify)
         return {**asdict(found), "problems": [problem._asdict() for problem in found.problems], "ok": found.ok}
 
-    def _find(self, wanted: _Wanted, limit: int) -> tuple[list[dict[str, Any]], str | None]:
-        found = list(islice(_matching(self._trail.log.newest(), wanted), limit + 1))
-        more = found[limit - 1]["id"] if len(found) > limit else None
-        return found[:limit], more
+    def _find(self, wanted: _Wanted, paging: Paging) -> tuple[list[dict[str, Any]], str | None]:
+        wanted = replace(wanted, before=int(paging.start) if paging.start else None)
+        found = list(islice(_matching(self._trail.log.newest(), wanted), paging.limit + 1))
+        more = found[paging.limit - 1]["id"] if len(found) > paging.limit else None
+        return found[: paging.limit], paging.cursor_at(more)
 
 
 def audit_operations(trail: AuditTrail, verify: Callable[[], Verification]) -> Operations:
@@ -205,12 +202,13 @@ def _number(name: str, text: str) -> int | None:
 
 
 def _answer(request: Request, items: Sequence[dict[str, Any]], document: dict[str, Any]) -> Any:
-    accepted = request.headers.get("accept", "")
-    if NDJSON in accepted:
-        return Response("".join(f"{json.dumps(item)}\n" for item in items), media_type=NDJSON)
-    if CSV in accepted:
-        return Response(_csv(items), media_type=CSV)
-    return document
+    match accepted_type(request, (JSON, NDJSON, CSV)):
+        case "application/x-ndjson":
+            return Response("".join(f"{json.dumps(item)}\n" for item in items), media_type=NDJSON)
+        case "text/csv":
+            return Response(_csv(items), media_type=CSV)
+        case _:
+            return document
 
 
 def _csv(items: Sequence[dict[str, Any]]) -> str:

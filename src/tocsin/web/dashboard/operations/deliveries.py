@@ -66,7 +66,7 @@ class DeliveryOperations:
             status, self._kind(channel), target, q, time_of("since", since), paging.limit, paging.start
         )
         page = await self._outbox.store.search(query)
-        return paging.page(map(delivery_document, page.items), page.next_cursor or None)
+        return paging.page(map(delivery_document, page.items), page.next_cursor)
 
     def _kind(self, channel: str) -> str:
         try:

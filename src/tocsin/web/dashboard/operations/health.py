@@ -149,7 +149,9 @@ class HealthRoutes:
     @operation("GET", "/api/status", answer=Status)
     async def get_status(
         self,
-        refresh: Annotated[bool, Query(description="Check anew instead of up to 5 seconds ago.")] = False,
+        refresh: Annotated[
+            bool, Query(description="Check now instead of returning a result of up to 5 seconds ago.")
+        ] = False,
     ) -> Any:
         """Return how everything is: the ten subsystems, services, runs, and what needs a person."""
         now = self._reports.clock.monotonic()

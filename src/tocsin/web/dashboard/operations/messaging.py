@@ -25,6 +25,7 @@ from tocsin.messaging.outbound.messenger import Messenger, NotifyResult
 from tocsin.messaging.outbound.outbox import Outbox
 from tocsin.messaging.outbound.profiles import Profile, Profiles
 from tocsin.rest.callers import CallerOf
+from tocsin.rest.headers import prefers_async
 from tocsin.rest.operations import Operations, operation
 from tocsin.web.dashboard.operations.messaging_models import (
     FAN_OUT,
@@ -45,7 +46,7 @@ SEARCHED_ENTRIES = 2_000  # of the audit log, for the last tests
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MessagingParts:
+class MessagingDependencies:
     """What the operations need."""
 
     settings: Settings
@@ -61,7 +62,7 @@ class MessagingParts:
 class MessagingRoutes:
     """The operations on channels and profiles."""
 
-    def __init__(self, parts: MessagingParts) -> None:
+    def __init__(self, parts: MessagingDependencies) -> None:
         self._parts = parts
 
     @operation("GET", "/api/msg/channels", answer=ChannelList)
@@ -120,20 +121,23 @@ class MessagingRoutes:
         responses={
             **OUTCOMES,
             200: {"description": "It was sent; or what would be, with `dry_run`."},
-            202: {"model": QueuedMessage, "description": "It is in the queue; `Location` is where it can be read."},
+            202: {"model": QueuedMessage, "description": "It is in the queue; `Location` is its address."},
         },
     )
     async def send_message(self, request: Request, body: SendMessage, caller: CallerOf) -> Any:
         """Send one message; the status tells whether trying again can help.
 
-        With `queue` it is stored first and sent until it has arrived; with `dry_run` nothing is sent, and the answer
-        is `{parts, warnings}`.
+        With `queue` or `Prefer: respond-async` it is stored first and sent until it has arrived; with `dry_run`
+        nothing is sent, and the answer is `{parts, warnings}`.
         """
         text = f"{body.subject}\n{body.message}" if body.subject else body.message
         if body.dry_run:
             return self._plan(body, text)
-        if body.queue:
-            return await self._queue(body, text, caller)
+        if (preferred := prefers_async(request.scope)) or body.queue:
+            queued = await self._queue(body, text, caller)
+            if preferred and queued.status_code == 202:
+                queued.headers["Preference-Applied"] = "respond-async"
+            return queued
         cut_off: list[Receipt] = []
         try:
             receipt = await self._parts.messenger.send(
@@ -199,7 +203,7 @@ class MessagingRoutes:
         return JSONResponse(_profile_result(found), _fan_out_status(found))
 
 
-def messaging_operations(parts: MessagingParts) -> Operations:
+def messaging_operations(parts: MessagingDependencies) -> Operations:
     """Return the operations."""
     return Operations("messaging", MessagingRoutes(parts))
 

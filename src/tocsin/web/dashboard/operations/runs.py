@@ -13,7 +13,8 @@ from tocsin.rest.callers import CallerOf
 from tocsin.rest.models import RequestModel
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
-from tocsin.rest.preferences import accepted, answer_run
+from tocsin.rest.preferences import accepted, accepted_type, answer_run
+from tocsin.rest.reading import JSON
 from tocsin.rest.refusals import time_of
 from tocsin.rest.runs import RUN_STARTED, RunRecord, RunSummary, RunWithLog
 from tocsin.runs.control import RunControl
@@ -164,7 +165,7 @@ class RunRoutes:
         answer=RunRecord,
     )
     async def approve_run(self, run_id: str, caller: CallerOf, body: DecideStep | None = None) -> Any:
-        """Let a step go on that waits for a person."""
+        """Approve a step that waits for a person."""
         return await self._decide(run_id, caller, body, approved=True)
 
     @operation(
@@ -177,7 +178,7 @@ class RunRoutes:
         answer=RunRecord,
     )
     async def reject_run(self, run_id: str, caller: CallerOf, body: DecideStep | None = None) -> Any:
-        """Do not let a step go on that waits for a person."""
+        """Do not approve a step that waits for a person."""
         return await self._decide(run_id, caller, body, approved=False)
 
 
@@ -187,8 +188,7 @@ def run_operations(runs: Callable[[], Runs], control: Callable[[], RunControl]) 
 
 
 def _wants_text(request: Request) -> bool:
-    accepted = request.headers.get("accept", "")
-    return PLAIN_TEXT in accepted and "application/json" not in accepted
+    return accepted_type(request, (JSON, PLAIN_TEXT)) == PLAIN_TEXT
 
 
 async def _text_of(runs: Runs, run: Run, stream: str, start: int, *, ansi: bool) -> AsyncIterator[str]:

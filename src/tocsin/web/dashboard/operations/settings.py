@@ -148,7 +148,7 @@ class Integration:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SettingsParts:
+class SettingsDependencies:
     """What the operations need."""
 
     settings: Settings
@@ -160,7 +160,7 @@ class SettingsParts:
 class SettingsRoutes:
     """The operations on settings."""
 
-    def __init__(self, parts: SettingsParts) -> None:
+    def __init__(self, parts: SettingsDependencies) -> None:
         self._parts = parts
         self._started = parts.clock.monotonic()
         self._kept: tuple[float, dict[str, Any]] | None = None
@@ -210,7 +210,7 @@ class SettingsRoutes:
 
     @operation("GET", "/api/settings/integrations", answer=IntegrationList)
     async def list_integrations(
-        self, refresh: Annotated[bool, Query(description="Check anew, also the credentials of channels.")] = False
+        self, refresh: Annotated[bool, Query(description="Check again, including the credentials of channels.")] = False
     ) -> Any:
         """List what Tocsin can be connected to, and whether it is, as of at most 30 seconds ago.
 
@@ -255,7 +255,7 @@ class SettingsRoutes:
         }
 
 
-def settings_operations(parts: SettingsParts) -> Operations:
+def settings_operations(parts: SettingsDependencies) -> Operations:
     """Return the operations."""
     return Operations("settings", SettingsRoutes(parts))
 

@@ -42,7 +42,7 @@ class StreamRoutes:
         request: Request,
         topics: Annotated[
             str,
-            Query(max_length=500, description="Of what to tell: names with commas between."),
+            Query(max_length=500, description="The topics to follow, separated by commas."),
         ] = USUAL_TOPICS,
         _: Annotated[
             str, Header(alias="Last-Event-ID", description="The last event that the client saw; events follow it.")

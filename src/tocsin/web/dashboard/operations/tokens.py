@@ -5,7 +5,6 @@ from typing import Any, Literal
 from fastapi import Request, Response
 from pydantic import Field
 
-from tocsin.delivery.document import timestamp
 from tocsin.rest.callers import CallerOf
 from tocsin.rest.conditional import check_unchanged, tag
 from tocsin.rest.models import MAX_NAME, NAME_PATTERN, RequestModel, ResponseModel, Time
@@ -61,7 +60,7 @@ class TokenRoutes:
         """List the tokens by name: what each may be used for, and when it last was."""
         found = await self._tokens.list()
         page, following = paging.cut(found, lambda token: token.name)
-        return paging.page(map(_record, page), following, len(found))
+        return paging.page([token.as_document() for token in page], following, len(found))
 
     @operation(
         "POST",
@@ -78,13 +77,13 @@ class TokenRoutes:
         """Make a token; the answer shows it this once."""
         token, text = await self._tokens.create(body.name, body.scopes, caller)
         response.headers["Location"] = f"/api/tokens/{token.name}"
-        return tag(response, {**_record(token), "token": text}, _version(token))
+        return tag(response, {**token.as_document(), "token": text}, _version(token))
 
     @operation("GET", "/api/tokens/{name}", scope="admin", extension=True, problems=("not-found",), answer=TokenRecord)
     async def get_token(self, name: str, response: Response) -> Any:
         """Return what is known of a token, by name or ID."""
         token = await self._tokens.get(name)
-        return tag(response, _record(token), _version(token))
+        return tag(response, token.as_document(), _version(token))
 
     @operation(
         "DELETE",
@@ -111,13 +110,3 @@ def token_operations(tokens: ApiTokens) -> Operations:
 def _version(token: ApiToken) -> object:
     """Return what tells a token from a later one of its name; that it was used changes nothing."""
     return token.id
-
-
-def _record(token: ApiToken) -> dict[str, Any]:
-    return {
-        "id": token.id,
-        "name": token.name,
-        "scopes": list(token.scopes),
-        "created_at": timestamp(token.created_at),
-        "last_used_at": timestamp(token.last_used_at),
-    }
