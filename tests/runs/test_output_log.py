@@ -312,3 +312,12 @@ def test_the_text_of_a_log_has_at_most_so_many_characters():
 def test_of_an_interrupted_run_the_log_still_tells_lines_and_tail():
     output = summary_of(lines_of(30))
     assert (output.lines, output.tail.splitlines()[0], output.truncated) == (30, "t11", False)
+
+
+@pytest.mark.parametrize("max_bytes", [64 * KIB, 1024 * KIB])
+def test_output_of_which_a_line_is_cut_counts_as_truncated(tmp_path: Path, max_bytes: int):
+    whole, cut, begun = (Log(tmp_path / name, max_bytes) for name in ("whole", "cut", "begun"))
+    whole.capture.feed("stdout", b"x" * MAX_LINE_BYTES + b"\nend\n")
+    cut.capture.feed("stdout", b"x" * (MAX_LINE_BYTES + 1) + b"\nend\n")
+    begun.capture.feed("stdout", b"x" * (MAX_LINE_BYTES + 1))
+    assert [log.capture.close().truncated for log in (whole, cut, begun)] == [False, True, True]

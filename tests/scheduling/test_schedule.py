@@ -92,6 +92,13 @@ def test_every_counts_from_its_anchor_and_at_is_due_once():
     once = read_schedule("at 2026-12-01T09:00", "Europe/Berlin", 0.0)
     assert once.after(0.0) == at("2026-12-01T08:00Z")
     assert once.after(at("2026-12-01T08:00Z")) is None
+    assert once.note(at("2026-12-01T08:00Z")) == ""
+
+
+def test_a_job_for_a_time_that_the_clock_skips_says_when_it_runs_instead():
+    once = read_schedule("at 2026-03-29T02:30", "Europe/Berlin", 0.0)
+    assert once.after(0.0) == at("2026-03-29T01:00Z")
+    assert once.note(at("2026-03-29T01:00Z")) == "clock change: runs at 03:00"
 
 
 def test_a_time_that_the_clock_skips_is_the_end_of_the_gap():

@@ -41,7 +41,7 @@ class NoticeLevel(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something that the operator shall learn."""
+    """Something that the operator should know."""
 
     title: str
     body: str = ""

@@ -1,4 +1,4 @@
-"""An active run of this process."""
+"""An active run of this process, and what a process that stops does for its runs."""
 
 import asyncio
 import logging
@@ -7,6 +7,8 @@ from dataclasses import replace
 
 from tocsin.core.errors import TocsinError
 from tocsin.core.process.cancellation import to_the_end
+from tocsin.core.service import StopEvent
+from tocsin.core.time.clock import Clock
 from tocsin.runs.approvals import Decision
 from tocsin.runs.model import Run, RunResult, RunStatus
 from tocsin.runs.output_log import OutputLog
@@ -15,6 +17,8 @@ from tocsin.runs.recorder import RunHandle, Work
 log = logging.getLogger(__name__)
 
 STOP_GRACE_S = 2.0  # between SIGTERM and SIGKILL when this program ends
+DRAIN_S = 30.0  # for what runs when a service is asked to stop
+_LOOK_S = 0.1
 _STOPPED = RunResult(RunStatus.INTERRUPTED, "the program that ran it was stopped")
 
 
@@ -102,6 +106,30 @@ class ActiveRun:
         reason = None if ended.reason is None else self._redact(ended.reason)
         error = None if ended.error is None else {name: self._redact(text) for name, text in ended.error.items()}
         return replace(ended, reason=reason, error=error)
+
+
+class RunsDrain:
+    """Keeps a process that stops from ending while it has runs at work, for half a minute.
+
+    Without it, what somebody began by hand would be cut off at once, while runs of the scheduler may end.
+    """
+
+    def __init__(self, at_work: Callable[[], bool], clock: Clock) -> None:
+        """`at_work` tells whether there is a run that will end without a person."""
+        self._at_work = at_work
+        self._clock = clock
+        self._stop = StopEvent()
+
+    def stop(self) -> None:
+        """Let `run` return when what runs has ended, or after half a minute."""
+        self._stop.set()
+
+    async def run(self) -> None:
+        """Wait until `stop`, and then for the ends of runs; closing the program interrupts the rest."""
+        await self._stop.wait()
+        give_up_at = self._clock.monotonic() + DRAIN_S
+        while self._at_work() and self._clock.monotonic() < give_up_at:
+            await self._clock.sleep(_LOOK_S)
 
 
 def result_of_child(child: Run) -> RunResult:

@@ -25,7 +25,7 @@ class NotApproverError(TocsinError):
 
 @dataclass(frozen=True, slots=True)
 class WaitingStep:
-    """A step that waits for a person; without `approvers` anybody may decide who may use Tocsin."""
+    """A step that waits for a person; without `approvers`, anybody who may use Tocsin may decide."""
 
     run_id: str
     step: str
@@ -72,7 +72,7 @@ class Approvals:
         await self._database.write(work)
 
     async def waiting(self, run_id: str) -> list[WaitingStep]:
-        """Return the steps of a run that wait, the one that waits longest first."""
+        """Return the waiting steps of a run, the longest-waiting first."""
         return await self._database.read(lambda connection: _waiting(connection, run_id))
 
     async def decide(self, decision: Decision) -> Decision:

@@ -54,6 +54,7 @@ class _Splitter:
     def __init__(self) -> None:
         self._begun = bytearray()
         self._cut = 0
+        self.has_cut = False  # a line that was yielded, or handed on unfinished, lacks its end
         self._returned = False  # a carriage return came last: what follows on this line replaces it
 
     def take(self, data: bytes) -> Iterator[str]:
@@ -72,6 +73,7 @@ class _Splitter:
     def unfinished(self) -> bytes:
         """Return and drop the unfinished line."""
         begun = bytes(self._begun) + b"\r" * self._returned
+        self.has_cut = self.has_cut or bool(self._cut)
         self._drop()
         return begun
 
@@ -89,6 +91,7 @@ class _Splitter:
     def _line(self) -> str:
         more = f"… ({self._cut:,} more bytes)" if self._cut else ""
         text = self._begun.decode(errors="replace")
+        self.has_cut = self.has_cut or bool(self._cut)
         self._drop()
         return text + more
 
@@ -171,6 +174,7 @@ class OutputLog:
         else:
             lines, truncated = self._write_tail([*self._read_ring(), *self._tail.rest(self._clock.now())])
             shown, count = [*self._last, *lines][-TAIL_LINES:], lines[-1].n if lines else self._head.count
+        truncated = truncated or self._head.has_cut or self._tail.has_cut
         return RunOutput(self._bytes, count, truncated, tail_of(shown))
 
     def _fill_head(self, stream: str, data: bytes, now: float) -> bytes:
@@ -298,6 +302,11 @@ class _Lines:
         self.count = count
         self._redact = redact
         self._splitters: dict[str, _Splitter] = {}
+
+    @property
+    def has_cut(self) -> bool:
+        """Whether a line was so long that only its beginning is kept."""
+        return any(splitter.has_cut for splitter in self._splitters.values())
 
     def take(self, stream: str, data: bytes, ts: float) -> Iterator[Line]:
         """Yield the lines that end in `data`."""

@@ -89,7 +89,7 @@ def queued(connection: sqlite3.Connection, kind: RunKind) -> list[Run]:
 
 
 def waiting(connection: sqlite3.Connection, kind: RunKind) -> list[QueuedRow]:
-    """Return what there is to know of the queued runs of a kind, in the order in which they are due."""
+    """Return the queued runs of a kind in the order in which they are due."""
     sql = _QUEUED.format("id, subject_id, triggered_by, snapshot")
     return [QueuedRow(*row) for row in connection.execute(sql, [RunStatus.QUEUED, kind])]
 

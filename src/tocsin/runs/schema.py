@@ -83,4 +83,6 @@ MIGRATIONS = (
     CREATE INDEX runs_kind ON runs (kind, id);
     CREATE INDEX runs_ended ON runs (status, queued_at);
     """,
+    # For those whose messages somebody may send again.
+    "CREATE INDEX runs_unsent ON runs (id) WHERE delivery_status IN ('failed', 'partial')",
 )

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tocsin.core import short_ids
 from tocsin.core.errors import StoreUnavailableError
+from tocsin.core.pages import ListPage
 from tocsin.core.process.presence import Presence
 from tocsin.core.time.clock import Clock
 from tocsin.runs.active_run import ActiveRun
@@ -31,7 +32,7 @@ from tocsin.runs.output_log import OutputLog
 from tocsin.runs.recorder import RunHandle, Work
 from tocsin.runs.recovery import NOT_BEGUN, Recovery
 from tocsin.runs.rows import unknown_run
-from tocsin.runs.store import RunFilter, RunPage, RunStore
+from tocsin.runs.store import RunFilter, RunStore
 
 log = logging.getLogger(__name__)
 
@@ -156,6 +157,10 @@ class Runs:
         """How this process is named as the owner of its runs."""
         return self._presence.identity
 
+    def at_work(self) -> bool:
+        """Whether this process carries out a run that does not wait for a person."""
+        return any(not running.waits for running in self._active.values())
+
     async def record(self, order: RunSpec, ended: RunResult) -> Run:
         """Record a run that never started: skipped, missed or refused."""
         run = replace(new_run(order, ended.status, self._clock.now()), reason=ended.reason, error=ended.error)
@@ -214,11 +219,11 @@ class Runs:
         cursor: str = "",
         *,
         parts: bool = False,
-    ) -> RunPage:
+    ) -> ListPage[Run]:
         """Return up to 200 of the newest runs; `parts` adds steps and hosts."""
         return await self.find(RunFilter(kind, subject, status, limit, cursor, parts=parts))
 
-    async def find(self, wanted: RunFilter) -> RunPage:
+    async def find(self, wanted: RunFilter) -> ListPage[Run]:
         """Return up to 200 of the runs that match."""
         return await self._store.search(wanted)
 
@@ -386,13 +391,5 @@ class Runs:
                 await asyncio.sleep(self._poll_s)
         # The waiting caller still gets the result; the next start corrects the record.
         log.error("recording the end of a run failed", extra={"run": run.id, "reason": problem})
-        return replace(
-            run,
-            status=ended.status,
-            reason=ended.reason,
-            finished_at=now,
-            exit_code=ended.exit_code,
-            signal=ended.signal,
-            output=output,
-            error=ended.error,
-        )
+        run = replace(run, status=ended.status, reason=ended.reason, finished_at=now, output=output)
+        return replace(run, exit_code=ended.exit_code, signal=ended.signal, error=ended.error)

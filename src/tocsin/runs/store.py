@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tocsin.core.errors import TocsinError
+from tocsin.core.pages import ListPage
 from tocsin.core.short_ids import matching
 from tocsin.core.storage.database import Database
 from tocsin.runs import rows
@@ -53,13 +54,6 @@ class RunFilter:
     oldest_first: bool = False
 
 
-class RunPage(NamedTuple):
-    """A page of runs, and the cursor of the next one."""
-
-    items: tuple[Run, ...]
-    next_cursor: str | None
-
-
 class Orphan(NamedTuple):
     """An active run with its owner and its child process."""
 
@@ -92,16 +86,16 @@ class RunStore:
         return await self._database.read(lambda connection: rows.find(connection, run_id))
 
     async def several(self, run_ids: Sequence[str]) -> list[Run]:
-        """Return the runs of those IDs that there are, without steps and hosts."""
+        """Return the runs with these IDs that exist, without steps and hosts."""
         sql = f"SELECT * FROM runs WHERE id IN ({', '.join('?' * len(run_ids))})"  # noqa: S608  # marks only
         return await self._database.read(
             lambda connection: [rows.run_of(row) for row in connection.execute(sql, run_ids)]
         )
 
-    async def search(self, query: RunFilter) -> RunPage:
+    async def search(self, query: RunFilter) -> ListPage[Run]:
         """Return the newest matching runs, or the oldest; looking makes no database."""
         if not self._database.path.exists():
-            return RunPage((), None)
+            return ListPage((), None)
         conditions, values = _conditions(query)
         limit, order = max(1, min(query.limit, MAX_PAGE)), "ASC" if query.oldest_first else "DESC"
         sql = f"SELECT * FROM runs WHERE {' AND '.join(conditions)} ORDER BY id {order} LIMIT ?"  # noqa: S608  # marks only
@@ -112,7 +106,7 @@ class RunStore:
 
         found = await self._database.read(work)
         more = len(found) > limit
-        return RunPage(tuple(found[:limit]), found[limit - 1].id if more else None)
+        return ListPage(tuple(found[:limit]), found[limit - 1].id if more else None)
 
     async def matching(self, texts: Sequence[str], limit: int) -> list[list[str]]:
         """Return for each text up to `limit` IDs that it may be short for."""
@@ -177,13 +171,18 @@ class RunStore:
 
         return await self._database.write(work)
 
-    async def undelivered(self, after: str = "") -> list[Run]:
-        """Return up to 200 runs, after one, with messages that have not ended; the oldest first."""
-        sql = "SELECT * FROM runs WHERE delivery_status = ? AND id > ? ORDER BY id LIMIT ?"
-        values = [OutputDeliveryStatus.PENDING, after, MAX_PAGE]
+    async def undelivered(self) -> list[Run]:
+        """Return up to 200 runs with messages that have not ended; the oldest first."""
+        sql = "SELECT * FROM runs WHERE delivery_status = ? ORDER BY id LIMIT ?"
+        values = [OutputDeliveryStatus.PENDING, MAX_PAGE]
         return await self._database.read(
             lambda connection: [rows.run_of(row) for row in connection.execute(sql, values)]
         )
+
+    async def unsent(self) -> list[Run]:
+        """Return the newest 50 runs with messages that ended unsent; somebody may send them again."""
+        sql = "SELECT * FROM runs WHERE delivery_status IN ('failed', 'partial') ORDER BY id DESC LIMIT 50"
+        return await self._database.read(lambda connection: [rows.run_of(row) for row in connection.execute(sql)])
 
     async def finish(self, run_id: str, ended: RunResult, output: RunOutput, now: float) -> Run:
         """Record the end of a run; one being cancelled becomes cancelled, one that has ended stays unchanged."""

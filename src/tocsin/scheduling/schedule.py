@@ -61,7 +61,7 @@ def read_schedule(text: str, zone: str, anchor: float) -> Schedule:
         zone_of(zone)
         return EverySchedule(_period(rest), anchor)
     if word.lower() == "at":
-        return OnceSchedule(_moment(rest, zone_of(zone)), zone_of(zone))
+        return _once(rest, zone_of(zone))
     return _cron(" ".join(text.split()), zone)
 
 
@@ -85,48 +85,49 @@ class EverySchedule:
     anchor: float
 
     def after(self, moment: float) -> float | None:
-        """See `Schedule.after`."""
+        """Return the first instant after `moment`, or None if none follows."""
         passed = max(0, int((moment - self.anchor) // self.period_s))
         found = self.anchor + (passed + 1) * self.period_s
         return found if found > moment else found + self.period_s
 
     def newest(self, after: float, until: float, limit: int) -> Instants:
-        """See `Schedule.newest`."""
+        """Return the newest instants after `after`, up to and including `until`."""
         count = int((until - self.anchor) // self.period_s)
         backwards = (self.anchor + n * self.period_s for n in range(count, 0, -1))
         return _newest(backwards, after, until, limit)
 
     def words(self) -> str:
-        """See `Schedule.words`."""
+        """Return the schedule in words, with the time zone where it matters."""
         return f"Every {duration_words(self.period_s)}"
 
     def note(self, instant: float) -> str:
-        """See `Schedule.note`."""
+        """Return what a clock change does to an instant, or `""`."""
         return ""
 
 
 @dataclass(frozen=True, slots=True)
 class OnceSchedule:
-    """Due once."""
+    """Due once; `moved` says that the clock skips the time that was named."""
 
     moment: float
     zone: ZoneInfo
+    moved: bool = False
 
     def after(self, moment: float) -> float | None:
-        """See `Schedule.after`."""
+        """Return the first instant after `moment`, or None if none follows."""
         return self.moment if self.moment > moment else None
 
     def newest(self, after: float, until: float, limit: int) -> Instants:
-        """See `Schedule.newest`."""
+        """Return the newest instants after `after`, up to and including `until`."""
         return _newest(iter((self.moment,)), after, until, limit)
 
     def words(self) -> str:
-        """See `Schedule.words`."""
+        """Return the schedule in words, with the time zone where it matters."""
         return f"Once at {datetime.fromtimestamp(self.moment, self.zone):%Y-%m-%d %H:%M}, {self.zone.key}"
 
     def note(self, instant: float) -> str:
-        """See `Schedule.note`."""
-        return ""
+        """Return what a clock change does to an instant, or `""`."""
+        return f"clock change: runs at {datetime.fromtimestamp(instant, self.zone):%H:%M}" if self.moved else ""
 
 
 class CronSchedule:
@@ -140,7 +141,7 @@ class CronSchedule:
             raise ScheduleError(f"{shorten(expression.text)!r} is never due", field="day of month")
 
     def after(self, moment: float) -> float | None:
-        """See `Schedule.after`."""
+        """Return the first instant after `moment`, or None if none follows."""
         day = self._day_of(moment)
         last = min(day.year + _HORIZON_YEARS, _LATEST_YEAR)
         while day.year <= last:
@@ -153,15 +154,15 @@ class CronSchedule:
         return None
 
     def newest(self, after: float, until: float, limit: int) -> Instants:
-        """See `Schedule.newest`."""
+        """Return the newest instants after `after`, up to and including `until`."""
         return _newest(self._backwards(after, until), after, until, limit)
 
     def words(self) -> str:
-        """See `Schedule.words`."""
+        """Return the schedule in words, with the time zone where it matters."""
         return f"{self.expression.words()}, {self.zone.key}"
 
     def note(self, instant: float) -> str:
-        """See `Schedule.note`."""
+        """Return what a clock change does to an instant, or `""`."""
         local = datetime.fromtimestamp(instant, self.zone)
         if self._bounds(local.date())[1] == DAY_S and self._bounds(local.date() - _ONE_DAY)[1] == DAY_S:
             return ""
@@ -258,14 +259,17 @@ def _period(text: str) -> float:
     return seconds
 
 
-def _moment(text: str, zone: ZoneInfo) -> float:
+def _once(text: str, zone: ZoneInfo) -> OnceSchedule:
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:
         moment = None
     if moment is None or not 1970 < moment.year <= _LATEST_YEAR:
         raise ScheduleError(f"{shorten(text)!r} is not a time", hint="such as `at 2026-12-01T09:00`")
-    return moment.timestamp() if moment.tzinfo else _on_the_clock(moment.replace(tzinfo=zone))
+    if moment.tzinfo:
+        return OnceSchedule(moment.timestamp(), zone)
+    due = _on_the_clock(moment.replace(tzinfo=zone))
+    return OnceSchedule(due, zone, moved=datetime.fromtimestamp(due, zone).replace(tzinfo=None, fold=0) != moment)
 
 
 def duration_words(seconds: float) -> str:

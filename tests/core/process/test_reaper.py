@@ -11,6 +11,7 @@ import pytest
 from tests.waiting import eventually
 
 from tocsin.core.errors import ProcessError
+from tocsin.core.process import reaper
 from tocsin.core.process.forking import forked_reapers
 from tocsin.core.process.starting import SUPERVISES, Child, streaming
 
@@ -166,6 +167,14 @@ asyncio.run(main())
     await eventually(lambda: not any(alive(pid) for pid in pids))
 
 
+def test_where_that_program_died_before_its_supervisor_looked_nothing_is_started(tmp_path: Path):
+    gone = subprocess.Popen(["/bin/true"])
+    gone.wait()
+    supervisor = [sys.executable, "-I", "-S", reaper.__file__, str(gone.pid), "/bin/touch", str(tmp_path / "started")]
+    assert subprocess.run(supervisor, check=False).returncode == 1
+    assert not list(tmp_path.iterdir())
+
+
 async def test_many_commands_at_once_end_only_what_is_theirs(tmp_path: Path):
     async def one(name: str, seconds: float) -> Path:
         place = tmp_path / name
@@ -198,8 +207,11 @@ async def test_where_reapers_are_forked_commands_run_as_where_they_are_started(t
         for script, code in (("exit 7", 7), ("kill -9 $$", -9), ("kill -TERM 0; sleep 600", -15)):
             await the_end_of(script, code)
         await test_a_daemon_ends_with_the_command_that_started_it(tmp_path, HIDDEN)
-        with pytest.raises(ProcessError, match="could not be started: No such file"):
+        with pytest.raises(ProcessError, match=r"/bin/sh could not be started in .*/nowhere: No such file"):
             await the_end_of("true", 0, cwd=tmp_path / "nowhere")
+        await the_end_of(f"exit {'0' * 40_000}5", 5)  # longer than an order of the server
+        await the_end_of("kill -SEGV $PPID; kill -ABRT $PPID; exit 6", 6)
+        await the_end_of("kill -SEGV $$", -signal.SIGSEGV)
         ready = asyncio.Event()
         command = ["/bin/sh", "-c", "echo ready; exec sleep 600"]
         async with streaming(command, lambda *_: ready.set(), env=ENV, supervised=True) as child:
@@ -213,10 +225,30 @@ async def test_what_a_forked_reaper_supervises_ends_with_the_server_and_the_next
         command = argv(DAEMON, tmp_path, "sleep 600")
         async with streaming(command, lambda *_: None, env=ENV, cwd=tmp_path, supervised=True) as child:
             pid = await pid_in(tmp_path / "pid")
-            os.kill(int(Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[1]), signal.SIGKILL)
+            os.kill(parent_of(child.pid), signal.SIGKILL)
             assert await child.wait() == -signal.SIGKILL
             await eventually(lambda: not alive(pid))
         await the_end_of("exit 3", 3)
+
+
+async def test_a_command_that_fails_with_the_server_is_not_started_by_the_next_one(tmp_path: Path):
+    sleep = streaming(["/bin/sleep", "600"], lambda *_: None, env=ENV, supervised=True)
+    async with forked_reapers(), sleep as child:
+        server = parent_of(child.pid)
+        os.kill(server, signal.SIGSTOP)
+        orders = [asyncio.create_task(the_end_of(f"touch {n}", 0, cwd=tmp_path)) for n in range(40)]
+        for _ in range(20):  # now some are in the socket, and it has no room for the others
+            await asyncio.sleep(0)
+        os.kill(server, signal.SIGKILL)
+        await asyncio.wait(orders, return_when=asyncio.FIRST_COMPLETED)
+        await the_end_of("exit 3", 3)
+        await asyncio.wait(orders)
+    assert {type(order.exception()) for order in orders} == {ProcessError}
+    assert not list(tmp_path.iterdir())
+
+
+def parent_of(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 async def the_end_of(script: str, code: int, cwd: Path | None = None) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 import os
+import re
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import uvloop
 from tests.waiting import LIMITS_S, PATIENCE_S, eventually
 
 from tocsin.core.errors import ProcessError
-from tocsin.core.process.starting import MAX_OUTPUT_BYTES, ProcessTimeoutError, run
+from tocsin.core.process.starting import MAX_OUTPUT_BYTES, ProcessTimeoutError, run, streaming
 
 
 def on_each_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
@@ -118,7 +119,22 @@ async def test_a_null_character_is_refused_before_anything_starts():
 @on_each_loop
 async def test_a_too_long_argument_is_a_sentence():
     with pytest.raises(ProcessError, match="true could not be started: Argument list too long"):
-        await run(["true", "x" * 5_000_000], timeout_s=PATIENCE_S)
+        await run(["/bin/true", "x" * 5_000_000], timeout_s=PATIENCE_S)
+
+
+@on_each_loop
+async def test_a_directory_that_is_not_there_is_told_apart_from_the_program(tmp_path: Path):
+    (tmp_path / "file").touch()
+    for cwd, reason in ((tmp_path / "gone", "No such file"), (tmp_path / "file", "Not a directory")):
+        with pytest.raises(ProcessError, match=re.escape(f"true could not be started in {cwd}: {reason}")) as error:
+            await run(["true"], timeout_s=PATIENCE_S, cwd=cwd)
+        assert error.value.hint == "create that working directory, or name another one"
+
+
+async def test_a_supervised_command_that_is_too_long_is_called_by_its_own_name():
+    with pytest.raises(ProcessError, match=r"^/bin/true could not be started: Argument list too long"):
+        async with streaming(["/bin/true", "x" * 5_000_000], lambda *_: None, supervised=True):
+            pass
 
 
 @on_each_loop

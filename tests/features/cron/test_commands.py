@@ -126,3 +126,18 @@ def test_a_job_of_a_workflow_that_does_not_exist_is_added_with_a_warning(cli: Cl
     done = cli("cron", "add", "a", "@daily", "nightly", "--type", "workflow")
     assert done.code == 0
     assert "there is no workflow 'nightly' now" in done.err
+
+
+def test_a_crontab_that_is_taken_over_again_adds_only_what_is_new(cli: Cli):
+    crontab = cli.home / "crontab"
+    crontab.write_bytes(b"\xef\xbb\xbf0 9 * * * echo hi\n")
+    assert cli("cron", "import", "crontab").code == 0
+    crontab.write_text('MAILTO=""\nTZ=Asia/Tokyo\n0 9 * * * echo hi\nTZ=\n@daily df\n')
+    done = cli("cron", "import", "crontab", "--json")
+    assert done.json() == {"jobs": ["added echo-2: 0 9 * * *", "added df: @daily"], "remarks": []}
+    done = cli("cron", "import", "crontab")
+    assert (done.code, done.out) == (0, "")
+    assert "0 jobs, 0 lines not taken over, 2 jobs there already" in done.err
+    jobs = {job["name"]: job for job in cli("cron", "list", "--json").json()}
+    assert jobs["echo-2"]["env"] == {"TZ": "Asia/Tokyo"}
+    assert jobs["echo"]["timezone"] == jobs["echo-2"]["timezone"]

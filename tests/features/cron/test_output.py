@@ -3,13 +3,18 @@
 from pathlib import Path
 
 import pytest
-from tests.features.cron.conftest import HUMAN, Crontab
-from tests.features.cron.night import failing_night
+from tests.features.cron.conftest import HUMAN, Crontab, WallClock
+from tests.features.cron.night import ENV, failing_night
 
+from tocsin.channels.teamchat.adapter import TeamchatAdapter
+from tocsin.features.cron.feature import FEATURE
 from tocsin.features.cron.model import InvalidJobError
 from tocsin.features.cron.output import is_wanted, text_of
+from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.document import as_document
 from tocsin.runs.model import OutputDelivery, OutputDeliveryStatus, Run, RunKind, RunStatus, RunTrigger
+from tocsin.runs.store import RunStore
+from tocsin.testing.features import open_feature
 
 
 def run_of(status: RunStatus, **fields: object) -> Run:
@@ -92,3 +97,23 @@ async def test_a_prompt_is_asked_and_its_answer_is_the_output(crontab: Crontab):
     run = await crontab.jobs.start("job", HUMAN)
     assert run.status is RunStatus.FAILED
     assert "chat" in str(run.reason).lower()
+
+
+async def test_a_message_that_is_replayed_after_it_ended_unsent_is_seen_on_its_run(tmp_path: Path):
+    clock = WallClock()
+    async with open_feature(FEATURE, tmp_path, ENV, clock=clock, channels=(TeamchatAdapter,)) as bench:
+        crontab, caller = Crontab(bench, clock), Caller("cli")
+        store, outbox = RunStore(bench.app.database), bench.app.outbox
+        await crontab.add(output="teamchat:#ops")
+        run = await crontab.jobs.start("job", HUMAN)
+        [delivery] = run.delivery.queued
+        await outbox.cancel(delivery, caller)
+        await crontab.jobs.runner.follow(await store.undelivered())
+        [run] = await store.unsent()
+        assert (run.delivery.status, run.delivery.results[0].result.error) == ("failed", "the message is cancelled")
+        await crontab.jobs.runner.follow([run])
+        assert await store.unsent() == [run]
+        await outbox.replay(delivery, caller)
+        await crontab.jobs.runner.follow([run])
+        [run] = await store.undelivered()
+        assert (run.delivery.queued, run.delivery.results) == ((delivery,), ())

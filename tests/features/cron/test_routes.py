@@ -1,9 +1,10 @@
 """The operations on cron jobs, as a program calls them."""
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
-from tests.features.cron.conftest import Crontab
+from tests.features.cron.conftest import Crontab, running
 from tests.waiting import eventually
 
 from tocsin.features.cron.model import KIND
@@ -130,6 +131,16 @@ async def test_a_merge_patch_changes_what_it_names_and_null_is_the_default(clien
     other = await made(client, name="other")
     taken = await client.call("PATCH", path, {"name": other["name"]})
     assert (taken.status, taken.json()["code"]) == (409, "name-taken")
+
+
+async def test_the_document_says_which_fields_null_restores(client: DashboardClient):
+    path = f"/api/cron/jobs/{(await made(client))['id']}"
+    schemas = (await client.get("/api/openapi.json")).json()["components"]["schemas"]
+    fields = schemas["ChangeCronJobBody"]["properties"]
+    assert "null" in fields["env"]["additionalProperties"]["type"]
+    for name, schema in fields.items():
+        restores = "null" in schema.get("type", ()) or {"type": "null"} in schema.get("anyOf", ())
+        assert (await client.call("PATCH", path, {name: None})).status == (200 if restores else 422), name
 
 
 async def test_what_was_changed_since_is_neither_changed_nor_deleted(client: DashboardClient):
@@ -301,3 +312,85 @@ async def test_a_name_is_any_line_of_up_to_100_characters(client: DashboardClien
     for name in ("x" * 101, "", "  ", " x", "x ", "-x", "a\nb", "a\u202eb"):
         refused = await client.post("/api/cron/jobs", {"name": name, "schedule": "@daily", "command": "true"})
         assert [error["pointer"] for error in refused.json()["errors"]] == ["#/name"], name
+
+
+async def test_null_for_a_field_that_there_is_not_is_refused_as_an_unknown_key(client: DashboardClient):
+    job = await made(client)
+    place = f"/api/cron/jobs/{job['id']}"
+    for patch, pointer in (
+        ({"bogus": None}, "#/bogus"),
+        ({"last_run": None}, "#/last_run"),
+        ({"retry": {"bogus": None}}, "#/retry/bogus"),
+        ({"description": "new", "comand": None}, "#/comand"),
+    ):
+        answer = await client.call("PATCH", place, patch)
+        assert answer.status == 422, patch
+        [error] = answer.json()["errors"]
+        assert (error["pointer"], error["code"]) == (pointer, "unknown-key")
+    patch = {"retry": {"max_attempts": None}, "env": {"A": None}, "params": None, "timeout_seconds": None}
+    answer = await client.call("PATCH", place, patch)
+    assert (answer.status, answer.json()["timeout_seconds"], answer.json()["description"]) == (200, 3600, "")
+
+
+async def test_a_run_that_overlap_lets_wait_is_queued_and_can_be_cancelled(client: DashboardClient, crontab: Crontab):
+    gate = crontab.gate("first")
+    place = f"/api/cron/jobs/{(await made(client, command=gate.command, overlap='queue'))['id']}"
+    await client.post(f"{place}/run")
+    second = await client.post(f"{place}/run")
+    assert (second.status, second.json()["status"], second.json()["started_at"]) == (202, "queued", None)
+    assert (await client.post(f"{place}/run")).json()["code"] == "run-already-active"
+    assert (await client.post(f"{place}/run", {"dry_run": True})).status == 409
+    cancelled = await client.post(f"{second.headers['location']}/cancel")
+    assert (cancelled.status, cancelled.json()["status"]) == (200, "cancelled")
+    assert (await client.post(f"{place}/run", {"dry_run": True})).status == 200
+    waiting = asyncio.create_task(client.post(f"{place}/run", prefer="wait=30"))
+    await eventually(lambda: is_queued(crontab))
+    gate.open()
+    async with running(crontab) as service:
+        assert await service.quiet(JOB["name"]) == ["succeeded", "cancelled", "succeeded"]
+        third = await waiting
+    assert (third.status, third.json()["status"]) == (200, "succeeded")
+
+
+async def is_queued(crontab: Crontab) -> bool:
+    return "queued" in await crontab.statuses(JOB["name"])
+
+
+async def test_a_run_replaces_the_earlier_one_where_overlap_says_so(client: DashboardClient, crontab: Crontab):
+    job = await made(client, command="exec sleep 600", overlap="replace")
+    await client.post(f"/api/cron/jobs/{job['id']}/run")
+    second = await client.post(f"/api/cron/jobs/{job['id']}/run")
+    assert (second.status, second.json()["status"]) == (202, "queued")
+    async with running(crontab) as service:
+
+        async def replaced() -> bool:
+            await service.pass_time(1)
+            return await crontab.statuses(job["name"]) == ["cancelled", "running"]
+
+        await eventually(replaced)
+        await client.post(f"{second.headers['location']}/cancel", {"grace_seconds": 0})
+        assert await service.quiet(job["name"]) == ["cancelled", "cancelled"]
+
+
+async def test_patches_without_an_etag_are_all_applied_and_of_those_with_one_the_first(client: DashboardClient):
+    place = f"/api/cron/jobs/{(await made(client))['id']}"
+    patches = [{"timeout_seconds": 7}, {"description": "new"}, {"tags": ["a"]}, {"history_days": 3}]
+    answers = await asyncio.gather(*(client.call("PATCH", place, patch) for patch in patches))
+    assert [answer.status for answer in answers] == [200] * 4
+    job = await client.get(place)
+    assert [{name: job.json()[name]} for patch in patches for name in patch] == patches
+    given = {"if-match": job.headers["etag"]}
+    calls = (client.call("PATCH", place, {"timeout_seconds": 10 + n}, headers=given) for n in range(3))
+    assert sorted(answer.status for answer in await asyncio.gather(*calls)) == [200, 412, 412]
+
+
+async def test_parameters_keep_their_kinds_and_reach_a_command_as_text(client: DashboardClient):
+    params = {"keep": 7, "deep": True, "share": 0.5, "hosts": ["a", "b"], "name": "x y"}
+    command = 'echo "$PARAM_KEEP $PARAM_DEEP $PARAM_SHARE $PARAM_HOSTS $PARAM_NAME"'
+    job = await made(client, command=command, params=params)
+    assert job["params"] == params
+    run = await client.post("/api/cron/jobs/disk-check/run", {"params": {"keep": 8}}, prefer="wait=30")
+    assert run.json()["params"] == {**params, "keep": 8}
+    assert run.json()["output"]["tail"] == '8 true 0.5 ["a", "b"] x y'
+    answer = await client.post("/api/cron/jobs", {**JOB, "name": "b", "params": {"a": {"b": 1}}})
+    assert [error["pointer"] for error in answer.json()["errors"]] == ["#/params/a"]

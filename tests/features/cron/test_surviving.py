@@ -80,3 +80,73 @@ async def test_all_queued_runs_of_a_job_that_is_removed_are_cancelled(crontab: C
     assert (await crontab.jobs.runs().search(KIND, job.id, [RunStatus.QUEUED])).items == ()
     left = (await crontab.jobs.runs().search(KIND, job.id, limit=200)).items
     assert (len(left), await crontab.open_runs()) == ((200, 201) if keep_history else (0, 0))
+
+
+class Folder:
+    """The files of jobs, as a process that has just begun sees them; what is written has rested."""
+
+    def __init__(self, crontab: Crontab) -> None:
+        self.path = crontab.bench.app.settings.data_dir / "cron.d"
+        self.path.mkdir()
+        self._crontab = crontab
+        self.files = JobFiles(
+            self.path, crontab.jobs.store, crontab.bench.app.audit, crontab.clock, "UTC", now_ns=lambda: 2**62
+        )
+
+    def write(self, name: str, content: str) -> None:
+        (self.path / name).write_text(content)
+
+    async def jobs(self) -> dict[str, tuple[str, str]]:
+        """Return command and problem of each job, files that are gone being gone for long."""
+        await self.files.sync()
+        self._crontab.clock.advance(60)
+        await self.files.sync()
+        found = await self._crontab.jobs.store.all()
+        return {job.name: (job.definition.command if job.definition else "", job.problem) for job in found}
+
+
+@pytest.fixture
+def folder(crontab: Crontab) -> Folder:
+    return Folder(crontab)
+
+
+async def test_a_folder_that_cannot_be_read_takes_no_job_away(folder: Folder):
+    folder.write("disk.yaml", "schedule: '@daily'\ncommand: df\n")
+    assert await folder.jobs() == {"disk": ("df", "")}
+    away = folder.path.rename(folder.path.with_name("away"))
+    folder.path.touch()
+    assert await folder.jobs() == {"disk": ("df", "")}
+    assert folder.files.problem == f"{folder.path} cannot be read: Not a directory"
+    folder.path.unlink()
+    away.rename(folder.path)
+    assert (await folder.jobs(), folder.files.problem) == ({"disk": ("df", "")}, "")
+
+
+async def test_a_link_that_leads_nowhere_leaves_its_job_in_force_and_is_told(folder: Folder):
+    there = folder.path.with_name("there.yaml")
+    there.write_text("schedule: '@daily'\ncommand: df\n")
+    (folder.path / "disk.yaml").symlink_to(there)
+    (folder.path / "loop.yaml").symlink_to("loop.yaml")
+    found = await folder.jobs()
+    assert (found["disk"], found["loop"][0]) == (("df", ""), "")
+    assert "loop.yaml cannot be read: Too many levels of symbolic links" in found["loop"][1]
+    there.unlink()
+    command, problem = (await folder.jobs())["disk"]
+    assert (command, "disk.yaml cannot be read: No such file" in problem) == ("df", True)
+
+
+async def test_a_file_without_content_says_what_it_lacks(folder: Folder):
+    folder.write("empty.yaml", "# to do\n")
+    [(_, problem)] = (await folder.jobs()).values()
+    assert problem == f"{folder.path}/empty.yaml is empty: write a schedule and a command into it"
+
+
+async def test_a_file_whose_job_has_the_name_of_another_is_shown_and_comes_into_force_when_that_is_free(folder: Folder):
+    folder.write("a.yaml", "name: disk\nschedule: '@daily'\ncommand: one\n")
+    folder.write("b.yaml", "name: disk\nschedule: '@daily'\ncommand: two\n")
+    found = await folder.jobs()
+    assert found["disk"] == ("one", "")
+    assert found["b.yaml"] == ("", "there is a job disk already: choose another name, or edit that one")
+    (folder.path / "a.yaml").unlink()
+    await folder.jobs()
+    assert await folder.jobs() == {"disk": ("two", "")}

@@ -201,7 +201,7 @@ async def test_a_branch_below_or_above_another_is_told(workshop: Workshop):
     git(workshop.site, "branch", "job")
     with pytest.raises(GitFailedError, match="job") as error:
         await workshop.create()
-    assert error.value.hint == "another branch of a similar name stands in the way: choose another name"
+    assert error.value.hint == "another branch of a similar name is in the way: choose another name"
     assert await workshop.jobs.store.ids() == set()
 
 

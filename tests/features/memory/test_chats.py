@@ -44,7 +44,7 @@ async def test_a_number_is_not_given_twice_even_after_forgetting(kept: MemoryBen
 async def test_remember_as_a_reply_stores_the_message_that_is_answered(kept: MemoryBench):
     await say(kept, "/remember", quote=Quote(text="the code of the gate is on the board"))
     assert (await kept.memory.get("chat:7:1")).value == "the code of the gate is on the board"
-    assert "What shall I remember?" in await say(kept, "/remember")
+    assert "What should I remember?" in await say(kept, "/remember")
 
 
 async def test_forget_takes_the_key_or_the_number_and_can_be_undone(kept: MemoryBench):

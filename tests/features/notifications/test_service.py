@@ -35,6 +35,7 @@ async def test_a_notice_is_kept_with_every_field_of_its_record(tmp_path: Path):
         "read": False,
         "read_at": None,
         "created_at": "2023-11-14T22:13:20.000Z",
+        "last_at": "2023-11-14T22:13:20.000Z",
         "count": 1,
         "dedupe_key": "",
         "expires_at": "2023-12-14T22:13:20.000Z",

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import pwd
 import shutil
 import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -94,6 +95,8 @@ def _wait_for(port: int, server: "subprocess.Popen[bytes]", log: Path) -> None:
 def machine(tmp_path: Path) -> Iterator[Machine]:
     if SSHD is None:
         pytest.skip("sshd is not installed")
+    if Path(pwd.getpwuid(os.geteuid()).pw_shell).name in ("nologin", "false"):
+        pytest.skip("sshd refuses an account without a login shell")
     folder = tmp_path / "machine"
     folder.mkdir()
     key = make_key(folder / "key")

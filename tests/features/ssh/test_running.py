@@ -13,8 +13,10 @@ from pathlib import Path
 import pytest
 from tests.features.ssh.conftest import Machine, Site, open_site, peer
 
+from tocsin.core.errors import ConfigError
 from tocsin.core.ids import new_id
-from tocsin.features.ssh.model import CommandDeniedError, SshRequest
+from tocsin.features.ssh.client.ssh_program import SshSession
+from tocsin.features.ssh.model import CommandDeniedError, HostEntry, Identity, IdentityKind, SshRequest
 from tocsin.features.ssh.opening import start_ssh
 from tocsin.runs.control import StartRequest
 from tocsin.runs.model import HostStatus, Line, RunKind, RunStatus, RunTrigger
@@ -141,7 +143,7 @@ async def test_hosts_that_fail_differently_are_told_apart(site: Site, machine: M
 
     port, _ = machine.sshd()
     stranger = machine.folder / "stranger"
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", stranger], check=True)
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "secret", "-f", stranger], check=True)
     async with peer(hang) as hanging, peer(cut) as cutting:
         site.write(
             described("good", port),
@@ -165,6 +167,7 @@ async def test_hosts_that_fail_differently_are_told_apart(site: Site, machine: M
         "cutting": HostStatus.UNREACHABLE,
         "closed": HostStatus.UNREACHABLE,
     }
+    assert f"; the key {stranger} has a passphrase" in str(run.hosts[1].error)
     assert "Connection refused" in str(run.hosts[4].error)
     assert str(run.reason).startswith("4 of 5 hosts did not succeed (stranger: auth failed, ")
 
@@ -177,7 +180,7 @@ async def test_a_connection_that_is_cut_in_the_middle_says_that_the_command_may_
     await site.trust("web")
     host = await site.on("kill -9 $PPID; sleep 1", "web")
     assert host.status is HostStatus.FAILED
-    assert "the connection was lost, the command may go on there" in str(host.error)
+    assert "the connection was lost, the command may still run there" in str(host.error)
 
 
 async def test_a_host_without_a_shell_fails_with_what_it_says(site: Site, machine: Machine, described: Describe):
@@ -312,3 +315,32 @@ async def test_the_values_of_variables_are_in_no_process_list(site: Site, machin
     look = f"cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n' | grep '[{value[0]}]{value[1:]}'"
     done = await site.on(f'{look}; printf %s "$TOKEN"', "web", env={"TOKEN": value, "MORE": "ä\n" * 5000})
     assert done.stdout == value
+
+
+async def test_a_deny_list_that_leads_nowhere_refuses_and_one_with_a_byte_order_mark_counts(site: Site):
+    site.write({"name": "web", "hostname": "127.0.0.1"})
+    path = site.data_dir / "ssh_deny.txt"
+    path.write_bytes(b"\xef\xbb\xbf\\brm\\s+-rf\r\n")
+    with pytest.raises(CommandDeniedError, match=r"ssh_deny\.txt:1"):
+        await site.run("rm -rf /srv", "web")
+    path.unlink()
+    for target in ("nowhere", path.name):
+        path.symlink_to(target)
+        with pytest.raises(ConfigError, match=r"ssh_deny.txt cannot be read"):
+            await site.run("true", "web")
+        path.unlink()
+
+
+async def test_a_refused_login_tells_what_is_wrong_with_the_key(site: Site, machine: Machine):
+    plain, locked, gone = machine.key, machine.folder / "locked", machine.folder / "gone"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "secret", "-f", locked], check=True)
+    session = SshSession(site.ssh.program, machine.folder, machine.folder / "config")
+
+    def why(kind: IdentityKind, ref: object) -> str:
+        return session.why_refused(HostEntry("web", identity=Identity(kind, str(ref))))
+
+    assert why(IdentityKind.KEY, plain) == why(IdentityKind.AGENT, "") == ""
+    assert why(IdentityKind.KEY, locked) == f"; the key {locked} has a passphrase: load it into the agent with ssh-add"
+    assert why(IdentityKind.KEY, gone) == f"; the key {gone}: No such file or directory"
+    locked.rename(machine.folder / "key-web")
+    assert why(IdentityKind.VAULT, "KEY") == "; the key KEY of the vault has a passphrase: store it without"

@@ -280,6 +280,7 @@ async def test_a_state_that_could_not_be_noted_is_noted_by_the_next_step(site: S
     await eventually(lambda: "a service failed and is retried" in caplog.text)
     await execute("DROP TRIGGER full")
     await eventually(is_noted)
-    assert [notice.title for notice in site.bench.notices] == ["The watcher away cannot watch its folder"]
+    await eventually(lambda: bool(site.bench.notices))  # told after it is noted
     service.stop()
     await task
+    assert [notice.title for notice in site.bench.notices] == ["The watcher away cannot watch its folder"]

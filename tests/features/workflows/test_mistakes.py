@@ -1,8 +1,10 @@
 """Every mistake that people make is told with its line, a code and, where there is one, what was meant."""
 
+import os
 from pathlib import Path
 
 import pytest
+from tests.features.workflows.conftest import WorkflowBench
 from tests.features.workflows.mistakes import MISTAKES, Mistake
 
 from tocsin.features.workflows.language.reading import ReadWorkflow, read_workflow
@@ -112,3 +114,20 @@ def test_a_file_of_five_hundred_lines_is_read_whole():
     read_file = read(f"name: nightly\nsteps:\n{steps}")
     assert read_file.workflow is not None
     assert len(read_file.workflow.steps) == 166
+
+
+async def test_a_file_that_is_none_is_listed_with_what_is_wrong_and_leaves_the_others_alone(flows: WorkflowBench):
+    flows.write("steps: [{name: child, type: workflow, command: pipe}]", "good")
+    folder = flows.folder / "workflows"
+    os.mkfifo(folder / "pipe.yaml")
+    (folder / "folder.yaml").mkdir()
+    (folder / "link.yaml").symlink_to("nowhere")
+    found = {file.name: file for file in await flows.workflows.every()}
+    assert found["good"].valid
+    assert {
+        name: file.read.errors[0].detail.partition("yaml ")[2] for name, file in found.items() if not file.valid
+    } == {
+        "pipe": "is not a regular file: put a file there",
+        "folder": "is not a regular file: put a file there",
+        "link": "cannot be read: No such file or directory; correct or remove it",
+    }

@@ -252,6 +252,17 @@ async def test_for_each_runs_a_step_for_every_value_and_its_outputs_are_lists(fl
     assert flows.printed("each[1]") == ["got y z"]
 
 
+async def test_for_each_over_an_empty_list_hands_on_empty_lists(flows: WorkflowBench):
+    run = await flows.run("""
+        params: {hosts: {type: list, default: []}}
+        steps:
+          - {name: ask, for_each: '${params.hosts}', command: 'echo ${item}', outputs: {said: stdout}}
+          - {name: each, for_each: '${steps.ask.outputs.said}', command: 'echo ${item}'}
+          - {name: all, command: 'echo ${steps.ask.outputs.said}'}
+    """)
+    assert (run.status, run.steps[0].outputs, flows.printed("all")) == (RunStatus.SUCCEEDED, {"said": []}, ["[]"])
+
+
 async def test_parameters_are_checked_before_anything_runs(flows: WorkflowBench):
     flows.write("""
         params:

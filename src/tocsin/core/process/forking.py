@@ -6,6 +6,7 @@ reapers supervise ends with it, whatever ended it.
 
 import asyncio
 import errno
+import marshal
 import os
 import socket
 import sys
@@ -21,9 +22,10 @@ from typing import NamedTuple
 _SERVER = (sys.executable, "-I", "-S", str(Path(__file__).with_name("reaper.py")), "--serve")
 _ANSWER_BYTES = 64
 _ENDS_WITHIN_S = 2.0
-_FULL_S = 0.005  # until an order is offered again to a server that has many
-# Beyond these, exec(2) may refuse a command; a reaper that is started tells that at once. Source: execve(2).
-_MAX_WORD, _MAX_WORDS = 100_000, 500_000
+_FULL_S = 0.002  # until an order is offered again to a server that has many
+# A longer order may not fit into the socket, and exec(2) may refuse the command; a reaper that is started tells that.
+_MAX_ORDER_BYTES = 150_000
+_WORD_BYTES, _CHAR_BYTES = 5, 4  # of a word besides its characters, and of a character, at most
 
 
 class _Forked(NamedTuple):
@@ -39,6 +41,7 @@ class ReaperServer:
         self._process: asyncio.SubprocessTransport | None = None
         self._gone = asyncio.Event()
         self._starting = asyncio.Lock()
+        self._offering = asyncio.Lock()  # in turn: hundreds that try again and again would keep us from all else
         self._count = 0
         self._asked: dict[int, asyncio.Future[_Forked]] = {}
         self._at_work: dict[int, asyncio.Future[int]] = {}
@@ -62,8 +65,7 @@ class ReaperServer:
             opened += place
             (out, stdout), (err, stderr) = _pipe(opened), _pipe(opened)
             stdin, feed = _pipe(opened) if is_fed else (_nothing(opened), None)
-            opened.append(order := _order(argv, env))
-            forked = await self._ask([stdin, stdout, stderr, order, *place])
+            forked = await self._ask(_order(argv, env), [stdin, stdout, stderr, *place])
             ours = {number: end for number, end in enumerate((feed, out, err)) if end is not None}
             for descriptor in ours.values():
                 opened.remove(descriptor)  # from now on those of the transport
@@ -85,7 +87,7 @@ class ReaperServer:
                     await self._gone.wait()
             self._process.close()
 
-    async def _ask(self, descriptors: list[int]) -> _Forked:
+    async def _ask(self, order: bytes, descriptors: list[int]) -> _Forked:
         async with self._starting:
             if self._socket is None:
                 self._socket = await self._launch()
@@ -94,17 +96,24 @@ class ReaperServer:
         asked: asyncio.Future[_Forked] = asyncio.get_running_loop().create_future()
         self._asked[number] = asked
         try:
-            while self._socket is not None:
-                try:
-                    self._socket.sendmsg([str(number).encode()], rights)
-                    break
-                except OSError as error:
-                    if error.errno not in {errno.EAGAIN, errno.ETOOMANYREFS, errno.ENOBUFS}:
-                        raise
-                    await asyncio.sleep(_FULL_S)
+            async with self._offering:
+                await self._offer([b"%010d" % number, order], rights, asked)
             return await asked
         finally:
             self._asked.pop(number, None)
+
+    async def _offer(
+        self, message: list[bytes], rights: list[tuple[int, int, "array[int]"]], asked: "asyncio.Future[_Forked]"
+    ) -> None:
+        """Send an order, unless it has failed already with a server that is gone: the next one would carry it out."""
+        while self._socket is not None and not asked.done():
+            try:
+                self._socket.sendmsg(message, rights)
+                return
+            except OSError as error:
+                if error.errno not in {errno.EAGAIN, errno.ETOOMANYREFS, errno.ENOBUFS}:
+                    raise
+                await asyncio.sleep(_FULL_S)
 
     async def _launch(self) -> socket.socket:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -262,10 +271,12 @@ async def forked_reapers() -> AsyncIterator[None]:
 
 def shared_server(argv: Sequence[str], env: Mapping[str, str] | None) -> ReaperServer | None:
     """Return what forks the reaper of a command here; `None` where one is started for it."""
-    words = [len(word) for word in (*argv, *(env or {}), *(env or {}).values())]
-    if env is None or max(words) > _MAX_WORD or sum(words) > _MAX_WORDS:
+    server = _SHARED.get()
+    if server is None or env is None:
         return None
-    return _SHARED.get()
+    chars = sum(map(len, argv)) + sum(map(len, env)) + sum(map(len, env.values()))
+    bytes_at_most = _CHAR_BYTES * chars + _WORD_BYTES * (len(argv) + 2 * len(env))
+    return server if bytes_at_most <= _MAX_ORDER_BYTES else None
 
 
 def _pipe(opened: list[int]) -> tuple[int, int]:
@@ -287,10 +298,7 @@ def _directory(path: Path) -> int:
     return descriptor
 
 
-def _order(argv: Sequence[str], env: Mapping[str, str]) -> int:
-    """Return a file in memory with the words of a command and its variables."""
-    words = [str(len(argv)), *argv, *(f"{name}={value}" for name, value in env.items())]
-    descriptor = os.memfd_create("order", os.MFD_CLOEXEC)
-    with os.fdopen(os.dup(descriptor), "wb") as file:
-        file.write(b"\0".join(map(os.fsencode, words)))
-    return descriptor
+def _order(argv: Sequence[str], env: Mapping[str, str]) -> bytes:
+    """Return the words of a command and its variables as the server reads them, with one call of C."""
+    variables = {os.fsencode(name): os.fsencode(value) for name, value in env.items()}
+    return marshal.dumps(([os.fsencode(word) for word in argv], variables))

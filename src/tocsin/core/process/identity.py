@@ -108,7 +108,7 @@ def _stat(pid: int) -> list[str]:
 def _namespace() -> str:
     try:
         # `pid:[4026531836]`: the colon would be taken for our own.
-        return (_PROC / "self/ns/pid").readlink().name.removeprefix("pid:")
+        return os.readlink("/proc/self/ns/pid").removeprefix("pid:")  # noqa: PTH115  # see `_stat`
     except OSError:
         return ""
 

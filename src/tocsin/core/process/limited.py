@@ -2,14 +2,16 @@
 
 import resource
 
+_OPEN_FILES = 64
 
-def limit_this_process(*, memory_bytes: int, cpu_s: int, open_files: int = 64) -> None:
+
+def limit_this_process(*, memory_bytes: int, cpu_s: int) -> None:
     """Bound this process for the rest of its life; it cannot write files either.
 
     Going over ends it: by MemoryError, or by the signal of the limit.
     """
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_NOFILE, (open_files, open_files))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (_OPEN_FILES, _OPEN_FILES))
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 1))
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))

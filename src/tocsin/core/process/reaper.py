@@ -1,17 +1,19 @@
 """Run one command and, when it ends, end everything that it left behind. A program of its own: see `process`.
 
-    python -I -S reaper.py PROGRAM [ARGUMENT …]
+    python -I -S reaper.py PARENT PROGRAM [ARGUMENT …]
 
     python -I -S reaper.py --serve
 
 It is the subreaper of what it starts: a process that called `setsid` and lost its parent becomes a child of
 this one, wherever it hides, and is killed at the end. Ends as the command did. Where the process that started
-it dies, it kills everything and ends. Linux only.
+it dies, whose number is PARENT, it kills everything and ends. Linux only.
 
 With `--serve` it forks a reaper for each order at the socket that is its standard input: see `forking`.
 """
 
 import ctypes
+import gc
+import marshal
 import os
 import signal
 import sys
@@ -30,26 +32,33 @@ _ENDING = signal.valid_signals() - {
 }  # fmt: skip
 # What the server outlives: it ends with whoever orders. Python ignores the last two.
 _OUTLIVED = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ})
-# Where the server itself fails, it ends: handled, it would fail again and again.
+# Where the server itself fails, it ends: handled, it would fail again and again. Blocked, they end what fails all the
+# same, and nothing else can end its reapers by them.
 _FAULTS = frozenset({signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV})
 _NOT_FOUND = 127  # as shells say it
 _STUCK_S = 2.0  # killed and still there: it hangs in the kernel
 _PROC_BYTES = 65_536
+# An order: its number in so many digits, then the words of the command and its variables; never longer than this.
+_NUMBER, _MAX_ORDER_BYTES = 10, 160_000
+_MOST_DESCRIPTORS = 4
 
 # Looked up before a fork: what a reaper is the first to touch is copied for it, and that is most of what it costs.
-_prctl = ctypes.CDLL(None).prctl
-# Without the enums of `signal`, which take four times as long in a reaper that was just forked.
-_handle = getattr(signal.signal, "__wrapped__", signal.signal)
+# Hence plain numbers in place of enums, and neither exceptions nor functions of Python's library on its usual way.
+_LIBC = ctypes.CDLL(None)
+_prctl, _waitpid = _LIBC.prctl, _LIBC.waitpid
+_DEFAULTS = tuple(map(int, _ENDING))
+_WNOHANG = int(os.WNOHANG)
+_SIGNAL = 0x7F  # the bits of a wait status that are not 0 where a signal ended the process; the exit code is above them
 
 
 def main() -> None:
     """Do what the command line says."""
-    parent, words = os.getppid(), sys.argv[1:]
-    if words == ["--serve"]:
+    if sys.argv[1:] == ["--serve"]:
         _serve()
     else:
         _expect(_ENDING, 0)
-        _supervise([os.fsencode(word) for word in words], None, parent)
+        parent, *words = sys.argv[1:]
+        _supervise([os.fsencode(word) for word in words], None, int(parent))
 
 
 def _expect(numbers: "Iterable[signal.Signals]", server: int) -> None:
@@ -62,7 +71,7 @@ def _expect(numbers: "Iterable[signal.Signals]", server: int) -> None:
             os._exit(1)
 
     for number in numbers:
-        _handle(number, handle)
+        signal.signal(number, handle)
 
 
 def _supervise(argv: list[bytes], env: dict[bytes, bytes] | None, parent: int) -> None:
@@ -84,12 +93,14 @@ def _serve() -> None:
     import select
     import socket
 
-    orders = socket.socket(fileno=0)
+    gc.disable()  # a collection looks at all that there is
+    orders, order = socket.socket(fileno=0), bytearray(_MAX_ORDER_BYTES)
     awake, wake = os.pipe()
     for descriptor in (awake, wake):
         os.set_blocking(descriptor, False)
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.pthread_sigmask(signal.SIG_BLOCK, _FAULTS)
     _expect(_ENDING - _FAULTS, os.getpid())  # inherited: sixty calls fewer for each reaper
     try:
         while True:
@@ -98,11 +109,11 @@ def _serve() -> None:
                 os.read(awake, 4096)
                 _tell_ended(orders)
             if orders.fileno() in ready:
-                flags = socket.MSG_CMSG_CLOEXEC
-                number_of_order, rights, _, _ = orders.recvmsg(32, socket.CMSG_SPACE(5 * 4), flags)
-                if not number_of_order:
+                flags, room = socket.MSG_CMSG_CLOEXEC, socket.CMSG_SPACE(_MOST_DESCRIPTORS * 4)
+                size, rights, _, _ = orders.recvmsg_into([order], room, flags)
+                if not size:
                     return
-                _fork(orders, number_of_order, memoryview(rights[0][2]).cast("i").tolist())
+                _fork(orders, order, memoryview(rights[0][2]).cast("i").tolist())
     except (BrokenPipeError, ConnectionResetError):
         return
 
@@ -118,56 +129,56 @@ def _tell_ended(orders: "socket.socket") -> None:
         return
 
 
-def _fork(orders: "socket.socket", number: bytes, descriptors: list[int]) -> None:
+def _fork(orders: "socket.socket", order: bytearray, descriptors: list[int]) -> None:
     parent = os.getpid()
     try:
         pid = os.fork()
     except OSError as error:
-        orders.send(b"failed %s %d" % (number, error.errno or 0))
+        orders.send(b"failed %b %d" % (bytes(order[:_NUMBER]), error.errno or 0))
         return
     finally:
         if os.getpid() == parent:
             for descriptor in descriptors:
                 os.close(descriptor)
     if pid:
-        orders.send(b"forked %s %d" % (number, pid))
+        orders.send(b"forked %b %d" % (bytes(order[:_NUMBER]), pid))
         return
     try:
-        _carry_out(descriptors, parent)
+        _carry_out(order, descriptors, parent)
     finally:
         os._exit(1)
 
 
-def _carry_out(descriptors: list[int], parent: int) -> None:
-    """Become the reaper that an order asks for: three streams, the words of the command, perhaps a directory."""
+def _carry_out(order: bytearray, descriptors: list[int], parent: int) -> None:
+    """Become the reaper that an order asks for: three streams, and perhaps a directory."""
     signal.set_wakeup_fd(-1)
-    _expect(_FAULTS, 0)
     os.setsid()
-    *streams, order = descriptors[:4]
-    count, *words = os.pread(order, os.fstat(order).st_size, 0).split(b"\0")
-    argv, variables = words[: int(count)], words[int(count) :]
-    for place in descriptors[4:]:
+    for place in descriptors[3:]:
         os.fchdir(place)
-    for target, descriptor in enumerate(streams):
-        os.dup2(descriptor, target)
+    for target in (0, 1, 2):
+        os.dup2(descriptors[target], target)
     os.closerange(3, 1 + max(descriptors))
-    _supervise(argv, dict(pair.split(b"=", 1) for pair in variables), parent)
+    argv, env = marshal.loads(memoryview(order)[_NUMBER:])  # noqa: S302  # whoever orders is what started us
+    _supervise(argv, env, parent)
 
 
 def _spawn(argv: list[bytes], env: dict[bytes, bytes]) -> int:
     """Start the command in a session of its own, so that `kill 0` in a script means the script; return its number."""
-    path = env.get(b"PATH", os.fsencode(os.defpath)).split(b":")
-    places = [b""] if b"/" in argv[0] else [place + b"/" if place else b"" for place in path]
     failed: OSError | None = None
-    for place in places:
+    for place in [b""] if b"/" in argv[0] else _places(env):
         try:
             # Twice as fast as `fork`, which copies the page tables of Python.
-            return os.posix_spawn(place + argv[0], argv, env, setsid=True, setsigdef=_ENDING)
+            return os.posix_spawn(place + argv[0], argv, env, setsid=True, setsigmask=(), setsigdef=_DEFAULTS)
         except OSError as error:
             if failed is None or not isinstance(error, FileNotFoundError | NotADirectoryError):
                 failed = error
     os.write(2, b"%s could not be started: %s\n" % (argv[0], ((failed and failed.strerror) or "").encode()))
     os._exit(_NOT_FOUND)
+
+
+def _places(env: dict[bytes, bytes]) -> list[bytes]:
+    path = env.get(b"PATH", os.defpath.encode())
+    return [place + b"/" if place else b"" for place in path.split(b":")]
 
 
 def _own_variables() -> dict[bytes, bytes]:
@@ -199,12 +210,9 @@ def _kill_all(then: "Callable[[int], object]") -> None:
 
 def _has_children() -> bool:
     """Reap what has ended; return whether anything is left."""
-    try:
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
-    except ChildProcessError:
-        return False
-    return True
+    while (reaped := _waitpid(-1, None, _WNOHANG)) > 0:
+        pass
+    return bool(reaped == 0)
 
 
 def _children() -> list[int]:
@@ -212,7 +220,8 @@ def _children() -> list[int]:
     try:
         return [int(pid) for pid in _read(f"/proc/{own}/task/{own}/children").split()]
     except OSError:  # a kernel without that file
-        return [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if _parent(pid) == own]  # noqa: PTH208
+        names = os.listdir("/proc")  # noqa: PTH208  # names are what is wanted
+        return [pid for pid in map(int, filter(str.isdigit, names)) if _parent(pid) == own]
 
 
 def _parent(pid: int) -> int:
@@ -234,12 +243,12 @@ def _read(path: str) -> bytes:
 
 
 def _end_as(status: int) -> None:
-    if os.WIFSIGNALED(status):
-        number = os.WTERMSIG(status)
+    if number := status & _SIGNAL:
         if number != signal.SIGKILL:
             signal.signal(number, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
         os.kill(os.getpid(), number)
-    os._exit(os.waitstatus_to_exitcode(status))
+    os._exit(status >> 8)
 
 
 if __name__ == "__main__":

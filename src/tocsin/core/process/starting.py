@@ -58,7 +58,7 @@ class Child(Protocol):
         ...
 
     async def wait(self, timeout_s: float | None = None) -> int | None:
-        """Return the exit code, the negative number of a signal included; nothing when that takes longer."""
+        """Return the exit code, the negative number of a signal included, or None when `timeout_s` runs out."""
         ...
 
     def stop(self, grace_s: float) -> None:
@@ -120,9 +120,9 @@ async def streaming(
         _refuse_what_is_not_there(argv[0], os.defpath if env is None else env.get("PATH", os.defpath))
     child = _Streamer(on_output, wrapped=wrapped or supervised, supervised=supervised)
     if supervised and env is not None and (server := shared_server(argv, env)):
-        await _enter(server.start(child, argv, env, cwd, is_fed=bool(data)), child, argv, env)
+        await _enter(server.start(child, argv, env, cwd, is_fed=bool(data)), child, argv, env, cwd)
     else:
-        await _start(child, [*_REAPER, *argv] if supervised else argv, env, cwd)
+        await _start(child, argv, env, cwd, before=(*_REAPER, str(os.getpid())) if supervised else ())
     try:
         child.feed(data)
         yield child
@@ -147,7 +147,8 @@ async def running(argv: Sequence[str], *, env: Mapping[str, str] | None = None) 
 def _refuse_what_is_not_there(program: str, path: str) -> None:
     """Raise ProcessError as starting it would; the reaper could only tell it by an exit code."""
     if shutil.which(program, path=path) is None:
-        reason = errno.EACCES if "/" in program and os.path.exists(program) else errno.ENOENT  # noqa: PTH110
+        there = "/" in program and os.path.exists(program)  # noqa: PTH110  # Path.exists may raise
+        reason = errno.EACCES if there else errno.ENOENT
         raise ProcessError(f"{program} could not be started: {os.strerror(reason)}")
 
 
@@ -175,20 +176,27 @@ def kill_group(pid: int) -> None:
         os.killpg(pid, signal.SIGKILL)
 
 
-async def _start(child: "_Child", argv: Sequence[str], env: Mapping[str, str] | None, cwd: Path | None) -> None:
+async def _start(
+    child: "_Child", argv: Sequence[str], env: Mapping[str, str] | None, cwd: Path | None, before: Sequence[str] = ()
+) -> None:
     loop = asyncio.get_running_loop()
-    start = loop.subprocess_exec(lambda: child, *argv, env=env, cwd=cwd, start_new_session=True)
-    await _enter(start, child, argv, env)
+    start = loop.subprocess_exec(lambda: child, *before, *argv, env=env, cwd=cwd, start_new_session=True)
+    await _enter(start, child, argv, env, cwd)
 
 
 async def _enter(
-    start: Coroutine[Any, Any, object], child: "_Child", argv: Sequence[str], env: Mapping[str, str] | None
+    start: Coroutine[Any, Any, object],
+    child: "_Child",
+    argv: Sequence[str],
+    env: Mapping[str, str] | None,
+    cwd: Path | None,
 ) -> None:
     """Await the start of a child to its end."""
+    program = argv[0]
     if any("\0" in word for word in (*argv, *(env or {}), *(env or {}).values())):
         start.close()
         # asyncio refuses it, uvloop cuts the word there: the program would get another one than was meant.
-        raise ProcessError(f"{argv[0]} could not be started: an argument or variable has a NUL character")
+        raise ProcessError(f"{program} could not be started: an argument or variable has a NUL character")
     starting = asyncio.ensure_future(start)
     try:
         # Shielded: cancelled half-way, the program may run already and would have nobody to end it.
@@ -197,8 +205,18 @@ async def _enter(
         await to_the_end(_abandon(starting, child))
         raise
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise ProcessError(f"{argv[0]} could not be started: {reason}") from None
+        raise _not_started(program, cwd, error) from None
+
+
+def _not_started(program: str, cwd: Path | None, error: OSError | ValueError) -> ProcessError:
+    """Return what to tell; the system says the same of a folder that is not there as of a program."""
+    if not isinstance(error, OSError):
+        return ProcessError(f"{program} could not be started: {error}")
+    if cwd is not None and not os.access(cwd / ".", os.X_OK):
+        sentence = f"{program} could not be started in {cwd}: {error.strerror}"
+        return ProcessError(sentence, hint="create that working directory, or name another one")
+    too_long = "hand long values on in a file or as standard input" if error.errno == errno.E2BIG else ""
+    return ProcessError(f"{program} could not be started: {error.strerror}", hint=too_long)
 
 
 async def _abandon(starting: Awaitable[object], child: "_Child") -> None:
@@ -270,7 +288,7 @@ class _Collector(_Child):
 
 
 class _Streamer(_Child):
-    """Hands on what its child prints, and can be asked to end it. See `Child`."""
+    """Hands on what its child prints, and can be asked to end it."""
 
     def __init__(self, on_output: Callable[[str, bytes], None], *, wrapped: bool, supervised: bool) -> None:
         super().__init__()
@@ -300,7 +318,7 @@ class _Streamer(_Child):
         return [pipe for pipe in pipes if pipe is not None and not pipe.is_closing()]
 
     async def wait(self, timeout_s: float | None = None) -> int | None:
-        """See `Child.wait`."""
+        """Return the exit code, the negative number of a signal included, or None when `timeout_s` runs out."""
         try:
             async with asyncio.timeout(timeout_s):
                 await self.exited.wait()
@@ -309,14 +327,14 @@ class _Streamer(_Child):
         return self.exit_code()
 
     def stop(self, grace_s: float) -> None:
-        """See `Child.stop`."""
+        """Ask everything in the group to end (SIGTERM), and kill it after `grace_s`. Returns at once."""
         self._ask_to_end()
         if self._timer:
             self._timer.cancel()
         self._timer = asyncio.get_running_loop().call_later(grace_s, self.kill)
 
     def kill(self) -> None:
-        """See `Child.kill`."""
+        """Kill the group."""
         if self.exited.is_set():  # its number may be another one's now
             return
         if self._supervised:
@@ -325,7 +343,7 @@ class _Streamer(_Child):
             kill_group(self.pid)
 
     async def end(self) -> None:
-        """See `_Child.end`."""
+        """End the child as every other, and forget the timers that would have."""
         for timer in (self._timer, self._moment):
             if timer:
                 timer.cancel()

@@ -46,10 +46,12 @@ def configure_apply(parser: argparse.ArgumentParser) -> None:
 
 def _apply(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     async def work(skills: AssistantSkills) -> SkillResultRecord:
-        found = await skills.results.get(arguments.run_id)
+        found = await skills.results.get(readable(arguments.run_id))
         return found if arguments.show else await skills.runner().apply(found.run_id, source="cli")
 
     found = program.run(work, writes=True)
+    if not arguments.show:
+        out.effect_done("the patch is applied")
     if out.as_json:
         written = [] if arguments.show else [change.path for change in found.changes]
         out.document({"run": found.run_id, "folder": found.folder, "patch": found.patch, "written": written})

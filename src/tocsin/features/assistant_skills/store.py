@@ -17,24 +17,23 @@ BUILT_IN = Path(__file__).with_name("builtin")
 class AssistantFolders:
     """Reads skills when they have changed; a broken one leaves the others alone."""
 
-    def __init__(self, own: Path, built_in: Path = BUILT_IN) -> None:
+    def __init__(self, own: Path) -> None:
         self._own = own
-        self._built_in = built_in
         self._read: dict[Path, tuple[object, AssistantSkill]] = {}  # by folder: stamps, and what was read then
 
     def all(self) -> tuple[AssistantSkill, ...]:
         """Return all skills in the order in which they act: by priority, then by name."""
-        shipped = {path.name: self._get(path, built_in=True) for path in _folders(self._built_in)}
+        shipped = {path.name: self._get(path, built_in=True) for path in _folders(BUILT_IN)}
         own = {path.name: self._get(path, built_in=False) for path in _folders(self._own)}
         return tuple(sorted((shipped | own).values(), key=lambda skill: skill.rank))
 
     def names(self) -> frozenset[str]:
         """Return the names of all skills; no file is read."""
-        return frozenset(path.name for folder in (self._built_in, self._own) for path in _folders(folder))
+        return frozenset(path.name for folder in (BUILT_IN, self._own) for path in _folders(folder))
 
     def get(self, name: str) -> AssistantSkill:
         """Return one skill, valid or not; raises UnknownAssistantError."""
-        for folder, built_in in ((self._own, False), (self._built_in, True)):
+        for folder, built_in in ((self._own, False), (BUILT_IN, True)):
             if is_name(name) and _is_there(folder / name / INSTRUCTIONS):
                 return self._get(folder / name, built_in=built_in)
         names = sorted(skill.name for skill in self.all())

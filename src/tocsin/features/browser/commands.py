@@ -19,7 +19,7 @@ def configure_browser(parser: argparse.ArgumentParser) -> None:
         parser,
         {
             "profiles": "list the profiles, how they are, and how large",
-            "start": "start the browser of a profile, which goes on when this command ends",
+            "start": "start the browser of a profile, which keeps running when this command ends",
             "stop": "stop the browser of a profile",
         },
     )

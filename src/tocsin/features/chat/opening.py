@@ -13,7 +13,7 @@ def open_chats(context: FeatureContext) -> Chats:
 
 
 async def live_records(chats: Chats, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return by ID the records of those conversations that there are."""
+    """Return the records of the conversations that exist, by ID."""
     return {found.id: found.as_document() for found in await chats.store.several(ids)}
 
 

@@ -190,7 +190,9 @@ class ChatRoutes:
     async def list_conversations(
         self,
         paging: PagingOf,
-        q: Annotated[str, Query(max_length=200, description="Only those in whose title or messages this stands.")] = "",
+        q: Annotated[
+            str, Query(max_length=200, description="Only those that have this text in their title or messages.")
+        ] = "",
     ) -> Any:
         """List the conversations, the last changed first; behind them those of the bot, which can only be read."""
         found = await self._chats.listing(q, limit=paging.limit, cursor=paging.start)
@@ -293,7 +295,7 @@ class ChatRoutes:
     async def _stop(self, body: NewMessage) -> Any:
         if not body.conversation_id or body.given().keys() - {"conversation_id", "stop"}:
             raise InvalidMessageError(
-                "stop goes with conversation_id alone", hint="send both, and nothing else", body_key="stop"
+                "stop goes with nothing but conversation_id", hint="send both, and nothing else", body_key="stop"
             )
         stopped = await self._chats.stop(body.conversation_id, DASHBOARD.name)
         message = stopped.as_document() if stopped else None

@@ -10,6 +10,7 @@ from tocsin.core.audit.actions import AuditAction
 from tocsin.core.config.variables import CHAT_MODEL, CHAT_MODEL_CAPABLE, CHAT_MODEL_FAST, CHAT_PROVIDER
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.ids import new_id
+from tocsin.core.pages import ListPage
 from tocsin.core.process.identity import is_alive, is_dead, own_identity
 from tocsin.features.abilities import RecalledEntry
 from tocsin.features.chat.answer import AnswerWriter, OnRestart, OnText
@@ -34,7 +35,7 @@ from tocsin.features.chat.model import (
     UnknownConversationError,
 )
 from tocsin.features.chat.question import ids_of_files, question_of
-from tocsin.features.chat.store import BegunAnswer, ChatStore, ConversationPage, MessageDraft, Transcript
+from tocsin.features.chat.store import BegunAnswer, ChatStore, MessageDraft, Transcript
 from tocsin.features.context import FeatureContext
 from tocsin.providers.chat import HOW_TO_CONFIGURE, NOT_CONFIGURED
 from tocsin.providers.contract import Completion, ProviderError
@@ -97,7 +98,7 @@ class Chats:
         usual = settings[CHAT_MODEL]
         return [ChatModelInfo(model, provider, found[model], model == usual) for model in reversed(found)]
 
-    async def search(self, text: str = "", *, limit: int = 50, cursor: str = "") -> ConversationPage:
+    async def search(self, text: str = "", *, limit: int = 50, cursor: str = "") -> ListPage[ChatConversation]:
         """Return conversations, the last changed first."""
         await self.settle()
         return await self.store.search(text, limit, cursor)

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
 from tocsin.core.ids import new_id
+from tocsin.core.pages import ListPage
 from tocsin.core.storage.database import Database
 from tocsin.features.chat import rows
 from tocsin.features.chat.model import (
@@ -26,14 +27,6 @@ from tocsin.features.chat.model import (
 
 MAX_PAGE = 200
 _UNUSED_S = 24 * 3600.0  # a file that no message has
-
-
-class ConversationPage(NamedTuple):
-    """A page of conversations, the last changed first, and where the next one begins."""
-
-    items: Sequence[ChatConversation]
-    next_cursor: str | None
-    total: int
 
 
 class Transcript(NamedTuple):
@@ -88,24 +81,24 @@ class ChatStore:
 
         return await self._database.write(work)
 
-    async def search(self, text: str, limit: int, cursor: str) -> ConversationPage:
+    async def search(self, text: str, limit: int, cursor: str) -> ListPage[ChatConversation]:
         """Return the conversations in whose title or messages a text stands; `cursor` is that of the page before."""
         limit = max(1, min(limit, MAX_PAGE))
         values = {"text": text.lower(), "limit": limit + 1, "at": 2.0**62, "id": ""}
         if found := re.fullmatch(r"([0-9.e+]{1,30}) ([0-9a-f-]{36})", cursor):
             values |= {"at": float(found[1]), "id": found[2]}
 
-        def work(connection: sqlite3.Connection) -> ConversationPage:
+        def work(connection: sqlite3.Connection) -> ListPage[ChatConversation]:
             page = connection.execute(_SEARCH, values).fetchall()
             total = connection.execute(_COUNT, values).fetchone()[0]
             items = [rows.conversation_of(row) for row in page[:limit]]
             last = items[-1] if len(page) > limit else None
-            return ConversationPage(items, f"{last.updated_at!r} {last.id}" if last else None, total)
+            return ListPage(items, f"{last.updated_at!r} {last.id}" if last else None, total)
 
         return await self._database.read(work)
 
     async def several(self, ids: Sequence[str]) -> list[ChatConversation]:
-        """Return those of these conversations that there are."""
+        """Return the conversations among these that exist."""
         sql = f"{rows.CONVERSATIONS} WHERE c.id IN ({', '.join('?' * len(ids))})"
 
         def work(connection: sqlite3.Connection) -> list[ChatConversation]:

@@ -17,6 +17,10 @@ async def check_cron(jobs: CronJobs) -> AsyncIterator[Finding]:
     for job in found:
         for finding in _check_job(jobs, job):
             yield finding
+    if problem := jobs.files.problem:
+        yield Finding(
+            "error", "cron", f"{problem}; its jobs stay as they were", "make it a folder that Tocsin can read"
+        )
     for trouble in await jobs.troubles():
         yield Finding("warning", "cron", trouble.detail, "check the clock of the machine, and that `tocsin up` runs")
     if found:

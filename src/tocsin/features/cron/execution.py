@@ -1,11 +1,13 @@
 """The work of one run, for each type of job."""
 
 import asyncio
+import json
 import re
 import shlex
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from tocsin.core.text.redaction import Redactor
 from tocsin.delivery.document import timestamp
@@ -29,7 +31,7 @@ _EXIT_CODES = {
 
 
 @dataclass(frozen=True, slots=True)
-class ExecutionParts:
+class CronDependencies:
     """What runs need of the rest of the program."""
 
     can: Abilities
@@ -41,7 +43,7 @@ class ExecutionParts:
 class JobExecution:
     """One run of a job; `redact` masks also the values of the vault that it was given."""
 
-    def __init__(self, run: Run, definition: JobDefinition, parts: ExecutionParts) -> None:
+    def __init__(self, run: Run, definition: JobDefinition, parts: CronDependencies) -> None:
         self._run = run
         self._definition = definition
         self._parts = parts
@@ -81,7 +83,7 @@ class JobExecution:
 
     async def _environment(self) -> dict[str, str]:
         run = self._run
-        params = {f"PARAM_{name.upper()}": str(value) for name, value in run.params.items()}
+        params = {f"PARAM_{name.upper()}": _spelled(value) for name, value in run.params.items()}
         own = {
             "JOB_ID": run.subject_id,
             "JOB_NAME": run.subject_name,
@@ -110,8 +112,8 @@ class JobExecution:
             source=CRON.name,
             cause=self._run.trigger,
             actor=self._run.actor,
-            args=shlex.split(str(params.get("args", ""))),
-            input=str(params.get("input", "")),
+            args=_words(params.get("args", "")),
+            input=_spelled(params.get("input", "")),
             on_end=lambda _: None,  # `cron.execute` is the entry of this run
         )
         handle.write("system", f"run {ended.id} of the skill {ended.subject_name}")
@@ -152,3 +154,13 @@ def judged(ended: RunResult, success: Collection[int]) -> RunResult:
         return RunResult(RunStatus.SUCCEEDED, exit_code=code)
     reason = _EXIT_CODES.get(code, f"it ended with exit code {code}")
     return replace(ended, status=RunStatus.FAILED, reason=reason, error={"code": "exit-code", "message": reason})
+
+
+def _spelled(value: Any) -> str:
+    """Return a parameter as text: JSON for what is none."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _words(value: Any) -> list[str]:
+    """Return arguments that are given as a list, or as a line of words."""
+    return [_spelled(each) for each in value] if isinstance(value, list) else shlex.split(_spelled(value))

@@ -14,7 +14,7 @@ from tocsin.features.cron.schema import MIGRATIONS
 
 FEATURE = Feature(
     name="cron",
-    summary="jobs that run at times, each run recorded, its output sent where it belongs",
+    summary="jobs on a schedule, with a record of every run, and output sent where it belongs",
     page="cron.md",
     tables={"cron": MIGRATIONS},
     audit_actions=(CRON_ADD, CRON_EDIT, CRON_REMOVE, CRON_ENABLE, CRON_DISABLE, CRON_EXECUTE),

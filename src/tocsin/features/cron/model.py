@@ -14,6 +14,7 @@ from tocsin.core.reading.fields import (
     ListType,
     MappingType,
     NumberType,
+    PlainType,
     RecordType,
     TextType,
 )
@@ -141,7 +142,7 @@ class JobDefinition:
     command: str
     description: str = ""
     type: str = JobType.SHELL
-    params: Mapping[str, str] = field(default_factory=dict)
+    params: Mapping[str, Any] = field(default_factory=dict)
     env: Mapping[str, str] = field(default_factory=dict)
     working_dir: str = ""
     enabled: bool = True
@@ -173,7 +174,7 @@ class JobDefinition:
     def stored(self) -> dict[str, Any]:
         """Return the fields as `restored` reads them; `asdict` takes ten times as long."""
         plain = {name: getattr(self, name) for name in _NAMES}
-        return {**plain, "retry": asdict(self.retry)}
+        return {**plain, "retry": {name: getattr(self.retry, name) for name in _RETRY_NAMES}}
 
     def document(self) -> dict[str, Any]:
         """Return the public form, which `read_definition` reads."""
@@ -186,10 +187,11 @@ class JobDefinition:
 
 
 _NAMES = tuple(each.name for each in fields(JobDefinition) if each.name != "retry")
+_RETRY_NAMES = tuple(each.name for each in fields(JobRetry))
 
 
 def restored(stored: Mapping[str, Any]) -> JobDefinition:
-    """Return the definition of which these are the fields."""
+    """Return the definition that has these fields."""
     return JobDefinition(**{**stored, "retry": JobRetry(**stored["retry"])})
 
 
@@ -297,7 +299,7 @@ def _output_on(text: str) -> tuple[str, ...]:
 
 
 _OUTPUT_ON = TextType(parse=_output_on, schema={"default": str(OutputOn.ALWAYS)})
-_RETRY = RecordType(
+RETRY = RecordType(
     (
         Field("max_attempts", IntegerType(1, 100), default=1, doc="How often a run is tried in all"),
         Field("delay_seconds", IntegerType(0, 86_400), default=60, doc="The wait before the second try"),
@@ -319,7 +321,7 @@ JOB = RecordType(
         Field("timezone", TextType(), nullable=True, doc="An IANA name; the server's zone without it"),
         Field("type", ChoiceType(tuple(JobType)), default="shell", doc="What the command is"),
         Field("command", TextType(max_chars=100_000), required=True, doc="Command, workflow, skill, prompt or text"),
-        Field("params", MappingType(TextType(blank=True)), default={}, doc="Parameters of what is run"),
+        Field("params", MappingType(PlainType()), default={}, doc="Parameters of what is run"),
         Field(
             "env",
             MappingType(TextType(blank=True), r"[A-Za-z_][A-Za-z0-9_]*", "not a name of a variable"),
@@ -337,7 +339,7 @@ JOB = RecordType(
         Field("catchup", ChoiceType(tuple(CatchUp)), nullable=True, doc="What becomes of missed runs"),
         Field("catchup_window_seconds", IntegerType(0, 366 * 86_400), default=3600, doc="Older ones stay missed"),
         Field("jitter_seconds", IntegerType(0, 3600), default=0, doc="A delay up to this, always the same for a job"),
-        Field("retry", _RETRY, doc="After a failure"),
+        Field("retry", RETRY, doc="After a failure"),
         Field("success_exit_codes", ListType(IntegerType(0, 255), allow_empty=False), default=(0,), doc="Success"),
         Field("history_limit", IntegerType(1, 100_000), default=200, doc="Runs that are kept"),
         Field("history_days", IntegerType(1, 3650), default=30, doc="For how long they are kept"),

@@ -38,7 +38,7 @@ def scheduler_of(jobs: CronJobs) -> "Scheduler":
 
 
 async def live_records(jobs: CronJobs, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return by ID the records of those jobs that there are."""
+    """Return the records of the jobs that exist, by ID."""
     from tocsin.features.cron.records import job_records
 
     found = []

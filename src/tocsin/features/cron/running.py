@@ -11,7 +11,7 @@ from tocsin.core.errors import StoreUnavailableError
 from tocsin.delivery.document import timestamp
 from tocsin.features.context import FeatureContext, Notice, NoticeLevel
 from tocsin.features.cron.audit_actions import CRON, CRON_DISABLE, CRON_EXECUTE
-from tocsin.features.cron.execution import ExecutionParts, JobExecution
+from tocsin.features.cron.execution import CronDependencies, JobExecution
 from tocsin.features.cron.model import KIND, CronJob, JobDefinition, JobRunningError, JobType, restored
 from tocsin.features.cron.notices import FAILING, failing, recovered
 from tocsin.features.cron.output import is_wanted, text_of
@@ -20,7 +20,7 @@ from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs import queue
 from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.control import NotRetriedError, Retry, retried
-from tocsin.runs.model import Line, OutputDelivery, OutputResult, Run, RunSpec, RunStatus, new_run
+from tocsin.runs.model import TERMINAL, Line, OutputDelivery, OutputResult, Run, RunSpec, RunStatus, new_run
 from tocsin.runs.queue import RunGlimpse
 from tocsin.runs.rows import UnknownRunError
 from tocsin.scheduling.overlap import Running, admit
@@ -28,6 +28,8 @@ from tocsin.scheduling.overlap import Running, admit
 log = logging.getLogger(__name__)
 
 _COMPARED_CHARS = 1_000_000
+# How often, and for how long, a run that another process may start is looked at: nobody waits longer for an answer.
+_LOOK_S, _LOOKS_S = 0.1, 31.0
 _RETRIED = frozenset({RunStatus.FAILED, RunStatus.TIMED_OUT})
 
 
@@ -44,6 +46,19 @@ class BegunJob:
         return self.running.run
 
 
+@dataclass(frozen=True, slots=True)
+class QueuedJob:
+    """A run that the scheduler of some process will start; `task` returns it once it has ended."""
+
+    run: Run
+    begin_waiting: Callable[[], asyncio.Task[Run]]
+
+    @property
+    def task(self) -> asyncio.Task[Run]:
+        """Returns the run once it has ended."""
+        return self.begin_waiting()
+
+
 class JobRunner:
     """Carries out runs in this process."""
 
@@ -51,7 +66,8 @@ class JobRunner:
         self._context = context
         self._store = store
         self._begun: dict[asyncio.Task[Run], ActiveRun] = {}  # each task settles its run
-        self._parts = ExecutionParts(context.can, context.environment, context.data_dir, context.redact)
+        self._awaited = set[asyncio.Task[Run]]()
+        self._parts = CronDependencies(context.can, context.environment, context.data_dir, context.redact)
 
     async def take(self, order: RunSpec, *, force: bool = False) -> Run:
         """Record a run of this process as running, unless the policy of its job forbids it now."""
@@ -59,13 +75,27 @@ class JobRunner:
 
         def work(connection: sqlite3.Connection) -> None:
             if not force:
-                refuse_overlap(connection, run)
+                may_start(connection, run)
             add_running(connection, run, self._context.runs().owner)
 
         await self._context.database.write(work)
         return run
 
-    async def carry_out(self, run: Run, *, watch: Callable[[Line], None] | None = None) -> Run:
+    async def take_or_queue(self, order: RunSpec) -> Run:
+        """Do what `take` does, but queue a run that the policy of its job lets wait: the scheduler starts that."""
+        now = self._context.clock.now()
+        run, queued = new_run(order, RunStatus.RUNNING, now), new_run(order, RunStatus.QUEUED, now)
+
+        def work(connection: sqlite3.Connection) -> Run:
+            if not may_start(connection, run, may_wait=True):
+                enqueue(connection, queued)
+                return queued
+            add_running(connection, run, self._context.runs().owner)
+            return run
+
+        return await self._context.database.write(work)
+
+    async def carry_out(self, run: Run, *, watch: Callable[[Line], None] | None = None) -> None:
         """Do the work of a run that this process has taken, and what follows; cancelling the caller ends it."""
         running = await self._start(run, watch)
         try:
@@ -74,7 +104,31 @@ class JobRunner:
             await running.stop()
             raise
         await self._settle_now(ended)
-        return await self._context.runs().get(run.id)
+
+    async def begin_or_queue(self, order: RunSpec) -> BegunJob | QueuedJob:
+        """Start the work of a run in this process now, or leave it to the scheduler where it has to wait."""
+        run = await self.take_or_queue(order)
+        if run.status is RunStatus.RUNNING:
+            return await self.begin(run)
+
+        def wait() -> asyncio.Task[Run]:
+            task = asyncio.create_task(self._ended(run))
+            self._awaited.add(task)
+            task.add_done_callback(self._awaited.discard)
+            return task
+
+        return QueuedJob(run, wait)
+
+    async def _ended(self, run: Run) -> Run:
+        for _ in range(round(_LOOKS_S / _LOOK_S)):
+            if run.status in TERMINAL:
+                return run
+            await asyncio.sleep(_LOOK_S)
+            try:
+                run = await self._context.runs().get(run.id)
+            except UnknownRunError:  # removed with its job
+                return run
+        return run
 
     async def begin(self, run: Run) -> BegunJob:
         """Start the work of a run that this process has taken; what follows from its end is done beside the caller."""
@@ -87,6 +141,8 @@ class JobRunner:
 
     async def aclose(self) -> None:
         """End the runs that were begun here, and do what follows from their ends."""
+        for task in self._awaited:
+            task.cancel()
         begun = dict(self._begun)
         await asyncio.gather(*(running.stop() for running in begun.values()))
         await asyncio.gather(*begun)
@@ -190,10 +246,22 @@ class JobRunner:
         return OutputDelivery.begun(queued.refused, queued.deliveries)
 
     async def _followed(self, delivery: OutputDelivery) -> OutputDelivery:
-        outcomes = {id_: await self._context.output.outcome(id_) for id_ in delivery.queued}
-        results = [OutputResult(result, id_) for id_, result in outcomes.items() if result is not None]
-        left = [id_ for id_, result in outcomes.items() if result is None]
-        return OutputDelivery.of([*delivery.results, *results], left)
+        """Return how far the messages came; one that ended unsent may have been sent again since."""
+        outcome_of, results, left = self._context.output.outcome, list[OutputResult](), list[str]()
+        for before in delivery.results:
+            sent = before.result.ok or not before.delivery_id
+            now = before.result if sent else await outcome_of(before.delivery_id)
+            if now is None:
+                left.append(before.delivery_id)
+            else:  # the first reason stays, also when the delivery was deleted since
+                results.append(OutputResult(now, before.delivery_id) if now.ok else before)
+        for id_ in delivery.queued:
+            ended = await outcome_of(id_)
+            if ended is None:
+                left.append(id_)
+            else:
+                results.append(OutputResult(ended, id_))
+        return OutputDelivery.of(results, left)
 
     async def _newest(self, run: Run, limit: int) -> list[Run]:
         """Return the runs before this one, the newest first."""
@@ -244,15 +312,20 @@ class JobRunner:
         self._context.audit.record(CRON_EXECUTE, f"{run.subject_name} {run.status}", source=source, metadata=facts)
 
 
-def refuse_overlap(connection: sqlite3.Connection, run: Run) -> None:
-    """Raise JobRunningError where the policy of a job does not allow another run now."""
+def may_start(connection: sqlite3.Connection, run: Run, *, may_wait: bool = False) -> bool:
+    """Whether the policy of a job allows another run now; raise JobRunningError where it does not.
+
+    A run that `may_wait` need not start now where the policy is to queue it, or to replace the earlier one.
+    """
     rules = restored(run.snapshot or {}).overlap_rules
     rows = [row for row in queue.active(connection, KIND) if row.subject_id == run.subject_id]
-    admission = admit(rules, [Running(row.id, row.started_at) for row in rows], 0, run.queued_at)
-    if not admission.start:
+    ahead = sum(row.subject_id == run.subject_id for row in queue.waiting(connection, KIND)) if may_wait else 0
+    admission = admit(rules, [Running(row.id, row.started_at) for row in rows], ahead, run.queued_at)
+    if not admission.start and (admission.reason or not may_wait):
         said = admission.reason or f"run {rows[0].id} is still running"
         told = f"the job {run.subject_name} is not started: {said}"
         raise JobRunningError(told, hint="wait for its end, or force it")
+    return admission.start
 
 
 def order_again(run: Run, actor: str | None, source: str = "") -> RunSpec:

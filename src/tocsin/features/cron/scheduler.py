@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 DRAIN_S = 30.0  # for what runs when the program is stopped
 LONGEST_SLEEP_S = 30.0
 CATCHUPS_AT_ONCE, CATCHUPS_EVERY_S = 2, 5.0
-FOLLOW_EVERY_S = 5.0
+FOLLOW_EVERY_S, FOLLOW_UNSENT_EVERY_S = 5.0, 60.0
 JUMP_S = 60.0
 _BATCH = 500
 _INSTANTS_AT_ONCE = 2_000  # others wait for the database meanwhile, and the records are in memory
@@ -77,7 +77,7 @@ class Scheduler:
         self._watches_since = self._clock.monotonic()
         self._seen: tuple[float, float] | None = None  # wall time and monotonic time at the last step
         self._catchups: list[float] = []  # monotonic times of the last starts of catch-ups
-        self._followed_at = float("-inf")
+        self._followed_at = self._unsent_followed_at = float("-inf")
         self._has_queued = False
         self._settling = Settling(runner.settle)
 
@@ -226,9 +226,7 @@ class Scheduler:
         now = self._clock.now()
         look = await self._context.database.read(self._look)
         settled = await self._settling.work_off(look.unsettled)
-        if self._clock.monotonic() - self._followed_at >= FOLLOW_EVERY_S:
-            self._followed_at = self._clock.monotonic()
-            await self._runner.follow(await RunStore(self._context.database).undelivered())
+        await self._follow_messages()
         self._has_queued = look.has_queued or settled
         if not self._has_queued or self._loop.stopping:
             return
@@ -241,6 +239,16 @@ class Scheduler:
                 await self._context.runs().cancel(run_id, "a newer run replaces it")
             except RunEndedError:
                 continue
+
+    async def _follow_messages(self) -> None:
+        """Record what became of messages with output; those that ended unsent are looked at less often."""
+        passed, store = self._clock.monotonic(), RunStore(self._context.database)
+        if passed - self._followed_at >= FOLLOW_EVERY_S:
+            self._followed_at = passed
+            await self._runner.follow(await store.undelivered())
+        if passed - self._unsent_followed_at >= FOLLOW_UNSENT_EVERY_S:
+            self._unsent_followed_at = passed
+            await self._runner.follow(await store.unsent())
 
     def _look(self, connection: sqlite3.Connection) -> _Look:
         return _Look(

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tocsin.core.ids import new_id
 from tocsin.core.lazy import Lazy
+from tocsin.core.pages import ListPage
 from tocsin.delivery.document import timestamp
 from tocsin.features.context import FeatureContext
 from tocsin.features.cron.audit_actions import CRON_ADD, CRON_DISABLE, CRON_EDIT, CRON_ENABLE, CRON_REMOVE
 from tocsin.features.cron.definitions.job_files import FOLDER, JobFiles, changed_fields, edited, switched
-from tocsin.features.cron.definitions.reading import JobReader, merged
+from tocsin.features.cron.definitions.reading import JobReader, merged, without_defaults
 from tocsin.features.cron.definitions.upcoming import JobPreview, Upcoming, UpcomingRun, due, instants
 from tocsin.features.cron.model import (
+    JOB,
     KIND,
     CronJob,
     JobConflictError,
@@ -31,7 +33,7 @@ from tocsin.runs import queue
 from tocsin.runs.model import Line, Run, RunOutput, RunSpec, RunStatus, RunTrigger, new_run
 from tocsin.runs.rows import UnknownRunError
 from tocsin.runs.service import GRACE_S
-from tocsin.runs.store import RunEndedError, RunPage
+from tocsin.runs.store import RunEndedError
 from tocsin.scheduling.lease import Lease
 from tocsin.scheduling.schedule import Schedule, read_schedule
 from tocsin.scheduling.zones import default_zone
@@ -164,12 +166,12 @@ class CronJobs:
         """
         self._refuse_file(job)
         fields = {**job.valid().document(), "enabled": job.enabled, "paused_until": timestamp(job.paused_until)}
-        return await self._redefine(job, merged(fields, patch), actor, version=job.version)
+        return await self._redefine(job, merged(fields, patch, JOB), actor, version=job.version)
 
     async def _redefine(
         self, job: CronJob, fields: Mapping[str, Any], actor: Actor, *, version: int | None = None
     ) -> CronJob:
-        definition = self._reader.read({name: value for name, value in fields.items() if value is not None})
+        definition = self._reader.read(without_defaults(fields))
         changed = changed_fields(job.definition, definition)
         if definition.enabled != job.enabled and "enabled" not in changed:
             changed.append("enabled")  # failures disabled it, which its definition does not say
@@ -190,9 +192,8 @@ class CronJobs:
             raise JobConflictError(f"the job {job.name} is invalid", hint=job.problem or "correct its time zone")
 
         def enabled(before: CronJob) -> CronJob:
-            return switched(
-                replace(before, auto_disabled=False, failures_since=now, cursor=max(before.cursor, now)), enabled=True
-            )
+            changed = replace(before, auto_disabled=False, failures_since=now, cursor=max(before.cursor, now))
+            return switched(changed, enabled=True)
 
         job = await self.store.change(job.id, enabled)
         self._record(CRON_ENABLE, job, actor)
@@ -244,7 +245,7 @@ class CronJobs:
         self._refuse_file(job)
         if force:
             await self._end_all(job)
-        elif await self._running(job):
+        elif await self._rows(job, queue.active):
             raise JobRunningError(f"the job {job.name} is running", hint="wait for its end, or remove it by force")
         await self.store.remove(job.id, version=version)
         await self._cancel_all(job, "its job was removed")
@@ -258,7 +259,7 @@ class CronJobs:
         self,
         name_or_id: str,
         actor: Actor,
-        params: Mapping[str, str] | None = None,
+        params: Mapping[str, Any] | None = None,
         *,
         trigger: RunTrigger = RunTrigger.MANUAL,
         force: bool = False,
@@ -268,41 +269,43 @@ class CronJobs:
 
         Raises JobConflictError while it runs already, unless `force` or its policy allows another one.
         """
-        order = await self._order(name_or_id, trigger, actor, params)
+        order = await self.order(name_or_id, trigger, actor, params)
         run = await self.runner.take(order, force=force)
-        return await self.runner.carry_out(run, watch=watch)
+        await self.runner.carry_out(run, watch=watch)
+        return await self._context.runs().get(run.id)
 
     async def begin(
         self,
         name_or_id: str,
         actor: Actor,
-        params: Mapping[str, str] | None = None,
+        params: Mapping[str, Any] | None = None,
         *,
         trigger: RunTrigger = RunTrigger.MANUAL,
         parent_run_id: str | None = None,
         force: bool = False,
     ) -> "BegunJob":
         """Run a job now, as `start` does, and return the run as soon as it is recorded."""
-        order = replace(await self._order(name_or_id, trigger, actor, params), parent_run_id=parent_run_id)
+        order = replace(await self.order(name_or_id, trigger, actor, params), parent_run_id=parent_run_id)
         return await self.runner.begin(await self.runner.take(order, force=force))
 
     async def plan(
-        self, name_or_id: str, actor: Actor, params: Mapping[str, str] | None = None, *, force: bool = False
+        self, name_or_id: str, actor: Actor, params: Mapping[str, Any] | None = None, *, force: bool = False
     ) -> Run:
         """Return what `begin` would run, which is neither executed nor recorded; raises as it does."""
-        from tocsin.features.cron.running import refuse_overlap
+        from tocsin.features.cron.running import may_start
 
-        order = replace(await self._order(name_or_id, RunTrigger.MANUAL, actor, params), dry_run=True)
+        order = replace(await self.order(name_or_id, RunTrigger.MANUAL, actor, params), dry_run=True)
         run = new_run(order, RunStatus.SKIPPED, self._clock.now())
         if not force:
-            await self._context.database.read(lambda connection: refuse_overlap(connection, run))
+            await self._context.database.read(lambda connection: may_start(connection, run, may_wait=True))
         command = self._context.redact(restored(run.snapshot or {}).command)
         output = RunOutput(len(command.encode()), len(command.splitlines()), tail=command)
         return replace(run, reason="a dry run: this would have been run", output=output)
 
-    async def _order(
-        self, name_or_id: str, trigger: RunTrigger, actor: Actor, params: Mapping[str, str] | None
+    async def order(
+        self, name_or_id: str, trigger: RunTrigger, actor: Actor, params: Mapping[str, Any] | None
     ) -> RunSpec:
+        """Return the order of a run of a job."""
         from tocsin.features.cron.scheduler import order_of
 
         order = order_of(await self.get(name_or_id), trigger, actor.name)
@@ -354,7 +357,7 @@ class CronJobs:
         rows = await self._context.database.read(lambda connection: queue.active(connection, KIND))
         return {row.subject_id for row in rows}
 
-    async def runs_of(self, job: CronJob, status: Sequence[RunStatus], limit: int, cursor: str = "") -> RunPage:
+    async def runs_of(self, job: CronJob, status: Sequence[RunStatus], limit: int, cursor: str = "") -> ListPage[Run]:
         """Return the newest runs of a job in these states, or in all of them."""
         return await self.runs().search(KIND, job.id, status, limit, cursor)
 
@@ -365,16 +368,12 @@ class CronJobs:
             raise UnknownRunError(f"the run {run.id} is not one of the job {job.name}", hint="its logs list them")
         return run
 
-    async def _running(self, job: CronJob) -> list[str]:
-        rows = await self._context.database.read(lambda connection: queue.active(connection, KIND))
+    async def _rows(self, job: CronJob, look: Callable[..., Sequence[queue.ActiveRow | queue.QueuedRow]]) -> list[str]:
+        rows = await self._context.database.read(lambda connection: look(connection, KIND))
         return [row.id for row in rows if row.subject_id == job.id]
 
-    async def _queued(self, job: CronJob) -> list[str]:
-        found = await self._context.database.read(lambda connection: queue.waiting(connection, KIND))
-        return [row.id for row in found if row.subject_id == job.id]
-
     async def _cancel_all(self, job: CronJob, reason: str) -> None:
-        for run_id in [*await self._running(job), *await self._queued(job)]:
+        for run_id in [*await self._rows(job, queue.active), *await self._rows(job, queue.waiting)]:
             with suppress(RunEndedError):
                 await self.runs().cancel(run_id, reason)
 
@@ -382,18 +381,16 @@ class CronJobs:
         """Cancel what runs, and wait for its end as long as it takes to kill it."""
         await self._cancel_all(job, "its job was removed")
         for _ in range(round((GRACE_S + _KILLED_S) / _LOOK_S)):
-            if not await self._running(job):
+            if not await self._rows(job, queue.active):
                 return
             await asyncio.sleep(_LOOK_S)
         raise JobRunningError(f"the job {job.name} was cancelled and has not ended yet", hint="try again")
 
     def _refuse_file(self, job: CronJob) -> None:
         if job.source is JobSource.FILE:
-            raise JobConflictError(
-                f"the job {job.name} is defined in {FOLDER}/{job.file}",
-                hint=f"edit or remove {self.files.folder / job.file}",
-            )
+            told = f"the job {job.name} is defined in {FOLDER}/{job.file}"
+            raise JobConflictError(told, hint=f"edit or remove {self.files.folder / job.file}")
 
     def _record(self, action: Any, job: CronJob, actor: Actor, facts: Mapping[str, object] | None = None) -> None:
-        metadata = {"job": job.id, "name": job.name, **(facts or {})}
-        self._audit.record(action, job.name, source=actor.source, metadata=metadata)
+        facts = {"job": job.id, "name": job.name, **(facts or {})}
+        self._audit.record(action, job.name, source=actor.source, metadata=facts)

@@ -29,7 +29,7 @@ _ADVANCE = "UPDATE cron_jobs SET cursor = ?, next_at = ? WHERE id = ? AND versio
 
 
 class Trouble(NamedTuple):
-    """Something about the scheduler that people shall know, and when it was seen."""
+    """Something about the scheduler that people should know, and when it was seen."""
 
     name: str
     detail: str

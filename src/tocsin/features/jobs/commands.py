@@ -30,7 +30,7 @@ def configure_jobs(parser: argparse.ArgumentParser) -> None:
         {
             "list": "list the newest task jobs",
             "show": "show one task job with all its fields",
-            "create": "create a task job, and its branch where it has a repository",
+            "create": "create a task job, and its branch if it has a repository",
             "start": "start a task job; run its command or skill to the end",
             "complete": "end a task job by hand",
             "delete": "delete a task job with its work tree",
@@ -71,7 +71,12 @@ def _configure_create(parser: argparse.ArgumentParser) -> None:
     work.add_argument("--command", default="", help="what is run in the work tree; `-` reads it from standard input")
     work.add_argument("--skill", default="", help="the skill that is run; one for the assistant looks at the work tree")
     parser.add_argument("--repo", default="", metavar="DIR", help="a git repository below JOB_REPOSITORIES")
-    parser.add_argument("--base", default="", metavar="BRANCH", help="where its branch begins: that of the repository")
+    parser.add_argument(
+        "--base",
+        default="",
+        metavar="BRANCH",
+        help="what its branch starts from; default: the current branch of the repository",
+    )
     parser.add_argument("--branch", default="", help="the name of its branch: job/<short id>-<title>")
     parser.add_argument("--existing-branch", action="store_true", help="--branch is there already")
     priorities = [str(priority) for priority in TaskPriority]
@@ -185,6 +190,7 @@ def _create(arguments: argparse.Namespace, out: Console, program: Program) -> in
     else:
         on = f" on the branch {job.branch}" if job.branch else ""
         out.line(f"created {_short(job.id)}{on}")
+        out.note(f"`tocsin jobs start {_short(job.id)}` starts it")
     return DONE
 
 

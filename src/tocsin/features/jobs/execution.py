@@ -26,7 +26,7 @@ KeepProgress = Callable[[str, float], None]
 
 
 @dataclass(frozen=True, slots=True)
-class JobParts:
+class JobDependencies:
     """What the work of a job needs of its service."""
 
     context: FeatureContext
@@ -39,7 +39,7 @@ class JobParts:
 class TaskExecution:
     """One run of a job; `repository` is None for a job without one, which works in an empty folder of its own."""
 
-    def __init__(self, job: TaskJob, run: Run, repository: GitRepository | None, parts: JobParts) -> None:
+    def __init__(self, job: TaskJob, run: Run, repository: GitRepository | None, parts: JobDependencies) -> None:
         self._job = job
         self._run = run
         self._repository = repository

@@ -81,7 +81,7 @@ def watch_of(jobs: TaskJobs) -> ServiceLoop:
 
 
 async def live_jobs(jobs: TaskJobs, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return by ID the records of those jobs that there are."""
+    """Return the records of the jobs that exist, by ID."""
     return {job.id: job.document() for job in await jobs.store.several(ids)}
 
 

@@ -10,12 +10,20 @@ from typing import Any, NamedTuple
 from tocsin.core.audit.actions import AuditAction
 from tocsin.core.errors import StoreUnavailableError, TocsinError
 from tocsin.core.ids import new_id
+from tocsin.core.pages import ListPage
 from tocsin.core.process.cancellation import to_the_end
 from tocsin.core.reading.value import near_word, shorten
 from tocsin.features.context import FeatureContext, Notice, NoticeLevel
 from tocsin.features.jobs.audit_actions import JOB_COMPLETE, JOB_CREATE, JOB_DELETE, JOB_START, JOBS
 from tocsin.features.jobs.branches import JobBranches
-from tocsin.features.jobs.execution import JobParts, TaskExecution, assistant_skills, ended_by, final_progress, place_of
+from tocsin.features.jobs.execution import (
+    JobDependencies,
+    TaskExecution,
+    assistant_skills,
+    ended_by,
+    final_progress,
+    place_of,
+)
 from tocsin.features.jobs.git.places import RepositoryPlaces
 from tocsin.features.jobs.git.repository import GitRepository
 from tocsin.features.jobs.model import (
@@ -30,7 +38,7 @@ from tocsin.features.jobs.model import (
     branch_name,
 )
 from tocsin.features.jobs.recovery import JobRecovery
-from tocsin.features.jobs.store import TaskJobFilter, TaskJobPage, TaskJobStore
+from tocsin.features.jobs.store import TaskJobFilter, TaskJobStore
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.model import TERMINAL, Line, Run, RunKind, RunResult, RunSpec, RunStatus, RunTrigger, new_run
@@ -58,9 +66,9 @@ class TaskJobs:
         self.places = places
         self.recovery = JobRecovery(context, store, places, self.settle)
         self.branches = JobBranches(store, places, self.recovery, context.clock)
-        self._parts = JobParts(context, places.program, places.worktrees, self._keep_place, self._keep_progress)
+        self._parts = JobDependencies(context, places.program, places.worktrees, self._keep_place, self._keep_progress)
 
-    async def search(self, query: TaskJobFilter) -> TaskJobPage:
+    async def search(self, query: TaskJobFilter) -> ListPage[TaskJob]:
         """Return the newest matching jobs."""
         await self.recovery.recover()
         page = await self.store.search(query)

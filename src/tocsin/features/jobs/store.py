@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 from tocsin.core import short_ids
+from tocsin.core.pages import ListPage
 from tocsin.core.storage.change_feed import ChangeKind, note_change
 from tocsin.core.storage.database import Database
 from tocsin.features.jobs.model import (
@@ -60,16 +61,7 @@ class TaskJobFilter:
     label: str = ""
     q: str = ""
     limit: int = 50
-    cursor: str = ""  # `TaskJobPage.next_cursor` of the previous page
-
-
-@dataclass(frozen=True, slots=True)
-class TaskJobPage:
-    """A page of task jobs, newest first; `next_cursor` is None on the last one."""
-
-    items: Sequence[TaskJob]
-    next_cursor: str | None
-    total: int
+    cursor: str = ""  # `next_cursor` of the previous page
 
 
 class EndedRun(NamedTuple):
@@ -171,23 +163,23 @@ class TaskJobStore:
 
         await self._database.write(work)
 
-    async def search(self, query: TaskJobFilter) -> TaskJobPage:
+    async def search(self, query: TaskJobFilter) -> ListPage[TaskJob]:
         """Return the newest matching jobs."""
         conditions, values = _conditions(query)
         where, limit = " AND ".join(conditions), max(1, min(query.limit, MAX_PAGE))
         before = query.cursor if re.fullmatch(r"[0-9a-f-]{36}", query.cursor) else "~"
 
-        def work(connection: sqlite3.Connection) -> TaskJobPage:
+        def work(connection: sqlite3.Connection) -> ListPage[TaskJob]:
             sql = f"SELECT * FROM task_jobs WHERE {where} AND id < ? ORDER BY id DESC LIMIT ?"  # noqa: S608  # our own words
             found = [_job(row) for row in connection.execute(sql, [*values, before, limit + 1])]
             count = f"SELECT COUNT(*) FROM task_jobs WHERE {where}"  # noqa: S608  # our own words
             total = connection.execute(count, values).fetchone()[0]
-            return TaskJobPage(found[:limit], found[limit - 1].id if len(found) > limit else None, total)
+            return ListPage(found[:limit], found[limit - 1].id if len(found) > limit else None, total)
 
         return await self._database.read(work)
 
     async def several(self, ids: Sequence[str]) -> list[TaskJob]:
-        """Return the jobs of those IDs that there are."""
+        """Return the jobs with these IDs that exist."""
         sql = f"SELECT * FROM task_jobs WHERE {_VISIBLE} AND id IN ({', '.join('?' * len(ids))})"  # noqa: S608  # marks only
         return await self._jobs(sql, *ids)
 

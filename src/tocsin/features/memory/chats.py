@@ -25,7 +25,7 @@ MAX_RECALLED = 5
 MAX_SHOWN = 30  # entries in the answer to /memory
 _SHOWN_CHARS = 100
 EMPTY = "Nothing is stored for this chat. /remember and a text store something."
-WHAT = "What shall I remember? Write /remember and the text, or answer a message with /remember."
+WHAT = "What should I remember? Write /remember and the text, or answer a message with /remember."
 WHICH = "Which entry? Write /forget and its key; /memory lists them."
 
 

@@ -100,7 +100,7 @@ def _configure_set(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--scope",
         type=argument(read_scope),
-        help="global, or chat:ID for one chat alone; default: global, or the chat that the key begins with",
+        help="global, or chat:ID for one chat only; default: global, or the chat that the key begins with",
     )
     parser.add_argument(
         "--importance",

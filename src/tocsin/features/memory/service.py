@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from tocsin.core.audit.actions import AuditAction
 from tocsin.core.audit.trail import AuditTrail
+from tocsin.core.pages import ListPage
 from tocsin.core.time.clock import Clock
 from tocsin.features.memory.audit_actions import MEMORY as DAILY
 from tocsin.features.memory.audit_actions import (
@@ -40,13 +41,13 @@ from tocsin.features.memory.query import (
     snippet_of,
     terms_of,
 )
-from tocsin.features.memory.store import MAX_PAGE, SORTS, Decayed, EntryPage, MemoryStore, Scored
+from tocsin.features.memory.store import MAX_PAGE, SORTS, Decayed, MemoryStore, Scored
 from tocsin.features.memory.tables.rows import EntryFilter
 
 MAX_RELATED_CHARS = 4_000  # of a question
 MAX_PER_CHAT = 1_000
 EVERYTHING = EntryFilter()
-NOT_HERE = "keep it in the vault, or in the settings alone"
+NOT_HERE = "keep it only in the vault, or in the settings"
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +161,7 @@ class Memories:
 
     async def listing(
         self, wanted: EntryFilter = EVERYTHING, *, sort: str = "updated_at", limit: int = 50, cursor: str = ""
-    ) -> EntryPage:
+    ) -> ListPage[MemoryEntry]:
         """Return one page of entries: the newest, the strongest, or the first by key."""
         if sort not in SORTS:
             raise InvalidEntryError(f"entries are sorted by one of {', '.join(SORTS)}")
@@ -253,7 +254,7 @@ class Memories:
             self._record_decay(found, FADED_BELOW, DAILY.name)
 
     async def stats(self) -> dict[str, Any]:
-        """Return what there is, in numbers."""
+        """Return the counts of what is stored."""
         return await self._store.stats(self._clock.now())
 
     async def export(self) -> AsyncIterator[MemoryEntry]:

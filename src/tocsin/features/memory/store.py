@@ -7,6 +7,7 @@ from dataclasses import replace
 from heapq import nlargest
 from typing import Any, NamedTuple
 
+from tocsin.core.pages import ListPage
 from tocsin.core.storage.database import Database
 from tocsin.features.memory.model import (
     DAY_S,
@@ -42,13 +43,6 @@ MAX_KEYS_TOLD = 200
 # How many of the best by words are weighed by their strength before all are.
 STEPS = (250, 2_000)
 SORTS = ("updated_at", "strength", "key")
-
-
-class EntryPage(NamedTuple):
-    """A page of entries, and the cursor of the next one."""
-
-    items: tuple[MemoryEntry, ...]
-    next_cursor: str | None
 
 
 class Scored(NamedTuple):
@@ -198,7 +192,9 @@ class MemoryStore:
 
         return await self._database.write(work)
 
-    async def listing(self, wanted: EntryFilter, now: float, *, sort: str, limit: int, cursor: str) -> EntryPage:
+    async def listing(
+        self, wanted: EntryFilter, now: float, *, sort: str, limit: int, cursor: str
+    ) -> ListPage[MemoryEntry]:
         """Return one page; the cursor is that of the page before. Raises InvalidEntryError for a foreign cursor."""
         order, limit = _ORDERS[sort], max(1, min(limit, MAX_PAGE))
         place, at, after = place_of(cursor, sort) if cursor else (None, now, 0)
@@ -210,11 +206,11 @@ class MemoryStore:
         )
         values |= {"now": at, "half_life": None, "place": place, "after": after, "limit": limit + 1}
 
-        def work(connection: sqlite3.Connection) -> EntryPage:
+        def work(connection: sqlite3.Connection) -> ListPage[MemoryEntry]:
             rows = connection.execute(sql, values).fetchall()
             last = rows[limit - 1] if len(rows) > limit else None
             following = cursor_of(sort, last["place"], at, last["id"]) if last else None
-            return EntryPage(tuple(map(entry_of, rows[:limit])), following)
+            return ListPage(tuple(map(entry_of, rows[:limit])), following)
 
         return await self._database.read(work)
 
@@ -297,7 +293,7 @@ class MemoryStore:
         return await self._database.write(work)
 
     async def stats(self, now: float) -> dict[str, Any]:
-        """Return what there is, in numbers."""
+        """Return the counts of what is stored."""
         return await self._database.read(lambda connection: stats_of(connection, now))
 
 

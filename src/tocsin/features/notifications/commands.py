@@ -47,7 +47,7 @@ def configure_notifications(parser: argparse.ArgumentParser) -> None:
     feed = commands["feed"]
     feed.epilog = "example: tocsin notifications feed --format atom > notifications.xml"
     feed.add_argument("--format", choices=("json", "atom"), default="json", help="JSON Feed 1.1 (json) or Atom (atom)")
-    feed.set_defaults(run=_feed, prog=feed.prog)
+    feed.set_defaults(run=_feed)
 
 
 def _configure_list(parser: argparse.ArgumentParser) -> None:
@@ -159,6 +159,7 @@ def _read(arguments: argparse.Namespace, out: Console, program: Program) -> int:
         return await opened.service.mark_read(readable(arguments.id), source=CLI.name)
 
     found = program.run(work, writes=True)
+    out.effect_done("the notification is marked as read")
     if out.as_json:
         out.document(found.as_document())
     else:
@@ -173,6 +174,7 @@ def _read_all(arguments: argparse.Namespace, out: Console, program: Program) -> 
         return await opened.service.mark_all_read(source=CLI.name, before=arguments.before, category=category)
 
     count = program.run(work, writes=True)
+    out.effect_done("the notifications are marked as read")
     if out.as_json:
         out.document({"updated": count})
     else:
@@ -192,6 +194,7 @@ def _delete(arguments: argparse.Namespace, out: Console, program: Program) -> in
     if found is None:
         out.note("tocsin: not deleted")
         return FAILED
+    out.effect_done("the notification is deleted")
     if out.as_json:
         out.document({"id": found.id, "deleted": True})
     else:
@@ -202,7 +205,9 @@ def _delete(arguments: argparse.Namespace, out: Console, program: Program) -> in
 def _feed(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     as_atom = arguments.format == "atom"
     if as_atom and out.as_json:
-        raise UsageError("--json and --format atom contradict each other", prog=arguments.prog, hint="leave one out")
+        raise UsageError(
+            "--json and --format atom contradict each other", prog=arguments.parser.prog, hint="leave one out"
+        )
 
     async def work(opened: OpenNotifications) -> str | dict[str, object]:
         found = await _newest(opened, NotificationFilter(), KEEP)

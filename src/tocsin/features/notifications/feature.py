@@ -14,7 +14,7 @@ _FOLDER = "tocsin.features.notifications"
 
 FEATURE = Feature(
     name="notifications",
-    summary="what the operator shall learn: kept, forwarded to a profile, and read as a feed",
+    summary="what the operator should know: kept, forwarded to a profile, and read as a feed",
     page="notifications.md",
     variables=(NOTIFY_PROFILE, NOTIFY_LEVEL, QUIET_HOURS),
     tables={"notifications": MIGRATIONS},

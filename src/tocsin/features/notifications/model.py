@@ -85,6 +85,7 @@ class Notification:
             "read": self.read_at is not None,
             "read_at": timestamp(self.read_at),
             "created_at": timestamp(self.created_at),
+            "last_at": timestamp(self.last_at),
             "count": self.count,
             "dedupe_key": self.dedupe_key,
             "expires_at": timestamp(self.expires_at),

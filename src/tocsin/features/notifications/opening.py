@@ -114,7 +114,7 @@ async def status_of(opened: OpenNotifications) -> list[str]:
 
 
 async def live_records(opened: OpenNotifications, ids: Sequence[str]) -> dict[str, dict[str, object]]:
-    """Return by ID the records of those notifications that there are."""
+    """Return the records of the notifications that exist, by ID."""
     return {found.id: found.as_document() for found in await opened.service.store.several(ids)}
 
 

@@ -24,17 +24,27 @@ from tocsin.rest.event_stream import EVENT_STREAM, last_event_id
 from tocsin.rest.models import GivenTime, RequestModel, ResponseModel, Time
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
+from tocsin.rest.preferences import accepted_type
 from tocsin.rest.problems import HttpProblemError
 
 FEED_ITEMS = 50
 JSON_FEED, ATOM = "application/feed+json", "application/atom+xml"
+# What may be asked for, and what that gets.
+_FEED_TYPES = {
+    JSON_FEED: JSON_FEED,
+    "application/json": JSON_FEED,
+    ATOM: ATOM,
+    "application/xml": ATOM,
+    "text/xml": ATOM,
+    EVENT_STREAM: EVENT_STREAM,
+}
 
 Level = Literal["info", "success", "warning", "error"]
 CategoryWord = Literal["cron", "workflow", "vault", "ssh", "messaging", "security", "system", "user"]
 
 
 class NotificationRecord(ResponseModel):
-    """Something that the operator shall learn."""
+    """Something that the operator should know."""
 
     id: str
     title: str
@@ -46,6 +56,7 @@ class NotificationRecord(ResponseModel):
     read: bool
     read_at: Time | None
     created_at: Time
+    last_at: Time = Field(description="When it happened last: later than `created_at` where `count` is more than 1.")
     count: int = Field(description="How often it happened within a day.")
     dedupe_key: str
     expires_at: Time
@@ -171,7 +182,7 @@ class NotificationRoutes:
         With `Accept: text/event-stream` it streams `notification.created`, `notification.updated` and
         `notification.deleted` as they happen.
         """
-        media = _feed_type(request.headers.get("accept", ""))
+        media = _feed_type(request)
         if media == EVENT_STREAM:
             return await request.app.state.live.open({"notifications"}, last_event_id(request))
         found = (await self._notices.search(NotificationFilter(limit=FEED_ITEMS))).items
@@ -228,14 +239,9 @@ def _answer(response: Response, found: Notification) -> Any:
     return tag(response, found.as_document(), found.as_document())
 
 
-def _feed_type(accept: str) -> str:
-    """Return the first media type of `Accept` that the feed has; raise 406 where it has none."""
-    wanted = [part.partition(";")[0].strip().lower() for part in accept.split(",") if part.strip()]
-    for media in wanted or ["*/*"]:
-        if media in {ATOM, "application/xml", "text/xml"}:
-            return ATOM
-        if media == EVENT_STREAM:
-            return EVENT_STREAM
-        if media in {JSON_FEED, "application/json", "application/*", "*/*"}:
-            return JSON_FEED
-    raise HttpProblemError("not-acceptable", f"The feed is {JSON_FEED}, {ATOM} or {EVENT_STREAM}.")
+def _feed_type(request: Request) -> str:
+    """Return the media type that the feed is to have; raise 406 where it has none that the caller takes."""
+    media = accepted_type(request, tuple(_FEED_TYPES))
+    if media is None:
+        raise HttpProblemError("not-acceptable", f"The feed is {JSON_FEED}, {ATOM} or {EVENT_STREAM}.")
+    return _FEED_TYPES[media]

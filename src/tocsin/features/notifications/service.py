@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from tocsin.core.audit.actions import AuditAction
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import TocsinError
+from tocsin.core.pages import ListPage
 from tocsin.core.time.clock import Clock
 from tocsin.features.context import Notice, NoticeLevel
 from tocsin.features.notifications.audit_actions import (
@@ -23,7 +24,7 @@ from tocsin.features.notifications.model import (
     mended,
     shortened,
 )
-from tocsin.features.notifications.store import KeptNotice, NotificationFilter, NotificationPage, NotificationStore
+from tocsin.features.notifications.store import KeptNotice, NotificationFilter, NotificationStore
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +40,7 @@ class UnreadNotifications:
 
 
 class Notifications:
-    """What the operator shall learn."""
+    """What the operator should know."""
 
     def __init__(
         self,
@@ -85,7 +86,7 @@ class Notifications:
             wake()
         return kept
 
-    async def search(self, query: NotificationFilter) -> NotificationPage:
+    async def search(self, query: NotificationFilter) -> ListPage[Notification]:
         """Return the newest matching notifications."""
         return await self.store.search(query, self._clock.now())
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tocsin.core.ids import new_id
+from tocsin.core.pages import ListPage
 from tocsin.core.storage.database import Database
 from tocsin.features.context import Notice, NoticeLevel
 from tocsin.features.notifications.model import (
@@ -37,16 +38,7 @@ class NotificationFilter:
     level: NoticeLevel | None = None
     category: NotificationCategory | None = None
     limit: int = 50
-    cursor: str = ""  # `NotificationPage.next_cursor` of the previous page
-
-
-@dataclass(frozen=True, slots=True)
-class NotificationPage:
-    """A page of notifications, newest first; `next_cursor` is None on the last one."""
-
-    items: Sequence[Notification]
-    next_cursor: str | None
-    total: int
+    cursor: str = ""  # `next_cursor` of the previous page
 
 
 class KeptNotice(NamedTuple):
@@ -78,7 +70,7 @@ class NotificationStore:
         return await self._database.read(lambda connection: _find(connection, text))
 
     async def several(self, ids: Sequence[str]) -> list[Notification]:
-        """Return those of these IDs that there are."""
+        """Return the notifications with these IDs that exist."""
         sql = f"SELECT {_COLUMNS} FROM notifications WHERE id IN ({', '.join('?' * len(ids))})"  # noqa: S608  # marks only
 
         def work(connection: sqlite3.Connection) -> list[Notification]:
@@ -86,19 +78,19 @@ class NotificationStore:
 
         return await self._database.read(work)
 
-    async def search(self, query: NotificationFilter, now: float) -> NotificationPage:
+    async def search(self, query: NotificationFilter, now: float) -> ListPage[Notification]:
         """Return the newest matching notifications."""
         conditions, values = _conditions(query, now)
         where, limit = " AND ".join(conditions), max(1, min(query.limit, MAX_PAGE))
         before = int(query.cursor) if re.fullmatch(r"[0-9]{1,18}", query.cursor) else 2**62
         sql = f"SELECT seq, {_COLUMNS} FROM notifications WHERE {where} AND seq < ? ORDER BY seq DESC LIMIT ?"  # noqa: S608  # our own words
 
-        def work(connection: sqlite3.Connection) -> NotificationPage:
+        def work(connection: sqlite3.Connection) -> ListPage[Notification]:
             found = connection.execute(sql, [*values, before, limit + 1]).fetchall()
             count = f"SELECT COUNT(*) FROM notifications WHERE {where}"  # noqa: S608  # our own words
             cursor = str(found[limit - 1]["seq"]) if len(found) > limit else None
             total = connection.execute(count, values).fetchone()[0]
-            return NotificationPage([_notification(row) for row in found[:limit]], cursor, total)
+            return ListPage([_notification(row) for row in found[:limit]], cursor, total)
 
         return await self._database.read(work)
 

@@ -37,7 +37,7 @@ def configure_skills(parser: argparse.ArgumentParser) -> None:
         parser,
         {
             "list": "list the skills: programs, and instructions for the assistant",
-            "lint": "tell mistakes, doubts and hints about the files of skills",
+            "lint": "report mistakes, doubts and hints about the files of skills",
             "show": "show one skill, what it needs, and how far the sandbox confines it here",
             "run": "run a skill and show what it prints or finds",
         },
@@ -80,7 +80,7 @@ def _configure_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "words", nargs=argparse.REMAINDER, metavar="NAME ARGUMENT", help="the skill, and what it gets as arguments"
     )
-    parser.set_defaults(run=_run, parser=parser)
+    parser.set_defaults(run=_run)
 
 
 def _list(_: argparse.Namespace, out: Console, program: Program) -> int:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 from tocsin.core.errors import ConfigError
-from tocsin.features.ssh.client.host_keys import private_key_problem
+from tocsin.features.ssh.client.private_keys import private_key_problem
 from tocsin.features.ssh.client.ssh_program import way_to
 from tocsin.features.ssh.model import IdentityKind
 from tocsin.features.ssh.service import Ssh

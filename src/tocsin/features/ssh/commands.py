@@ -25,7 +25,7 @@ def configure_ssh(parser: argparse.ArgumentParser) -> None:
             "hosts": "list the hosts, how they were last, and whether their keys are known",
             "groups": "list the groups of hosts",
             "run": "run a command on hosts and show what it prints",
-            "health": "tell whether hosts answer and let us in",
+            "health": "check whether hosts answer and accept a login",
             "trust": "show the key of a host, and trust it",
         },
     )
@@ -62,7 +62,7 @@ def _configure_run(parser: argparse.ArgumentParser) -> None:
         "--timeout", type=_whole(MAX_TIMEOUT_S), default=60, metavar="SECONDS", help="for each host, 60"
     )
     parser.add_argument("--max-parallel", type=_whole(MAX_PARALLEL), default=5, metavar="N", help="hosts at a time, 5")
-    parser.add_argument("--stop-on-failure", action="store_true", help="begin on no further host after a failure")
+    parser.add_argument("--stop-on-failure", action="store_true", help="start on no further host after a failure")
     parser.add_argument(
         "--env", action="append", default=[], type=_pair, metavar="NAME=VALUE", help="set a variable there"
     )
@@ -224,6 +224,8 @@ def _trust(arguments: argparse.Namespace, out: Console, program: Program) -> int
         return await _unbroken(ssh).trust(readable(arguments.host), accept, source="cli")
 
     key, trusted = program.run(work)
+    if trusted:
+        out.effect_done("the key is trusted")
     if out.as_json:
         out.document({"host": arguments.host, "trusted": trusted, "fingerprint": key.fingerprint, "type": key.type})
     elif trusted:

@@ -1,5 +1,6 @@
 """`ssh_deny.txt`: commands that are never run. One RE2 pattern a line; a mistake in it refuses every command."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ class DenyList:
 
     def patterns(self) -> list[tuple[int, str, Any]]:
         """Return line, source and compiled form of each pattern; raises DenyListError."""
-        return list(self._compiled()) if self.path.exists() else []
+        return list(self._compiled()) if os.path.lexists(self.path) else []
 
     def _compiled(self) -> Iterator[tuple[int, str, Any]]:
         # Takes 5 ms to import: commands that run nothing do not pay for it.
@@ -35,7 +36,7 @@ class DenyList:
         options = re2.Options()
         options.log_errors = False  # it would write to standard error
         try:
-            lines = read_limited(self.path).decode().splitlines()
+            lines = read_limited(self.path).decode("utf-8-sig").splitlines()
         except UnicodeDecodeError:
             raise DenyListError(
                 f"{self.path} is not UTF-8 text", hint="correct the file; until then nothing runs"

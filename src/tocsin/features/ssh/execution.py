@@ -91,7 +91,9 @@ class Execution:
         except (TimeoutError, ProcessTimeoutError):
             outcome = self._timed_out("it did not answer")
         if self._rest is HostStatus.CANCELLED and outcome.exit_code is None and outcome.status is not self._rest:
-            outcome = Outcome(HostStatus.CANCELLED, None, "it was cancelled; the command may go on there")
+            outcome = Outcome(HostStatus.CANCELLED, None, "it was cancelled; the command may still run there")
+        if outcome.status is HostStatus.AUTH_FAILED:
+            outcome = outcome._replace(error=f"{outcome.error}{session.why_refused(host)}")
         stdout, stderr = (self._redact(output.text(stream)) for stream in ("stdout", "stderr"))
         error = None if outcome.error is None else self._redact(outcome.error)
         duration = round((loop.time() - started) * 1000)
@@ -122,7 +124,7 @@ class Execution:
         return outcome_of(host.name, code, log, output.text("stderr"))
 
     def _timed_out(self, what: str) -> Outcome:
-        reason = f"{what} within {self._request.timeout_s:g} s; a command that began may go on there"
+        reason = f"{what} within {self._request.timeout_s:g} s; a command that had started may still run there"
         return Outcome(HostStatus.TIMED_OUT, None, reason)
 
 

@@ -27,7 +27,9 @@ FEATURE = Feature(
     audit_actions=(SSH_RUN, SSH_TRUST),
     commands=(
         FeatureCommand(
-            "ssh", "run commands on hosts, tell how they are, trust them", "tocsin.features.ssh.commands:configure_ssh"
+            "ssh",
+            "run commands on hosts, check how they are, trust their keys",
+            "tocsin.features.ssh.commands:configure_ssh",
         ),
     ),
     open="tocsin.features.ssh.opening:open_ssh",

@@ -59,7 +59,7 @@ class HealthProbes:
     async def _probe(self, session: SshSession, host: HostEntry, last: Probe | None) -> Probe:
         address = await session.address(host)
         found = Ping(None, error="it is reached through another host") if address.jump else await _ping(address)
-        answer, key = await _log_in(session, host, address)
+        answer, key = await _log_in(session, host, address, self._clock)
         failures = 0 if answer.ok or found.ok else (last.failures if last else 0) + 1
         status = _status(answer, found, failures, last.status if last else HostHealth.UNKNOWN)
         now = self._clock.now()
@@ -82,10 +82,9 @@ async def _ping(address: Address) -> Ping:
     return await ping(address.hostname, address.port)
 
 
-async def _log_in(session: SshSession, host: HostEntry, address: Address) -> tuple[SshAnswer, HostKey]:
+async def _log_in(session: SshSession, host: HostEntry, address: Address, clock: Clock) -> tuple[SshAnswer, HostKey]:
     """Log in anew, whatever connection is shared, and run `true`; a host without a shell refuses that, and is up."""
-    loop = asyncio.get_running_loop()
-    started = loop.time()
+    started = clock.monotonic()
     try:
         ended = await session.ask(host, ("true",), "ControlPath=none", "LogLevel=DEBUG1", timeout_s=_TIMEOUT_S)
     except ProcessTimeoutError:
@@ -97,10 +96,11 @@ async def _log_in(session: SshSession, host: HostEntry, address: Address) -> tup
         key = key_in(log)
     except LookupError:
         key = await known_key(session, address)
-    latency = round((loop.time() - started) * 1000)
+    latency = round((clock.monotonic() - started) * 1000)
     if outcome.status is HostStatus.SUCCEEDED or outcome.exit_code is not None:
         return SshAnswer(True, latency), key
-    return SshAnswer(False, None, outcome.error, outcome.status), key
+    why = session.why_refused(host) if outcome.status is HostStatus.AUTH_FAILED else ""
+    return SshAnswer(False, None, f"{outcome.error}{why}", outcome.status), key
 
 
 def _status(answer: SshAnswer, found: Ping, failures: int, last: HostHealth) -> HostHealth:

@@ -1,4 +1,4 @@
-"""The hosts that there are: `ssh_hosts.yaml`, and the names in the configuration of `ssh`."""
+"""The known hosts: `ssh_hosts.yaml`, and the names in the configuration of `ssh`."""
 
 import glob
 import os
@@ -61,7 +61,7 @@ def _path(text: str) -> Path:
     if not path.is_absolute():
         raise ValueError("expected the full path of a file, or one that begins with ~/")
     if not text.isprintable() or '"' in text:
-        raise ValueError("a path with quotes or control characters cannot stand in a configuration of ssh")
+        raise ValueError("a path with quotes or control characters cannot be in a configuration of ssh")
     return path
 
 

@@ -142,7 +142,7 @@ class SshRequest:
     def check(self) -> None:
         """Raise ConfigError for what makes no sense."""
         if not self.command.strip():
-            raise ConfigError("the command is empty", hint="write what the hosts shall run")
+            raise ConfigError("the command is empty", hint="write the command that the hosts should run")
         if "\0" in self.command or "\0" in self.working_dir:
             raise ConfigError("a command cannot have a NUL character", hint="remove it")
         if len(self.command.encode(errors="replace")) > MAX_COMMAND:

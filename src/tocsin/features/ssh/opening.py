@@ -69,7 +69,7 @@ def kept_of(run: "Run") -> Mapping[str, Any]:
     """Return with which parameters a run is executed again; raises NotRetriedError where they are not kept."""
     if run.env_keys or MASK in str(run.params["command"]):
         what = "variables of this run are" if run.env_keys else "command of this run holds a secret and is"
-        raise NotRetriedError(f"the {what} not kept", hint="run it anew: tocsin ssh run")
+        raise NotRetriedError(f"the {what} not kept", hint="run it again: tocsin ssh run")
     # The hosts of its groups are among its hosts: they may have other ones now.
     return {**run.params, "groups": (), "dry_run": run.dry_run}
 

@@ -73,7 +73,7 @@ class PingRecord(ResponseModel):
     """Whether the machine answers."""
 
     ok: bool
-    method: str | None = Field(description="`icmp` or `tcp`; null where it was not asked.")
+    method: str | None = Field(description="`icmp` or `tcp`; null if it was not checked.")
     rtt_ms: int | None
     error: str | None
 
@@ -113,7 +113,7 @@ class NewSshRun(RequestModel):
     groups: list[str] = Field(default=[], max_length=100)
     timeout_seconds: int = Field(default=60, ge=1, le=MAX_TIMEOUT_S, description="For each host.")
     max_parallel: int = Field(default=5, ge=1, le=MAX_PARALLEL, description="Hosts at a time.")
-    stop_on_failure: bool = Field(default=False, description="Begin on no further host after a failure.")
+    stop_on_failure: bool = Field(default=False, description="Start on no further host after a failure.")
     env: dict[str, str] = Field(default={}, description="Variables to set there.")
     working_dir: str = Field(default="", max_length=4096, description="Where it starts there.")
     dry_run: bool = Field(default=False, description="Only tell the hosts.")
@@ -202,7 +202,7 @@ class SshRoutes:
         group: Annotated[list[str] | None, Query(description="Only this group; may be repeated.")] = None,
         refresh: Annotated[bool, Query(description="Ask again, also what was asked within 30 seconds.")] = False,
     ) -> Any:
-        """Tell whether hosts answer and let us in; all that are enabled, where none is named."""
+        """Check whether hosts answer and accept a login; all that are enabled, where none is named."""
         return await self._ssh.health(host or (), group or (), refresh=refresh)
 
 

@@ -64,8 +64,8 @@ class Firing:
 class Actions:
     """Runs what a rule says and returns the answer."""
 
-    def __init__(self, means: ActionDependencies) -> None:
-        self._means = means
+    def __init__(self, parts: ActionDependencies) -> None:
+        self._parts = parts
 
     async def run(self, firing: Firing, on_end: OnEnd) -> tuple[Run, Reply]:
         """Run to the end; `on_end` gets the ended run, also when the caller is cancelled and nothing is returned.
@@ -81,27 +81,27 @@ class Actions:
                 return await self._skill(firing, on_end)
 
     async def _shell(self, firing: Firing, on_end: OnEnd) -> tuple[Run, Reply]:
-        child = shell_command(firing, self._means)
+        child = shell_command(firing, self._parts)
         order = self._order(firing, env_keys=tuple(sorted(_variables(firing))))
-        run = await self._means.runs.execute(order, command(child), on_end=on_end)
+        run = await self._parts.runs.execute(order, command(child), on_end=on_end)
         return run, await self._reply(run)
 
     async def _ask(self, firing: Firing, on_end: OnEnd) -> tuple[Run, Reply]:
         answers: list[str] = []
 
         async def work(recorder: RunHandle) -> RunResult:
-            if self._means.ask is None:
+            if self._parts.ask is None:
                 raise UnusableError("no chat provider is configured", hint="set CHAT_PROVIDER and its API key")
             prompt = substitute(firing.match.rule.command, firing.match.captures)
             quoted = clean(quotation(firing.received.message))
-            answer = await self._means.ask(f"{prompt}\n\n{quoted}" if quoted else prompt, firing.text)
+            answer = await self._parts.ask(f"{prompt}\n\n{quoted}" if quoted else prompt, firing.text)
             if not answer.strip():
                 raise UnusableError("the chat provider gave an empty answer")
             recorder.write("stdout", answer)
             answers.append(answer)
             return RunResult(RunStatus.SUCCEEDED)
 
-        run = await self._means.runs.execute(self._order(firing), work, on_end=on_end)
+        run = await self._parts.runs.execute(self._order(firing), work, on_end=on_end)
         if run.ok:
             return run, Reply(shorten_markdown(answers[0]), COMMONMARK)
         return run, Reply(answer_of(run, ""), PLAIN)
@@ -111,10 +111,10 @@ class Actions:
         # Each word stays one argument, whatever is put into it.
         arguments = fit([substitute(word, firing.match.captures) for word in words] or firing.match.groups)
         try:
-            if self._means.run_skill is None:
+            if self._parts.run_skill is None:
                 raise UnusableError("skills are not available here")
-            cause = self._means.cause_of(firing.received.message)
-            run = await self._means.run_skill(
+            cause = self._parts.cause_of(firing.received.message)
+            run = await self._parts.run_skill(
                 name,
                 source="triggers",
                 cause=cause,
@@ -125,7 +125,7 @@ class Actions:
             )
         except TocsinError as error:
             refused = RunResult(RunStatus.FAILED, error.sentence(), error={"code": error.code, "message": str(error)})
-            run = await self._means.runs.record(self._order(firing), refused)
+            run = await self._parts.runs.record(self._order(firing), refused)
             on_end(run)
             return run, Reply(truncate(f"failed: {error.sentence()}", MAX_ANSWER), PLAIN)
         return run, await self._reply(run)
@@ -133,7 +133,7 @@ class Actions:
     async def _reply(self, run: Run) -> Reply:
         # Where the log could not be written or found, the record has at least the last lines.
         try:
-            output = await self._means.runs.text(run.id, READ_CHARS)
+            output = await self._parts.runs.text(run.id, READ_CHARS)
         except TocsinError as error:  # it has run: an error from here would have it run again
             log.warning("the output of a run is not read", extra={"run": run.id, "reason": error.sentence()})
             output = ""
@@ -145,7 +145,7 @@ class Actions:
             RunKind.TRIGGER,
             rule.id,
             rule.pattern.source,
-            self._means.cause_of(message),
+            self._parts.cause_of(message),
             actor=firing.actor,
             params={"rule": rule.number, "action": rule.action.value, "channel": message.channel},
             env_keys=env_keys,
@@ -160,14 +160,14 @@ class UnusableError(TocsinError):
     code = "trigger-unusable"
 
 
-def shell_command(firing: Firing, means: ActionDependencies) -> Command:
+def shell_command(firing: Firing, parts: ActionDependencies) -> Command:
     """Return the child process of a shell rule: captures are positional parameters, and so can never be code."""
     captures = fit(firing.match.groups)
     return Command(
         argv=("/bin/sh", "-c", firing.match.rule.command, "trigger", *captures),
-        env={**means.environment(), **_variables(firing)},
-        cwd=means.data_dir,
-        timeout_s=means.timeout_s,
+        env={**parts.environment(), **_variables(firing)},
+        cwd=parts.data_dir,
+        timeout_s=parts.timeout_s,
     )
 
 

@@ -25,7 +25,7 @@ def configure_triggers(parser: argparse.ArgumentParser) -> None:
         parser,
         {
             "list": "list the rules of triggers.yaml in the order in which they are tried",
-            "test": "tell which rule a message would fire and why; nothing is run",
+            "test": "show which rule a message would fire and why; nothing is run",
         },
     )
     parser.epilog = f'example: tocsin triggers test "disk home"\n\n{_EXAMPLE}'

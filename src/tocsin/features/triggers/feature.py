@@ -12,7 +12,7 @@ FEATURE = Feature(
     commands=(
         FeatureCommand(
             "triggers",
-            "list the trigger rules and tell which one a message would fire",
+            "list the trigger rules and show which one a message would fire",
             "tocsin.features.triggers.commands:configure_triggers",
         ),
     ),

@@ -25,7 +25,7 @@ def open_triggers(context: FeatureContext) -> OpenTriggers:
 def handler_of(triggers: OpenTriggers) -> TriggerHandler:
     """Return the handler of messages that a rule matches."""
     context = triggers.context
-    means = ActionDependencies(
+    parts = ActionDependencies(
         runs=context.runs(),
         environment=context.environment,
         data_dir=context.data_dir,
@@ -33,7 +33,7 @@ def handler_of(triggers: OpenTriggers) -> TriggerHandler:
         run_skill=context.can.run_skill,
         cause_of=context.can.cause_of,
     )
-    return TriggerHandler(triggers.rules, means, context.audit, indicating=context.can.indicate)
+    return TriggerHandler(triggers.rules, parts, context.audit, indicating=context.can.indicate)
 
 
 def tell_unknown_commands(_: OpenTriggers) -> Handler:

@@ -51,14 +51,14 @@ class TriggerHandler:
     def __init__(
         self,
         triggers: Triggers,
-        means: ActionDependencies,
+        parts: ActionDependencies,
         audit: AuditTrail,
         *,
         indicating: Indicating = _no_indicator,
     ) -> None:
         """`indicating` shows that work goes on while it is entered."""
         self._triggers = triggers
-        self._actions = Actions(means)
+        self._actions = Actions(parts)
         self._audit = audit
         self._indicating = indicating
         self._slots = asyncio.Semaphore(AT_ONCE)

@@ -35,7 +35,7 @@ def configure_vault(parser: argparse.ArgumentParser) -> None:
         "delete": ("delete a secret, after a question", "delete GATEWAY_TOKEN", _delete),
         "list": ("list the names and how old the values are", "list", _list),
         "status": ("show whether the vault can be read, and what is old", "status", _status),
-        "rotate": ("give a secret a new value; its age starts anew", "rotate GATEWAY_TOKEN --generate", _rotate),
+        "rotate": ("give a secret a new value; its age starts again", "rotate GATEWAY_TOKEN --generate", _rotate),
         "rekey": ("encrypt the vault under a new identity, after a question", "rekey", _rekey),
         "import": ("move the secrets of a .env file into the vault, after a question", "import", _import),
     }
@@ -102,9 +102,11 @@ def _name_of(arguments: argparse.Namespace) -> str:
 
 
 def _init(_: argparse.Namespace, out: Console, program: Program) -> int:
+    from tocsin.core.config.data_dir import require_usable
     from tocsin.core.config.settings import platform
 
     vault, settings = _opened(program)
+    require_usable(settings.data_dir)
     recipient = vault.init(source=_CLI)
     out.effect_done("the vault was made")
     if out.as_json:
@@ -172,7 +174,7 @@ def _rotate(arguments: argparse.Namespace, out: Console, program: Program) -> in
 def _rekey(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     vault, _ = _opened(program)
     vault.store.require()
-    _agreed(arguments, out, "Put the vault under a new identity? Copies of the old one open older backups alone.")
+    _agreed(arguments, out, "Put the vault under a new identity? The old identity will open only older backups.")
     recipient = vault.rekey(source=_CLI)
     out.effect_done("the vault has a new identity")
     if out.as_json:
@@ -258,7 +260,9 @@ def _import(arguments: argparse.Namespace, out: Console, program: Program) -> in
         _agreed(arguments, out, f"Move {found} from {file.path} into the vault, and take the values out of the file?")
         vault.take_in(file.secrets, origin=str(file.path), source=_CLI)
         take_out(file, S_IMODE(file.path.stat().st_mode))
-        out.line(f"moved {found} from {file.path} into the vault")
+        moved = f"moved {found} from {file.path} into the vault"
+        out.effect_done(moved)
+        out.line(moved)
     if out.as_json:
         out.document([{"file": str(file.path), "names": list(file.secrets)} for file in files])
     return DONE

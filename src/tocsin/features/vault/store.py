@@ -49,7 +49,7 @@ class VaultStore:
         make_directory(self.vault.parent)
         with self._locked():
             if _is_there(self.vault):
-                raise VaultError(f"there is a vault already: {self.vault}", hint="`tocsin vault status` tells about it")
+                raise VaultError(f"there is a vault already: {self.vault}", hint="`tocsin vault status` explains it")
             if _is_there(self.identity):
                 refuse_readers(self.identity)
                 recipient = self.cipher.recipient_of(self.identity)

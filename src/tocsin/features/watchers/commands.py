@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from tocsin.core.config.data_dir import require_usable
 from tocsin.core.errors import ConfigError
 from tocsin.core.reading.value import shorten
 from tocsin.features.watchers.example import with_rule
@@ -167,10 +168,12 @@ def _switch(arguments: argparse.Namespace, out: Console, program: Program, *, en
         return await watchers.find_rule(name)
 
     record = program.run(work, writes=True)
+    switched = f"{name} is {'enabled' if enabled else 'disabled'}"
+    out.effect_done(switched)
     if out.as_json:
         out.document(record)
     else:
-        out.line(f"{name} is {'enabled' if enabled else 'disabled'}")
+        out.line(switched)
     return DONE
 
 
@@ -184,8 +187,11 @@ def _new(arguments: argparse.Namespace, out: Console, program: Program) -> int:
         patterns=tuple(map(readable, arguments.pattern)),
         output=readable(arguments.output),
     )
-    path = program.settings().data_dir / FILE_NAME
+    settings = program.settings()
+    require_usable(settings.data_dir)
+    path = settings.data_dir / FILE_NAME
     with_rule(path, rule)
+    out.effect_done("the rule is written")
     if out.as_json:
         out.document({"name": rule.name, "file": str(path)})
     out.line(str(path))

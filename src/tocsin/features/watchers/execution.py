@@ -21,7 +21,7 @@ MAX_INPUT_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class ExecutionMeans:
+class WatcherDependencies:
     """What runs need of the rest of the program."""
 
     can: Abilities
@@ -32,11 +32,11 @@ class ExecutionMeans:
 class WatcherExecution:
     """One run of a rule for one change."""
 
-    def __init__(self, run: Run, rule: WatcherRule, change: WatchedChange, means: ExecutionMeans) -> None:
+    def __init__(self, run: Run, rule: WatcherRule, change: WatchedChange, parts: WatcherDependencies) -> None:
         self._run = run
         self._rule = rule
         self._change = change
-        self._means = means
+        self._parts = parts
 
     async def work(self, handle: RunHandle) -> RunResult:
         """Do the work; see `Work`."""
@@ -52,15 +52,15 @@ class WatcherExecution:
         rule = self._rule
         child = Command(
             ("/bin/sh", "-c", rule.command, rule.name, self._change.path),
-            {**self._means.environment(), **variables(rule, self._change), "RUN_ID": self._run.id},
-            rule.path if rule.path.is_dir() else self._means.data_dir,
+            {**self._parts.environment(), **variables(rule, self._change), "RUN_ID": self._run.id},
+            rule.path if rule.path.is_dir() else self._parts.data_dir,
             TIMEOUT_S,
         )
         return await command(child)(handle)
 
     async def _skill(self, handle: RunHandle) -> RunResult:
         name, *words = shlex.split(self._rule.command)
-        ended = await self._means.can.run_skill(
+        ended = await self._parts.can.run_skill(
             name,
             source=WATCHERS.name,
             cause=self._run.trigger,
@@ -75,7 +75,7 @@ class WatcherExecution:
         return result_of_child(ended)
 
     async def _workflow(self, handle: RunHandle) -> RunResult:
-        child = await self._means.can.start_run(
+        child = await self._parts.can.start_run(
             RunKind.WORKFLOW,
             self._rule.command,
             StartRequest(
@@ -100,7 +100,7 @@ class WatcherExecution:
             self._rule.name,
             f"#/watchers/{self._rule.name}",
         )
-        await self._means.can.notify(notice)
+        await self._parts.can.notify(notice)
         handle.write("stdout", said)
         return RunResult(RunStatus.SUCCEEDED)
 

@@ -9,7 +9,7 @@ from functools import partial
 from tocsin.core.errors import StoreUnavailableError
 from tocsin.features.context import FeatureContext
 from tocsin.features.watchers.audit_actions import WATCHER_RUN, WATCHERS
-from tocsin.features.watchers.execution import ExecutionMeans, WatcherExecution, variables
+from tocsin.features.watchers.execution import WatcherDependencies, WatcherExecution, variables
 from tocsin.features.watchers.model import KIND, WatchedChange, WatcherRule
 from tocsin.features.watchers.store import WatcherStore, settle
 from tocsin.messaging.outbound.caller import Caller
@@ -29,7 +29,7 @@ class WatcherRunner:
     def __init__(self, context: FeatureContext, store: WatcherStore) -> None:
         self._context = context
         self._store = store
-        self._means = ExecutionMeans(context.can, context.environment, context.data_dir)
+        self._parts = WatcherDependencies(context.can, context.environment, context.data_dir)
 
     def new_run(
         self,
@@ -65,7 +65,7 @@ class WatcherRunner:
         watch: Callable[[Line], None] | None = None,
     ) -> ActiveRun:
         """Start the work of a run that is recorded already; `settle` does what follows its end."""
-        work = WatcherExecution(run, rule, change, self._means).work
+        work = WatcherExecution(run, rule, change, self._parts).work
         return await self._context.runs().start_taken(
             run, work, watch=watch, on_end=partial(self._record, source=source)
         )

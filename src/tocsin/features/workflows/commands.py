@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tocsin.core.config.data_dir import require_usable
 from tocsin.core.errors import ConfigError
 from tocsin.core.storage.files import make_directory, only_writer, read_limited, write_atomically
 from tocsin.features.workflows.documents import detail_document, list_document, validation_document
@@ -14,7 +15,7 @@ from tocsin.features.workflows.language.published_schema import published_schema
 from tocsin.features.workflows.language.schema import WORKFLOW_NAME
 from tocsin.features.workflows.requests import PlannedRun, WorkflowRequest
 from tocsin.features.workflows.service import Workflows
-from tocsin.features.workflows.store import WorkflowFile
+from tocsin.features.workflows.store import UNREADABLE, WorkflowFile
 from tocsin.runs.document import as_document
 from tocsin.runs.model import Line, Run, RunStatus, RunTrigger
 from tocsin.terminal.findings import number_of
@@ -31,7 +32,7 @@ def configure_workflows(parser: argparse.ArgumentParser) -> None:
         {
             "list": "list the workflows of the data directory",
             "show": "show the steps and parameters of one workflow, and how its last runs ended",
-            "validate": "tell all mistakes of workflow files, with line and column",
+            "validate": "report all mistakes of workflow files, with line and column",
             "run": "run a workflow and show what its steps print, or show its plan",
             "new": "write a commented example to start from",
             "schema": "print the JSON Schema of workflow files, for editors",
@@ -85,18 +86,19 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _list(_: argparse.Namespace, out: Console, program: Program) -> int:
-    async def work(workflows: Workflows) -> tuple[list[dict[str, Any]], list[ConfigError]]:
-        found = await workflows.all()
-        files = [file for file in found if not isinstance(file, ConfigError)]
+    async def work(workflows: Workflows) -> tuple[list[dict[str, Any]], list[str]]:
+        found = await workflows.every()
         schedules = await workflows.schedules()
         documents = [
-            list_document(file, await workflows.recent(file.name), schedules.get(file.name, ())) for file in files
+            list_document(file, await workflows.recent(file.name), schedules.get(file.name, ())) for file in found
         ]
-        return documents, [file for file in found if isinstance(file, ConfigError)]
+        return documents, [
+            problem.detail for file in found for problem in file.read.errors if problem.code == UNREADABLE
+        ]
 
     documents, unreadable = program.run(work)
-    for error in unreadable:
-        out.error(str(error), error.hint)
+    for sentence in unreadable:
+        out.error(sentence)
     if out.as_json:
         out.document(documents)
     elif not documents:
@@ -199,13 +201,16 @@ def _new(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     name = readable(arguments.name)
     if not re.fullmatch(WORKFLOW_NAME, name):
         raise ConfigError(f"{name!r} is not a name of a workflow", hint="use letters, digits, '.', '_' and '-'")
-    folder = program.settings().data_dir / "workflows"
+    settings = program.settings()
+    require_usable(settings.data_dir)
+    folder = settings.data_dir / "workflows"
     path = folder / f"{name}.yaml"
     make_directory(folder)
     with only_writer(folder):
         if path.exists():
             raise ConfigError(f"{path} exists already", hint="choose another name, or edit it")
         write_atomically(path, example(name))
+    out.effect_done("the workflow is written")
     if out.as_json:
         out.document({"name": name, "file": str(path)})
     out.line(str(path))

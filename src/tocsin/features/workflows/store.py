@@ -1,6 +1,7 @@
 """The folder of workflows: every `<name>.yaml` in it is one."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -14,6 +15,7 @@ from tocsin.features.workflows.language.surroundings import Surroundings
 
 SUFFIX = ".yaml"
 MAX_FILES = 1_000
+UNREADABLE = "unreadable"  # the mistake of a file that cannot be read
 
 
 class UnknownWorkflowError(TocsinError):
@@ -83,7 +85,7 @@ class WorkflowFolder:
     def names(self) -> tuple[str, ...]:
         """Return the names of all workflows, valid or not."""
         try:
-            found = sorted(each for each in self.path.iterdir() if each.suffix == SUFFIX and each.is_file())
+            found = sorted(each for each in self.path.iterdir() if each.suffix == SUFFIX)
         except FileNotFoundError:
             return ()
         except OSError as error:
@@ -97,9 +99,12 @@ class WorkflowFolder:
             hint = f"there are: {', '.join(names)}{suggestion(name, names)}" if names else "tocsin workflows new NAME"
             raise UnknownWorkflowError(f"there is no workflow {shorten(name)!r}", hint=hint)
         path = self.path / f"{name}{SUFFIX}"
-        refuse_others(self.path)
-        refuse_others(path)
-        modified_at = path.stat().st_mtime
+        try:
+            refuse_others(self.path)
+            refuse_others(path)
+            modified_at = path.stat().st_mtime
+        except OSError as error:  # such as a link that leads nowhere
+            raise ConfigError(f"{path} cannot be read: {error.strerror}", hint="correct or remove it") from None
         return self.file(path, read_limited(path), modified_at, around)
 
     def look(self, name: str, around: Surroundings) -> WorkflowFile:
@@ -108,7 +113,7 @@ class WorkflowFolder:
             return self.get(name, around)
         except ConfigError as error:
             path = self.path / f"{name}{SUFFIX}"
-            problem = WorkflowProblem(1, 1, "", "#", "unreadable", error.sentence())
+            problem = WorkflowProblem(1, 1, "", "#", UNREADABLE, error.sentence())
             try:
                 modified_at = path.stat().st_mtime
             except OSError:
@@ -118,14 +123,15 @@ class WorkflowFolder:
     def save(self, name: str, content: bytes, around: Surroundings, *, digest: str | None) -> tuple[WorkflowFile, bool]:
         """Write a workflow; return it, and whether there was none of that name.
 
-        Raises InvalidWorkflowError, WriteError, and WorkflowChangedError where the file has another `digest`.
+        Raises InvalidWorkflowError, WriteError, and WorkflowChangedError where the file has another `digest`, which is
+        empty where there is to be none.
         """
         path = self.path / f"{name}{SUFFIX}"
         self.file(path, content, 0.0, around).workflow()
         make_directory(self.path)
         with only_writer(self.path):
             present = read_limited(path) if path.exists() else None
-            if digest is not None and (present is None or sha256(present).hexdigest() != digest):
+            if digest is not None and digest != ("" if present is None else sha256(present).hexdigest()):
                 raise WorkflowChangedError(f"the file {path.name} was changed meanwhile", hint="read it again")
             write_atomically(path, content)
         return self.get(name, around), present is None
@@ -143,8 +149,11 @@ class WorkflowFolder:
             if name not in found:
                 found[name] = ()
                 path = self.path / f"{name}{SUFFIX}"
-                if name in self.names():
-                    workflow = read_workflow(read_limited(path), path, replace(around, secrets=None)).workflow
+                if name not in self.names():
+                    return ()
+                with suppress(ConfigError):  # what cannot be read starts none
+                    content = read_limited(path)
+                    workflow = read_workflow(content, path, replace(around, secrets=None)).workflow
                     found[name] = tuple(children_in(workflow)) if workflow else ()
             return found[name]
 

@@ -28,7 +28,7 @@ def place_of(root: Path, asked: Sequence[Path]) -> SkillPlace:
     found = []
     for path in asked:
         # The directory is resolved and the last name is not: a link is refused when it is opened.
-        real = os.path.join(os.path.realpath(path.parent), path.name) if path.name else str(path)  # noqa: PTH118
+        real = str(Path(os.path.realpath(path.parent), path.name)) if path.name else str(path)
         relative = os.path.relpath(real, top)
         if relative == ".":
             found.append("")

@@ -22,7 +22,7 @@ def configure_cron(parser: argparse.ArgumentParser) -> None:
             "run": "run a job now and show what it prints; its schedule stays",
             "remove": "delete a job; its runs stay in the records",
             "logs": "show the runs of a job and what the newest one printed",
-            "next": "say a schedule in words and tell its next runs, with clock changes",
+            "next": "explain a schedule in words and list its next runs, with clock changes",
             "upcoming": "list what runs within the next hours",
             "import": "take over a crontab, and say what cannot be taken over",
         },

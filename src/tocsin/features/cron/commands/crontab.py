@@ -11,7 +11,7 @@ from tocsin.scheduling.expression import ScheduleError
 from tocsin.scheduling.schedule import read_schedule
 
 _VARIABLE = re.compile(r"\s*(?:\"([^\"]+)\"|'([^']+)'|([A-Za-z_][A-Za-z0-9_]*))\s*=\s*(.*?)\s*")
-_ZONES = frozenset({"CRON_TZ", "TZ"})
+_ZONE = "CRON_TZ"  # `TZ` is that of the command alone; crontab(5)
 # Set by cron itself, and by us.
 _IGNORED = frozenset({"LOGNAME", "USER"})
 
@@ -35,15 +35,17 @@ def read_crontab(text: str, *, user_column: bool = False, taken: frozenset[str] 
     """Read a crontab of a user, or one with a column of users; `taken` are names that jobs have already."""
     found, env, names = ReadCrontab(), {}, set(taken)
     zone = ""
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.removeprefix("\ufeff").splitlines(), 1):
         stripped = line.strip()
         if not stripped or stripped.startswith("#"):
             continue
         variable = _VARIABLE.fullmatch(line)
         if variable and not stripped[0].isdigit() and stripped[0] not in "*@":
             name, value = next(filter(None, variable.groups()[:3])), _unquoted(variable[4])
-            if name in _ZONES:
+            if name == _ZONE:
                 zone = value
+            elif name == "MAILTO" and not value:  # no mail is wanted
+                continue
             elif remark := _remark_on(name, value):
                 found.remarks.append(CrontabProblem(number, remark))
             else:

@@ -61,10 +61,9 @@ def add_fields(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("fields")
     for name, option in _OPTIONS.items():
         _add(group, f"field_{name}", option, fields[name].doc)
-    for field in fields["retry"].type.fields:  # type: ignore[union-attr]
+    for field in fields["retry"].type.fields:  # type: ignore[union-attr]  # it is a record
         _add(group, f"retry_{field.name}", _RETRY[field.name], field.doc)
     group.add_argument("--disabled", action="store_true", help="it does not run at its times for now")
-    parser.set_defaults(parser=parser)
 
 
 def _add(group: Any, dest: str, option: _Option, doc: str) -> None:

@@ -1,6 +1,8 @@
 """cron import: take over a crontab."""
 
 import argparse
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from tocsin.core.errors import TocsinError
@@ -36,14 +38,16 @@ def _import(arguments: argparse.Namespace, out: Console, program: Program) -> in
     if arguments.output:
         more["output"] = arguments.output
 
-    async def work(jobs: CronJobs) -> tuple[list[str], list[CrontabProblem]]:
-        taken = frozenset(job.name for job in await jobs.all()) if jobs.are_kept else frozenset()
-        found = read_crontab(text, user_column=arguments.user_column, taken=taken)
+    async def work(jobs: CronJobs) -> tuple[list[str], list[CrontabProblem], int]:
+        there = await jobs.all() if jobs.are_kept else []
+        found = read_crontab(text, user_column=arguments.user_column, taken=frozenset(job.name for job in there))
+        known = _drop_known(found, there, jobs.zone)
         if arguments.dry_run:
-            return [f"{job['name']}: {job['schedule']}  {job['command']}" for job in found.jobs], found.remarks
-        return [f"added {job.name}: {job.valid().schedule}" for job in await _add(jobs, found, more)], found.remarks
+            return [f"{job['name']}: {job['schedule']}  {job['command']}" for job in found.jobs], found.remarks, known
+        added = await _add(jobs, found, more)
+        return [f"added {job.name}: {job.valid().schedule}" for job in added], found.remarks, known
 
-    done, remarks = program.run(work, writes=not arguments.dry_run)
+    done, remarks, known = program.run(work, writes=not arguments.dry_run)
     if not arguments.dry_run:
         out.effect_done("the jobs were added")
     lost = sum(remark.detail.startswith("not taken over") for remark in remarks)
@@ -54,8 +58,28 @@ def _import(arguments: argparse.Namespace, out: Console, program: Program) -> in
         out.line(line)
     for remark in remarks:
         out.error(f"{arguments.file}:{remark.line}: {remark.detail}")
-    out.note(f"{number_of(len(done), 'job')}, {number_of(lost, 'line')} not taken over")
+    before = f", {number_of(known, 'job')} there already" if known else ""
+    out.note(f"{number_of(len(done), 'job')}, {number_of(lost, 'line')} not taken over{before}")
     return FAILED if lost else DONE
+
+
+def _drop_known(found: ReadCrontab, there: Sequence[CronJob], zone: str) -> int:
+    """Drop the jobs that an earlier import of the same lines has added, and return how many these are."""
+    known = Counter(
+        (each.schedule, each.command, each.timezone, *sorted(each.env.items()))
+        for each in (job.definition for job in there)
+        if each is not None
+    )
+    fresh = []
+    for job in found.jobs:
+        key = (job["schedule"], job["command"], job.get("timezone", zone), *sorted(job["env"].items()))
+        if known[key]:
+            known[key] -= 1
+        else:
+            fresh.append(job)
+    dropped = len(found.jobs) - len(fresh)
+    found.jobs[:] = fresh
+    return dropped
 
 
 async def _add(jobs: CronJobs, found: ReadCrontab, more: dict[str, Any]) -> list[CronJob]:

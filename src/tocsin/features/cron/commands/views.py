@@ -45,11 +45,11 @@ def configure_views(commands: Mapping[str, argparse.ArgumentParser]) -> None:
 
 
 def _list(arguments: argparse.Namespace, out: Console, program: Program) -> int:
-    async def work(jobs: CronJobs) -> list[tuple[CronJob, dict[str, Any]]]:
+    async def work(jobs: CronJobs) -> tuple[list[tuple[CronJob, dict[str, Any]]], str]:
         found = await jobs.search(state=arguments.state, tag=readable(arguments.tag))
-        return list(zip(found, await job_records(jobs, found), strict=True))
+        return list(zip(found, await job_records(jobs, found), strict=True)), jobs.files.problem
 
-    found = program.run(work)
+    found, problem = program.run(work)
     if out.as_json:
         out.document([record for _, record in found])
     elif not found:
@@ -59,6 +59,8 @@ def _list(arguments: argparse.Namespace, out: Console, program: Program) -> int:
         for job, _ in found:
             if job.problem:
                 out.error(job.problem, "its last good version stays in force" if job.definition else "")
+    if problem:
+        out.error(problem, "its jobs stay as they were")
     return DONE
 
 

@@ -8,6 +8,7 @@ import logging
 import time
 from asyncio import sleep, to_thread
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,8 +17,9 @@ from typing import Any, NamedTuple
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import ConfigError
 from tocsin.core.ids import new_id
-from tocsin.core.reading.yaml_file import parse_yaml
-from tocsin.core.storage.files import read_limited, refuse_others
+from tocsin.core.reading.yaml_file import load_yaml
+from tocsin.core.reading.yaml_node import Node
+from tocsin.core.storage.files import refuse_others
 from tocsin.core.time.clock import Clock
 from tocsin.features.cron.audit_actions import CRON, CRON_ADD, CRON_EDIT, CRON_REMOVE
 from tocsin.features.cron.model import CronJob, JobConflictError, JobDefinition, JobSource, read_definition
@@ -69,27 +71,36 @@ class JobFiles:
         self._now_ns = now_ns
         self._stamps: dict[str, _Stamp] | None = None  # of what was read last; None before the first look
         self._gone_since: dict[str, float] = {}
+        self._refused: set[str] = set()  # files whose job has a name that another one has
+        self.problem = ""  # why the folder cannot be read
 
     async def sync(self, *, waits: bool = False) -> None:
         """Take over what has changed; a file that is gone counts after two seconds.
 
         A file that is being written is left for the next time, or with `waits` waited for.
         """
-        before, stamps = self._stamps or {}, await to_thread(self._look)
-        for _ in range(_LOOKS if waits else 0):
-            if not self._being_written(stamps):
-                break
-            await sleep(_LOOK_S)
-            stamps = await to_thread(self._look)
-        if stamps == self._stamps and not self._gone_since:
+        try:
+            before, stamps = self._stamps or {}, await to_thread(self._look)
+            for _ in range(_LOOKS if waits else 0):
+                if not self._being_written(stamps):
+                    break
+                await sleep(_LOOK_S)
+                stamps = await to_thread(self._look)
+        except OSError as error:
+            self._leave(f"{self.folder} cannot be read: {error.strerror}")
+            return
+        self.problem = ""
+        if stamps == self._stamps and not self._gone_since and not self._refused:
             return
         writing = self._being_written(stamps)
         known = {job.file: job for job in await self._store.all() if job.source is JobSource.FILE}
         for name, stamp in stamps.items():
-            if name not in writing and (name not in known or before.get(name) != stamp):
+            is_new = name not in known or name in self._refused or before.get(name) != stamp
+            if name not in writing and is_new:
                 await self._take(name, known.get(name), await to_thread(self._read, name))
         for name in known.keys() - stamps.keys():
             await self._miss(known[name])
+        self._refused &= stamps.keys()
         self._gone_since = {name: at for name, at in self._gone_since.items() if name not in stamps}
         left = {name: before[name] for name in writing & before.keys()}
         self._stamps = {name: stamp for name, stamp in stamps.items() if name not in writing} | left
@@ -99,15 +110,24 @@ class JobFiles:
         changed = {name: stamp for name, stamp in stamps.items() if before.get(name) != stamp}
         return {name for name, stamp in changed.items() if 0 <= now - stamp.changed_ns < QUIET_NS}
 
+    def _leave(self, problem: str) -> None:
+        """Leave all jobs as they are while the folder cannot be read, and say so once."""
+        if problem != self.problem:
+            log.warning("the jobs of a folder stay as they were: %s", problem)
+        self.problem = problem
+
     def _look(self) -> dict[str, _Stamp]:
+        """Return the stamps of the files; raises OSError where the folder is there and cannot be read."""
         stamps = {}
         try:
             found = sorted(path for path in self.folder.iterdir() if path.suffix == ".yaml")[:MAX_FILES]
-        except OSError:
+        except FileNotFoundError:
             return {}
         for path in found:
             try:
-                stat = path.stat()
+                stat = path.lstat()
+                with suppress(OSError):  # a link that leads nowhere is there, and cannot be read
+                    stat = path.stat()
             except OSError:
                 continue
             if not path.name.startswith("."):
@@ -119,12 +139,15 @@ class JobFiles:
         try:
             refuse_others(self.folder)
             refuse_others(path)
-            read = partial(read_definition, zone=self._zone, usual_name=path.stem)
-            return _Read(parse_yaml(read_limited(path), path, read), "")
+            definition = load_yaml(path, partial(self._read_root, usual_name=path.stem))
+            return _Read(definition, "" if definition else f"{path} is empty: write a schedule and a command into it")
         except ConfigError as error:
             return _Read(None, error.sentence())
         except OSError as error:
             return _Read(None, f"{path} cannot be read: {error.strerror}")
+
+    def _read_root(self, root: Node, usual_name: str) -> JobDefinition | None:
+        return None if root.absent else read_definition(root, self._zone, usual_name)
 
     async def _take(self, name: str, known: CronJob | None, read: _Read) -> None:
         try:
@@ -133,16 +156,26 @@ class JobFiles:
             else:
                 await self._change(known, read)
         except JobConflictError as error:
-            log.warning("a file of cron.d is not used: %s: %s", name, error.sentence())
-            if known is not None:
-                problem = error.sentence()
-                await self._store.change(known.id, lambda job: replace(job, problem=problem))
+            await self._refuse(name, known, error.sentence())
+        else:
+            self._refused.discard(name)
 
-    async def _add(self, name: str, read: _Read) -> None:
+    async def _refuse(self, name: str, known: CronJob | None, problem: str) -> None:
+        """Show the job of a file under the name of the file while its own is taken."""
+        if name not in self._refused:
+            log.warning("a file of cron.d is not used: %s: %s", name, problem)
+        self._refused.add(name)
+        if known is not None:
+            await self._store.change(known.id, lambda job: replace(job, problem=problem))
+            return
+        with suppress(JobConflictError):
+            await self._add(name, _Read(None, problem), shown_as=name)
+
+    async def _add(self, name: str, read: _Read, shown_as: str = "") -> None:
         now, definition = self._clock.now(), read.definition
         job = CronJob(
             id=new_id(),
-            name=definition.name if definition else Path(name).stem,
+            name=definition.name if definition else shown_as or Path(name).stem,
             source=JobSource.FILE,
             definition=definition,
             file=name,

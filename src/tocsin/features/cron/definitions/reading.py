@@ -6,17 +6,18 @@ from dataclasses import replace
 from typing import Any
 
 from tocsin.core.errors import TocsinError
+from tocsin.core.reading.fields import RecordType
 from tocsin.core.reading.json_value import JsonIssue, JsonIssues, JsonValue
 from tocsin.core.reading.value import WRONG_VALUE, shorten
 from tocsin.features.context import AbilityMissingError, FeatureContext
 from tocsin.features.cron.definitions.upcoming import JobPreview, preview_of
-from tocsin.features.cron.model import InvalidJobError, JobDefinition, JobType, read_definition, wrong_field
+from tocsin.features.cron.model import JOB, InvalidJobError, JobDefinition, JobType, read_definition, wrong_field
 from tocsin.runs.model import RunKind
 from tocsin.scheduling.schedule import OnceSchedule, read_schedule
 
 
 class JobReader:
-    """Reads definitions and checks them against what there is."""
+    """Reads definitions and checks that what they name exists."""
 
     def __init__(self, context: FeatureContext, zone: str) -> None:
         """`zone` is that of jobs that name none."""
@@ -67,17 +68,27 @@ class JobReader:
         return [f"there is no {definition.type} {shorten(definition.command)!r} now"]
 
 
-def merged(before: Any, patch: Any) -> Any:
-    """Return what a JSON Merge Patch makes of a value; RFC 7396, section 2."""
+def merged(before: Any, patch: Any, kind: object = None) -> Any:
+    """Return what a JSON Merge Patch makes of a value; RFC 7396, section 2.
+
+    In a record of that kind, null for a key that is none stays, so that whoever reads the result refuses it.
+    """
     if not isinstance(patch, Mapping):
         return patch
     found = dict(before) if isinstance(before, Mapping) else {}
+    known = {field.name: field.type for field in kind.fields} if isinstance(kind, RecordType) else None
     for name, value in patch.items():
-        if value is None:
+        if value is None and (known is None or name in known):
             found.pop(name, None)
         else:
-            found[name] = merged(found.get(name), value)
+            found[name] = merged(found.get(name), value, (known or {}).get(name))
     return found
+
+
+def without_defaults(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return fields without those that are null, which means their defaults; null for a key that is none stays."""
+    known = {field.name for field in JOB.fields}
+    return {name: value for name, value in fields.items() if value is not None or name not in known}
 
 
 def _members(value: Any) -> Any:

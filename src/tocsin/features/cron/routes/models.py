@@ -5,8 +5,8 @@ from typing import Annotated, Any, Literal
 from fastapi import Path
 from pydantic import Field, WithJsonSchema
 
-from tocsin.core.reading.json_schema import record_schema
-from tocsin.features.cron.model import JOB, JobSource, JobState, JobType
+from tocsin.core.reading.json_schema import patch_schema, record_schema
+from tocsin.features.cron.model import JOB, RETRY, JobSource, JobState, JobType
 from tocsin.rest.models import GivenTime, RequestModel, ResponseModel, Time
 from tocsin.rest.runs import LogLine, RunSummary
 from tocsin.runs.model import RunStatus
@@ -14,18 +14,26 @@ from tocsin.scheduling.missed import CatchUp
 from tocsin.scheduling.overlap import Overlap
 
 
-def _definition_schema(*, partly: bool) -> dict[str, Any]:
-    """Return the schema of a definition; `partly` that of a merge patch of it."""
+def _definition_schema() -> dict[str, Any]:
     schema = record_schema(JOB)
-    retry = next(field for field in JOB.fields if field.name == "retry").type
-    schema["properties"]["retry"] = record_schema(retry)  # type: ignore[arg-type]  # a record, see JOB
-    schema["required"] = [] if partly else ["name", *schema["required"]]
+    schema["properties"]["retry"] = record_schema(RETRY)
+    schema["required"] = ["name", *schema["required"]]
+    return schema
+
+
+def _patch_of_a_definition() -> dict[str, Any]:
+    schema = patch_schema(JOB, always=["name"])
+    schema["properties"]["retry"] = {"anyOf": [patch_schema(RETRY), {"type": "null"}]}
     return schema
 
 
 # Read by the feature's own rules, which are those of its files; they tell all mistakes at once.
-JobBody = Annotated[dict[str, Any], WithJsonSchema(_definition_schema(partly=False))]
-JobPatch = Annotated[dict[str, Any], WithJsonSchema(_definition_schema(partly=True))]
+JobBody = Annotated[dict[str, Any], WithJsonSchema(_definition_schema())]
+JobPatch = Annotated[dict[str, Any], WithJsonSchema(_patch_of_a_definition())]
+
+
+# What a form, a file or a program gives for a parameter; who is started decides what it must be.
+Param = str | bool | int | float | list[Any]
 
 
 class RetryRecord(ResponseModel):
@@ -71,7 +79,7 @@ class JobFields(ResponseModel):
     timezone: str | None
     type: JobType | None
     command: str | None
-    params: dict[str, str] | None
+    params: dict[str, Param] | None
     env: dict[str, str] | None
     working_dir: str | None
     enabled: bool
@@ -143,8 +151,8 @@ class DisableJob(RequestModel):
 class RunJob(RequestModel):
     """How to run a job now."""
 
-    params: dict[str, str] = Field(default={}, description="Parameters of this run.")
-    dry_run: bool = Field(default=False, description="Only tell what would run.")
+    params: dict[str, Param] = Field(default={}, description="Parameters of this run.")
+    dry_run: bool = Field(default=False, description="Only report what would run.")
     force: bool = Field(default=False, description="Also where `overlap` does not allow it now.")
 
 

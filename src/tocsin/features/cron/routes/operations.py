@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from fastapi import Query, Request, Response
 from fastapi.responses import JSONResponse
 
-from tocsin.features.cron.model import CronJob, JobState
+from tocsin.features.cron.model import CronJob, JobChangedError, JobState
 from tocsin.features.cron.records import due_record, job_record, job_records, preview_record
 from tocsin.features.cron.routes.models import (
     CronJobRecord,
@@ -32,7 +32,7 @@ from tocsin.rest.preferences import answer_run
 from tocsin.rest.reading import JSON
 from tocsin.rest.runs import RUN_STARTED, RunRecord
 from tocsin.runs.document import as_document, log_document, summary_document
-from tocsin.runs.model import RunStatus
+from tocsin.runs.model import RunStatus, RunTrigger
 
 MERGE_PATCH = "application/merge-patch+json"  # RFC 7396
 _LAST = 99_999_999_999.0  # after every time
@@ -83,7 +83,7 @@ class CronRoutes:
         body: JobBody,
         response: Response,
         caller: CallerOf,
-        dry_run: Annotated[bool, Query(description="Only tell what it would do.")] = False,
+        dry_run: Annotated[bool, Query(description="Only report what it would do.")] = False,
     ) -> Any:
         """Store a job; with `dry_run`, only tell when it would run and what may be wrong with it."""
         with pointing_out(body):
@@ -125,11 +125,17 @@ class CronRoutes:
         self, request: Request, job_id: JobId, body: JobPatch, response: Response, caller: CallerOf
     ) -> Any:
         """Change fields of a job with a JSON Merge Patch, where null is the default; `If-Match` is honoured."""
-        job = await self._jobs.get(job_id)
-        check_unchanged(request, _version(job))
-        with pointing_out(body):
-            job = await self._jobs.patch(job, body, _who(caller))
-        return await self._answer(response, job)
+        while True:
+            job = await self._jobs.get(job_id)
+            check_unchanged(request, _version(job))
+            try:
+                with pointing_out(body):
+                    job = await self._jobs.patch(job, body, _who(caller))
+                return await self._answer(response, job)
+            except JobChangedError:
+                if "if-match" in request.headers:
+                    raise
+                # The caller did not say what it had read, so the patch is for what there is by now.
 
     @operation(
         "DELETE",
@@ -192,12 +198,18 @@ class CronRoutes:
         responses=_PLANNED,
     )
     async def run_cron_job(self, request: Request, job_id: JobId, caller: CallerOf, body: RunJob | None = None) -> Any:
-        """Run a job now, also while it is disabled; its schedule does not change."""
+        """Run a job now, also while it is disabled; its schedule does not change.
+
+        While it runs, `overlap` decides: the run is refused, begins beside it, waits as `queued`, or replaces it.
+        """
         wish, who = body or RunJob(), _who(caller)
         with pointing_out({}):
             if wish.dry_run:
                 return JSONResponse(as_document(await self._jobs.plan(job_id, who, wish.params, force=wish.force)))
-            return await answer_run(request, await self._jobs.begin(job_id, who, wish.params, force=wish.force))
+            if wish.force:
+                return await answer_run(request, await self._jobs.begin(job_id, who, wish.params, force=True))
+            order = await self._jobs.order(job_id, RunTrigger.MANUAL, who, wish.params)
+            return await answer_run(request, await self._jobs.runner.begin_or_queue(order))
 
     @operation("GET", "/api/cron/jobs/{id}/logs", problems=("not-found", "validation-failed"), answer=JobLogs)
     async def list_cron_job_logs(

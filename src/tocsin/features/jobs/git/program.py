@@ -189,7 +189,7 @@ def git_failed(stderr: str, command: str) -> GitFailedError:
 _HINTS = {
     ".lock": "another git is at work there, or was killed and left that file: if none is, remove it",
     "dubious ownership": "it belongs to another user: give it to the user of Tocsin",
-    "cannot lock ref": "another branch of a similar name stands in the way: choose another name",
+    "cannot lock ref": "another branch of a similar name is in the way: choose another name",
     "already checked out": "the branch is checked out elsewhere: switch that work tree to another branch",
     "already used by worktree": "the branch is checked out elsewhere: switch that work tree to another branch",
     "No space left": "free some space",

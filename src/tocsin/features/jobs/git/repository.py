@@ -223,14 +223,15 @@ def remove_folder(folder: Path) -> None:
         raise GitFailedError(f"a work tree cannot be removed: {reason}", hint="remove it by hand") from None
 
 
-def _open_and_retry(_: object, path: str, error: object) -> None:
+def _open_and_retry(_: object, name: str, error: object) -> None:
     """Make what is in the way writable, and remove it; `shutil.rmtree` calls it."""
+    path = Path(name)
     if not os.path.lexists(path):
         return
-    for each in (os.path.dirname(path), path):  # noqa: PTH120  # shutil hands over texts
-        if not os.path.islink(each):  # noqa: PTH114
-            os.chmod(each, os.stat(each).st_mode | stat.S_IRWXU)  # noqa: PTH101, PTH116
-    if os.path.isdir(path) and not os.path.islink(path):  # noqa: PTH112, PTH114
+    for each in (path.parent, path):
+        if not each.is_symlink():
+            each.chmod(each.stat().st_mode | stat.S_IRWXU)
+    if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
-        os.unlink(path)  # noqa: PTH108
+        path.unlink()

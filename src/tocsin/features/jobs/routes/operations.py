@@ -61,7 +61,7 @@ class JobRoutes:
         answer=TaskJobRecord,
     )
     async def create_job(self, body: NewJob, response: Response, caller: CallerOf) -> Any:
-        """Create a task job, and its branch where it has a repository."""
+        """Create a task job, and its branch if it has a repository."""
         wish = NewTaskJob(**{**body.model_dump(), "priority": TaskPriority(body.priority)})
         job = await self._jobs.create(wish, caller)
         response.headers["Location"] = f"/api/jobs/{job.id}"

@@ -138,7 +138,7 @@ class NewEntry(RequestModel):
 class Decay(RequestModel):
     """Which entries to remove."""
 
-    dry_run: bool = Field(default=False, description="Only tell what would be removed.")
+    dry_run: bool = Field(default=False, description="Only report what would be removed.")
     threshold: float = Field(default=FADED_BELOW, ge=0, le=1, description="What is weaker is removed.")
     half_life_days: HalfLife | None = Field(default=None, description="In place of that of each entry.")
 

@@ -58,7 +58,7 @@ class MemoryRoutes:
 
     @operation("GET", "/api/memory/stats", answer=MemoryStats)
     async def get_memory_stats(self) -> Any:
-        """Return what there is, in numbers."""
+        """Return the counts of what is stored."""
         return await self._memory.stats()
 
     @operation("GET", "/api/memory/search", problems=("validation-failed",), answer=SearchRecord)
@@ -84,7 +84,7 @@ class MemoryRoutes:
         responses={200: {"model": EntryRecord, "description": "It took the place of one, which can be restored."}},
     )
     async def set_memory_entry(self, body: NewEntry, response: Response) -> Any:
-        """Store an entry, in the place of any other of its key."""
+        """Store an entry, replacing any other with its key."""
         entry, is_new = await self._memory.set(body.draft(), _US, if_absent=body.if_absent)
         response.status_code = 201 if is_new else 200
         response.headers["Location"] = f"/api/memory/{entry.key}"

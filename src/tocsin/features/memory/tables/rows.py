@@ -62,7 +62,7 @@ def numbers(connection: sqlite3.Connection, prefix: str, scope: str) -> tuple[in
 
 
 def put(connection: sqlite3.Connection, entry: MemoryEntry, now: float) -> None:
-    """Store an entry in the place of any other of its key."""
+    """Store an entry, replacing any other with its key."""
     before = find(connection, entry.key, now)
     clear(connection, entry.key, now, keep=before is not None and _content(before) != _content(entry))
     row = row_of(entry)

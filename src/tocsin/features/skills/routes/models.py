@@ -56,7 +56,7 @@ class SkillRecord(ResponseModel):
     timeout_seconds: int | None
     runnable: bool
     usable: bool | None = Field(description="Of an assistant skill: whether it has what it needs.")
-    at_hand: bool | None = Field(description="Of an assistant skill: whether it runs without being told where.")
+    at_hand: bool | None = Field(description="Of an assistant skill: whether it runs without being given a folder.")
     valid: bool
     errors: list[SkillProblemRecord]
     warnings: list[SkillWarning]
@@ -90,4 +90,4 @@ class RunSkillNow(RequestModel):
     input: str = Field(default="", description="Standard input; of an assistant skill, what to do.")
     mode: ExecutionMode = Field(default=ExecutionMode.SANDBOXED, strict=False)
     timeout_seconds: int | None = Field(default=None, ge=1, le=MAX_TIMEOUT_S, description="Less than its own.")
-    dry_run: bool = Field(default=False, description="Only tell what would run.")
+    dry_run: bool = Field(default=False, description="Only report what would run.")

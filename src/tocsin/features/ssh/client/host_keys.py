@@ -157,14 +157,3 @@ async def _keygen(session: SshSession, *words: str) -> str:
     environment = session.program.environment()
     ended = await run(["ssh-keygen", *words], timeout_s=CONNECT_TIMEOUT_S, env=environment)
     return ended.stdout
-
-
-def private_key_problem(path: Path) -> str:
-    """Return what is wrong with a private key file, or an empty text."""
-    try:
-        found = path.stat()
-    except OSError as error:
-        return error.strerror or "it cannot be read"
-    if found.st_mode & 0o077:
-        return "others may read it, and ssh does not take such a key"
-    return "" if os.access(path, os.R_OK) else "it cannot be read"

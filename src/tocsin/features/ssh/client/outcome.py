@@ -43,7 +43,7 @@ def outcome_of(name: str, exit_code: int, log: str, told: str = "") -> Outcome:
         if _BY_SIGNAL in log:
             return Outcome(HostStatus.FAILED, None, "a signal ended the command there")
         reason = _last_words(log) or "no exit status came"
-        return Outcome(HostStatus.FAILED, None, f"the connection was lost, the command may go on there: {reason}")
+        return Outcome(HostStatus.FAILED, None, f"the connection was lost, the command may still run there: {reason}")
     return _not_begun(name, f"{told}\n{log}")
 
 

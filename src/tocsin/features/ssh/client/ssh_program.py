@@ -10,11 +10,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tocsin.core.config.data_dir import unusable
 from tocsin.core.errors import ConfigError
 from tocsin.core.ids import new_id
 from tocsin.core.process.identity import is_dead, own_identity
 from tocsin.core.process.starting import Finished, run, streaming
 from tocsin.core.storage.files import make_directory, write_atomically
+from tocsin.features.ssh.client.private_keys import needs_passphrase, private_key_problem
 from tocsin.features.ssh.inventory import home
 from tocsin.features.ssh.model import Address, HostEntry, IdentityKind
 
@@ -79,7 +81,10 @@ class SshProgram:
             raise ConfigError("ssh is not installed", hint="install the OpenSSH client (openssh-client)")
         self._remove_leftovers()
         private = self.folder / new_id()
-        make_directory(private)
+        try:
+            make_directory(private)
+        except OSError as error:
+            raise unusable(private, error) from None
         try:
             (private / _OWNER).write_text(own_identity())
             keys = await self._reveal_keys(private, hosts, known)
@@ -139,6 +144,20 @@ class SshSession:
     program: SshProgram
     private: Path
     config: Path
+
+    def why_refused(self, host: HostEntry) -> str:
+        """Return what about the key of a host explains that a login was refused, or an empty text."""
+        identity = host.identity
+        if identity.kind is IdentityKind.AGENT:
+            return ""
+        if identity.kind is IdentityKind.VAULT:
+            has_passphrase = needs_passphrase(self.private / f"key-{host.name}")
+            return f"; the key {identity.ref} of the vault has a passphrase: store it without" if has_passphrase else ""
+        path = Path(identity.ref)
+        if problem := private_key_problem(path):
+            return f"; the key {path}: {problem}"
+        has_passphrase = needs_passphrase(path)
+        return f"; the key {path} has a passphrase: load it into the agent with ssh-add" if has_passphrase else ""
 
     def log_of(self, host: HostEntry) -> Path:
         """Return where the `ssh` of a host writes its own words."""

@@ -188,7 +188,7 @@ def _compare(left: Any, sign: str, right: Any) -> bool:
         elif isinstance(right, list):
             inside = any(_equal(left, each) for each in right)
         else:
-            raise ExpressionError("behind 'in' stands a list or a text")
+            raise ExpressionError("write a list or a text after 'in'")
         return inside is (sign == "in")
     if sign in {"==", "!="}:
         return _equal(left, right) is (sign == "==")

@@ -82,7 +82,7 @@ class StepWork:
                 return await self._tries(replace(self._scope, item=item), f"{self._step.name}[{number}]")
 
         ended = await asyncio.gather(*(one(number, item) for number, item in enumerate(items)))
-        names = dict.fromkeys(name for _, outputs in ended for name in outputs)
+        names = dict.fromkeys([*self._step.outputs, *(name for _, outputs in ended for name in outputs)])
         listed = {name: [outputs.get(name) for _, outputs in ended] for name in names}
         bad = [(number, outcome) for number, (outcome, _) in enumerate(ended) if not outcome.ok]
         if not bad:

@@ -41,7 +41,7 @@ def refuse_private(address: str) -> None:
     found = getattr(found, "ipv4_mapped", None) or found
     if not found.is_global or found.is_multicast:
         raise PrivateAddressError(
-            f"{address} is not a public address, and http steps call public ones alone",
+            f"{address} is not a public address, and http steps call only public ones",
             hint="HTTP_ALLOW_PRIVATE=true allows it",
         )
 
@@ -102,7 +102,7 @@ class HttpSteps:
             raise HttpStepError("the address does not begin with http:// or https://")
         if not self.allow_private and is_private(parts.hostname):
             raise PrivateAddressError(
-                f"{host_of(url)} is not a public address, and http steps call public ones alone",
+                f"{host_of(url)} is not a public address, and http steps call only public ones",
                 hint="HTTP_ALLOW_PRIVATE=true allows it",
             )
 

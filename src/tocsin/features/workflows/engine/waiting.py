@@ -96,7 +96,7 @@ def _notice(call: StepCall, message: str, level: NoticeLevel) -> Notice:
     run, step = call.log.run_id, call.step.name
     return Notice(
         title=f"{call.workflow.name} waits for approval",
-        body=f"{message}\n\ntocsin runs approve {run} --step {step}\ntocsin runs reject {run} --step {step}",
+        body=f"{message}\n\n`tocsin runs approve {run} --step {step}`\n`tocsin runs reject {run} --step {step}`",
         level=level,
         category="workflow",
         source=f"workflow {call.workflow.name}",

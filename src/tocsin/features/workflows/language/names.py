@@ -32,7 +32,7 @@ class KnownNames:
         """Return what is wrong with a name, if anything."""
         root, *rest = path.split(".")
         if root == "item":
-            return None if self.item else NameProblem("item exists in a step with for_each alone")
+            return None if self.item else NameProblem("item exists only in a step with for_each")
         if root == "steps" and rest:
             return self._step(rest)
         if root in {"params", "env", "run"} and len(rest) == 1:

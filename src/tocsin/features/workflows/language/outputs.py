@@ -85,7 +85,7 @@ def _filter(text: str) -> OutputFilter:
     if name == "regex":
         _check_regex(argument)
     elif name == "json" and argument and not argument.startswith("/"):
-        raise OutputRuleError("behind 'json:' stands a JSON pointer, which begins with '/'", near=f"json:/{argument}")
+        raise OutputRuleError("write a JSON pointer after 'json:'; it begins with '/'", near=f"json:/{argument}")
     elif name != "json" and colon:
         raise OutputRuleError(f"the filter {name!r} has no argument")
     return OutputFilter(name, argument)
@@ -93,7 +93,7 @@ def _filter(text: str) -> OutputFilter:
 
 def _check_regex(pattern: str) -> None:
     if not pattern:
-        raise OutputRuleError("behind 'regex:' stands a pattern in quotes, such as regex:'size (\\d+)'")
+        raise OutputRuleError("write a pattern in quotes after 'regex:', such as regex:'size (\\d+)'")
     try:
         compile_pattern(pattern)
     except ValueError as error:

@@ -39,7 +39,7 @@ _RETRY = RecordType(
         Field("delay", DurationType(0, DAY_S), default=10.0, doc="The first pause"),
         Field("backoff", NumberType(1, 10), default=2.0, doc="By how much each pause is longer than the one before"),
         Field("max_delay", DurationType(0, DAY_S), default=300.0, doc="The longest pause"),
-        Field("on_exit_codes", ListType(IntegerType(0, 255)), doc="Try again after these exit codes alone"),
+        Field("on_exit_codes", ListType(IntegerType(0, 255)), doc="Try again only after these exit codes"),
     ),
     doc="When a failed step is tried again",
 )
@@ -58,7 +58,7 @@ _DEFAULTS = RecordType(
     (
         Field("timeout", DurationType(0, MONTH_S), doc="The time limit of each attempt"),
         Field("retry", _RETRY),
-        Field("continue_on_error", BooleanType(), doc="Whether the run goes on after a failure"),
+        Field("continue_on_error", BooleanType(), doc="Whether the run continues after a failure"),
         Field("working_dir", TextType(), doc="Where commands run"),
     ),
     doc="What holds for every step that does not say otherwise",
@@ -131,7 +131,7 @@ def _common(kind: StepType) -> tuple[Field, ...]:
         Field("working_dir", TextType(), doc="Where its command runs"),
         Field("timeout", DurationType(0, MONTH_S), doc="The time limit of each attempt; 0 is none"),
         Field("retry", _RETRY),
-        Field("continue_on_error", BooleanType(), doc="Whether the run goes on after its failure"),
+        Field("continue_on_error", BooleanType(), doc="Whether the run continues after its failure"),
         Field("outputs", MappingType(TextType(), WORD, "not a name of an output: use letters, digits and '_'"),
               default={}, doc="What it hands on: source | filter"),
         Field("for_each", AnyType({"type": ["array", "string"]}), doc="Run it once for each value: ${item}"),
@@ -160,7 +160,7 @@ _OWN: dict[StepType, tuple[Field, ...]] = {
     ),
     StepType.PROMPT: (
         Field("system", TextType(), doc="Instructions in front of the question"),
-        Field("model", TextType(), doc="The model, where it is not CHAT_MODEL"),
+        Field("model", TextType(), doc="The model, if not CHAT_MODEL"),
         Field("max_tokens", IntegerType(1, 1_000_000), doc="The longest answer"),
         Field("temperature", NumberType(0, 2), doc="How free the answer is"),
         Field("response_format", ChoiceType(("text", "json")), default="text", doc="`json` requires a JSON answer"),
@@ -170,7 +170,7 @@ _OWN: dict[StepType, tuple[Field, ...]] = {
         Field("channel", TextType(), doc="A channel, with `target` in place of a profile"),
         Field("target", TextType(), doc="Where on the channel"),
         Field("subject", TextType(), doc="The subject of a mail"),
-        Field("parse_mode", TextType(), doc="How the channel reads the text, where it knows this mode"),
+        Field("parse_mode", TextType(), doc="How the channel reads the text, if it knows this mode"),
         Field("required", BooleanType(), default=False, doc="Whether a message that is not sent fails the step"),
     ),
     StepType.HTTP: (

@@ -63,15 +63,11 @@ class _Quotes:
         if self._in_here:
             self._line += "x"
             if self._in_here[1]:
-                raise TemplateError(
-                    f"{piece.spelled()} stands in a here-document in quotes, which the shell does not expand"
-                )
+                raise TemplateError(f"{piece.spelled()} is in a quoted here-document, which the shell does not expand")
             return expansion
         match self._open[-1] if self._open else "":
             case "((":
-                raise TemplateError(
-                    f"{piece.spelled()} stands in $((…)), where shells may run what a value says: use $(expr …)"
-                )
+                raise TemplateError(f"{piece.spelled()} is in $((…)), where shells may execute values: use $(expr …)")
             case '"':
                 return expansion
             case "'":

@@ -116,7 +116,7 @@ class TextReader:
             if problem := names.problem(placeholder.path):
                 node.refuse(problem.detail, UNKNOWN_NAME, problem.near)
         elif not secrets:
-            detail = f"{placeholder.spelled()} may stand in env and in the headers of an http step alone"
+            detail = f"{placeholder.spelled()} is allowed only in env and in the headers of an http step"
             node.refuse(detail, SECRET, "env")
         elif self.around.secrets is not None and placeholder.path not in self.around.secrets:
             near = near_word(placeholder.path, self.around.secrets)

@@ -81,7 +81,7 @@ class WorkflowRecord(WorkflowSummary, ValidationRecord):
     """A workflow, with what is in its file."""
 
     yaml: str
-    definition: dict[str, Any] | None = Field(description="The same as plain values; null where it has mistakes.")
+    definition: dict[str, Any] | None = Field(description="The same as plain values; null if it has mistakes.")
     params: dict[str, Any] = Field(description="The schema of each parameter.")
 
 
@@ -116,7 +116,7 @@ class RunWorkflow(RequestModel):
     """How to run a workflow."""
 
     params: dict[str, Any] = Field(default={}, description="Its parameters.")
-    dry_run: bool = Field(default=False, description="Only tell what would be done.")
+    dry_run: bool = Field(default=False, description="Only report what would be done.")
     from_step: str = Field(default="", max_length=200, description="Run this step, and those after it.")
     only: list[str] = Field(default=[], max_length=1000, description="Run these steps alone.")
     env: dict[str, str] = Field(default={}, description="Variables of this run.")
@@ -129,7 +129,7 @@ class PlannedStepRecord(ResponseModel):
     type: str
     wave: int
     group: str
-    would_run: bool | None = Field(description="Null where that depends on other steps.")
+    would_run: bool | None = Field(description="Null if that depends on other steps.")
     when: str | None
     command: str
     depends_on: list[str]

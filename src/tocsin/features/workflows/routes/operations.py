@@ -24,7 +24,7 @@ from tocsin.features.workflows.routes.models import (
 from tocsin.features.workflows.service import Workflows
 from tocsin.features.workflows.store import InvalidWorkflowError, UnknownWorkflowError, WorkflowFile
 from tocsin.rest.callers import CallerOf, actor_of
-from tocsin.rest.conditional import check_unchanged, tag
+from tocsin.rest.conditional import check_unchanged, tag, wants_new
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.preferences import answer_run
@@ -83,7 +83,10 @@ class WorkflowRoutes:
     async def save_workflow(
         self, request: Request, name: WorkflowNameOf, body: WorkflowText, response: Response, caller: CallerOf
     ) -> Any:
-        """Write the file of a workflow, unless it has mistakes; `If-Match` is honoured."""
+        """Write the file of a workflow, unless it has mistakes.
+
+        `If-Match` is honoured, and `If-None-Match: *` for who wants to replace none.
+        """
         digest = await self._digest_to_replace(request, name)
         with _pointing_out(name):
             content = body.yaml.encode()
@@ -94,7 +97,9 @@ class WorkflowRoutes:
         return await self._answer(response, file)
 
     async def _digest_to_replace(self, request: Request, name: str) -> str | None:
-        """Return which content is to be replaced, None where that was not said; raises the 412 answer."""
+        """Return which content is to be replaced: empty for none, None where that was not said. Raises 412."""
+        if wants_new(request):
+            return ""
         if not request.headers.getlist("if-match"):
             return None
         try:
