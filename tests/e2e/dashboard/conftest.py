@@ -27,9 +27,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.flaky(reruns=1))
 
 
-# Of a module and not of the session: as long as Playwright is there, its loop runs in the thread of the tests, and
-# none of another module can have one. So no test beside these is asynchronous.
-@pytest.fixture(scope="module")
+# Of this package and not of the session: as long as Playwright is there, its loop runs in the thread of the tests, and
+# none elsewhere can have one. So no test beside these is asynchronous.
+@pytest.fixture(scope="package")
 def chromium() -> Iterator[Browser]:
     """Start the system's Chromium."""
     program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -91,15 +91,19 @@ def visit(chromium: Browser, dashboard: ServedDashboard) -> Iterator[Callable[..
         served: ServedDashboard = dashboard,
         *,
         signed_in: bool = True,
+        signs_out: bool = False,
+        zone: str | None = None,
     ) -> Visitor:
         context = chromium.new_context(
-            viewport={"width": size[0], "height": size[1]}, color_scheme=theme, reduced_motion="reduce"
+            viewport={"width": size[0], "height": size[1]},
+            color_scheme=theme,
+            reduced_motion="reduce",
+            timezone_id=zone,
         )
         context.set_default_timeout(PATIENCE_S * 1000)
         contexts.append(context)
         if signed_in:
-            login = context.request.post(f"{served.address}login", data={"username": USER, "password": PASSWORD})
-            assert login.ok
+            sign_in(context, served, shared=not signs_out)
         visitor = Visitor(context.new_page(), served.address)
         visitor.page.on("console", lambda message: _note(visitor, message))
         visitor.page.on("pageerror", lambda error: visitor.problems.append(f"error: {error}"))
@@ -113,6 +117,17 @@ def visit(chromium: Browser, dashboard: ServedDashboard) -> Iterator[Callable[..
     for context in contexts:
         context.close()
     assert found == []
+
+
+def sign_in(context: BrowserContext, served: ServedDashboard, *, shared: bool) -> None:
+    """Sign in, which takes as long as a page; what is `shared` is the session of all windows that do not end it."""
+    if shared and served.session:
+        context.add_cookies(served.session)
+        return
+    login = context.request.post(f"{served.address}login", data={"username": USER, "password": PASSWORD})
+    assert login.ok
+    if shared:
+        served.session = context.cookies()
 
 
 def _note(visitor: Visitor, message: Any) -> None:

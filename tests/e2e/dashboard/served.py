@@ -5,7 +5,7 @@ import shutil
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -34,6 +34,7 @@ class ServedDashboard:
     address: str  # ends with a slash
     app: App
     _loop: asyncio.AbstractEventLoop
+    session: list[Any] = field(default_factory=list)  # the cookies of who has signed in
 
     def do(self, work: Callable[[App], Coroutine[Any, Any, T]]) -> T:
         """Do something inside the service, such as to store what a page shall show."""

@@ -57,12 +57,15 @@ def test_times_name_their_zone_and_say_how_far_they_are(call: Call):
     assert call(f"lib.absolute({at}, 'Not/AZone')").endswith("UTC")
     assert call("lib.absolute('no time')") == ""
     start = 1_000_000_000_000
-    distances = [-3000, 90_000, -7_300_000, -3 * 86_400_000]
+    # 40 hours ahead need not be tomorrow, nor 17 months in the next year.
+    distances = [-3000, 90_000, -7_300_000, -3 * 86_400_000, 144_000_000, 500 * 86_400_000]
     assert call(f"{distances}.map((d) => lib.relative({start} + d, {start}))") == [
         "now",
         "in 1 min",
         "2 hr ago",
         "3 days ago",
+        "in 1 day",
+        "in 16 mo",
     ]
 
 

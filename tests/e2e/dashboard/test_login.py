@@ -61,7 +61,7 @@ def test_when_a_session_ends_the_login_lies_over_the_page_and_the_request_is_rep
 
 
 def test_signing_out_shows_the_login(visit: Visit):
-    visitor = visit()
+    visitor = visit(signs_out=True)
     visitor.expected += REFUSED
     page = visitor.open()
     page.get_by_role("button", name="Theme and account").click()

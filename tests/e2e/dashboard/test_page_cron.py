@@ -85,11 +85,37 @@ def test_a_job_with_parameters_asks_for_them_and_tells_what_would_run(visit: Vis
     page.get_by_role("button", name="Run", exact=True).first.click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Value 1").fill("beta")
-    dialog.get_by_label("Only tell").check()
+    dialog.get_by_label("Only show").check()
     dialog.get_by_role("button", name="Run", exact=True).click()
     expect(dialog.get_by_role("status")).to_contain_text('{"place":"beta"}')
-    dialog.get_by_label("Only tell").uncheck()
+    dialog.get_by_label("Only show").uncheck()
     dialog.get_by_role("button", name="Run", exact=True).click()
     page.get_by_role("button", name="Show the run").click()
 
     expect(page.locator(".facts")).to_contain_text("place=beta")
+
+
+def test_every_time_says_whose_it_is_and_a_clock_change_is_told_before_it_comes(visit: Visit):
+    visitor = visit(zone="America/New_York")
+    jobs = {
+        month: add_job(visitor, {"name": month, "schedule": f"30 2 * {number} 0L", "timezone": "Europe/Berlin"})
+        for month, number in (("march", 3), ("october", 10))
+    }
+    page = visitor.open(f"#/cron/{jobs['october']}?tab=preview")
+    expect(page.get_by_role("row").nth(1)).to_contain_text("02:30 comes twice, runs once")
+    page = visitor.open(f"#/cron/{jobs['march']}?tab=preview")
+    first = page.get_by_role("row").nth(1)
+    expect(first).to_contain_text("runs at 03:00")
+    expect(first).to_contain_text("03:00:00 CEST")
+    expect(first).to_contain_text("21:00:00 GMT-4")  # of the day before, where the reader is
+
+    page.get_by_role("button", name="Pause").click()
+    until = page.get_by_label("Until")
+    expect(page.get_by_text("In your time zone, America/New_York.")).to_be_visible()
+    until.fill("2099-03-08T02:30")  # which does not come there
+    expect(until).to_have_value("2099-03-08T03:30")
+    page.get_by_role("dialog").get_by_role("button", name="Pause").click()
+    expect(page.get_by_text("Paused until Sun, 8 Mar 2099, 08:30:00 CET")).to_be_visible()
+
+    page = visitor.open()
+    expect(page.locator(".strip__zone")).to_have_text("America/New_York")

@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import mimetypes
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -35,6 +36,7 @@ STYLE: Final = "style.css"
 DOCUMENT: Final = "index.html"
 _SERVED = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".txt": "text/plain"}
 _TEXT = "; charset=utf-8"
+_REMARK = re.compile(r"/\*.*?\*/\n?", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ def load_assets(root: Path = ROOT) -> Assets:
     }
     modules = {name: text for name, text in texts.items() if name.endswith(".js") and "/" in name}
     styles = {name: text for name, text in texts.items() if name.endswith(".css") and name not in STYLES}
-    style = "\n".join(texts[name] for name in STYLES)
+    style = _REMARK.sub("", "\n".join(texts[name] for name in STYLES))  # remarks are for who reads the source
     rest = {name: text for name, text in texts.items() if name not in modules and not name.endswith(".css")}
     served = {**rest, **joined(ENTRY, modules, COMMON), **styles, STYLE: style}
     document = (root / DOCUMENT).read_text(encoding="utf-8")

@@ -15,7 +15,8 @@ _UNTIL = """async (act, done) => {
     const began = performance.now();
     act();
     for (;;) {
-        await new Promise((next) => requestAnimationFrame(next));
+        // A window that is not seen gets no frames, and a call of `evaluate` has no time-out.
+        await new Promise((next) => { requestAnimationFrame(next); setTimeout(next, 5000); });
         if (done()) break;
         if (performance.now() - began > 20000) throw new Error("nothing happened");
     }

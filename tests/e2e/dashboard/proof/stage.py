@@ -110,6 +110,11 @@ def _process(folder: Path, env: dict[str, str]) -> Iterator[str]:
             yield address
         finally:
             child.terminate()
+            try:
+                child.wait(PATIENCE_S)
+            except subprocess.TimeoutExpired:
+                child.kill()
+                raise
 
 
 def _answers(address: str) -> bool:

@@ -11,10 +11,11 @@ const UNITS = [
   ["minute", MINUTE, HOUR],
   ["hour", HOUR, DAY],
   ["day", DAY, 100 * DAY], // "in 2 months" would hide a month
-  ["month", 30 * DAY, 365 * DAY],
+  ["month", 30 * DAY, 730 * DAY],
   ["year", 365 * DAY, Infinity],
 ];
-const relativeFormat = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "short" });
+// Distances and not days of a calendar: 40 hours ahead is not always "tomorrow".
+const relativeFormat = new Intl.RelativeTimeFormat("en", { numeric: "always", style: "short" });
 const numberFormat = new Intl.NumberFormat("en");
 /** @satisfies {Record<string, Intl.DateTimeFormatOptions>} */
 const FORMATS = {

@@ -1,5 +1,5 @@
 // One stream for all tabs of a browser: the tab that holds the lock reads it and tells the others.
-import { call, session } from "../lib/api.js";
+import { call, reach, session } from "../lib/api.js";
 import { readEvents, StreamRefused } from "../lib/sse.js";
 import { signal } from "../lib/store.js";
 
@@ -9,6 +9,7 @@ import { signal } from "../lib/store.js";
  * @property {"connecting" | "live" | "retrying"} state
  * @property {number} since  When this state began, by the browser's clock.
  * @property {number} [retryAt]
+ * @property {boolean} [draining]  The server said that it is about to stop; it may be back within seconds.
  */
 
 const PATH = "/api/jobs/stream/updates?topics=";
@@ -27,6 +28,10 @@ const REFRESH_MS = 10_000;
 const URGENT_MOST = 4;
 const URGENT_EVERY_MS = 5000;
 const URGENT_GATHER_MS = 300;
+/** What the server says last when it is asked to stop, and how often a browser then looks whether it is back. */
+const DRAINING = "status.draining";
+const BACK_RETRY_MS = 2000;
+const BACK_FOR_MS = 60_000;
 /** What a page must read again after: events may have been lost. */
 const RESYNC = "resync";
 
@@ -45,6 +50,7 @@ const channel = "BroadcastChannel" in globalThis ? new BroadcastChannel("tocsin"
 let leading = false;
 let retryMs = FIRST_RETRY_MS;
 let lastId = "";
+let draining = false;
 let started = false;
 
 /**
@@ -69,6 +75,9 @@ function tell(event) {
   }
 }
 
+// A server that talks to us is there, whatever the last call said.
+liveness.watch(({ state }) => state === "live" && reach.get().state === "offline" && reach.set({ state: "ok" }));
+
 /** Begin to hear updates; called once, by the shell. */
 export function startStream() {
   if (started) return;
@@ -89,8 +98,10 @@ async function lead() {
   for (;;) {
     await signedIn();
     await readOnce();
-    const retryAt = Date.now() + retryMs;
-    setLiveness({ state: "retrying", since: sinceOf("retrying"), retryAt });
+    const since = sinceOf("retrying");
+    // A service that stops in good order is mostly one that restarts.
+    if (draining && Date.now() - since < BACK_FOR_MS) retryMs = Math.min(retryMs, BACK_RETRY_MS);
+    setLiveness({ state: "retrying", since, retryAt: Date.now() + retryMs, draining });
     await new Promise((done) => {
       setTimeout(done, retryMs);
       addEventListener("online", done, { once: true });
@@ -107,12 +118,16 @@ async function readOnce() {
       signal: new AbortController().signal,
       onOpen() {
         const wasDown = liveness.get().state === "retrying";
+        draining = false;
         setLiveness({ state: "live", since: Date.now() });
         if (wasDown && !had) spread({ type: RESYNC, id: "", data: null }); // nothing to go on from
         if (wasDown) void refreshStatus(); // it has no number, so that nobody tells it again
         retryMs = FIRST_RETRY_MS;
       },
-      onEvent: spread,
+      onEvent(event) {
+        if (event.type === DRAINING) draining = true;
+        else spread(event);
+      },
       onId: (id) => (lastId = id),
       onRetry: (ms) => (retryMs = Math.min(Math.max(ms, 250), LAST_RETRY_MS)),
     });

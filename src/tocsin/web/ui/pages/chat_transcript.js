@@ -16,6 +16,8 @@ import { CHAT } from "../strings/chat.js";
 /** @typedef {import("../lib/sse.js").ServerEvent} ServerEvent */
 
 const AGAIN_MS = 2000;
+/** A tab that is not seen gives its connection back: a browser has six for a server, and other tabs need them. */
+const HIDDEN_MS = 5000;
 const NEAR_PX = 80;
 
 /** @param {{conversation: Conversation & {has_earlier?: boolean}, models: {model: string, default: boolean}[]}} props */
@@ -64,14 +66,55 @@ function useFollowed(conversation, messages, setLost) {
       else messages.update((now) => changed(now, event));
     };
     const run = async () => {
-      while (!stop.signal.aborted) {
-        await readEvents(withQuery("/api/chat/stream", { conversation_id: conversation.id }), { lastId, signal: stop.signal, onEvent, onOpen: () => setLost(false) }).catch(() => setLost(true));
-        if (!stop.signal.aborted) await new Promise((done) => setTimeout(done, AGAIN_MS));
+      for (;;) {
+        await seen(stop.signal);
+        if (stop.signal.aborted) return;
+        const { signal: unseen, end } = whenHidden(stop.signal);
+        await readEvents(withQuery("/api/chat/stream", { conversation_id: conversation.id }), { lastId, signal: unseen, onEvent, onOpen: () => setLost(false) }).catch(() => setLost(!unseen.aborted));
+        end();
+        if (!unseen.aborted) await new Promise((done) => setTimeout(done, AGAIN_MS));
       }
     };
     void run();
     return () => stop.abort();
   }, [conversation.id]);
+}
+
+/** Wait until the tab is seen, or the page is left. @param {AbortSignal} left @returns {Promise<void>} */
+function seen(left) {
+  return new Promise((done) => {
+    if (!document.hidden || left.aborted) return done();
+    const ended = new AbortController();
+    const look = () => {
+      if (document.hidden && !left.aborted) return;
+      ended.abort();
+      done();
+    };
+    document.addEventListener("visibilitychange", look, { signal: ended.signal });
+    left.addEventListener("abort", look, { signal: ended.signal });
+  });
+}
+
+/** What ends when the page is left, or the tab has not been seen for some seconds. @param {AbortSignal} left */
+function whenHidden(left) {
+  const stop = new AbortController();
+  const ended = new AbortController();
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+  const look = () => {
+    clearTimeout(timer);
+    if (document.hidden) timer = setTimeout(() => stop.abort(), HIDDEN_MS);
+  };
+  document.addEventListener("visibilitychange", look, { signal: ended.signal });
+  left.addEventListener("abort", () => stop.abort(), { signal: ended.signal });
+  look();
+  return {
+    signal: stop.signal,
+    end() {
+      clearTimeout(timer);
+      ended.abort();
+    },
+  };
 }
 
 /** @param {Message[]} now @param {ServerEvent} event @returns {Message[]} */

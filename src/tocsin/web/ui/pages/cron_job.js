@@ -95,7 +95,7 @@ function Notices({ job }) {
 function Facts({ job }) {
   const rate = job.success_rate_30d;
   return html`<section class="panel"><div class="panel__body cron__facts"><dl class="facts">
-      <div><dt>${CRON.next}</dt><dd>${job.next_run_at ? html`<${Time} at=${job.next_run_at} zone=${job.timezone} /><br /><span class="muted">${absolute(job.next_run_at, job.timezone)}</span>` : CRON.noNext}</dd></div>
+      <div><dt>${CRON.next}</dt><dd>${job.next_run_at ? html`<${Time} at=${job.next_run_at} zone=${job.timezone} /><br /><span class="muted cron__when">${absolute(job.next_run_at, job.timezone)}</span>` : CRON.noNext}</dd></div>
       <div><dt>${CRON.last}</dt><dd>${job.last_run ? html`<a href=${link("runs", job.last_run.id)}><${Status} state=${job.last_run.status} quiet /></a> <${Time} at=${job.last_run.started_at ?? job.last_run.queued_at} zone=${job.timezone} />` : CRON.neverRan}</dd></div>
       <div><dt>${JOB.success}</dt><dd class="numbers">${rate === null ? "–" : `${Math.round(rate * 100)} %`}</dd></div>
       <div><dt>${JOB.usual}</dt><dd class="numbers">${duration(job.duration_p50_ms)}</dd></div>

@@ -1,7 +1,7 @@
 // What is due within a day: how much in each quarter of an hour, and where many jobs come at once.
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { api } from "../lib/api.js";
-import { clockTime, now } from "../lib/format.js";
+import { browserZone, clockTime, now, number } from "../lib/format.js";
 import { link } from "../lib/router.js";
 import { Empty, Failure, Loading } from "../parts/states.js";
 import { Table } from "../parts/table.js";
@@ -75,9 +75,10 @@ function Chart({ due, together }) {
   }
   const full = Math.max(...quarters.map(({ count }) => count), 4);
   const [most] = together;
+  const summary = TIMELINE.summary(number(due.length), most.jobs.length, clockTime(most.at));
   const hours = Array.from({ length: 9 }, (_, index) => clockTime(first + index * 3 * 3_600_000).split(", ").at(-1));
   return html`<figure class="panel timeline"><svg viewBox=${`0 0 ${QUARTERS * WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img"
-      aria-label=${`${TIMELINE.label}: ${TIMELINE.summary(due.length, most.jobs.length, clockTime(most.at))}`}>
+      aria-label=${`${TIMELINE.label}: ${summary}`}>
       ${quarters.map(({ count, many }, index) => {
         const height = count ? 4 + (count / full) * (HEIGHT - 12) : 1;
         const from = first + index * QUARTER_MS;
@@ -88,7 +89,7 @@ function Chart({ due, together }) {
       })}</svg>
     <div class="strip__scale" aria-hidden="true">${hours.map((hour, index) => html`<span class=${index % 2 ? "timeline__odd" : ""}>${hour}</span>`)}</div>
     <figcaption class="timeline__legend"><span class="strip__legend"><i class="timeline__due"></i>${TIMELINE.legendDue}<i class="timeline__many"></i>${TIMELINE.legendMany}</span>
-      <span class="muted">${TIMELINE.summary(due.length, most.jobs.length, clockTime(most.at))}</span></figcaption></figure>`;
+      <span class="muted">${summary} ${TIMELINE.zone(browserZone())}</span></figcaption></figure>`;
 }
 
 /** @param {{together: Together[]}} props */
@@ -113,6 +114,6 @@ function ByJob({ due }) {
     columns=${[
       { name: "name", title: CRON.job, primary: true, value: (/** @type {any} */ row) => row.name },
       { name: "first", title: TIMELINE.first, value: (/** @type {any} */ row) => row.first, cell: (/** @type {any} */ row) => html`<${Time} at=${row.first} />` },
-      { name: "count", title: TIMELINE.count, align: "end", value: (/** @type {any} */ row) => row.count },
+      { name: "count", title: TIMELINE.count, align: "end", value: (/** @type {any} */ row) => row.count, cell: (/** @type {any} */ row) => number(row.count) },
     ]} />`;
 }

@@ -1,7 +1,7 @@
 // A day back and a day ahead, hour by hour: what ran, how it ended, and what is due.
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { api } from "../lib/api.js";
-import { clockTime, now } from "../lib/format.js";
+import { browserZone, clockTime, now } from "../lib/format.js";
 import { toneOf } from "../parts/status.js";
 import { HOME } from "../strings/home.js";
 
@@ -29,7 +29,7 @@ export function Strip({ seen }) {
   const all = (/** @type {"good" | "bad" | "due"} */ what) => hours.reduce((sum, hour) => sum + hour[what], 0);
   const most = Math.max(FULL, ...hours.map(({ good, bad, due }) => good + bad + due));
   const middle = ((now() - hours[0].at) / HOUR_MS) * WIDTH;
-  return html`<section class="panel strip"><div class="panel__head"><h2>${HOME.strip}</h2>
+  return html`<section class="panel strip"><div class="panel__head"><h2>${HOME.strip} <span class="strip__zone">${browserZone()}</span></h2>
       <span class="strip__legend"><i class="strip__ok"></i>${HOME.stripOk}<i class="strip__bad"></i>${HOME.stripBad}<i class="strip__due"></i>${HOME.stripDue}${hours.at(-1)?.unknown && html`<i class="strip__unknown"></i>${HOME.stripCut(MOST_PAGES * PAGE)}`}</span></div>
     <svg viewBox=${`0 0 ${2 * SPAN * WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label=${HOME.stripSummary(all("good"), all("bad"), all("due"))}>
       ${hours.map((hour, index) => html`<${Column} hour=${hour} x=${index * WIDTH} most=${most} />`)}

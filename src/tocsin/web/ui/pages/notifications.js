@@ -90,7 +90,7 @@ function columns(turn, remove) {
         ${notice.body && html`<span class="notice__body"><${Said} text=${notice.body.replace(/\n{2,}/g, "\n")} /></span>`}</span>`,
     },
     { name: "category", title: NOTICES.category, value: (notice) => NOTICES.categories[notice.category] ?? notice.category },
-    { name: "when", title: NOTICES.when, value: (notice) => notice.created_at, cell: (notice) => html`${notice.count > 1 && `${NOTICES.first} `}<${Time} at=${notice.created_at} />` },
+    { name: "when", title: NOTICES.when, value: (notice) => notice.last_at, cell: whenOf },
     {
       name: "do",
       title: "",
@@ -102,6 +102,11 @@ function columns(turn, remove) {
         <${ActionButton} icon="trash" label=${`${NOTICES.remove}: ${notice.title}`} run=${() => remove(notice)} /></span>`,
     },
   ];
+}
+
+/** @param {Notice} notice */
+function whenOf(notice) {
+  return html`<${Time} at=${notice.last_at} />${notice.count > 1 && html`<span class="muted">, ${NOTICES.first} <${Time} at=${notice.created_at} /></span>`}`;
 }
 
 /** What others wrote leads to a page of ours or to the web, and runs nothing. @param {string} link */

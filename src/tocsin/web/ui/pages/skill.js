@@ -3,9 +3,9 @@ import { html, useState } from "../vendor/preact.js";
 import { api, url } from "../lib/api.js";
 import { duration } from "../lib/format.js";
 import { useKeys } from "../lib/keys.js";
-import { withRecord } from "../lib/list.js";
+import { nextPage, withHeard, withRecord } from "../lib/list.js";
 import { definePage } from "../lib/page.js";
-import { setQuery } from "../lib/router.js";
+import { link, setQuery } from "../lib/router.js";
 import { CodeView } from "../parts/code.js";
 import { Icon } from "../parts/icon.js";
 import { PageHead } from "../parts/page_head.js";
@@ -30,14 +30,26 @@ export const page = definePage({
   load: async ({ params, query, signal }) => {
     const [skill, runs] = await Promise.all([
       api.get(url`/api/skills/${params.name}`, { file: query.file }, { signal }),
-      api.get("/api/runs", { kind: "skill", subject: params.name, limit: 50 }, { signal }),
+      api.get("/api/runs", asked(params.name), { signal }),
     ]);
     return { skill, runs };
   },
   View: One,
   events: "run.created run.updated",
-  onEvent: (data, { data: run }) => (run.kind === "skill" && run.subject_name === data.skill.name ? { ...data, runs: withRecord(data.runs, run, "id") } : data),
+  onEvent: withRun,
 });
+
+/** @param {string} name */
+function asked(name) {
+  return { kind: "skill", subject: name, limit: 50 };
+}
+
+/** @param {Data} data @param {import("../lib/sse.js").ServerEvent} event */
+function withRun(data, { data: run }) {
+  if (run.kind !== "skill" || run.subject_name !== data.skill.name) return data;
+  const runs = withHeard(data.runs, run, "id");
+  return runs && { ...data, runs };
+}
 
 /** @param {import("../lib/page.js").PageProps<Data>} props */
 function One({ data, query, change }) {
@@ -51,12 +63,13 @@ function One({ data, query, change }) {
   const note = html`<span class="row"><${Status} state=${standingOf(skill)} />${SKILLS.kinds[skill.kind]}${skill.built_in ? ` · ${SKILLS.builtIn}` : ""}</span><p dir="auto">${skill.description}</p>
     <p class="muted"><${Said} text=${skill.active_reason} /></p>`;
   const body = skill.body;
+  const more = nextPage(runs, (then) => change((now) => ({ ...now, runs: then(now.runs) })), "/api/runs", asked(skill.name));
   return html`<${PageHead} title=${skill.name} note=${note} back=${{ href: "#/skills", label: SKILLS.back }} actions=${actions} />
     <${Problems} skill=${skill} />
     <${Tabs} label=${skill.name} tabs=${[
       { name: "about", label: SKILL.about, view: () => html`<${Why} skill=${skill} file=${query.file ?? ""} /><${Facts} skill=${skill} />` },
       ...(body ? [{ name: "body", label: SKILL.body, view: () => html`<${CodeView} text=${body} label=${SKILL.body} />` }] : []),
-      { name: "runs", label: SKILL.runs, count: Math.max(skill.runs_30d, runs.items.length), view: () => html`<${Runs} skill=${skill} runs=${runs.items} chosen=${query.run} />` },
+      { name: "runs", label: SKILL.runs, count: Math.max(skill.runs_30d, runs.items.length), view: () => html`<${Runs} skill=${skill} runs=${runs} more=${more} chosen=${query.run} />` },
     ]} />`;
 }
 
@@ -104,13 +117,21 @@ function Facts({ skill }) {
     ${fact(SKILL.path, html`<code class="wraps">${skill.path}</code>`)}</dl>`;
 }
 
-/** @param {{skill: Skill, runs: Run[], chosen?: string}} props */
-function Runs({ skill, runs, chosen }) {
+/** @param {{skill: Skill, runs: import("../types/records.js").List<Run>, more?: () => Promise<void>, chosen?: string}} props */
+function Runs({ skill, runs: { items: runs }, more, chosen }) {
   if (!runs.length) return html`<${Empty} icon="skills" text=${SKILL.noRuns} command=${`tocsin skills run ${skill.name}`} />`;
-  const shown = runs.find(({ id }) => id === chosen) ?? runs[0];
+  const listed = runs.find(({ id }) => id === chosen);
+  // One that is further down the list than was read has a page of its own.
+  if (chosen && !listed) return html`<p>${SKILL.older} <a href=${link("runs", chosen)}>${SKILL.olderOpen}</a></p><${RunTable} skill=${skill} runs=${runs} more=${more} />`;
+  const shown = listed ?? runs[0];
   return html`<${SkillRun} key=${shown.id} run=${shown} assistant=${skill.kind === "assistant"} />
-    <section class="stack" aria-labelledby="runs"><h2 id="runs">${SKILL.runs}</h2>
-    <${Table} label=${SKILL.runs} rows=${runs} columns=${COLUMNS} rowKey=${(/** @type {Run} */ run) => run.id} href=${(/** @type {Run} */ run) => `#/skills/${encodeURIComponent(skill.name)}?tab=runs&run=${run.id}`} /></section>`;
+    <${RunTable} skill=${skill} runs=${runs} more=${more} />`;
+}
+
+/** @param {{skill: Skill, runs: Run[], more?: () => Promise<void>}} props */
+function RunTable({ skill, runs, more }) {
+  return html`<section class="stack" aria-labelledby="runs"><h2 id="runs">${SKILL.runs}</h2>
+    <${Table} label=${SKILL.runs} rows=${runs} more=${more} columns=${COLUMNS} rowKey=${(/** @type {Run} */ run) => run.id} href=${(/** @type {Run} */ run) => `#/skills/${encodeURIComponent(skill.name)}?tab=runs&run=${run.id}`} /></section>`;
 }
 
 /** @type {import("../parts/table.js").Column<Run>[]} */

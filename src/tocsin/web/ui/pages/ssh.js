@@ -100,7 +100,7 @@ function HostTable({ data, query, health, chosen, choose }) {
   /** @type {import("../parts/table.js").Column<Host>[]} */
   const columns = [
     {
-      name: "choose", title: SSH.choose, sort: false,
+      name: "choose", title: SSH.choose, sort: false, bare: "icons",
       cell: (host) => html`<input type="checkbox" aria-label=${SSH.chooseOne(host.name)} disabled=${!host.enabled} checked=${chosen.hosts.includes(host.name)} onChange=${() => turn(host.name)} />`,
     },
     { name: "state", title: SSH.state, value: (host) => (host.enabled ? host.status : "disabled"), cell: (host) => html`<${Status} state=${host.enabled ? host.status : "disabled"} />` },

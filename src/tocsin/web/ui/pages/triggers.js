@@ -83,5 +83,5 @@ function columns(outcomes) {
   if (!outcomes.size) return usual;
   /** @param {Rule} rule */
   const told = (rule) => TRIGGERS.outcomes[outcomes.get(rule.number) ?? ""] ?? ["none", ""];
-  return [{ name: "outcome", title: TRIGGERS.tryIt, value: (rule) => told(rule)[1], cell: (rule) => html`<${Status} state=${told(rule)[0]} label=${told(rule)[1]} />` }, ...usual];
+  return [{ name: "outcome", title: TRIGGERS.outcome, value: (rule) => told(rule)[1], cell: (rule) => html`<${Status} state=${told(rule)[0]} label=${told(rule)[1]} />` }, ...usual];
 }

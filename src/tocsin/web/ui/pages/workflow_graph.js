@@ -1,5 +1,5 @@
-// The steps of a workflow as a graph: each wave is a column, arrows lead from what has to be done before.
-import { html } from "../vendor/preact.js";
+// The steps of a workflow as a graph: each wave is a column, or a row on a narrow screen; arrows lead from what has to be done before.
+import { html, useEffect, useState } from "../vendor/preact.js";
 import { duration } from "../lib/format.js";
 import { toneOf, wordOf } from "../parts/status.js";
 import { WORKFLOW } from "../strings/workflows.js";
@@ -12,26 +12,46 @@ import { WORKFLOW } from "../strings/workflows.js";
 const [WIDTH, HEIGHT, GAP_X, GAP_Y, EDGE] = [176, 48, 56, 20, 8];
 const MOST_LETTERS = 22;
 const ROUNDS = 4;
+const GAP_DOWN = 36;
+const narrow = matchMedia("(max-width: 720px)");
 
 /** @param {{drawing: Drawing, label: string, steps?: StepRun[], choose?: (id: string) => void}} props  `steps`: of a run that is shown in it. */
 export function Graph({ drawing, label, steps = [], choose }) {
-  const placed = layOut(drawing);
+  const upright = useNarrow();
+  const placed = layOut(drawing, upright);
   const byId = new Map(placed.map((node) => [node.id, node]));
   const width = Math.max(...placed.map(({ x }) => x + WIDTH), 0) + 2 * EDGE;
   const height = Math.max(...placed.map(({ y }) => y + HEIGHT), 0) + 2 * EDGE;
   const stateOf = (/** @type {string} */ id) => steps.find((step) => step.name === id);
   return html`<div class="graph" tabindex="0" role="region" aria-label=${label}><svg viewBox=${`${-EDGE} ${-EDGE} ${width} ${height}`} width=${width} height=${height} role="img" aria-label=${`${label}: ${describe(drawing, steps)}`}>
-    ${drawing.edges.map(([from, to]) => html`<${Arrow} from=${byId.get(from)} to=${byId.get(to)} done=${stateOf(from)?.status === "succeeded"} />`)}
+    ${drawing.edges.map(([from, to]) => html`<${Arrow} from=${byId.get(from)} to=${byId.get(to)} upright=${upright} done=${stateOf(from)?.status === "succeeded"} />`)}
     ${placed.map((node) => html`<${Box} key=${node.id} node=${node} step=${stateOf(node.id)} choose=${choose} />`)}
   </svg></div>`;
 }
 
-/** @param {{from?: Placed, to?: Placed, done: boolean}} props */
-function Arrow({ from, to, done }) {
+function useNarrow() {
+  const [is, set] = useState(narrow.matches);
+  useEffect(() => {
+    const look = () => set(narrow.matches);
+    narrow.addEventListener("change", look);
+    return () => narrow.removeEventListener("change", look);
+  }, []);
+  return is;
+}
+
+/** @param {{from?: Placed, to?: Placed, upright: boolean, done: boolean}} props */
+function Arrow({ from, to, upright, done }) {
   if (!from || !to) return null;
+  const name = done ? "graph__arrow graph__arrow--done" : "graph__arrow";
+  if (upright) {
+    const [x1, y1, x2, y2] = [from.x + WIDTH / 2, from.y + HEIGHT, to.x + WIDTH / 2, to.y];
+    const bend = Math.max((y2 - y1) / 2, 12);
+    return html`<g class=${name}><path d=${`M${x1} ${y1}C${x1} ${y1 + bend} ${x2} ${y2 - bend} ${x2} ${y2 - 6}`} />
+      <path class="graph__head" d=${`M${x2} ${y2}l-4 -7h8z`} /></g>`;
+  }
   const [x1, y1, x2, y2] = [from.x + WIDTH, from.y + HEIGHT / 2, to.x, to.y + HEIGHT / 2];
   const bend = Math.max((x2 - x1) / 2, 16);
-  return html`<g class=${done ? "graph__arrow graph__arrow--done" : "graph__arrow"}><path d=${`M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2 - 6} ${y2}`} />
+  return html`<g class=${name}><path d=${`M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2 - 6} ${y2}`} />
     <path class="graph__head" d=${`M${x2} ${y2}l-7 -4v8z`} /></g>`;
 }
 
@@ -62,9 +82,10 @@ function describe({ nodes, edges }, steps) {
 /**
  * Place the nodes by waves; within a wave each comes near the middle of what it depends on, so that few arrows cross.
  * @param {Drawing} drawing
+ * @param {boolean} [upright]  Waves below each other, and not beside.
  * @returns {Placed[]}
  */
-export function layOut({ nodes, edges }) {
+export function layOut({ nodes, edges }, upright = false) {
   const columns = [...new Set(nodes.map(({ wave }) => wave))].sort((one, other) => one - other).map((wave) => nodes.filter((node) => node.wave === wave));
   /** @type {Map<string, number>} */
   const row = new Map();
@@ -79,7 +100,10 @@ export function layOut({ nodes, edges }) {
       number(column);
     }
   }
-  return columns.flatMap((column, index) => column.map((node) => ({ ...node, x: index * (WIDTH + GAP_X), y: (row.get(node.id) ?? 0) * (HEIGHT + GAP_Y) })));
+  return columns.flatMap((column, wave) => column.map((node) => {
+    const place = row.get(node.id) ?? 0;
+    return upright ? { ...node, x: place * (WIDTH + GAP_Y), y: wave * (HEIGHT + GAP_DOWN) } : { ...node, x: wave * (WIDTH + GAP_X), y: place * (HEIGHT + GAP_Y) };
+  }));
 }
 
 /** @param {string} id @param {[string, string][]} edges @param {boolean} before */

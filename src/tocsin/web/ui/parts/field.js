@@ -1,5 +1,6 @@
 // One field of a form: label, hint, control and what is wrong with it, tied together for screen readers.
 import { html, useState } from "../vendor/preact.js";
+import { browserZone } from "../lib/format.js";
 import { Icon } from "../parts/icon.js";
 import { Shape } from "../parts/status.js";
 import { FORM } from "../strings/states.js";
@@ -39,11 +40,13 @@ import { FORM } from "../strings/states.js";
  */
 export function Field({ spec, value, values, problem, change }) {
   const id = `field-${spec.name.replace(/\W/g, "-")}`;
-  const notes = [problem && `${id}-problem`, spec.hint && `${id}-hint`].filter(Boolean).join(" ");
+  const zone = spec.type === "time" && FORM.zone(browserZone());
+  const hint = spec.hint || zone ? html`${spec.hint}${spec.hint && zone && " "}${zone}` : null;
+  const notes = [problem && `${id}-problem`, hint && `${id}-hint`].filter(Boolean).join(" ");
   const aria = { "aria-invalid": problem ? "true" : undefined, "aria-describedby": notes || undefined, "aria-required": spec.required || undefined };
   const set = (/** @type {unknown} */ next) => change(spec.name, next);
   const control = { id, value, set, values, aria, spec };
-  const below = html`${spec.hint && html`<span class="field__hint" id=${`${id}-hint`}>${spec.hint}</span>`}
+  const below = html`${hint && html`<span class="field__hint" id=${`${id}-hint`}>${hint}</span>`}
     ${problem && html`<span class="field__problem" id=${`${id}-problem`} role="alert"><${Shape} tone="bad" />${problem}</span>`}`;
   if (spec.type === "check") {
     return html`<div class="field"><label class="check"><input type="checkbox" id=${id} checked=${Boolean(value)} ...${aria}

@@ -74,7 +74,7 @@ export function LogView({ log, name = "log.txt", download, running = false, labe
   const last = Math.min(log.lines.length, rows.at(Math.ceil((top + seen) / ROW) + MARGIN_ROWS) + 1);
   const shown = log.lines.slice(first, last);
   const drawn = useMemo(() => new WeakMap(), [log, place.get().path]);
-  return html`<div class=${`log log--${height}`}>
+  return html`<div class=${`log log--${height}${!running && log.complete() ? " log--ended" : ""}`}>
     <${LogBar} log=${log} name=${name} download=${download} words=${hits.words} at=${found.length ? hits.at + 1 : 0} all=${found.length}
       search=${search} jump=${jump} wrap=${wrap} setWrap=${() => wrapped.set(!wrap)} />
     <div class=${`log__box${wrap ? " log__box--wrap" : ""}`} ref=${box} tabindex="0" role="region" aria-label=${label} onScroll=${onScroll}>

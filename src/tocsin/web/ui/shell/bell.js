@@ -56,7 +56,7 @@ function Unread({ close }) {
     ${items && !items.length && html`<p class="muted">${SHELL.bell.none}</p>`}
     ${items?.length ? html`<ul class="bell__list">${items.map((item) => html`<li key=${item.id}><button type="button" class="bell__item" onClick=${() => open(item)}>
       <${Shape} tone=${toneOf(item.level)} /><span><span class="bell__title" dir="auto">${item.title}${item.count > 1 ? ` (${item.count}×)` : ""}</span>
-      ${item.body && html`<span class="bell__body"><${Said} text=${item.body} /></span>`}<${Time} at=${item.created_at} /></span></button></li>`)}</ul>` : null}
+      ${item.body && html`<span class="bell__body"><${Said} text=${item.body} /></span>`}<${Time} at=${item.last_at} /></span></button></li>`)}</ul>` : null}
     <a class="bell__all" href="#/notifications" onClick=${close}>${SHELL.bell.all}</a>
   </div>`;
 }

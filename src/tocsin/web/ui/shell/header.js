@@ -27,7 +27,7 @@ export function Header({ version }) {
 }
 
 function Live() {
-  const { state, retryAt } = useSignal(liveness);
+  const { state, retryAt, draining } = useSignal(liveness);
   const [, redraw] = useState(0);
   useEffect(() => {
     if (state !== "retrying") return undefined;
@@ -36,7 +36,8 @@ function Live() {
   }, [state]);
   const seconds = Math.max(0, Math.ceil(((retryAt ?? 0) - Date.now()) / 1000));
   const long = { live: SHELL.live.liveTitle, connecting: SHELL.live.connecting, retrying: SHELL.live.retry(seconds) }[state];
-  const short = { live: SHELL.live.live, connecting: SHELL.live.connecting, retrying: seconds ? long : SHELL.live.connecting }[state];
+  const waits = draining ? SHELL.live.draining : long;
+  const short = { live: SHELL.live.live, connecting: SHELL.live.connecting, retrying: seconds ? waits : SHELL.live.connecting }[state];
   return html`<span class=${`live live--${state}`} title=${long}><span class="live__dot"></span><span class="live__text">${short}</span></span>`;
 }
 
@@ -81,6 +82,7 @@ export function Notices({ version }) {
   const { state, until } = useSignal(reach);
   const known = useSignal(status);
   const signedIn = useSignal(session);
+  const { draining } = useSignal(liveness);
   const asking = useSignal(overlay) === "login";
   const newer = known?.version && known.version !== version;
   const reload = html`<button type="button" class="button button--small" onClick=${() => location.reload()}>${SHELL.reload}</button>`;
@@ -88,7 +90,8 @@ export function Notices({ version }) {
   return html`<div class="notices" role="status">
     ${newer && html`<p class="notice notice--info">${SHELL.newer} ${reload}</p>`}
     ${signedIn === "needed" && !asking && html`<p class="notice notice--warn">${SHELL.signedOut} ${signIn}</p>`}
-    ${state === "offline" && html`<p class="notice notice--bad">${SHELL.offline}</p>`}
+    ${draining && html`<p class="notice notice--warn">${SHELL.draining}</p>`}
+    ${state === "offline" && !draining && html`<p class="notice notice--bad">${SHELL.offline}</p>`}
     ${state === "waiting" && html`<p class="notice notice--warn">${SHELL.waiting(relative(until ?? 0, Date.now()))}</p>`}
   </div>`;
 }

@@ -3,7 +3,7 @@ import { html, useEffect, useErrorBoundary, useRef, useState } from "../vendor/p
 import { ApiProblem, call } from "../lib/api.js";
 import { place } from "../lib/router.js";
 import { useSignal } from "../lib/store.js";
-import { listen, stale } from "../lib/stream.js";
+import { listen, liveness, stale } from "../lib/stream.js";
 import { Empty, Failure, Loading } from "../parts/states.js";
 import { routeOf } from "../shell/routes.js";
 import { SHELL } from "../strings/shell.js";
@@ -69,6 +69,8 @@ function Host({ file, area, params, query }) {
   };
   useEffect(() => () => current.current.stop.abort(), []);
   useEffect(() => void reload(), [JSON.stringify((page?.reloadOn ?? []).map((name) => query[name] ?? ""))]);
+  // What could not be read while the server was away is read when it is back.
+  useEffect(() => (error instanceof ApiProblem && error.status === 0 ? liveness.watch(({ state }) => void (state === "live" && reload())) : undefined), [error]);
   useEffect(() => (page ? follow(page, params, current, setData, reload) : undefined), [page]);
   useTitle(page, params, data);
   /** @param {(data: any) => any} change */

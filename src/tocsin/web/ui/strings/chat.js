@@ -22,7 +22,7 @@ export const CHAT = {
   /** @param {string} title */
   removeTitle: (title) => `Delete “${title}”?`,
   removeText: "The conversation and its files are deleted.",
-  readOnly: "A conversation of the bot: it can be read here, and goes on in its chat.",
+  readOnly: "A conversation of the bot: read it here, and continue it in its chat.",
   model: "Model",
   attach: "Add files",
   drop: "Drop files here",

@@ -53,7 +53,7 @@ export const RUN_JOB = {
   text: "The schedule does not change.",
   params: "Parameters of this run",
   force: "Also where a run is active and may not overlap",
-  check: "Only tell what would run",
+  check: "Only show what would run",
   would: "This would run:",
 };
 
@@ -185,8 +185,10 @@ export const TIMELINE = {
   label: "Runs that are due in the next 24 hours",
   /** @param {string} from @param {string} to @param {number} count */
   span: (from, to, count) => `${from} to ${to}: ${count} due`,
-  /** @param {number} runs @param {number} most @param {string} when */
+  /** @param {string} runs @param {number} most @param {string} when */
   summary: (runs, most, when) => `${runs} runs are due; the most at the same minute: ${most}, at ${when}.`,
+  /** @param {string} zone */
+  zone: (zone) => `Times in ${zone}.`,
   cut: "The first 2,000 runs are shown; what comes after them is not counted.",
   pileUps: "Many at the same minute",
   pileUpHint: "Spread them with other minutes, or with “Spread over” of the jobs.",

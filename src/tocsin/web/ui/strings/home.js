@@ -34,9 +34,8 @@ export const HOME = {
   stripCut: (most) => `after the next ${most.toLocaleString("en")} runs`,
   /** @param {number} active @param {number} queued */
   active: (active, queued) => `${active} running${queued ? `, ${queued} queued` : ""}`,
-  stats: { succeeded: "succeeded", failed: "failed", missed: "missed", span: "In 24 h" },
+  stats: { succeeded: "succeeded", failed: "failed", missed: "missed", span: "Last 24 h:" },
   newJob: "New job",
   send: "Send a message",
   checked: "Checked",
-  up: "up",
 };

@@ -44,7 +44,7 @@ export const RUN = {
   reject: "Reject",
   approveTitle: "Approve this step?",
   rejectTitle: "Reject this step?",
-  approveText: "The run goes on.",
+  approveText: "The run continues.",
   rejectText: "The run ends here as not approved.",
   comment: "Comment",
   approved: "Approved.",

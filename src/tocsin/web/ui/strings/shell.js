@@ -25,11 +25,11 @@ export const SHELL = {
   pageMissingText: (why) => `Tocsin was updated, or does not run. Reload the dashboard. (${why})`,
   newer: "This page is older than the server.",
   reload: "Reload",
+  draining: "Tocsin is stopping or restarting. This page continues once it is back.",
   offline: "The server does not answer. What you see may be old.",
   /** @param {string} when */
   waiting: (when) => `Too many requests: going on ${when}.`,
   toneNames: /** @type {Record<string, string>} */ ({ warn: "needs a look", bad: "has a problem" }),
-  needsLook: "need attention",
   groups: { operate: "Operate", talk: "Talk", knowledge: "Knowledge", secure: "Secure", system: "System" },
   pages: {
     home: "Home", cron: "Cron", workflows: "Workflows", ssh: "SSH", jobs: "Jobs", runs: "Runs",
@@ -41,7 +41,7 @@ export const SHELL = {
     live: "Live",
     liveTitle: "Updates arrive as they happen.",
     connecting: "Connecting …",
-    paused: "Updates paused",
+    draining: "Stopping or restarting",
     /** @param {number} seconds */
     retry: (seconds) => `Updates paused, retrying in ${seconds} s`,
   },

@@ -70,7 +70,6 @@ export const CAUSES = {
 export const PARTS = {
   loading: "Loading …",
   retry: "Try again",
-  details: "Details",
   requestId: "Request",
   copy: "Copy",
   copyExample: "Copy the example",
@@ -123,8 +122,8 @@ export const FORM = {
   remove: "Remove",
   key: "Name",
   value: "Value",
-  none: "–",
-  listHint: "Separate them by commas.",
+  /** @param {string} zone */
+  zone: (zone) => `In your time zone, ${zone}.`,
 };
 
 export const LOG = {
@@ -140,7 +139,6 @@ export const LOG = {
   download: "Download",
   empty: "No output.",
   waiting: "Waiting for output …",
-  truncated: "Lines are missing here: the log was longer than what is kept.",
   /** @param {number} n */
   line: (n) => `Line ${n}`,
   /** @param {number} count */
@@ -148,7 +146,7 @@ export const LOG = {
 };
 
 export const CODE = {
-  suggestionsLabel: "What may stand here",
+  suggestionsLabel: "What is possible here",
   /** @param {number} count */
   suggestions: (count) => (count === 1 ? "1 suggestion, Enter takes it" : `${count} suggestions: arrows choose, Enter takes one`),
   label: "Text", line: "Line", copied: "Copied", added: "added", removed: "removed", noChange: "No change." };

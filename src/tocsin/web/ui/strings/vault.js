@@ -1,7 +1,7 @@
 // What the page of the vault says.
 export const VAULT = {
   title: "Vault",
-  note: "Names and ages alone: no value ever leaves the vault for a browser.",
+  note: "Only names and ages: no value ever leaves the vault for a browser.",
   missing: "There is no vault yet.",
   locked: "The vault cannot be opened.",
   initCommand: "tocsin vault init",

@@ -64,7 +64,7 @@ export const WORKFLOW = {
   from: "Begin at the step",
   fromHint: "Empty: at the first.",
   env: "Variables",
-  dry: "Only tell what would be done",
+  dry: "Only show what would be done",
   /** @param {string} name */
   runTitle: (name) => `Run ${name}`,
   /** @param {string} name */
@@ -86,7 +86,7 @@ export const WORKFLOW = {
   editor: "Text of the workflow",
   /** @param {string} word */
   suggestion: (word) => `Did you mean ${word}?`,
-  editorHint: "Ctrl-Space shows what may stand at the cursor.",
+  editorHint: "Ctrl-Space shows what is possible at the cursor.",
   named: {
     depends_on: "A step", notify_profile: "A profile", profile: "A profile", hosts: "A host", groups: "A group of hosts",
     params: "A parameter", outputs: "What the step hands on", step: "How the step ended", env: "A variable", run: "Of this run",

@@ -162,34 +162,34 @@ export interface ChainVerification {
 }
 export interface ChangeCronJobBody {
   name?: string;
-  description?: string;
+  description?: unknown;
   schedule?: string;
   timezone?: unknown;
-  type?: "shell" | "workflow" | "skill" | "prompt" | "message";
+  type?: "shell" | "workflow" | "skill" | "prompt" | "message" | null;
   command?: string;
-  params?: Record<string, string>;
-  env?: Record<string, string>;
-  working_dir?: string;
-  enabled?: boolean;
+  params?: unknown;
+  env?: unknown;
+  working_dir?: unknown;
+  enabled?: unknown;
   output?: unknown;
-  output_on?: string;
-  timeout_seconds?: number;
-  overlap?: "skip" | "queue" | "parallel" | "replace";
-  max_queued?: number;
-  max_parallel?: number;
+  output_on?: unknown;
+  timeout_seconds?: unknown;
+  overlap?: "skip" | "queue" | "parallel" | "replace" | null;
+  max_queued?: unknown;
+  max_parallel?: unknown;
   catchup?: "none" | "latest" | "all" | null;
-  catchup_window_seconds?: number;
-  jitter_seconds?: number;
-  retry?: { max_attempts?: number; delay_seconds?: number; backoff?: number; max_delay_seconds?: number; on_exit_codes?: number[]; };
-  success_exit_codes?: number[];
-  history_limit?: number;
-  history_days?: number;
-  log_max_bytes?: number;
+  catchup_window_seconds?: unknown;
+  jitter_seconds?: unknown;
+  retry?: { max_attempts?: unknown; delay_seconds?: unknown; backoff?: unknown; max_delay_seconds?: unknown; on_exit_codes?: unknown; } | null;
+  success_exit_codes?: unknown;
+  history_limit?: unknown;
+  history_days?: unknown;
+  log_max_bytes?: unknown;
   start_at?: unknown;
   end_at?: unknown;
   paused_until?: unknown;
-  auto_disable_after?: number;
-  tags?: string[];
+  auto_disable_after?: unknown;
+  tags?: unknown;
 }
 /** All channels. */
 export interface ChannelList {
@@ -258,7 +258,7 @@ export interface CreateCronJobBody {
   timezone?: unknown;
   type?: "shell" | "workflow" | "skill" | "prompt" | "message";
   command: string;
-  params?: Record<string, string>;
+  params?: Record<string, unknown>;
   env?: Record<string, string>;
   working_dir?: string;
   enabled?: boolean;
@@ -299,7 +299,7 @@ export interface CronJobRecord {
   timezone: string | null;
   type: JobType | null;
   command: string | null;
-  params: Record<string, string> | null;
+  params: Record<string, string | boolean | number | unknown[]> | null;
   env: Record<string, string> | null;
   working_dir: string | null;
   enabled: boolean;
@@ -349,7 +349,7 @@ export interface CronJobSummary {
   timezone: string | null;
   type: JobType | null;
   command: string | null;
-  params: Record<string, string> | null;
+  params: Record<string, string | boolean | number | unknown[]> | null;
   env: Record<string, string> | null;
   working_dir: string | null;
   enabled: boolean;
@@ -591,7 +591,7 @@ export interface JobPreviewRecord {
   timezone: string | null;
   type: JobType | null;
   command: string | null;
-  params: Record<string, string> | null;
+  params: Record<string, string | boolean | number | unknown[]> | null;
   env: Record<string, string> | null;
   working_dir: string | null;
   enabled: boolean;
@@ -803,7 +803,7 @@ export interface NextRunRecord {
   name: string;
   at: string;
 }
-/** Something that the operator shall learn. */
+/** Something that the operator should know. */
 export interface NotificationRecord {
   id: string;
   title: string;
@@ -815,6 +815,7 @@ export interface NotificationRecord {
   read: boolean;
   read_at: string | null;
   created_at: string;
+  last_at: string;
   count: number;
   dedupe_key: string;
   expires_at: string;
@@ -1114,7 +1115,7 @@ export interface RunError {
 }
 /** How to run a job now. */
 export interface RunJob {
-  params?: Record<string, string>;
+  params?: Record<string, string | boolean | number | unknown[]>;
   dry_run?: boolean;
   force?: boolean;
 }

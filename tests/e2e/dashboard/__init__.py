@@ -1,0 +1,1 @@
+"""A package, for its tests share a browser."""
