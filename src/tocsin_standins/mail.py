@@ -183,7 +183,7 @@ class _Smtp(SMTP):
         if transport is not None and not transport.is_closing():
             abort(cast(asyncio.WriteTransport, transport))
 
-    async def smtp_DATA(self, arg: str) -> None:  # noqa: N802 - aiosmtpd's name
+    async def smtp_DATA(self, arg: str) -> None:  # noqa: N802  # aiosmtpd's name
         if not (self.envelope and self.envelope.rcpt_tos):
             await super().smtp_DATA(arg)
             return
@@ -259,7 +259,9 @@ class _Hooks:
         envelope.rcpt_tos.append(address)
         return await self.gone() if self.met("reset_after_accept") else "250 2.1.5 OK"
 
-    async def handle_DATA(self, connection: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802
+    async def handle_DATA(  # noqa: N802  # the name that aiosmtpd calls
+        self, connection: SMTP, session: Session, envelope: Envelope
+    ) -> str:
         known: Any = session.auth_data
         login = known.login.decode() if isinstance(known, LoginPassword) else ""
         self._server.record(envelope, login, self._fault.kind if self._fault else "")

@@ -117,7 +117,7 @@ def test_verify_compares_with_an_anchor_that_was_noted_elsewhere(used: Cli):
     assert other.json()["problems"] == [
         {
             "line": 0,
-            "reason": "number 3 is not the line that was anchored: the chain was computed anew",
+            "reason": "number 3 is not the line that was anchored: the chain was recomputed",
             "file": "audit.log",
         }
     ]

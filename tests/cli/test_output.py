@@ -75,6 +75,27 @@ def test_a_full_disk_under_the_output_does_not_undo_what_was_done(wired: Cli, co
             assert code in {0, 1 if "cancel" in command else 0}  # it was cancelled above
 
 
+def test_a_full_disk_under_the_output_does_not_undo_what_a_feature_did(cli: Cli):
+    calls = {
+        "watchers new inbox --path . --command true": "the rule is written",
+        "watchers disable inbox --json": "inbox is disabled",
+        "workflows new hello": "the workflow is written",
+        "notifications read-all": "the notifications are marked as read",
+    }
+    for call, done in calls.items():
+        with Path("/dev/full").open("w", encoding="utf-8") as full:
+            ended = cli.into(full, *call.split(), env={"REDIS_URL": "off"})
+        assert (ended.code, ended.err.count(f"No space left on device; all the same, {done}\n")) == (0, 1), ended.err
+
+
+def test_an_error_whose_document_cannot_be_printed_is_told_all_the_same(cli: Cli):
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        ended = cli.into(full, "runs", "show", "nope", "--json")
+    assert ended.code == 1
+    assert ended.err.startswith("tocsin: there is no run nope\n")
+    assert ended.err.endswith("tocsin: standard output cannot be written: No space left on device\n")
+
+
 @contextmanager
 def unread() -> Iterator[TextIO]:
     """Yield the end of a pipe whose reader is gone, as before `| head -0`."""

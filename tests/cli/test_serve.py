@@ -131,9 +131,18 @@ def test_a_service_without_a_usable_data_directory_ends_with_2(wired: Cli, free_
 
 
 @pytest.mark.parametrize(
-    "call", [("send", "teamchat", "#ops", "hello", "--queue"), ("bot", "access", "deny", "5"), ("skills", "run", "x")]
+    "call",
+    [
+        ("send", "teamchat", "#ops", "hello", "--queue"),
+        ("bot", "access", "deny", "5"),
+        ("skills", "run", "x"),
+        ("watchers", "new", "x", "--path", "."),
+        ("workflows", "new", "x"),
+        ("vault", "init"),
+    ],
+    ids=" ".join,
 )
-def test_a_command_that_is_nothing_without_the_database_ends_with_2_too(wired: Cli, call: tuple[str, ...]):
+def test_a_command_that_is_nothing_without_the_data_directory_ends_with_2_too(wired: Cli, call: tuple[str, ...]):
     (wired.home / "file").touch()
     done = wired(*call, "--json", env={"TOCSIN_DATA_DIR": str(wired.home / "file" / "data")})
     assert (done.code, done.json()["code"]) == (2, "invalid-config")

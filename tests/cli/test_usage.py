@@ -49,6 +49,7 @@ def test_a_misspelt_command_is_refused_with_the_one_that_was_meant(cli: Cli):
         ("memory", "search", ""),
         ("tokens", "create", "a b", "--scope", "read"),
         ("cron", "add", "x", "61 * * * *", "true"),
+        ("cron", "run", "x", "--param", "y"),
     ],
     ids=" ".join,
 )
@@ -110,6 +111,21 @@ def test_a_text_without_quotes_is_shown_with_them(cli: Cli, call: tuple[str, ...
 
 def test_an_unknown_option_behind_a_text_is_not_taken_for_a_word_of_it(cli: Cli):
     assert "unrecognized arguments: b --loud\n  hint: see" in cli("send", "slack", "#ops", "a", "b", "--loud").err
+
+
+@pytest.mark.parametrize(
+    ("call", "meant"),
+    [
+        (("deliveries", "list", "--sattus", "dead"), "--status"),
+        (("send", "email", "ops@example.org", "hi", "--sbuject=Disk"), "--subject"),
+        (("--jsno", "channels"), "--json"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_misspelt_option_is_refused_with_the_one_that_was_meant(cli: Cli, call: tuple[str, ...], meant: str):
+    done = cli(*call)
+    assert (done.code, done.out) == (2, "")
+    assert f"(did you mean '{meant}'?)\n" in done.err
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,7 @@ def test_a_line_of_a_library_is_formatted_the_same_way(start: Start, form: str):
 @pytest.mark.parametrize("form", ["json", "text"])
 def test_no_secret_is_logged_as_phrase_field_argument_or_in_a_traceback(start: Start, form: str):
     stream = start("debug", form)
-    log.info(f"phrase {SECRET}")  # noqa: G004 - what must never be written is written on purpose
+    log.info(f"phrase {SECRET}")  # noqa: G004  # what must never be written is written on purpose
     log.info("argument %s", SECRET)
     log.info("field", extra={"value": SECRET, "nested": {"deep": [SECRET]}, "raw": SECRET.encode()})
     try:

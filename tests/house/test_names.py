@@ -76,6 +76,11 @@ def test_no_picture_comes_back_as_the_name_of_a_class():
     assert [d for d in definitions() if d.kind is ast.ClassDef and d.name.lstrip("_") in REMOVED_CLASSES] == []
 
 
+def test_what_is_handed_to_a_class_is_called_its_dependencies():
+    handed = [d for d in definitions() if d.kind is ast.ClassDef and d.name.endswith(("Parts", "Means", "Deps"))]
+    assert handed == []
+
+
 def test_no_picture_comes_back_as_the_name_of_a_function_or_a_module():
     functions = [d for d in definitions() if d.at_top and d.kind is not ast.ClassDef]
     assert [d for d in functions if d.name.lstrip("_") in REMOVED_FUNCTIONS] == []

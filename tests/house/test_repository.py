@@ -21,6 +21,7 @@ MACHINE_PATH = re.compile(
     r"(?<![\w.~}-])/(wo" + r"rk|ro" + r"ot|fa" + r"rm|tmp/l" + r"ab|opt/py" + r"pi)(/|\b(?=['\"\s]))"
 )
 UNFINISHED = re.compile(r"\b(TO" + r"DO|FIX" + r"ME)\b")
+UNEXPLAINED = re.compile(r"# (noqa|type: ig" + r"nore)\b(?!.*\S  # \S).*$", re.MULTILINE)
 SECRET = re.compile(
     r"""
       \bxox[abeoprs]-\d{9,}-[\w-]{20,}              # teamchat: bot and user tokens
@@ -111,3 +112,13 @@ def test_continuous_integration_runs_what_a_person_runs():
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
     commands = [line for line in script if line and not line.startswith(("#", "set ", "cd "))]
     assert commands == ["exec make test"]
+
+
+def test_every_silenced_finding_has_its_reason_beside_it(texts: dict[Path, str]):
+    shipped = {
+        path: text
+        for path, text in texts.items()
+        if path.suffix == ".py" and path.parts[0] in {"src", "tools", "examples"}
+    }
+    assert shipped
+    assert matches(shipped, UNEXPLAINED) == []

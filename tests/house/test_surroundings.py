@@ -1,5 +1,6 @@
 """The suite itself does not depend on what it is started from."""
 
+import os
 import re
 import signal
 import subprocess
@@ -45,7 +46,7 @@ def block_ctrl_c() -> None:
 def suite(
     place: Path, tests: str, *options: str, before: Callable[[], None] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run tests with the settings and the conftest.py of ours."""
+    """Run tests with the conftest.py of ours and, for speed, the one plugin that has a part in it."""
     (place / "test_them.py").write_text(tests, encoding="utf-8")
     (place / "conftest.py").write_text((ROOT / "tests/conftest.py").read_text(encoding="utf-8"), encoding="utf-8")
     command = [
@@ -56,12 +57,15 @@ def suite(
         "-s",
         "-p",
         "no:cacheprovider",
+        "-p",
+        "xdist",
         "--rootdir",
         place,
         *options,
         place,
     ]
-    return subprocess.run(command, cwd=place, capture_output=True, text=True, check=False, preexec_fn=before)
+    env = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    return subprocess.run(command, cwd=place, env=env, capture_output=True, text=True, check=False, preexec_fn=before)
 
 
 @pytest.mark.parametrize("before", [ignore_ctrl_c, block_ctrl_c])

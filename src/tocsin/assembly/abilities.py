@@ -117,7 +117,7 @@ class BotHistories:
         self._sessions = sessions
 
     async def chats(self, app: "App", chat_id: str = "") -> "BotWindowList":
-        """Return the windows of the chats that have one, or of the one that is named."""
+        """Return the windows of all chats that have one, or only of the chat that is named."""
         from tocsin.features.abilities import BotWindow, BotWindowList
 
         if not any(state.spec.conversation and state.configured for state in app.registry.states()):

@@ -63,6 +63,7 @@ def _parts(
         limiter=app.stores.limiter,
         guard=guard or guard_of(app, sign_ins),
         live=live,
+        run_of=lambda run_id: app.runs().get(run_id),
         count_request=metrics.metrics.count_request,
         operations=[
             _health(app, draining, metrics),
@@ -143,10 +144,10 @@ async def _is_queue_fine(app: "App") -> bool:
 
 def _messaging(app: "App") -> "Operations":
     from tocsin.assembly.program import checked_profiles
-    from tocsin.web.dashboard.operations.messaging import MessagingParts, messaging_operations
+    from tocsin.web.dashboard.operations.messaging import MessagingDependencies, messaging_operations
 
     return messaging_operations(
-        MessagingParts(
+        MessagingDependencies(
             settings=app.settings,
             clock=app.clock,
             audit=app.audit,
@@ -161,10 +162,10 @@ def _messaging(app: "App") -> "Operations":
 
 def _settings(app: "App") -> "Operations":
     from tocsin.scheduling.zones import default_zone
-    from tocsin.web.dashboard.operations.settings import SettingsParts, settings_operations
+    from tocsin.web.dashboard.operations.settings import SettingsDependencies, settings_operations
 
     return settings_operations(
-        SettingsParts(
+        SettingsDependencies(
             settings=app.settings,
             clock=app.clock,
             timezone=default_zone(app.settings),

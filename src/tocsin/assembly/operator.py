@@ -66,6 +66,6 @@ def notify_operator(app: "App") -> "Notify":
         try:
             await tell(f"{notice.title}\n\n{notice.body}".strip())
         except TocsinError as error:
-            log.warning("the operator is not told of a notice", extra={"reason": error.sentence()})
+            log.warning("a notice does not reach the operator", extra={"reason": error.sentence()})
 
     return notify

@@ -57,6 +57,7 @@ async def serve(app: App, parts: frozenset[str], ready: Callable[[Sequence[str]]
 
     from tocsin.assembly.notices import CoreNotices
     from tocsin.assembly.receiving import open_receiving
+    from tocsin.runs.active_run import RunsDrain
     from tocsin.web.http.serving import serve as run_services
 
     if not parts and not app.settings[DELIVERY_WORKERS]:
@@ -75,7 +76,8 @@ async def serve(app: App, parts: frozenset[str], ready: Callable[[Sequence[str]]
             # In the order in which they stop: nothing new comes in, then what is here is worked off, then sent.
             of_features = app.features.services()
             of_features += app.features.schedulers() if "scheduler" in parts else []
-            working = (bus, receiving.source, hub, *of_features, receiving.inbox, _dispatcher(app))
+            runs = RunsDrain(lambda: app.runs().at_work(), app.clock)
+            working = (bus, receiving.source, hub, *of_features, runs, receiving.inbox, _dispatcher(app))
             running = [part for part in working if part]
             for part in running:
                 group.create_task(part.run())

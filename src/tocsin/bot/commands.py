@@ -40,7 +40,7 @@ DESCRIPTIONS = {
     "help": "list what I understand",
     "status": "show mode, history and what is going on",
     "skills": "list the installed skills",
-    "run": "run a skill: /run name what it shall do",
+    "run": "run a skill: /run name what it should do",
     "mode": "switch between chat and skill mode",
     "history": "show what I remember of this chat",
     "reset": "forget this chat's history",

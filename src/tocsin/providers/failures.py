@@ -33,7 +33,7 @@ _MEANINGS = {
     402: ("has no credit left for this account", "top it up, or set CHAT_FALLBACK_PROVIDER"),
     403: ("does not allow this", "check what the key in {key} may use"),
     404: ("does not know the model {model}", "correct {setting} or {url}"),
-    413: ("rejects the question as too large", "send fewer or smaller pictures, or begin a new conversation"),
+    413: ("rejects the question as too large", "send fewer or smaller pictures, or start a new conversation"),
     422: ("refuses the question", "change it; see the provider's message"),
     429: ("received too many requests", "wait a little, or raise the account's limit"),
     529: ("is overloaded", LATER),

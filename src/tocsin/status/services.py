@@ -37,7 +37,8 @@ def gateway_service(health: dict[str, Any] | None, instance: str) -> ServiceStat
         other = " (another installation listens there)" if health else ""
         return ServiceStatus("gateway", SubsystemState.DISABLED, f"it does not run{other}")
     said = str(health.get("status", ""))
-    return ServiceStatus("gateway", SubsystemState.OK if said == "ok" else SubsystemState.DEGRADED, f"it says {said}")
+    detail = {"ok": "it runs", "draining": "it is stopping"}.get(said, f"it says {said}")
+    return ServiceStatus("gateway", SubsystemState.OK if said == "ok" else SubsystemState.DEGRADED, detail)
 
 
 def bot_service(health: dict[str, Any] | None, instance: str, missing: str) -> ServiceStatus:

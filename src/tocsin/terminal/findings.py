@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from tocsin.core.errors import TocsinError
 
+_SHOWN = 5
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -42,8 +44,8 @@ def number_of(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def first_of(words: list[str], shown: int = 5) -> Iterator[str]:
+def first_of(words: list[str]) -> Iterator[str]:
     """Yield the first words, and the number of the others."""
-    yield from words[:shown]
-    if len(words) > shown:
-        yield f"and {len(words) - shown} more"
+    yield from words[:_SHOWN]
+    if len(words) > _SHOWN:
+        yield f"and {len(words) - _SHOWN} more"

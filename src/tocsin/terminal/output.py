@@ -95,7 +95,10 @@ class Console:
         """Report the error that ended the command; with `--json` also as the document."""
         self.error(str(error), error.hint, prog)
         if self.as_json and not isinstance(error, OutputError):
-            self.document({"ok": False, "code": error.code, "error": str(error), "hint": error.hint})
+            try:
+                self.document({"ok": False, "code": error.code, "error": str(error), "hint": error.hint})
+            except OutputError as unwritten:  # the exit code and the error above tell of the failure
+                self.error(str(unwritten))
 
     def tell_doubts(self) -> None:
         """Print possible causes of a failure, such as misspelt settings."""

@@ -31,7 +31,7 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._negative_number_matcher = re.compile(r"-\d[\d/.]*$")
-        self.set_defaults(prog=self.prog)  # of the innermost command that was reached
+        self.set_defaults(parser=self)  # of the innermost command that was reached
 
     def add_argument(self, *args: Any, **kwargs: Any) -> argparse.Action:
         """Add an argument.
@@ -62,6 +62,10 @@ class Parser(argparse.ArgumentParser):
             raise _left_over(arguments, extra, list(args))
         return arguments
 
+    def long_options(self) -> list[str]:
+        """Return the long options of this command."""
+        return [option for option in self._option_string_actions if option.startswith("--")]
+
     def error(self, message: str) -> NoReturn:
         """Raise the usage error that argparse found."""
         raise UsageError(_plainly(message), prog=self.prog)
@@ -77,10 +81,10 @@ def _left_over(arguments: argparse.Namespace, extra: list[str], argv: list[str])
     if getattr(arguments, "asks_for_secret", False):
         sentence = "the value cannot be an argument: others could read it in the list of processes"
         hint = "type it at the prompt, or pipe it in; what was shown to others should be replaced"
-        return UsageError(sentence, prog=arguments.prog, hint=hint)
+        return UsageError(sentence, prog=arguments.parser.prog, hint=hint)
     name = getattr(arguments, "free_text", "")
     if not name or any(word.startswith("-") for word in extra):
-        return UsageError(f"unrecognized arguments: {' '.join(extra)}", prog=arguments.prog)
+        return UsageError(_unrecognized(extra, arguments.parser.long_options()), prog=arguments.parser.prog)
     from shlex import join
 
     words = [getattr(arguments, name), *extra]
@@ -90,9 +94,18 @@ def _left_over(arguments: argparse.Namespace, extra: list[str], argv: list[str])
     corrected = ["tocsin", *argv[: starts[-1]], text, *argv[starts[-1] + len(words) :]] if starts else [text]
     return UsageError(
         f"unexpected words after the {name}: {' '.join(extra)}",
-        prog=arguments.prog,
+        prog=arguments.parser.prog,
         hint=f"quote a text of several words: {join(corrected)}",
     )
+
+
+def _unrecognized(extra: Sequence[str], known: Sequence[str]) -> str:
+    """Return the sentence about `extra`, with the option that the first one among them was likely meant to be."""
+    from tocsin.core.reading.value import did_you_mean, near_word
+
+    option = next((word for word in extra if word.startswith("--")), "").lstrip("-").partition("=")[0]
+    near = near_word(option, [name.lstrip("-") for name in known]) if option else ""
+    return f"unrecognized arguments: {' '.join(extra)}{did_you_mean(near and f'--{near}')}"
 
 
 def _plainly(message: str) -> str:

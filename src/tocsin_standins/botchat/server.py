@@ -19,7 +19,7 @@ from tocsin_standins.pacing import Bucket, SlidingWindow
 from tocsin_standins.recorder import Recorder
 from tocsin_standins.serving import HttpStandIn, RefusalError
 
-TOKEN = "7000000001:AAStandInStandInStandInStandInStandIn"  # noqa: S105 - opens nothing but this stand-in
+TOKEN = "7000000001:AAStandInStandInStandInStandInStandIn"  # noqa: S105  # opens nothing but this stand-in
 
 Method = Callable[["BotChat", web.Request, dict[str, Any]], Awaitable[Any] | Any]
 

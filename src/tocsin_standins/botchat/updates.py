@@ -21,7 +21,7 @@ WEBHOOK_ACTIVE = (
 )
 OTHER_POLLER = "Conflict: terminated by other getUpdates request; make sure that only one bot instance is running"
 WEBHOOK_SET = "Conflict: terminated by setWebhook request"
-SECRET_HEADER = "X-Telegram-Bot-Api-Secret-Token"  # noqa: S105 - a header's name
+SECRET_HEADER = "X-Telegram-Bot-Api-Secret-Token"  # noqa: S105  # a header's name
 
 
 class Updates:
@@ -33,7 +33,6 @@ class Updates:
     def __init__(self, *, retry_s: float = 1.0, clock: Callable[[], float] = time.time) -> None:
         self.webhook: dict[str, Any] = {}
         self.queue: list[dict[str, Any]] = []
-        self.delivered_by_webhook = 0
         self.polls = 0
         self._allowed: tuple[str, ...] = DEFAULT_UPDATES
         self._next_id = 1
@@ -158,5 +157,4 @@ class Updates:
             return False
         if update in self.queue:
             self.queue.remove(update)
-        self.delivered_by_webhook += 1
         return True

@@ -25,7 +25,7 @@ from tocsin_standins.pacing import SlidingWindow
 from tocsin_standins.recorder import Recorder
 from tocsin_standins.serving import HttpStandIn, RefusalError, parse_json
 
-TOKEN = "MTAwMDAwMDAwMDAwMDAwMDAw.Gstand.InStandInStandInStandInStandInStandIn"  # noqa: S105 - opens nothing else
+TOKEN = "MTAwMDAwMDAwMDAwMDAwMDAw.Gstand.InStandInStandInStandInStandInStandIn"  # noqa: S105  # opens nothing else
 APPLICATION_ID, BOT_USER_ID = "200000000000000001", "200000000000000001"
 GENERAL, OPS, ANNOUNCEMENTS = "100000000000000001", "100000000000000002", "100000000000000003"
 HIDDEN, MUTED, ALICE, BOB = (

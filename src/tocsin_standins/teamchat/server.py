@@ -16,8 +16,8 @@ from tocsin_standins.pacing import Bucket
 from tocsin_standins.recorder import Recorder
 from tocsin_standins.serving import HttpStandIn, RefusalError, parse_json, whole_seconds
 
-TOKEN = "xoxb-100000000001-100000000002-StandInStandInStandIn00"  # noqa: S105 - opens nothing else
-SIGNING_SECRET = "57a4d1357a4d1357a4d1357a4d135700"  # noqa: S105 - opens nothing else
+TOKEN = "xoxb-100000000001-100000000002-StandInStandInStandIn00"  # noqa: S105  # opens nothing else
+SIGNING_SECRET = "57a4d1357a4d1357a4d1357a4d135700"  # noqa: S105  # opens nothing else
 TEAM_ID, APP_ID, BOT_ID, BOT_USER_ID, BOT_NAME = "T0STANDIN", "A0STANDIN", "B0STANDIN", "U0STANDIN", "tocsin"
 SCOPES = frozenset({"chat:write", "chat:write.public", "reactions:write", "im:history", "app_mentions:read"})
 NEEDED_SCOPE = {

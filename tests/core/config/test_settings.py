@@ -95,6 +95,14 @@ def test_the_option_for_the_dotenv_file_replaces_both_usual_ones(place: Path):
     assert (settings[GATEWAY_PORT], settings[GATEWAY_HOST]) == (9000, "127.0.0.1")
 
 
+def test_a_dotenv_whose_link_leads_nowhere_is_told_and_a_folder_of_that_name_is_none(place: Path):
+    (place / "data" / ".env").mkdir()
+    load(place)
+    (place / "here" / ".env").symlink_to("nowhere")
+    with pytest.raises(ConfigError, match=r"\.env cannot be read: No such file"):
+        load(place)
+
+
 def test_a_dotenv_in_a_directory_that_is_both_is_read_once(place: Path):
     (place / "here" / ".env").write_text("GATEWAY_PORT=9000\n")
     settings = load(place, TOCSIN_DATA_DIR=str(place / "here"))

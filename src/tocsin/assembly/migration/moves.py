@@ -98,7 +98,7 @@ class StoreMigration:
         return (there, here) if self._to == SQLITE else (here, there)
 
 
-_STOP = "stop every service of Tocsin, on all hosts, then repeat the command: it goes on where it ended"
+_STOP = "stop every service of Tocsin, on all hosts, then repeat the command: it continues where it stopped"
 
 
 @asynccontextmanager

@@ -248,7 +248,7 @@ def request_text(record: Record) -> str:
 
 
 def outcome_text(chat_id: str, state: AccessState, details: Mapping[str, str]) -> str:
-    """Return what the admin reads in the place of a request that is decided."""
+    """Return what replaces a decided request in the admin chat."""
     other = f"To keep it out: /deny {chat_id}" if state is AccessState.ALLOWED else f"To let it in: /approve {chat_id}"
     return "\n".join([f"Chat {chat_id} is {state}.", *labelled(details), other])
 

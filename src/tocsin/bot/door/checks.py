@@ -11,7 +11,7 @@ from tocsin.core.config.settings import Values
 def check_admin(settings: Values, variables: ConversationVariables) -> Iterator[CheckMessage]:
     """Check that a person is told of access requests."""
     if not settings[variables.admin]:
-        detail = f"{variables.admin.name} is not set: nobody is told of access requests"
+        detail = f"{variables.admin.name} is not set: access requests reach nobody"
         yield CheckMessage("off", detail, "`tocsin bot access list` shows them")
 
 

@@ -86,7 +86,7 @@ class PlainRelay(NamedTuple):
 
 
 class NoteFilter:
-    """Passes on the pieces of an answer, but for lines that begin with the mark."""
+    """Passes on the pieces of an answer, except lines that begin with the mark."""
 
     def __init__(self, write: Callable[[str], None], restart: Callable[[], None]) -> None:
         self._write = write

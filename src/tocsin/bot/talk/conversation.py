@@ -44,7 +44,7 @@ REMEDIES = {
     "422": OTHER_WORDS,
     "declined": OTHER_WORDS,
     "413": "That is too much for the chat model at once. Please send fewer or smaller files.",
-    "too-long": "This conversation is too long for the chat model. /reset begins a new one.",
+    "too-long": "This conversation is too long for the chat model. /reset starts a new one.",
     "length": "The answer is longer than the chat model may write. Please ask for less.",
 }
 

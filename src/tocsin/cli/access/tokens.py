@@ -62,7 +62,7 @@ def _create(arguments: argparse.Namespace, options: Options, out: Console) -> in
 def _list(_: argparse.Namespace, options: Options, out: Console) -> int:
     tokens = with_app(options, out, lambda app: _tokens(app).list())
     if out.as_json:
-        out.document([_document(token) for token in tokens])
+        out.document([token.as_document() for token in tokens])
         return DONE
     out.table(("name", "scopes", "created", "last used"), [_row(token) for token in tokens])
     if not tokens:
@@ -83,7 +83,7 @@ def _revoke(arguments: argparse.Namespace, options: Options, out: Console) -> in
         return FAILED
     out.effect_done("the token is revoked")
     if out.as_json:
-        out.document(_document(token))
+        out.document(token.as_document())
     out.line(f"revoked {token.name}")
     return DONE
 
@@ -99,13 +99,3 @@ def _row(token: ApiToken) -> tuple[str, ...]:
 
 def _day(at: float) -> str:
     return (timestamp(at) or "")[:16].replace("T", " ")
-
-
-def _document(token: ApiToken) -> dict[str, object]:
-    return {
-        "id": token.id,
-        "name": token.name,
-        "scopes": list(token.scopes),
-        "created_at": timestamp(token.created_at),
-        "last_used_at": timestamp(token.last_used_at),
-    }

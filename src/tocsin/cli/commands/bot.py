@@ -32,7 +32,7 @@ def configure_bot(parser: argparse.ArgumentParser) -> None:
         commands["access"],
         {
             "list": "list every chat that is allowed, denied, or waits for a decision",
-            "approve": "let a chat in, and tell it when it had asked",
+            "approve": "let a chat in, and tell it if it had asked",
             "deny": "keep a chat out; it cannot ask again",
             "remove": "take a chat off the allowlist; it may ask again",
         },
@@ -72,7 +72,7 @@ def _change(arguments: argparse.Namespace, options: Options, out: Console) -> in
         try:
             chat_id = channel.variables.admin.parse(arguments.chat_id)
         except ValueError as error:
-            raise UsageError(f"argument chat_id: it must be {error}", prog=arguments.prog) from None
+            raise UsageError(f"argument chat_id: it must be {error}", prog=arguments.parser.prog) from None
         changes = {"approve": access.approve, "deny": access.deny, "remove": access.remove}
         return await changes[arguments.change](chat_id, CALLER)
 

@@ -107,7 +107,7 @@ def _kind(arguments: argparse.Namespace, app: App) -> str:
     try:
         return app.registry.known_kind(readable(arguments.channel))
     except UnknownChannelError as error:
-        raise UsageError(f"--channel: {error}", prog=arguments.prog, hint=error.hint) from None
+        raise UsageError(f"--channel: {error}", prog=arguments.parser.prog, hint=error.hint) from None
 
 
 def _row(delivery: Delivery, short: str, now: float) -> tuple[str, ...]:

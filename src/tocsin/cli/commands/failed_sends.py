@@ -19,7 +19,7 @@ def what_next(receipt: Receipt) -> str:
         rest = again if receipt.delivery else "sending it again repeats the parts that were sent"
         return f"when that is corrected, {rest}" if failure.kind is FailureKind.PERMANENT else rest
     if failure.kind is FailureKind.PERMANENT:
-        return "trying again cannot help before that is corrected"
+        return "trying again will not help until this is corrected"
     told_s = failure.retry_after_s
     wait = f" in {told_s:g} s" if failure.kind is FailureKind.RATE_LIMITED and told_s is not None else ""
     return f"nothing was sent: try again{wait}, or have the queue do it with --queue"

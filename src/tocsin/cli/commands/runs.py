@@ -39,8 +39,8 @@ def configure_runs(parser: argparse.ArgumentParser) -> None:
             "log": "show what a run printed, and with -f what it prints",
             "cancel": "ask a run to end, in whatever process it is",
             "retry": "start a run again as a new one, and show what it prints",
-            "approve": "let a step go on that waits for a person",
-            "reject": "do not let a step go on that waits for a person",
+            "approve": "approve a step that waits for a person",
+            "reject": "reject a step that waits for a person",
         },
     )
     parser.epilog = "example: tocsin runs log -f 2b8d7c6e"

@@ -55,22 +55,22 @@ def _run(_: argparse.Namespace, options: Options, out: Console) -> int:
 
     async def main(directory: Path) -> None:
         _end_with_the_terminal()
-        async with open_standins() as town, _redis(directory) as redis_url, ssh_host(directory, _free_port(0)):
-            town.recorder.on_message(partial(_show, out, town))
-            town.chatmodel.pause_s = WORD_S
+        async with open_standins() as cluster, _redis(directory) as redis_url, ssh_host(directory, _free_port(0)):
+            cluster.recorder.on_message(partial(_show, out, cluster))
+            cluster.chatmodel.pause_s = WORD_S
             for wanted in (USUAL_PORTS, (0, 0)):
                 gateway, dashboard = (_free_port(port) for port in wanted)
-                env_file = write_files(directory, town, gateway, dashboard, redis_url)
+                env_file = write_files(directory, cluster, gateway, dashboard, redis_url)
                 await _commit(directory / SITE)
                 settings, installed = load_settings(env_file=env_file, environ={})
                 prepare_service(settings, options)
                 try:
                     opened = open_app(settings, installed, direct_transport, monitor(PARTS))
                     async with forked_reapers(), opened as app:
-                        app.audit.observe(partial(_tell_rule, town))
+                        app.audit.observe(partial(_tell_rule, cluster))
                         link = await sign_in_link(app, f"http://{DASHBOARD_HOST.default}:{dashboard}")
                         await _start_runs(app)
-                        welcome = partial(_welcome, out, town, env_file, redis_url, link)
+                        welcome = partial(_welcome, out, cluster, env_file, redis_url, link)
                         await serve(app, PARTS, welcome)
                     return
                 except ConfigError:  # somebody else took a port meanwhile
@@ -129,30 +129,30 @@ async def _start_runs(app: App) -> None:
 
 
 def _welcome(
-    out: Console, town: "StandinCluster", env_file: Path, redis_url: str, link: str, addresses: Sequence[str]
+    out: Console, cluster: "StandinCluster", env_file: Path, redis_url: str, link: str, addresses: Sequence[str]
 ) -> None:
-    town.connect(addresses[0], TEXTS)
+    cluster.connect(addresses[0], TEXTS)
     has_model = find_spec("pydantic_ai") is not None
-    commands = _commands(town, env_file, addresses[0], has_model=has_model)
+    commands = _commands(cluster, env_file, addresses[0], has_model=has_model)
     if out.as_json:
         out.document(
             {
                 "gateway": addresses[0],
                 "dashboard": addresses[1],
                 "sign_in": link,
-                "page": town.page.url,
+                "page": cluster.page.url,
                 "env_file": str(env_file),
                 "commands": commands,
             },
         )
         return
     bus = redis_url if redis_url != "off" else "in this process (redis-server is not installed)"
-    model = "a stand-in that says again what it is told" if has_model else 'off; pip install "tocsin[chat]"'
+    model = "a stand-in that repeats what you write" if has_model else 'off; pip install "tocsin[chat]"'
     lines = [
-        "Tocsin runs on this machine alone; no account, nothing leaves it. Ctrl-C ends it.",
+        "Tocsin runs only on this machine; it needs no account, and nothing leaves it. Ctrl-C ends it.",
         "",
         f"  dashboard           {link}   (signs you in, once)",
-        f"  talk to the bot     {town.page.url}   (open it in a browser; it also shows what was received)",
+        f"  talk to the bot     {cluster.page.url}   (open it in a browser; it also shows what was received)",
         f"  gateway             {addresses[0]}",
         f"  bus                 {bus}",
         "  queue               embedded store (SQLite)",
@@ -169,11 +169,11 @@ def _welcome(
         out.line(line)
 
 
-def _commands(town: "StandinCluster", env_file: Path, gateway: str, *, has_model: bool) -> list[str]:
+def _commands(cluster: "StandinCluster", env_file: Path, gateway: str, *, has_model: bool) -> list[str]:
     """Return commands that can be copied to another terminal, in any directory."""
     unset = "".join(f" -u {name}" for name in _replaced(env_file))
     tocsin = f"{f'env{unset} ' if unset else ''}{own_command()} --env-file {shlex.quote(str(env_file))}"
-    samples = {town.product(kind): target for kind, target in town.samples().items()}
+    samples = {cluster.product(kind): target for kind, target in cluster.samples().items()}
     channel, target = next(iter(samples.items()))
     body = json.dumps({"channel": channel, "target": target, "message": "hello over HTTP"})
     return [
@@ -183,8 +183,8 @@ def _commands(town: "StandinCluster", env_file: Path, gateway: str, *, has_model
         f'{tocsin} send {channel} {shlex.quote(target)} "queued" --queue',
         f'{tocsin} publish {channel} {shlex.quote(target)} "hello over the bus"',
         f"{tocsin} deliveries list",
-        f"curl {gateway}/send -H 'Content-Type: application/json' -d {shlex.quote(body)}",
-        town.say_command(TEXTS[0]),
+        f"curl -w '\\n' {gateway}/send -H 'Content-Type: application/json' -d {shlex.quote(body)}",
+        cluster.say_command(TEXTS[0]),
         f'{tocsin} triggers test "{TEXTS[1]}"',
         f"{tocsin} skills run {GREET} Alice",
         f"{tocsin} workflows run {REPORT}",
@@ -229,20 +229,20 @@ _WORDS = {
 }
 
 
-def _show(out: Console, town: "StandinCluster", received: "RecordedRequest") -> None:
+def _show(out: Console, cluster: "StandinCluster", received: "RecordedRequest") -> None:
     word = _WORDS.get(received.kind)
     if word is None:
         return
     text = f"{received.subject}: {received.text}" if received.subject else received.text
     short = text if len(text) <= 100 else text[:99] + "…"
-    name = town.product(received.channel)
+    name = cluster.product(received.channel)
     # A note is ours; everything else could be several lines, or move the cursor.
     shown = short if received.kind == "note" else repr(short)
     out.line(f"{word:<8}  {name:<10} {received.target:<22} {shown}")
 
 
-def _tell_rule(town: "StandinCluster", action: "AuditAction", metadata: Mapping[str, object]) -> None:
+def _tell_rule(cluster: "StandinCluster", action: "AuditAction", metadata: Mapping[str, object]) -> None:
     """Show on page and terminal which rule answers a message."""
     if action.name == "trigger.run":
         text = f"rule {metadata['rule']} of triggers.yaml: {metadata['pattern']}"
-        town.page.users.note(str(metadata["channel"]), str(metadata["chat"]), text)
+        cluster.page.users.note(str(metadata["channel"]), str(metadata["chat"]), text)

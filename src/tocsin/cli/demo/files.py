@@ -101,7 +101,7 @@ FAILING = "backup"
 JOBS = {
     "disk-check": 'schedule: "* * * * *"\ncommand: df -h /\ntags: [demo]\n',
     FAILING: 'schedule: "*/5 * * * *"\ncommand: echo "no space left on device" >&2; exit 1\n'
-    "description: It fails, so that you see where that shows.\ntags: [demo]\n",
+    "description: It fails on purpose, to show where failures appear.\ntags: [demo]\n",
     "nightly-report": f'schedule: "30 3 * * *"\ntype: workflow\ncommand: {REPORT}\noutput: {PROFILE}\n'
     "output_on: failure\ntags: [demo]\n",
 }
@@ -125,7 +125,7 @@ BROWSERS = "profiles:\n  - {name: demo, default: true}\n"
 
 
 def write_files(
-    directory: Path, town: "StandinCluster", gateway_port: int, dashboard_port: int, redis_url: str
+    directory: Path, cluster: "StandinCluster", gateway_port: int, dashboard_port: int, redis_url: str
 ) -> Path:
     """Write `.env` and the samples; return the path of `.env`."""
     values = {
@@ -139,12 +139,12 @@ def write_files(
         LOG_FORMAT.name: "text",
         "JOB_REPOSITORIES": str(directory / SITE.parent),
         "SKILLS_WATCH": str(directory / SITE),
-        **town.environment(),
-        **town.access(),
+        **cluster.environment(),
+        **cluster.access(),
     }
     env_file = directory / ".env"
     write_atomically(env_file, "".join(f"{name}={value}\n" for name, value in values.items()))
-    write_atomically(directory / "profiles.yaml", _profile(town))
+    write_atomically(directory / "profiles.yaml", _profile(cluster))
     write_atomically(directory / "triggers.yaml", TRIGGERS)
     for name, manifest in SKILLS.items():
         folder = directory / "skills" / name
@@ -166,8 +166,8 @@ def write_files(
     return env_file
 
 
-def _profile(town: "StandinCluster") -> str:
+def _profile(cluster: "StandinCluster") -> str:
     lines = [f"{PROFILE}:"]
-    for channel, target in town.samples().items():
-        lines += [f"  - channel: {town.product(channel)}", f'    target: "{target}"']
+    for channel, target in cluster.samples().items():
+        lines += [f"  - channel: {cluster.product(channel)}", f'    target: "{target}"']
     return "\n".join(lines) + "\n"

@@ -11,6 +11,7 @@ from tocsin.core.process.starting import run, running
 from tocsin.core.storage.files import make_directory, write_atomically
 
 HOST, GROUP, HOSTS = "demo", "demo", "ssh_hosts.yaml"
+_NO_SHELLS = ("nologin", "false")
 _SERVER = """\
 ListenAddress 127.0.0.1:{port}
 HostKey {folder}/host
@@ -38,9 +39,13 @@ hosts:
 
 @asynccontextmanager
 async def ssh_host(directory: Path, port: int) -> AsyncIterator[None]:
-    """Run a server for who runs the demo, and write it into the hosts of the data directory; without sshd, none."""
+    """Run a server for whoever runs the demo, and write it into the hosts of the data directory.
+
+    There is none without sshd, nor for an account that sshd lets nobody use.
+    """
     server = which("sshd") or which("sshd", path="/usr/sbin:/usr/local/sbin")
-    if server is None or which("ssh") is None or which("ssh-keygen") is None:
+    user = _user_with_a_shell()
+    if server is None or which("ssh") is None or which("ssh-keygen") is None or user is None:
         yield
         return
     folder = directory / "ssh-host"
@@ -53,10 +58,18 @@ async def ssh_host(directory: Path, port: int) -> AsyncIterator[None]:
     if checked.exit_code != 0:  # such as in a container without what sshd expects of a system
         yield
         return
-    user = pwd.getpwuid(os.getuid()).pw_name
     hosts = _HOSTS_FILE.format(name=HOST, port=port, user=user, group=GROUP, folder=folder)
     write_atomically(directory / HOSTS, hosts)
     key = (folder / "host.pub").read_text()
     write_atomically(directory / "ssh_known_hosts", f"[127.0.0.1]:{port} {key}")
     async with running([server, "-D", "-e", "-f", str(config)]):
         yield
+
+
+def _user_with_a_shell() -> str | None:
+    """Return who runs this, as sshd knows them, unless it would refuse them."""
+    try:
+        account = pwd.getpwuid(os.getuid())
+    except KeyError:  # such as the number alone that a container was told to run as
+        return None
+    return None if Path(account.pw_shell).name in _NO_SHELLS else account.pw_name

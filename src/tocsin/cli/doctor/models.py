@@ -26,7 +26,7 @@ async def check_chat_model(app: App) -> AsyncIterator[Finding]:
     chat = open_chat(app.settings, app.clock, app.redact)
     if chat is None:
         yield Finding(
-            "off", SUBJECT, "none is configured: the bot answers commands and triggers alone", HOW_TO_CONFIGURE
+            "off", SUBJECT, "none is configured: the bot answers only commands and triggers", HOW_TO_CONFIGURE
         )
         return
     await chat.aclose()

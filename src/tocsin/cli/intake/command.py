@@ -31,7 +31,7 @@ def configure_intake(parser: argparse.ArgumentParser) -> None:
         "Skills for the assistant look at the working directory.\n"
         "exit code 0: everything was done, 1: something was not"
     )
-    parser.add_argument("text", help="what shall be done; `-` reads standard input")
+    parser.add_argument("text", help="what should be done; `-` reads standard input")
     parser.add_argument("--yes", action="store_true", help="do not ask before skills run")
     parser.set_defaults(run=_intake, free_text="text")
 
@@ -39,7 +39,7 @@ def configure_intake(parser: argparse.ArgumentParser) -> None:
 def _intake(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     text, here = message_of(arguments.text, out), Path.cwd()
     if not text.strip():
-        raise ConfigError("the text is empty", hint="write what shall be done, or pipe it in and write `-`")
+        raise ConfigError("the text is empty", hint="write what should be done, or pipe it in and write `-`")
     return with_app(options, out, lambda app: _plan(app, text, here, out, asks=not arguments.yes), writes=True)
 
 

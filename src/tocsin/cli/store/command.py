@@ -21,7 +21,7 @@ def configure_store(parser: argparse.ArgumentParser) -> None:
     commands = add_subcommands(parser, {"migrate": "move all messages, events, keys and decisions to the other store"})
     parser.epilog = "example: tocsin store migrate --to redis --dry-run"
     migrate = commands["migrate"]
-    migrate.description = "Stop every service first. A command that was interrupted goes on where it ended."
+    migrate.description = "Stop every service first. A command that was interrupted continues where it stopped."
     migrate.epilog = "example: tocsin store migrate --to redis"
     migrate.add_argument("--to", required=True, choices=("redis", "sqlite"), help="the store to move everything into")
     migrate.add_argument("--dry-run", action="store_true", help="only say what would be moved")
@@ -34,6 +34,8 @@ def _migrate(arguments: argparse.Namespace, options: Options, out: Console) -> i
     settings, installed = open_settings(options, out)
     work = _run(settings, installed, arguments, out)
     found = run_until_signal(out.while_waiting(f"Moving everything to {arguments.to}", work))
+    if not arguments.dry_run:
+        out.effect_done(f"everything is in {arguments.to}")
     _show(found, arguments, settings, out)
     return DONE
 

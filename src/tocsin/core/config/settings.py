@@ -184,14 +184,19 @@ def _usual_env_files(layers: list[Layer]) -> Iterator[Layer]:
         here = Path.cwd() / ".env"
     except FileNotFoundError:  # the working directory was deleted
         here = None
-    if here is not None and here.is_file():
+    if here is not None and _to_be_read(here):
         layers = [*layers, read_env_file(here)]
         yield layers[-1]
     chosen = _resolve(DATA_DIR, layers)
     base = chosen.value if chosen else default_data_dir()
     there = Path(str(base)) / ".env"
-    if there != here and there.is_file():
+    if there != here and _to_be_read(there):
         yield read_env_file(there)
+
+
+def _to_be_read(path: Path) -> bool:
+    """Return whether settings are in a file, or would be if its link led somewhere; a folder may be called `.env`."""
+    return path.is_file() or (path.is_symlink() and not path.exists())
 
 
 def _look_up_late(

@@ -362,7 +362,7 @@ OPENAI_API_KEY = Variable(
     "OPENAI_API_KEY",
     token,
     "",
-    "Key of OpenAI's API, or of the service at OPENAI_BASE_URL where that asks for one.",
+    "Key of OpenAI's API, or of the service at OPENAI_BASE_URL if that needs one.",
     secret=True,
     shape=r"sk-[A-Za-z0-9_-]{20,}",
 )

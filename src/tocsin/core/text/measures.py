@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from functools import cache
 
 Measure = Callable[[str], int]
 
@@ -21,6 +22,7 @@ def escaped_code_points(text: str) -> int:
     return len(text) + 4 * text.count("&") + 3 * (text.count("<") + text.count(">"))
 
 
+@cache
 def widest(measure: Measure) -> int:
     """Return the units that one code point takes at most."""
     return max(measure("&"), measure("\U0001f600"))

@@ -9,7 +9,7 @@ import errno
 import os
 import struct
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from tocsin.core.watching.touched import TouchedPaths, WatchBackend, WatchLimitError
@@ -168,10 +168,10 @@ def _limit(code: int, name: str) -> WatchLimitError:
     )
 
 
-def _fits_descriptors(open_one: Callable[[], int] = lambda: os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)) -> bool:
+def _fits_descriptors() -> bool:
     """Whether even another file cannot be opened: then the limit is that of the process."""
     try:
-        os.close(open_one())
+        os.close(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
     except OSError:
         return True
     return False

@@ -41,7 +41,7 @@ class DocumentText(NamedTuple):
 
     def titled(self, name: str) -> str:
         """Return the text as a chat model is shown it."""
-        cut = "\n[The file goes on; only its beginning is shown.]" if self.cut else ""
+        cut = "\n[The file is longer; only its beginning is shown.]" if self.cut else ""
         return f"[File {name}]\n{self.text}{cut}"
 
 
