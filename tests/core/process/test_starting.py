@@ -13,6 +13,7 @@ import uvloop
 from tests.waiting import LIMITS_S, PATIENCE_S, eventually
 
 from tocsin.core.errors import ProcessError
+from tocsin.core.process.forking import ForkedTransport
 from tocsin.core.process.starting import MAX_OUTPUT_BYTES, ProcessTimeoutError, run, streaming
 
 
@@ -79,6 +80,30 @@ async def test_exit_code_and_both_outputs_come_back_separately():
 @on_each_loop
 async def test_a_child_killed_by_a_signal_has_that_signal_as_negative_exit_code():
     assert (await run(["sh", "-c", "kill -TERM $$"], timeout_s=PATIENCE_S)).exit_code == -15
+
+
+class _Gone(asyncio.SubprocessProtocol):
+    def __init__(self) -> None:
+        self.over = asyncio.Event()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.over.set()
+
+
+@on_each_loop
+async def test_each_end_of_a_pipe_is_closed_and_by_one_owner():
+    (out, theirs), child = os.pipe(), _Gone()
+    transport = ForkedTransport(child, os.getpid(), {1: out})
+    await transport.connect()
+    pipe = transport.get_pipe_transport(1)
+    assert pipe
+    file = pipe.get_extra_info("pipe")
+    os.close(theirs)
+    transport.exited(0)
+    await child.over.wait()
+    await eventually(lambda: not Path(f"/proc/self/fd/{out}").exists(), "the pipe is left open")
+    # uvloop closes the number and then the file: were that its owner, it would close what has the number by now.
+    assert file.closefd is isinstance(asyncio.get_running_loop(), asyncio.BaseEventLoop)
 
 
 @on_each_loop

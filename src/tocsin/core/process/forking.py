@@ -200,10 +200,11 @@ class ForkedTransport(asyncio.SubprocessTransport):
         loop = asyncio.get_running_loop()
         for number, descriptor in self._ends.items():
             pipe = partial(_Pipe, self, number)
-            if number:
-                self._pipes[number], _ = await loop.connect_read_pipe(pipe, os.fdopen(descriptor, "rb", 0))
-            else:
-                self._pipes[number], _ = await loop.connect_write_pipe(pipe, os.fdopen(descriptor, "wb", 0))
+            # asyncio closes the file. uvloop closes the descriptor, and then the file: a second close of the number,
+            # which may be that of a database by now, opened by another thread.
+            file = os.fdopen(descriptor, "rb" if number else "wb", 0, closefd=isinstance(loop, asyncio.BaseEventLoop))
+            connect = loop.connect_read_pipe if number else loop.connect_write_pipe
+            self._pipes[number], _ = await connect(pipe, file)
 
     def get_pid(self) -> int:
         """Return its number."""
