@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
+from tests import waiting
 from tests.ports import free_port
 from tests.web.conftest import TOKEN, MakeGateway
 from tests.web.framing import AMBIGUOUS, FORGED, TRAILERS
@@ -24,6 +25,9 @@ STRANGER = "127.0.0.2"  # is no proxy that the gateway trusts
 # How long a further answer, and a first one, is waited for: an attack may make the server wait for more.
 SILENCE_S, PATIENCE_S = 0.2, 2.0
 SBIN = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
+
+
+Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class Recorded:
@@ -233,6 +237,59 @@ async def test_a_request_that_offers_another_protocol_is_answered_in_this_one(ma
         head, body = await exchange(port, ask)
     assert head.startswith(b"HTTP/1.1 200 ")
     assert body == b'["teamchat"]'
+
+
+_UNASKED = b"POST /send HTTP/1.1\r\nHost: localhost\r\n"
+
+
+@asynccontextmanager
+async def answered_before_its_body(make_gateway: MakeGateway, *fields: bytes) -> AsyncIterator[Stream]:
+    """Send the head of a request that is answered for its head alone; give the connection after this answer."""
+    async with served(make_gateway({"GATEWAY_TOKEN": TOKEN}).client.app) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        try:
+            writer.write(_UNASKED + b"".join(b"%b\r\n" % field for field in fields) + b"\r\n")
+            async with asyncio.timeout(waiting.PATIENCE_S):
+                head = await reader.readuntil(b"\r\n\r\n")
+                assert head.startswith(b"HTTP/1.1 401 ")
+                length = re.search(rb"content-length: (\d+)", head)
+                assert length
+                await reader.readexactly(int(length[1]))
+                yield reader, writer
+        finally:
+            writer.transport.abort()
+
+
+@pytest.mark.parametrize(
+    ("field", "body"),
+    [(b"Content-Length: 9", b"{} {} {} "), (b"Transfer-Encoding: chunked", b"9\r\n{} {} {} \r\n0\r\n\r\n")],
+    ids=["length", "chunked"],
+)
+async def test_a_connection_stays_usable_when_a_request_was_answered_before_its_body_came(
+    make_gateway: MakeGateway, field: bytes, body: bytes
+):
+    async with answered_before_its_body(make_gateway, field) as (reader, writer):
+        writer.write(body[:4])
+        await writer.drain()
+        writer.write(body[4:] + b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert await reader.readline() == b"HTTP/1.1 200 OK\r\n"
+
+
+async def test_a_broken_body_of_an_answered_request_ends_the_connection_without_a_second_answer(
+    make_gateway: MakeGateway,
+):
+    async with answered_before_its_body(make_gateway, b"Transfer-Encoding: chunked") as (reader, writer):
+        writer.write(b"no chunk\r\n")
+        assert await reader.read() == b""
+
+
+async def test_who_asks_before_sending_a_body_and_is_answered_may_not_use_the_connection_again(
+    make_gateway: MakeGateway,
+):
+    fields = b"Content-Length: 9", b"Expect: 100-continue"
+    async with answered_before_its_body(make_gateway, *fields) as (reader, writer):
+        writer.write(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert await reader.read() == b""
 
 
 async def test_the_rest_of_a_request_that_is_already_answered_is_not_read_for_ever(make_gateway: MakeGateway):

@@ -23,8 +23,8 @@ MAX_HEADER_LINES = 100
 MAX_PIPELINED = 16
 # Each chunk costs as much as a request's first bytes: so many of so few bytes are work and no message.
 FREE_CHUNKS, LEAST_CHUNK_BYTES = 1024, 256
-# The rest of a request that was answered before it had arrived. It is read, because closing with data unread
-# resets the connection and the answer with it, and thrown away.
+# What comes after the last answer is read, because closing with data unread resets the connection and the answer
+# with it, and thrown away; so is the rest of a request that was answered before it had arrived.
 LINGER_S = 2.0
 MAX_LINGER_BYTES = 1024 * 1024
 
@@ -103,8 +103,8 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        self._in_head = False
         super().on_headers_complete()
+        self._in_head = False
 
     def on_chunk_header(self) -> None:
         """Count a chunk; uvicorn has no use for it."""
@@ -135,8 +135,8 @@ class BoundedProtocol(HttpToolsProtocol):
         if another and not self._arriving:
             return
         self.waiting_since = self.loop.time()
-        if not another and self._arriving and not self.transport.is_closing():
-            self._linger()
+        if not another and self._arriving and self.expect_100_continue and not self.transport.is_closing():
+            self._linger()  # the client may leave the body out now, and then a next request would pass for it
 
     def send_400_response(self, msg: str) -> None:
         """Answer what is not HTTP with a problem document too."""
@@ -170,14 +170,21 @@ class BoundedProtocol(HttpToolsProtocol):
             self._stop_deadline()
             return
         self._start_deadline(self.arrival_timeout_s)
-        if self._overhead_bytes > MAX_OVERHEAD_BYTES:
+        if self._overhead_bytes > MAX_OVERHEAD_BYTES or (self._is_answered() and self._body_bytes > MAX_LINGER_BYTES):
             self.transport.abort()
+
+    def _is_answered(self) -> bool:
+        """Return whether the request whose body arrives has its answer already, such as a 401."""
+        return self._arriving and not self._in_head and self.cycle.response_complete
 
     def _refuse_request(self, cause: BaseException | None) -> None:
         """Answer a request that is not HTTP, after the answers that are owed to those before it."""
         reason = str(cause) if isinstance(cause, _RefusedError) else "Invalid HTTP request received."
         if self._refusals.admits(self.peer, reason):
             log.warning("a request was refused", extra={"ip": self.peer, "reason": reason})
+        if self._is_answered():
+            self.transport.close()
+            return
         running, self._arriving = self._running, False
         if running is None or running.response_complete or (running.more_body and not running.response_started):
             self.send_400_response(reason)
