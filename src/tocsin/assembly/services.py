@@ -53,10 +53,9 @@ async def serve(app: App, parts: frozenset[str], ready: Callable[[Sequence[str]]
 
     Every process that serves works on the inbox, and on the queue unless `DELIVERY_WORKERS` is 0.
     """
-    import asyncio
-
     from tocsin.assembly.notices import CoreNotices
     from tocsin.assembly.receiving import open_receiving
+    from tocsin.core.tasks import FirstErrorGroup
     from tocsin.runs.active_run import RunsDrain
     from tocsin.web.http.serving import serve as run_services
 
@@ -64,52 +63,41 @@ async def serve(app: App, parts: frozenset[str], ready: Callable[[Sequence[str]]
         raise ConfigError("a worker with DELIVERY_WORKERS=0 has nothing to do", hint="set it to 1 or more")
     await _tell_queue_problems(app)
     await _recover_runs(app)
-    try:
-        async with asyncio.TaskGroup() as group:
-            receiving = await open_receiving(app, fetch="bot" in parts)
-            bus = _bus(app, receiving)
-            if "bot" in parts and receiving.source is None:
-                _tell_that_the_bot_is_off(app, needed=parts == {"bot"})
-            services = [_gateway(app, receiving, bus)] if "gateway" in parts else []
-            hub, dashboard = _dashboard(app, needed=parts == DASHBOARD_ALONE) if "dashboard" in parts else (None, None)
-            services += [dashboard] if dashboard else []
-            # In the order in which they stop: nothing new comes in, then what is here is worked off, then sent.
-            of_features = app.features.services()
-            of_features += app.features.schedulers() if "scheduler" in parts else []
-            runs = RunsDrain(lambda: app.runs().at_work(), app.clock)
-            working = (bus, receiving.source, hub, *of_features, runs, receiving.inbox, _dispatcher(app))
-            running = [part for part in working if part]
+    async with FirstErrorGroup() as group:
+        receiving = await open_receiving(app, fetch="bot" in parts)
+        bus = _bus(app, receiving)
+        if "bot" in parts and receiving.source is None:
+            _tell_that_the_bot_is_off(app, needed=parts == {"bot"})
+        services = [_gateway(app, receiving, bus)] if "gateway" in parts else []
+        hub, dashboard = _dashboard(app, needed=parts == DASHBOARD_ALONE) if "dashboard" in parts else (None, None)
+        services += [dashboard] if dashboard else []
+        # In the order in which they stop: nothing new comes in, then what is here is worked off, then sent.
+        of_features = app.features.services()
+        of_features += app.features.schedulers() if "scheduler" in parts else []
+        runs = RunsDrain(lambda: app.runs().at_work(), app.clock)
+        working = (bus, receiving.source, hub, *of_features, runs, receiving.inbox, _dispatcher(app))
+        running = [part for part in working if part]
+        for part in running:
+            group.create_task(part.run())
+
+        def stop() -> None:
             for part in running:
-                group.create_task(part.run())
+                part.stop()
 
-            def stop() -> None:
-                for part in running:
-                    part.stop()
-
-            beside = [
-                group.create_task(_run_maintenance(app)),
-                group.create_task(CoreNotices(app, keeps=bool(parts & DASHBOARD_ALONE)).loop.run()),
-                group.create_task(_anchor_audit_log(app)),
-                group.create_task(receiving.introduce()),
-                group.create_task(app.features.start()),
-            ]
-            try:
-                # At the signal, and not when the last request has ended: all have the same 5 s to finish.
-                await run_services(services, ready=ready, stopping=stop)
-            finally:
-                for task in beside:
-                    task.cancel()
-                stop()
-    except* Exception as problems:  # noqa: BLE001  # raised again, alone
-        # One sentence for whoever started the program, not a tree of them.
-        failure = _first(problems)
-    else:
-        return
-    raise failure
-
-
-def _first(problems: BaseException) -> BaseException:
-    return _first(problems.exceptions[0]) if isinstance(problems, BaseExceptionGroup) else problems
+        beside = [
+            group.create_task(_run_maintenance(app)),
+            group.create_task(CoreNotices(app, keeps=bool(parts & DASHBOARD_ALONE)).loop.run()),
+            group.create_task(_anchor_audit_log(app)),
+            group.create_task(receiving.introduce()),
+            group.create_task(app.features.start()),
+        ]
+        try:
+            # At the signal, and not when the last request has ended: all have the same 5 s to finish.
+            await run_services(services, ready=ready, stopping=stop)
+        finally:
+            for task in beside:
+                task.cancel()
+            stop()
 
 
 def _gateway(app: App, receiving: "Receiving", bus: "LateBus | None") -> "Service":

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tocsin.core.errors import TocsinError
-from tocsin.core.process.cancellation import to_the_end
 from tocsin.core.service import StopEvent
+from tocsin.core.tasks import to_the_end
 from tocsin.core.time.clock import Clock
 from tocsin.runs.approvals import Decision
 from tocsin.runs.model import Run, RunResult, RunStatus

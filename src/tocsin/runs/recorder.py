@@ -5,10 +5,10 @@ import signal
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
-from tocsin.core.process.cancellation import to_the_end
 from tocsin.core.process.identity import identity_of
 from tocsin.core.process.starting import Child, streaming
 from tocsin.core.process.tree import tree_of
+from tocsin.core.tasks import to_the_end
 from tocsin.core.time.clock import Clock
 from tocsin.runs.approvals import Decision, WaitingStep
 from tocsin.runs.model import Command, HostResult, RunResult, RunStatus, StepRun

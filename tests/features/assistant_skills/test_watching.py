@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.waiting import eventually
 
+from tocsin.core.errors import ConfigError
 from tocsin.core.time.clock import SystemClock
 from tocsin.features.abilities import AssistantRun
 from tocsin.features.assistant_skills.feature import FEATURE
@@ -128,6 +129,11 @@ async def test_one_of_two_processes_watches_and_the_other_takes_over(bench: Feat
         await running
         await eventually(lambda: made == ["first", "second"])
         second.stop()
+
+
+async def test_a_folder_that_cannot_be_watched_is_told_in_a_sentence(bench: FeatureBench, folder: Path):
+    with pytest.raises(ConfigError, match="missing"):
+        await AssistantWatch(bench.service, [folder, folder / "missing"]).run()
 
 
 async def test_without_folders_the_service_watches_nothing(bench: FeatureBench):

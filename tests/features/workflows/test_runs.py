@@ -263,6 +263,29 @@ async def test_for_each_over_an_empty_list_hands_on_empty_lists(flows: WorkflowB
     assert (run.status, run.steps[0].outputs, flows.printed("all")) == (RunStatus.SUCCEEDED, {"said": []}, ["[]"])
 
 
+async def test_no_value_is_worked_on_any_more_when_a_step_with_for_each_has_ended(opening: Opening):
+    asked, given_up = asyncio.Event(), []
+
+    async def ask(prompt: str, *_: str, **__: Any) -> str:
+        if prompt == "bad":
+            await asked.wait()
+            raise RuntimeError("a bug")
+        asked.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            given_up.append(prompt)
+        return ""
+
+    async with opening(ask=ask) as flows:
+        run = await flows.run("""
+            steps:
+              - {name: ask, type: prompt, for_each: [bad, good], max_parallel: 2, command: '${item}'}
+        """)
+        assert (run.error or {})["code"] == "internal-error"
+        assert given_up == ["good"]
+
+
 async def test_parameters_are_checked_before_anything_runs(flows: WorkflowBench):
     flows.write("""
         params:

@@ -37,7 +37,7 @@ async def check_channels(app: App, *, probe: bool) -> AsyncIterator[Finding]:
 
 
 async def _probe(app: App, states: list[ChannelState]) -> list[Finding]:
-    import asyncio
+    from tocsin.core.tasks import side_by_side
 
     async def one(kind: str) -> Finding:
         result = await app.messenger.test(kind, Caller(CLI.name))
@@ -45,7 +45,7 @@ async def _probe(app: App, states: list[ChannelState]) -> list[Finding]:
             return Finding("ok", kind, result.message)
         return Finding("error", kind, result.error)  # the sentence of a channel holds cause and remedy
 
-    return await asyncio.gather(*(one(state.spec.kind) for state in states))
+    return await side_by_side(one(state.spec.kind) for state in states)
 
 
 def check_shapes(settings: Settings, subject: str, variables: Iterable[Variable[object]]) -> Iterator[Finding]:

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tocsin.core.errors import ProcessError
-from tocsin.core.process.cancellation import to_the_end
 from tocsin.core.process.identity import identity_of, is_alive, is_dead, is_elsewhere
 from tocsin.core.process.starting import kill_group, run
+from tocsin.core.tasks import to_the_end
 
 _DETACHER = (sys.executable, "-I", "-S", str(Path(__file__).with_name("detacher.py")))
 _STARTS_WITHIN_S = 60.0

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from tocsin.core.errors import ProcessError
-from tocsin.core.process.cancellation import to_the_end
 from tocsin.core.process.forking import shared_server
 from tocsin.core.process.tree import tree_of
+from tocsin.core.tasks import to_the_end
 
 # What a child may print before the rest is thrown away: 1 MiB is far above any error text.
 MAX_OUTPUT_BYTES = 1024 * 1024

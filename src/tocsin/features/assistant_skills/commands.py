@@ -4,7 +4,6 @@ import argparse
 import os
 from pathlib import Path
 
-from tocsin.core.errors import TocsinError
 from tocsin.features.assistant_skills.activation import activation
 from tocsin.features.assistant_skills.folder.place import place_of
 from tocsin.features.assistant_skills.model import ActivationCheck
@@ -88,10 +87,7 @@ def _watch(arguments: argparse.Namespace, out: Console, program: Program) -> int
         out.note(f"tocsin: watching {', '.join(map(str, folders))}; Ctrl-C ends it")
         await watch.run()
 
-    try:
-        program.run(work, writes=True)
-    except* TocsinError as errors:
-        raise errors.exceptions[0] from None
+    program.run(work, writes=True)
     return DONE
 
 

@@ -98,11 +98,7 @@ class JobRunner:
     async def carry_out(self, run: Run, *, watch: Callable[[Line], None] | None = None) -> None:
         """Do the work of a run that this process has taken, and what follows; cancelling the caller ends it."""
         running = await self._start(run, watch)
-        try:
-            ended = await running.wait()
-        except asyncio.CancelledError:
-            await running.stop()
-            raise
+        ended = await running.wait_or_stop()
         await self._settle_now(ended)
 
     async def begin_or_queue(self, order: RunSpec) -> BegunJob | QueuedJob:

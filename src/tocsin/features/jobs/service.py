@@ -11,8 +11,8 @@ from tocsin.core.audit.actions import AuditAction
 from tocsin.core.errors import StoreUnavailableError, TocsinError
 from tocsin.core.ids import new_id
 from tocsin.core.pages import ListPage
-from tocsin.core.process.cancellation import to_the_end
 from tocsin.core.reading.value import near_word, shorten
+from tocsin.core.tasks import to_the_end
 from tocsin.features.context import FeatureContext, Notice, NoticeLevel
 from tocsin.features.jobs.audit_actions import JOB_COMPLETE, JOB_CREATE, JOB_DELETE, JOB_START, JOBS
 from tocsin.features.jobs.branches import JobBranches

@@ -188,11 +188,7 @@ class Skills:
     async def run(self, name: str, call: SkillRequest, *, watch: Callable[[Line], None] | None = None) -> Run:
         """Run a skill to its end and return how it ended; cancelling the caller ends it. See `start`."""
         running = await self.start(name, call, watch=watch)
-        try:
-            return await running.wait()
-        except asyncio.CancelledError:
-            await running.stop()
-            raise
+        return await running.wait_or_stop()
 
     async def start(self, name: str, call: SkillRequest, *, watch: Callable[[Line], None] | None = None) -> "ActiveRun":
         """Start a skill and return at once.

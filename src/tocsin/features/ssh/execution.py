@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from tocsin.core.process.starting import Child, ProcessTimeoutError, streaming
+from tocsin.core.tasks import side_by_side
 from tocsin.features.ssh.client.outcome import SHARED, Outcome, outcome_of
 from tocsin.features.ssh.client.ssh_program import SshProgram, SshSession
 from tocsin.features.ssh.model import HostEntry, SshRequest
@@ -46,9 +47,8 @@ class Execution:
         handle.on_cancel(self._cancel)
         await handle.save_hosts(*self._results.values())
         slots = asyncio.Semaphore(self._request.max_parallel)
-        async with self._program.session(self._hosts, self._known) as session, asyncio.TaskGroup() as group:
-            for host in self._hosts:
-                group.create_task(self._take(host, session, slots))
+        async with self._program.session(self._hosts, self._known) as session:
+            await side_by_side(self._take(host, session, slots) for host in self._hosts)
         return summary_of(list(self._results.values()))
 
     def _cancel(self, grace_s: float) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tocsin.core.errors import ConfigError, StoreUnavailableError, TocsinError
 from tocsin.core.reading.value import shorten
+from tocsin.core.tasks import side_by_side
 from tocsin.delivery.document import timestamp
 from tocsin.features.context import FeatureContext, Notice, NoticeLevel
 from tocsin.features.ssh.audit_actions import SSH_RUN, SSH_TRUST
@@ -131,11 +132,7 @@ class Ssh:
     async def run(self, request: SshRequest, *, source: str, watch: Callable[[Line], None] | None = None) -> Run:
         """Run a command to its end; cancelling the caller ends it. See `start`."""
         running = await self.start(request, source=source, watch=watch)
-        try:
-            return await running.wait()
-        except asyncio.CancelledError:
-            await running.stop()
-            raise
+        return await running.wait_or_stop()
 
     async def hosts(self, group: str = "", q: str = "") -> list[dict[str, Any]]:
         """Return the documents of hosts, those of one group or with `q` in name, address, tags or description."""
@@ -163,7 +160,7 @@ class Ssh:
                 return await _document(session, host, members, probes.get(host.name))
 
         async with self.program.session((), known) as session:
-            return await asyncio.gather(*(one(session, host) for host in hosts))
+            return await side_by_side(one(session, host) for host in hosts)
 
     def groups(self) -> list[dict[str, Any]]:
         """Return the documents of all groups."""

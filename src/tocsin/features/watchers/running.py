@@ -1,6 +1,5 @@
 """Run a rule for a change, and do what follows: the audit entry, and its output."""
 
-import asyncio
 import logging
 import sqlite3
 from collections.abc import Callable
@@ -81,11 +80,7 @@ class WatcherRunner:
     ) -> Run:
         """Do the work of a run and what follows, and return how it ended; cancelling the caller ends it."""
         running = await self.start(run, rule, change, source=source, watch=watch)
-        try:
-            ended = await running.wait()
-        except asyncio.CancelledError:
-            await running.stop()
-            raise
+        ended = await running.wait_or_stop()
         try:
             await self.settle(ended)
         except StoreUnavailableError as error:  # the process that watches settles it later

@@ -190,11 +190,7 @@ class Workflows:
     async def run(self, name: str, request: WorkflowRequest, *, watch: Callable[[Line], None] | None = None) -> Run:
         """Run a workflow to its end and return how it ended; cancelling the caller ends it."""
         running = await self.start(name, request, watch=watch)
-        try:
-            return await running.wait()
-        except asyncio.CancelledError:
-            await running.stop()
-            raise
+        return await running.wait_or_stop()
 
     async def start(
         self, name: str, request: WorkflowRequest, *, watch: Callable[[Line], None] | None = None

@@ -10,7 +10,7 @@ from tocsin.core.audit.actions import AuditAction
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError, TocsinError
 from tocsin.core.ids import new_id
-from tocsin.core.process.cancellation import to_the_end
+from tocsin.core.tasks import to_the_end
 from tocsin.core.text.strings import truncate
 from tocsin.delivery.model import Delivery, NewDelivery
 from tocsin.messaging.outbound.account_holds import AccountHolds

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tocsin.core.errors import TocsinError
 from tocsin.core.reading.front_matter import PRIORITIES
+from tocsin.core.tasks import FirstErrorGroup
 from tocsin.core.watching.folder_watcher import ChangeKind, FileChange, FolderWatcher
 from tocsin.features.abilities import AssistantRequest, AssistantRun
 from tocsin.features.assistant_skills.activation import acts_on
@@ -71,7 +72,7 @@ class AssistantWatch:
     async def run(self) -> None:
         """Watch and act; raises ConfigError for a folder that cannot be watched."""
         self._skills.runner().queue = self._take_invoked
-        async with asyncio.TaskGroup() as group:
+        async with FirstErrorGroup() as group:
             for watcher in self._watchers:
                 group.create_task(self._watch(watcher))
             group.create_task(self._work())

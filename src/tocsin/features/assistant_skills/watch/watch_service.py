@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import Callable
 
-from tocsin.core.process.cancellation import to_the_end
 from tocsin.core.service import ServiceLoop
+from tocsin.core.tasks import to_the_end
 from tocsin.core.time.clock import Clock
 from tocsin.features.assistant_skills.watch.assistant_watch import AssistantWatch
 from tocsin.scheduling.lease import LOOK_S, Lease

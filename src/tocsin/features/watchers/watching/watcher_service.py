@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tocsin.core.errors import ConfigError, StoreUnavailableError, TocsinError
-from tocsin.core.process.cancellation import to_the_end
 from tocsin.core.service import ServiceLoop, StopEvent
+from tocsin.core.tasks import to_the_end
 from tocsin.core.watching.folder_watcher import FileChange
 from tocsin.features.context import FeatureContext, Notice, NoticeLevel
 from tocsin.features.watchers.audit_actions import WATCHER_ERROR, WATCHERS

@@ -8,6 +8,7 @@ from typing import Any
 
 from tocsin.core.errors import TocsinError
 from tocsin.core.storage.files import read_limited
+from tocsin.core.tasks import side_by_side
 from tocsin.core.time.clock import Clock, sleep_or_event
 from tocsin.features.workflows.engine.step_call import Execute, StepCall, StepLog, StepOutcome, failed
 from tocsin.features.workflows.engine.values import StepScope, spelled
@@ -81,7 +82,7 @@ class StepWork:
             async with slots:
                 return await self._tries(replace(self._scope, item=item), f"{self._step.name}[{number}]")
 
-        ended = await asyncio.gather(*(one(number, item) for number, item in enumerate(items)))
+        ended = await side_by_side(one(number, item) for number, item in enumerate(items))
         names = dict.fromkeys([*self._step.outputs, *(name for _, outputs in ended for name in outputs)])
         listed = {name: [outputs.get(name) for _, outputs in ended] for name in names}
         bad = [(number, outcome) for number, (outcome, _) in enumerate(ended) if not outcome.ok]

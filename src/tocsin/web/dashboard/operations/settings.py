@@ -28,6 +28,7 @@ from tocsin.core.config.variables import (
     WEBHOOK_REQUIRE_SIGNATURE,
     Variable,
 )
+from tocsin.core.tasks import side_by_side
 from tocsin.core.time.clock import Clock
 from tocsin.delivery.document import timestamp
 from tocsin.rest.models import ResponseModel, Time
@@ -219,7 +220,7 @@ class SettingsRoutes:
         now = self._parts.clock.monotonic()
         if refresh or self._kept is None or now - self._kept[0] >= CACHE_S:
             found = await self._parts.integrations()
-            items = await asyncio.gather(*(self._checked(each, refresh=refresh) for each in found))
+            items = await side_by_side(self._checked(each, refresh=refresh) for each in found)
             self._kept = (now, {"items": items})
         return self._kept[1]
 
