@@ -9,7 +9,7 @@ from tocsin.core.config.data_dir import id_of
 from tocsin.core.config.security import validate_security
 from tocsin.core.config.variables import GATEWAY_HOST, GATEWAY_PORT
 from tocsin.features.context import AttentionItem, NoticeLevel, SubsystemState, SubsystemStatus
-from tocsin.runs.model import AT_WORK, RunStatus
+from tocsin.runs.model import AT_WORK, FAILING, RunStatus
 from tocsin.runs.store import RunFilter, RunStore
 from tocsin.scheduling.zones import default_zone
 from tocsin.status.model import (
@@ -27,8 +27,6 @@ from tocsin.status.subsystems import DAY_S, audit_status, disk_attention, messag
 
 if TYPE_CHECKING:
     from tocsin.assembly.program import App
-
-_FAILED = (RunStatus.FAILED, RunStatus.TIMED_OUT, RunStatus.INTERRUPTED, RunStatus.PARTIALLY_SUCCEEDED)
 
 
 async def status_report(app: "App", *, uptime_s: float | None = None) -> StatusReport:
@@ -106,7 +104,7 @@ async def _runs(app: "App") -> RunCounts:
         RunFilter(status=AT_WORK),
         RunFilter(status=(RunStatus.QUEUED,)),
         RunFilter(status=(RunStatus.SUCCEEDED,), since=since),
-        RunFilter(status=_FAILED, since=since),
+        RunFilter(status=FAILING, since=since),
         RunFilter(status=(RunStatus.MISSED,), since=since),
     )
     return RunCounts(*counts)

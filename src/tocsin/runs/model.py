@@ -45,6 +45,9 @@ class RunStatus(StrEnum):
 ACTIVE = frozenset({RunStatus.QUEUED, RunStatus.RUNNING, RunStatus.WAITING, RunStatus.CANCELLING})
 TERMINAL = frozenset(RunStatus) - ACTIVE
 AT_WORK = ACTIVE - {RunStatus.QUEUED}
+SUCCESSFUL = frozenset({RunStatus.SUCCEEDED, RunStatus.PARTIALLY_SUCCEEDED})
+ENDED_BADLY = frozenset({RunStatus.FAILED, RunStatus.TIMED_OUT, RunStatus.CANCELLED, RunStatus.INTERRUPTED})
+FAILING = ENDED_BADLY - {RunStatus.CANCELLED} | {RunStatus.PARTIALLY_SUCCEEDED}  # what somebody should look at
 
 
 class HostStatus(StrEnum):

@@ -122,7 +122,7 @@ async def test_a_file_that_is_none_is_listed_with_what_is_wrong_and_leaves_the_o
     os.mkfifo(folder / "pipe.yaml")
     (folder / "folder.yaml").mkdir()
     (folder / "link.yaml").symlink_to("nowhere")
-    found = {file.name: file for file in await flows.workflows.every()}
+    found = {file.name: file for file in await flows.workflows.all()}
     assert found["good"].valid
     assert {
         name: file.read.errors[0].detail.partition("yaml ")[2] for name, file in found.items() if not file.valid

@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 
 from tocsin.features.context import Notice, NoticeLevel
-from tocsin.runs.model import Run, RunStatus
+from tocsin.runs.model import Run
 
-FAILING = frozenset({RunStatus.FAILED, RunStatus.TIMED_OUT, RunStatus.INTERRUPTED, RunStatus.PARTIALLY_SUCCEEDED})
 _HOUR_S = 3600
 _SHOWN = 10
 

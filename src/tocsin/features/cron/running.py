@@ -13,14 +13,14 @@ from tocsin.features.context import FeatureContext, Notice, NoticeLevel
 from tocsin.features.cron.audit_actions import CRON, CRON_DISABLE, CRON_EXECUTE
 from tocsin.features.cron.execution import CronDependencies, JobExecution
 from tocsin.features.cron.model import KIND, CronJob, JobDefinition, JobRunningError, JobType, restored
-from tocsin.features.cron.notices import FAILING, failing, recovered
+from tocsin.features.cron.notices import failing, recovered
 from tocsin.features.cron.output import is_wanted, text_of
 from tocsin.features.cron.store import JobStore, add_running, enqueue, note_failure, note_success, settle
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs import queue
 from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.control import NotRetriedError, Retry, retried
-from tocsin.runs.model import TERMINAL, Line, OutputDelivery, OutputResult, Run, RunSpec, RunStatus, new_run
+from tocsin.runs.model import FAILING, TERMINAL, Line, OutputDelivery, OutputResult, Run, RunSpec, RunStatus, new_run
 from tocsin.runs.queue import RunGlimpse
 from tocsin.runs.rows import UnknownRunError
 from tocsin.scheduling.overlap import Running, admit

@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator
 
-from tocsin.core.errors import ConfigError
 from tocsin.features.workflows.service import Workflows
 from tocsin.terminal.findings import Finding, failure, number_of
 
@@ -13,14 +12,14 @@ async def check_workflows(workflows: Workflows) -> AsyncIterator[Finding]:
     """Check the file of each workflow."""
     found = await workflows.all()
     for file in found:
-        if isinstance(file, ConfigError):
-            yield failure("workflows", file)
+        if file.unreadable:
+            yield failure("workflows", file.unreadable)
             continue
         fix = f"tocsin workflows validate {file.name}"
         for problem in file.read.errors[:SHOWN]:
             yield Finding("error", "workflows", problem.as_line(str(file.path)), fix)
         for problem in file.read.warnings[:SHOWN]:
             yield Finding("warning", "workflows", problem.as_line(str(file.path)), fix)
-    valid = sum(not isinstance(file, ConfigError) and file.valid for file in found)
+    valid = sum(file.valid for file in found)
     if valid:
         yield Finding("ok", "workflows", f"{number_of(valid, 'workflow')} in {workflows.folder}")

@@ -15,9 +15,9 @@ from tocsin.features.workflows.language.published_schema import published_schema
 from tocsin.features.workflows.language.schema import WORKFLOW_NAME
 from tocsin.features.workflows.requests import PlannedRun, WorkflowRequest
 from tocsin.features.workflows.service import Workflows
-from tocsin.features.workflows.store import UNREADABLE, WorkflowFile
+from tocsin.features.workflows.store import WorkflowFile
 from tocsin.runs.document import as_document
-from tocsin.runs.model import Line, Run, RunStatus, RunTrigger
+from tocsin.runs.model import SUCCESSFUL, Line, Run, RunTrigger
 from tocsin.terminal.findings import number_of
 from tocsin.terminal.options import add_subcommands
 from tocsin.terminal.output import DONE, FAILED, Console
@@ -87,14 +87,12 @@ def _pair(text: str) -> tuple[str, str]:
 
 def _list(_: argparse.Namespace, out: Console, program: Program) -> int:
     async def work(workflows: Workflows) -> tuple[list[dict[str, Any]], list[str]]:
-        found = await workflows.every()
+        found = await workflows.all()
         schedules = await workflows.schedules()
         documents = [
             list_document(file, await workflows.recent(file.name), schedules.get(file.name, ())) for file in found
         ]
-        return documents, [
-            problem.detail for file in found for problem in file.read.errors if problem.code == UNREADABLE
-        ]
+        return documents, [file.unreadable.sentence() for file in found if file.unreadable]
 
     documents, unreadable = program.run(work)
     for sentence in unreadable:
@@ -165,26 +163,21 @@ def _tell_problems(file: WorkflowFile, out: Console) -> None:
 
 
 def _validate(arguments: argparse.Namespace, out: Console, program: Program) -> int:
-    async def work(workflows: Workflows) -> tuple[list[WorkflowFile], list[ConfigError]]:
-        found = await workflows.all() if not arguments.names else [await _named(workflows, n) for n in arguments.names]
-        files = [file for file in found if not isinstance(file, ConfigError)]
-        return files, [file for file in found if isinstance(file, ConfigError)]
+    async def work(workflows: Workflows) -> list[WorkflowFile]:
+        return [await _named(workflows, name) for name in arguments.names] or await workflows.all()
 
-    files, unreadable = program.run(work)
-    for error in unreadable:
+    found = program.run(work)
+    for error in (file.unreadable for file in found if file.unreadable):
         out.error(str(error), error.hint)
-    bad = sum(not file.valid for file in files) + len(unreadable)
+    files = [file for file in found if not file.unreadable]
+    bad = sum(not file.valid for file in found)
     if out.as_json:
         out.document([{"name": f.name, "file": str(f.path), **validation_document(f)} for f in files])
         return FAILED if bad else DONE
     for file in files:
         _tell_problems(file, out)
-    out.note(f"{number_of(len(files) + len(unreadable), 'workflow')}, {bad} with mistakes" if bad else _all_fine(files))
+    out.note(f"{number_of(len(found), 'workflow')}{f', {bad} with mistakes' if bad else ' without a mistake'}")
     return FAILED if bad else DONE
-
-
-def _all_fine(files: Sequence[WorkflowFile]) -> str:
-    return f"{number_of(len(files), 'workflow')} without a mistake"
 
 
 async def _named(workflows: Workflows, name: str) -> WorkflowFile:
@@ -253,7 +246,7 @@ def _run(arguments: argparse.Namespace, out: Console, program: Program) -> int:
         if run.reason:
             out.error(f"{run.subject_name}: {run.status}: {run.reason}")
         out.note(f"run {run.id}: {run.status}")
-    return DONE if run.status in {RunStatus.SUCCEEDED, RunStatus.PARTIALLY_SUCCEEDED} else FAILED
+    return DONE if run.status in SUCCESSFUL else FAILED
 
 
 def _step_row(step: Any) -> tuple[str, ...]:

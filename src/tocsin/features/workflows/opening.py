@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tocsin.core.errors import ConfigError
 from tocsin.features.context import (
     AttentionItem,
     FeatureContext,
@@ -15,7 +14,7 @@ from tocsin.features.context import (
 from tocsin.features.workflows.requests import WorkflowRequest
 from tocsin.features.workflows.service import Workflows
 from tocsin.features.workflows.settings import HTTP_ALLOW_PRIVATE
-from tocsin.features.workflows.store import WorkflowFile, WorkflowFolder
+from tocsin.features.workflows.store import WorkflowFolder
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.model import Run, RunStatus, RunTrigger
 from tocsin.terminal.findings import number_of
@@ -24,6 +23,7 @@ from tocsin.terminal.findings import number_of
 if TYPE_CHECKING:
     from tocsin.core.http.transport import Transport
     from tocsin.features.workflows.engine.approval_buttons import ApprovalButtons
+    from tocsin.features.workflows.engine.children import StartChild
     from tocsin.features.workflows.engine.step_call import Execute
     from tocsin.runs.active_run import ActiveRun
     from tocsin.runs.control import StartRequest
@@ -76,7 +76,7 @@ def _caller(request: WorkflowRequest) -> Caller:
     return Caller(request.source, {"actor": request.actor} if request.actor else {})
 
 
-def _starter(workflows: Workflows, request: WorkflowRequest) -> Any:
+def _starter(workflows: Workflows, request: WorkflowRequest) -> "StartChild":
     """Return what starts a child of a workflow; `request` is that of its parent."""
 
     async def start(name: str, params: dict[str, Any], parent_run_id: str) -> "ActiveRun":
@@ -121,7 +121,7 @@ async def list_workflows(workflows: Workflows) -> Sequence[str]:
 async def subsystem_of(workflows: Workflows) -> SubsystemStatus:
     """Return the state of workflows: how many there are, how many files have mistakes, and what waits for a person."""
     found, waiting = await workflows.all(), await workflows.waiting()
-    broken = sum(isinstance(file, ConfigError) or not file.valid for file in found)
+    broken = sum(not file.valid for file in found)
     said = number_of(len(found), "workflow") + (f", {broken} with mistakes" if broken else "")
     said += f", {len(waiting)} waiting for a person" if waiting else ""
     told = f"{number_of(broken, 'workflow')} with mistakes: `tocsin workflows list` names them"
@@ -144,6 +144,5 @@ def asked_by(run: Run) -> str:
 
 async def profile_uses(workflows: Workflows) -> list[ProfileUse]:
     """Return the workflows that tell a profile how they ended."""
-    files = [found for found in await workflows.all() if isinstance(found, WorkflowFile) and found.valid]
-    told = [(found.name, found.workflow().notify_profile) for found in files]
-    return [ProfileUse(profile, "workflow", name) for name, profile in told if profile]
+    valid = [(file.name, file.read.workflow) for file in await workflows.all() if file.read.workflow]
+    return [ProfileUse(each.notify_profile, "workflow", name) for name, each in valid if each.notify_profile]

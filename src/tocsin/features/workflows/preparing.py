@@ -15,7 +15,7 @@ from tocsin.features.workflows.language.model import Workflow
 from tocsin.features.workflows.language.template import Placeholder, Template
 from tocsin.features.workflows.requests import InvalidRunError, WorkflowRequest
 from tocsin.features.workflows.store import WorkflowFile
-from tocsin.runs.control import retried
+from tocsin.runs.control import Retry, retried
 from tocsin.runs.model import RunKind, RunResult, RunSpec, RunStatus, StepRun
 from tocsin.runs.recorder import RunHandle, Work
 
@@ -146,21 +146,21 @@ def left_out(workflow: Workflow, request: WorkflowRequest) -> dict[str, StepRun]
     needs = {step.name: step.needs for step in workflow.steps}
     from_here = descendants([request.from_step], needs) if request.from_step else set()
     if request.retry:
-        return _kept(workflow, request, needs, from_here)
+        return _kept(workflow, request.retry, needs, from_here)
     wanted = set(request.only) or from_here or set(needs)
     return {step.name: _skipped(step.name, str(step.type)) for step in workflow.steps if step.name not in wanted}
 
 
 def _kept(
-    workflow: Workflow, request: WorkflowRequest, needs: Mapping[str, tuple[str, ...]], again: set[str]
+    workflow: Workflow, retry: Retry, needs: Mapping[str, tuple[str, ...]], again: set[str]
 ) -> dict[str, StepRun]:
     """Return the steps that succeeded in the run that is tried again, and after no other step that is run again.
 
     Of a run that succeeded as a whole, nothing is kept unless a step is named: with all of it kept, nothing would run.
     """
-    if request.retry and request.retry.run.status is RunStatus.SUCCEEDED and not request.from_step:
+    if retry.run.ok and not retry.from_step:
         return {}
-    earlier = {step.name: step for step in request.retry.run.steps} if request.retry else {}
+    earlier = {step.name: step for step in retry.run.steps}
     types = {step.name: str(step.type) for step in workflow.steps}
     good = {
         name

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from tocsin.core.errors import ConfigError, TocsinError
+from tocsin.core.errors import TocsinError
 from tocsin.core.text.redaction import Redactor
 from tocsin.features.context import AbilityMissingError, FeatureContext
 from tocsin.features.workflows.admission import Active, end_all, reason_to_skip, wait_for_turn
@@ -100,30 +100,14 @@ class Workflows:
         around = await self.surroundings()
         return await asyncio.to_thread(self._folder.get, name, around)
 
-    async def all(self) -> list[WorkflowFile | ConfigError]:
-        """Return every workflow by name, and the error for one whose file cannot be read."""
-        around = await self.surroundings()
-
-        def read() -> list[WorkflowFile | ConfigError]:
-            found: list[WorkflowFile | ConfigError] = []
-            for name in self.names():
-                try:
-                    found.append(self._folder.get(name, around))
-                except ConfigError as error:
-                    found.append(error)
-            return found
-
-        return await asyncio.to_thread(read)
-
     async def look(self, name: str) -> WorkflowFile:
         """Return one workflow, also one whose file cannot be read; raises UnknownWorkflowError."""
         around = await self.surroundings()
         return await asyncio.to_thread(self._folder.look, name, around)
 
-    async def every(self) -> list[WorkflowFile]:
+    async def all(self) -> list[WorkflowFile]:
         """Return every workflow by name, also those whose files cannot be read."""
-        around = await self.surroundings()
-        return await asyncio.to_thread(lambda: [self._folder.look(name, around) for name in self.names()])
+        return await asyncio.to_thread(self._folder.all, await self.surroundings())
 
     async def waiting(self) -> Sequence[Run]:
         """Return the newest runs that wait for a person, with their steps."""

@@ -1,6 +1,6 @@
 """The folder of workflows: every `<name>.yaml` in it is one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -49,6 +49,7 @@ class WorkflowFile:
     content: bytes
     modified_at: float
     read: ReadWorkflow
+    unreadable: ConfigError | None = None  # why there is no content
 
     @property
     def valid(self) -> bool:
@@ -94,31 +95,24 @@ class WorkflowFolder:
 
     def get(self, name: str, around: Surroundings) -> WorkflowFile:
         """Return one workflow, valid or not; raises UnknownWorkflowError, and ConfigError where it cannot be read."""
+        file = self.look(name, around)
+        if file.unreadable:
+            raise file.unreadable
+        return file
+
+    def look(self, name: str, around: Surroundings) -> WorkflowFile:
+        """Return one workflow, also one whose file cannot be read: that is its mistake. Raises UnknownWorkflowError."""
         names = self.names()
         if name not in names:
             hint = f"there are: {', '.join(names)}{suggestion(name, names)}" if names else "tocsin workflows new NAME"
             raise UnknownWorkflowError(f"there is no workflow {shorten(name)!r}", hint=hint)
-        path = self.path / f"{name}{SUFFIX}"
-        try:
-            refuse_others(self.path)
-            refuse_others(path)
-            modified_at = path.stat().st_mtime
-        except OSError as error:  # such as a link that leads nowhere
-            raise ConfigError(f"{path} cannot be read: {error.strerror}", hint="correct or remove it") from None
-        return self.file(path, read_limited(path), modified_at, around)
+        return self._read(name, self._among(names, around))
 
-    def look(self, name: str, around: Surroundings) -> WorkflowFile:
-        """Return one workflow, also one whose file cannot be read: that is its mistake."""
-        try:
-            return self.get(name, around)
-        except ConfigError as error:
-            path = self.path / f"{name}{SUFFIX}"
-            problem = WorkflowProblem(1, 1, "", "#", UNREADABLE, error.sentence())
-            try:
-                modified_at = path.stat().st_mtime
-            except OSError:
-                modified_at = 0.0
-            return WorkflowFile(name, path, b"", modified_at, ReadWorkflow(None, (problem,)))
+    def all(self, around: Surroundings) -> list[WorkflowFile]:
+        """Return every workflow by name, also those whose files cannot be read."""
+        names = self.names()
+        whole = self._among(names, around)
+        return [self._read(name, whole) for name in names]
 
     def save(self, name: str, content: bytes, around: Surroundings, *, digest: str | None) -> tuple[WorkflowFile, bool]:
         """Write a workflow; return it, and whether there was none of that name.
@@ -138,18 +132,38 @@ class WorkflowFolder:
 
     def file(self, path: Path, content: bytes, modified_at: float, around: Surroundings) -> WorkflowFile:
         """Return what a content would be as the file of a workflow."""
-        whole = replace(around, workflows={*self.names(), path.stem}, children_of=self._children(around))
+        whole = self._among({*self.names(), path.stem}, around)
         return WorkflowFile(path.stem, path, content, modified_at, read_workflow(content, path, whole))
 
-    def _children(self, around: Surroundings) -> "Callable[[str], tuple[str, ...]]":
-        """Return what tells which workflows a workflow starts; each file is read once."""
+    def _read(self, name: str, whole: Surroundings) -> WorkflowFile:
+        path, modified_at = self.path / f"{name}{SUFFIX}", 0.0
+        try:
+            modified_at = path.stat().st_mtime
+            refuse_others(self.path)
+            refuse_others(path)
+            content = read_limited(path)
+        except OSError as error:  # such as a link that leads nowhere
+            problem = ConfigError(f"{path} cannot be read: {error.strerror}", hint="correct or remove it")
+        except ConfigError as error:
+            problem = error
+        else:
+            return WorkflowFile(name, path, content, modified_at, read_workflow(content, path, whole))
+        mistake = WorkflowProblem(1, 1, "", "#", UNREADABLE, problem.sentence())
+        return WorkflowFile(name, path, b"", modified_at, ReadWorkflow(None, (mistake,)), problem)
+
+    def _among(self, names: Collection[str], around: Surroundings) -> Surroundings:
+        """Return what workflows may refer to, with the workflows beside them; each file of those is read once."""
+        return replace(around, workflows=names, children_of=self._children(names, around))
+
+    def _children(self, names: Collection[str], around: Surroundings) -> "Callable[[str], tuple[str, ...]]":
+        """Return what tells which workflows one of `names` starts."""
         found: dict[str, tuple[str, ...]] = {}
 
         def children_of(name: str) -> tuple[str, ...]:
             if name not in found:
                 found[name] = ()
                 path = self.path / f"{name}{SUFFIX}"
-                if name not in self.names():
+                if name not in names:
                     return ()
                 with suppress(ConfigError):  # what cannot be read starts none
                     content = read_limited(path)

@@ -3,10 +3,8 @@
 from collections.abc import Collection, Sequence
 
 from tocsin.features.workflows.language.model import Workflow
-from tocsin.runs.model import Run, RunResult, RunStatus, StepRun
+from tocsin.runs.model import ENDED_BADLY, SUCCESSFUL, Run, RunResult, RunStatus, StepRun
 
-GOOD = frozenset({RunStatus.SUCCEEDED, RunStatus.PARTIALLY_SUCCEEDED})
-BAD = frozenset({RunStatus.FAILED, RunStatus.TIMED_OUT, RunStatus.CANCELLED, RunStatus.INTERRUPTED})
 SHOWN = 10  # steps
 
 
@@ -15,15 +13,15 @@ def is_wanted(workflow: Workflow, status: RunStatus, before: Run | None) -> bool
     wanted: Collection[str] = workflow.notify_on
     if "always" in wanted:
         return True
-    if status not in GOOD:
+    if status not in SUCCESSFUL:
         return "failure" in wanted
-    return "success" in wanted or ("recovery" in wanted and before is not None and before.status in BAD)
+    return "success" in wanted or ("recovery" in wanted and before is not None and before.status in ENDED_BADLY)
 
 
 def summary(workflow: Workflow, run_id: str, result: RunResult, steps: Sequence[StepRun], took_s: float) -> str:
     """Return the summary: how it ended, which steps did not succeed, and where to read on."""
     lines = [f"{workflow.name} {_WORDS.get(result.status, str(result.status))} after {_length(took_s)}"]
-    bad = [step for step in steps if step.status in BAD]
+    bad = [step for step in steps if step.status in ENDED_BADLY]
     lines += [f"{step.name}: {(step.error or {}).get('message', str(step.status))}" for step in bad[:SHOWN]]
     if len(bad) > SHOWN:
         lines.append(f"and {len(bad) - SHOWN} more steps")

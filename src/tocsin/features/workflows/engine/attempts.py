@@ -60,13 +60,12 @@ class StepWork:
             outcome, outputs = await self._tries(self._scope, self._step.name)
         else:
             outcome, outputs = await self._each()
-        message = outcome.reason
         return replace(
             self._record,
             status=outcome.status,
             finished_at=self._clock.now(),
             exit_code=outcome.exit_code,
-            error=None if outcome.ok else {"code": outcome.code or "step-failed", "message": message},
+            error=None if outcome.ok else {"code": outcome.code or "step-failed", "message": outcome.reason},
             outputs=outputs,
         )
 
@@ -172,7 +171,6 @@ class StepWork:
             log=log,
             handle=self._handle,
             env={**self._environment, **scope.values.env, **env, **told},
-            folder=folder,
             attempt=attempt,
         )
 
@@ -190,7 +188,7 @@ class StepWork:
         if rule.source == "exit_code":
             return "" if outcome.exit_code is None else str(outcome.exit_code)
         if rule.source.startswith("file:"):
-            return await asyncio.to_thread(_read, call.folder / rule.source.removeprefix("file:").strip())
+            return await asyncio.to_thread(_read, call.scope.folder / rule.source.removeprefix("file:").strip())
         if rule.source in call.log.cut and not any(each.name == "last_line" for each in rule.filters):
             raise OutputRuleError(f"{rule.source} is longer than 1 MiB: print less, or take its last_line")
         return outcome.stderr if rule.source == "stderr" else outcome.stdout

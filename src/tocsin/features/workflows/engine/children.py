@@ -10,7 +10,7 @@ from tocsin.features.workflows.engine.step_call import MAX_KEPT_BYTES, StepCall,
 from tocsin.features.workflows.language.template import Template
 from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.control import StartRequest, StartRun
-from tocsin.runs.model import Run, RunKind, RunStatus, RunTrigger
+from tocsin.runs.model import ENDED_BADLY, SUCCESSFUL, Run, RunKind, RunStatus, RunTrigger
 from tocsin.runs.service import Runs
 
 
@@ -83,9 +83,9 @@ class ChildSteps:
         call.log.write("system", f"started: {name}")
         run = await running.wait_or_stop()
         text = await text_of(run, call)
-        ok = run.status in {RunStatus.SUCCEEDED, RunStatus.PARTIALLY_SUCCEEDED}
+        ok = run.status in SUCCESSFUL
         call.log.write("system", f"{run.status}: {name}")
-        status = RunStatus.SUCCEEDED if ok else _ENDED.get(run.status, RunStatus.FAILED)
+        status = RunStatus.SUCCEEDED if ok else run.status if run.status in ENDED_BADLY else RunStatus.FAILED
         reason = "" if ok else f"{run.subject_name} {run.status}{': ' if run.reason else ''}{run.reason or ''}"
         code = "" if ok else (run.error or {}).get("code", str(run.status))
         stderr = call.log.kept("stderr")
@@ -110,10 +110,3 @@ def _own_env(call: StepCall) -> dict[str, str]:
 
 async def _handed_on(run: Run, _: StepCall) -> str:
     return json.dumps({step.name: dict(step.outputs) for step in run.steps}, ensure_ascii=False)
-
-
-_ENDED = {
-    RunStatus.TIMED_OUT: RunStatus.TIMED_OUT,
-    RunStatus.CANCELLED: RunStatus.CANCELLED,
-    RunStatus.INTERRUPTED: RunStatus.INTERRUPTED,
-}

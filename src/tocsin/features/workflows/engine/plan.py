@@ -108,7 +108,7 @@ def _planned(step: WorkflowStep, group: str, wave: int, scope: StepScope, path: 
     if group in {"on_success", "on_failure"}:
         would_run = None if would_run else would_run
     kept = step.name in scope.values.steps
-    problems = [text for text in (problem, _missing_program(step, path, scope)) if text]
+    problems = [text for text in (problem, _missing_program(step, path)) if text]
     hosts = (*step.option("hosts", []), *(f"group:{name}" for name in step.option("groups", [])))
     return PlannedStep(
         step.name,
@@ -158,7 +158,7 @@ def shown_command(step: WorkflowStep, scope: StepScope) -> str:
     return filled(step.command)
 
 
-def _missing_program(step: WorkflowStep, path: str | None, scope: StepScope) -> str:
+def _missing_program(step: WorkflowStep, path: str | None) -> str:
     """Return what is wrong with the program that a step starts, if it can be told."""
     if step.type is not StepType.SHELL:
         return ""

@@ -10,10 +10,10 @@ from tocsin.core.errors import TocsinError
 from tocsin.core.time.clock import Clock
 from tocsin.features.workflows.engine.attempts import StepWork
 from tocsin.features.workflows.engine.step_call import Attempt, Execute, StepCall, StepOutcome
-from tocsin.features.workflows.engine.values import ENDED_BADLY, RunValues, StepScope
+from tocsin.features.workflows.engine.values import RunValues, StepScope
 from tocsin.features.workflows.language.graph import ancestors
 from tocsin.features.workflows.language.model import Workflow, WorkflowStep
-from tocsin.runs.model import RunResult, RunStatus, StepRun
+from tocsin.runs.model import ENDED_BADLY, RunResult, RunStatus, StepRun
 from tocsin.runs.recorder import RunHandle
 
 TIMEOUT_GRACE_S = 2.0  # for steps at work when the time of the run is over

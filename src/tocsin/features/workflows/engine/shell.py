@@ -12,7 +12,7 @@ from tocsin.runs.recorder import RunHandle, command
 async def run_shell(call: StepCall) -> StepOutcome:
     """Run the command of a step to its end."""
     argv, env = command_of(call)
-    child = Command(argv, env, call.folder, call.step.timeout_s or 0.0, call.option("stdin"))
+    child = Command(argv, env, call.scope.folder, call.step.timeout_s or 0.0, call.option("stdin"))
     handle: RunHandle = call.log  # type: ignore[assignment]  # it has all that a command asks of one
     ended = await command(child)(handle)
     status = ended.status

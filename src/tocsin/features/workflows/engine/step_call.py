@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from tocsin.features.workflows.engine.values import StepScope
@@ -100,7 +99,6 @@ class StepCall:
     log: StepLog
     handle: RunHandle
     env: Mapping[str, str]  # the whole environment of its command
-    folder: Path
     attempt: int
 
     def option(self, name: str, default: str = "") -> str:

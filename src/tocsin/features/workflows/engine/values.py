@@ -8,9 +8,7 @@ from typing import Any
 
 from tocsin.core.errors import TocsinError
 from tocsin.features.workflows.language.template import Placeholder, Template
-from tocsin.runs.model import RunStatus, StepRun
-
-ENDED_BADLY = frozenset({RunStatus.FAILED, RunStatus.TIMED_OUT, RunStatus.CANCELLED, RunStatus.INTERRUPTED})
+from tocsin.runs.model import ENDED_BADLY, StepRun
 
 
 class ValueMissingError(TocsinError):

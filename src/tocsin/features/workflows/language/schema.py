@@ -31,7 +31,6 @@ _NAME = TextType(
     pattern=STEP_NAME,
     rule="not a name of a step: use small letters, digits, '-' and '_', at most 63, the first one no sign",
 )
-_ANY_NAMES = {"type": "array", "items": {"type": "string"}}
 _ENV = MappingType(TextType(blank=True), WORD, "not a variable: use letters, digits and '_'")
 _RETRY = RecordType(
     (

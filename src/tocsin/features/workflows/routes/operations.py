@@ -32,6 +32,7 @@ from tocsin.rest.problems import HttpProblemError
 from tocsin.rest.reading import JSON
 from tocsin.rest.runs import RUN_STARTED, RunRecord
 from tocsin.runs.model import RunTrigger
+from tocsin.terminal.findings import number_of
 
 _STARTED: dict[int | str, dict[str, Any]] = {
     **RUN_STARTED,
@@ -56,7 +57,7 @@ class WorkflowRoutes:
         valid: Annotated[bool | None, Query(description="Only with mistakes, or only without.")] = None,
     ) -> Any:
         """List the workflows by name, also those with mistakes."""
-        found = [each for each in await self._workflows.every() if each.says(q) and valid in {None, each.valid}]
+        found = [each for each in await self._workflows.all() if each.says(q) and valid in {None, each.valid}]
         page, following = paging.cut(sorted(found, key=_name), _name)
         schedules = await self._workflows.schedules()
         records = [
@@ -167,7 +168,7 @@ def _pointing_out(name: str) -> Iterator[None]:
     try:
         yield
     except InvalidWorkflowError as error:
-        count = f"{len(error.problems)} problem{'s' if len(error.problems) != 1 else ''}"
+        count = number_of(len(error.problems), "problem")
         errors = [
             {key: value for key, value in problem.as_record().items() if value is not None}
             for problem in error.problems
