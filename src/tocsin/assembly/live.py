@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from tocsin.assembly.program import RUNS_FOLDER
 from tocsin.assembly.status import status_report
 from tocsin.core.storage.change_feed import ChangeFeed
-from tocsin.delivery.document import delivery_document, timestamp
+from tocsin.core.time.timestamps import timestamp
+from tocsin.delivery.document import delivery_document
 from tocsin.delivery.store import DeliveryStore, UnknownDeliveryError
 from tocsin.messaging.inbound.model import InboxEvent
 from tocsin.messaging.inbound.store import InboxStore

@@ -1,7 +1,7 @@
 """When and how a message may be sent, as fields of a request or of a bus entry."""
 
 from tocsin.core.reading.fields import Field, TextType
-from tocsin.delivery.document import seconds_of
+from tocsin.core.time.timestamps import seconds_of
 from tocsin.delivery.model import Policy
 
 

@@ -9,7 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from tocsin.core.errors import TocsinError
 from tocsin.core.reading.json_value import MAX_KEY, JsonIssue
 from tocsin.core.reading.value import near_word
-from tocsin.delivery.document import seconds_of
+from tocsin.core.time.timestamps import seconds_of
 from tocsin.rest.problems import PROBLEMS, HttpProblemError
 
 log = logging.getLogger(__name__)

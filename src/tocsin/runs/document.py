@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 
-from tocsin.delivery.document import timestamp
+from tocsin.core.time.timestamps import timestamp
 from tocsin.runs.log_file import LogPage
 from tocsin.runs.model import Run, StepRun
 

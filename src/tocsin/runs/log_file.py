@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from tocsin.core.text.visible import without_sequences
-from tocsin.delivery.document import seconds_of, timestamp
+from tocsin.core.time.timestamps import seconds_of, timestamp
 from tocsin.runs.model import Line, RunOutput
 
 log = logging.getLogger(__name__)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tocsin.delivery.document import timestamp
+from tocsin.core.time.timestamps import timestamp
 from tocsin.features.context import AttentionItem, NextRun, NoticeLevel, SubsystemState, SubsystemStatus
 from tocsin.runs.document import summary_document
 from tocsin.runs.model import Run

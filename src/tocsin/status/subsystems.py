@@ -6,7 +6,7 @@ from pathlib import Path
 from tocsin.channels.registry import Registry
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import TocsinError
-from tocsin.delivery.document import seconds_of
+from tocsin.core.time.timestamps import seconds_of
 from tocsin.delivery.model import WAITING, DeliveryStatus
 from tocsin.delivery.store import DeliveryFilter, DeliveryStore
 from tocsin.features.context import AttentionItem, NoticeLevel, SubsystemState, SubsystemStatus

@@ -15,7 +15,7 @@ from tocsin.channels.inbound import InboundMessage
 from tocsin.core.audit.actions import AuditAction
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import TocsinError
-from tocsin.delivery.document import timestamp
+from tocsin.core.time.timestamps import timestamp
 from tocsin.messaging.inbound.handling import Reply
 from tocsin.messaging.outbound.caller import Caller
 

@@ -6,7 +6,7 @@ from tocsin.assembly.program import App
 from tocsin.cli.opening import with_app
 from tocsin.core.audit.actions import CLI
 from tocsin.core.errors import ConfigError
-from tocsin.delivery.document import timestamp
+from tocsin.core.time.timestamps import timestamp
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.terminal.options import Options, add_subcommands
 from tocsin.terminal.output import DONE, FAILED, Console

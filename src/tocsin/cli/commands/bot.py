@@ -10,7 +10,7 @@ from tocsin.bot.door.access import Access, Change, Listed, chat_document, labell
 from tocsin.channels.conversation import ConversationAdapter
 from tocsin.cli.opening import with_app
 from tocsin.core.audit.actions import CLI
-from tocsin.delivery.document import timestamp
+from tocsin.core.time.timestamps import timestamp
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.terminal.options import Options, add_subcommands
 from tocsin.terminal.output import DONE, Console

@@ -9,7 +9,8 @@ from tocsin.assembly.program import App, publisher_of
 from tocsin.cli.opening import with_app
 from tocsin.core.audit.actions import CLI
 from tocsin.core.errors import UnknownChannelError
-from tocsin.delivery.document import delivery_document, seconds_of, timestamp
+from tocsin.core.time.timestamps import seconds_of, timestamp
+from tocsin.delivery.document import delivery_document
 from tocsin.delivery.model import WAITING, Delivery, DeliveryStatus
 from tocsin.delivery.short_ids import shortened
 from tocsin.delivery.store import DeliveryFilter

@@ -12,7 +12,7 @@ from tocsin.assembly.program import App
 from tocsin.cli.opening import with_app
 from tocsin.core.audit.actions import CLI
 from tocsin.core.text.visible import without_sequences
-from tocsin.delivery.document import timestamp
+from tocsin.core.time.timestamps import timestamp
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.control import MAX_GRACE_S

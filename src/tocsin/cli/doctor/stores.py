@@ -6,7 +6,7 @@ from tocsin.assembly.program import App
 from tocsin.assembly.storage import DATABASE_FILE, LEFT_FIX, left_in_database
 from tocsin.core.config.variables import REDIS_URL, STORE
 from tocsin.core.errors import TocsinError
-from tocsin.delivery.document import timestamp
+from tocsin.core.time.timestamps import timestamp
 from tocsin.delivery.model import DeliveryStatus
 from tocsin.messaging.inbound.store import SET_ASIDE
 from tocsin.terminal.findings import Finding, failure, number_of

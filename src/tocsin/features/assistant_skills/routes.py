@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import Field
 
-from tocsin.delivery.document import timestamp
+from tocsin.core.time.timestamps import timestamp
 from tocsin.features.assistant_skills.service import AssistantSkills
 from tocsin.rest.callers import CallerOf
 from tocsin.rest.models import RequestModel, ResponseModel, Time

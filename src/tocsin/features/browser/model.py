@@ -8,7 +8,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from tocsin.core.errors import TocsinError
 from tocsin.core.text.redaction import MASK
-from tocsin.delivery.document import timestamp
+from tocsin.core.time.timestamps import timestamp
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
 NAME_RULE = "not the name of a profile: use letters, digits and . _ -, and begin with a letter or digit"

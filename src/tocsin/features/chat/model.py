@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 from tocsin.core.errors import TocsinError
 from tocsin.core.text.strings import truncate
 from tocsin.core.text.visible import one_line
-from tocsin.delivery.document import timestamp
+from tocsin.core.time.timestamps import timestamp
 
 MAX_TITLE, MAX_MESSAGE, MAX_PROMPT = 100, 100_000, 20_000  # characters
 MAX_ATTACHMENTS = 10

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tocsin.core.text.redaction import Redactor
-from tocsin.delivery.document import timestamp
+from tocsin.core.time.timestamps import timestamp
 from tocsin.features.context import Abilities
 from tocsin.features.cron.audit_actions import CRON
 from tocsin.features.cron.model import JobDefinition, JobType

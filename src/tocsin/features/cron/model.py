@@ -20,7 +20,7 @@ from tocsin.core.reading.fields import (
 )
 from tocsin.core.reading.json_value import JsonIssue
 from tocsin.core.reading.value import WRONG_VALUE, V
-from tocsin.delivery.document import seconds_of, timestamp
+from tocsin.core.time.timestamps import seconds_of, timestamp
 from tocsin.runs.model import RunKind
 from tocsin.scheduling.expression import ScheduleError
 from tocsin.scheduling.missed import CatchUp

@@ -7,7 +7,7 @@ from math import ceil
 from typing import Any
 
 from tocsin.core.errors import TocsinError
-from tocsin.delivery.document import timestamp
+from tocsin.core.time.timestamps import timestamp
 from tocsin.features.cron.definitions.upcoming import JobPreview, Upcoming, UpcomingRun
 from tocsin.features.cron.model import CronJob, JobDefinition
 from tocsin.features.cron.running import count_failures

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from tocsin.core.errors import StoreUnavailableError
-from tocsin.delivery.document import timestamp
+from tocsin.core.time.timestamps import timestamp
 from tocsin.features.context import FeatureContext, Notice, NoticeLevel
 from tocsin.features.cron.audit_actions import CRON, CRON_DISABLE, CRON_EXECUTE
 from tocsin.features.cron.execution import CronDependencies, JobExecution

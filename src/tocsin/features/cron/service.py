@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tocsin.core.ids import new_id
 from tocsin.core.lazy import Lazy
 from tocsin.core.pages import ListPage
-from tocsin.delivery.document import timestamp
+from tocsin.core.time.timestamps import timestamp
 from tocsin.features.context import FeatureContext
 from tocsin.features.cron.audit_actions import CRON_ADD, CRON_DISABLE, CRON_EDIT, CRON_ENABLE, CRON_REMOVE
 from tocsin.features.cron.definitions.job_files import FOLDER, JobFiles, changed_fields, edited, switched

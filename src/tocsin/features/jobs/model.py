@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from tocsin.core.errors import TocsinError
-from tocsin.delivery.document import timestamp
+from tocsin.core.time.timestamps import timestamp
 
 MAX_TITLE, MAX_DESCRIPTION, MAX_COMMAND, MAX_SUMMARY = 200, 20_000, 100_000, 2_000
 MAX_LABELS = 20

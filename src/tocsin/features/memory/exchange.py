@@ -15,7 +15,7 @@ from tocsin.core.reading.fields import (
     TextType,
 )
 from tocsin.core.reading.json_value import decode_json, read_json
-from tocsin.delivery.document import seconds_of
+from tocsin.core.time.timestamps import seconds_of
 from tocsin.features.memory.model import (
     HALF_LIFE_DAYS,
     IMPORTANCE,

@@ -9,7 +9,7 @@ from typing import Any
 
 from tocsin.core.errors import TocsinError
 from tocsin.core.text.strings import normalise
-from tocsin.delivery.document import timestamp
+from tocsin.core.time.timestamps import timestamp
 
 DAY_S = 86_400.0
 GLOBAL = "global"

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from tocsin.core.reading.fields import seconds_in
-from tocsin.delivery.document import seconds_of
+from tocsin.core.time.timestamps import seconds_of
 from tocsin.terminal.text import readable
 
 T = TypeVar("T")

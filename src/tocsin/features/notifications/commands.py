@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tocsin.core.audit.actions import CLI
-from tocsin.delivery.document import seconds_of, timestamp
+from tocsin.core.time.timestamps import seconds_of, timestamp
 from tocsin.features.context import NoticeLevel
 from tocsin.features.notifications.feeds import atom_feed, json_feed
 from tocsin.features.notifications.model import KEEP, Notification, NotificationCategory

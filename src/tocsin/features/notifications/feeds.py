@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from urllib.parse import quote, urljoin
 from uuid import NAMESPACE_URL, uuid5
 
-from tocsin.delivery.document import timestamp
+from tocsin.core.time.timestamps import timestamp
 from tocsin.features.notifications.model import Notification
 
 ATOM = "http://www.w3.org/2005/Atom"

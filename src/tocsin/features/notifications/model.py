@@ -7,7 +7,7 @@ from enum import StrEnum
 from tocsin.core.errors import TocsinError
 from tocsin.core.text.strings import normalise, truncate
 from tocsin.core.text.visible import one_line
-from tocsin.delivery.document import timestamp
+from tocsin.core.time.timestamps import timestamp
 from tocsin.features.context import Notice, NoticeLevel
 
 KEEP_DAYS, KEEP = 30, 1_000

@@ -8,7 +8,7 @@ from typing import Any
 from tocsin.core.process.starting import ProcessTimeoutError
 from tocsin.core.tasks import side_by_side
 from tocsin.core.time.clock import Clock
-from tocsin.delivery.document import timestamp
+from tocsin.core.time.timestamps import timestamp
 from tocsin.features.ssh.client.host_keys import known_key
 from tocsin.features.ssh.client.outcome import key_in, outcome_of
 from tocsin.features.ssh.client.ping import Ping, ping

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tocsin.core.errors import ConfigError, StoreUnavailableError, TocsinError
 from tocsin.core.reading.value import shorten
 from tocsin.core.tasks import side_by_side
-from tocsin.delivery.document import timestamp
+from tocsin.core.time.timestamps import timestamp
 from tocsin.features.context import FeatureContext, Notice, NoticeLevel
 from tocsin.features.ssh.audit_actions import SSH_RUN, SSH_TRUST
 from tocsin.features.ssh.client.ssh_program import SshProgram, SshSession, way_to

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tocsin.core.errors import ConfigError
-from tocsin.delivery.document import seconds_of
+from tocsin.core.time.timestamps import seconds_of
 from tocsin.features.context import AttentionItem, FeatureContext, NoticeLevel, SubsystemState, SubsystemStatus
 from tocsin.features.watchers.model import WatcherState, change_of
 from tocsin.features.watchers.service import NOBODY, Watchers

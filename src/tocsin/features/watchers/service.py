@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tocsin.core.audit.actions import AuditAction
 from tocsin.core.errors import ConfigError
 from tocsin.core.reading.value import shorten, suggestion
-from tocsin.delivery.document import timestamp
+from tocsin.core.time.timestamps import timestamp
 from tocsin.features.context import FeatureContext
 from tocsin.features.watchers.audit_actions import WATCHER_DISABLE, WATCHER_ENABLE
 from tocsin.features.watchers.model import (

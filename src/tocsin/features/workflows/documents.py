@@ -5,7 +5,7 @@ from typing import Any
 
 from tocsin.core.reading.yaml_file import parse_yaml
 from tocsin.core.reading.yaml_node import Node
-from tocsin.delivery.document import timestamp
+from tocsin.core.time.timestamps import timestamp
 from tocsin.features.workflows.engine.plan import graph_of
 from tocsin.features.workflows.store import WorkflowFile
 from tocsin.runs.document import summary_document

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tocsin.core.text.redaction import Redactor
-from tocsin.delivery.document import timestamp
+from tocsin.core.time.timestamps import timestamp
 from tocsin.features.context import FeatureContext
 from tocsin.features.workflows.engine.runner import WorkflowRunner
 from tocsin.features.workflows.engine.step_call import Execute

@@ -14,7 +14,7 @@ from tocsin.core.errors import TocsinError
 from tocsin.core.ids import new_id
 from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import Clock
-from tocsin.delivery.document import timestamp
+from tocsin.core.time.timestamps import timestamp
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.web.access.audit_actions import TOKEN_CREATE, TOKEN_REVOKE
 

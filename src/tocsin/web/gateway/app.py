@@ -27,7 +27,7 @@ from tocsin.core.config.variables import (
 from tocsin.core.errors import TocsinError
 from tocsin.core.time.clock import Clock
 from tocsin.core.time.ratelimit import MakeLimiter
-from tocsin.delivery.document import timestamp
+from tocsin.core.time.timestamps import timestamp
 from tocsin.features.context import GatewayRoute
 from tocsin.messaging.inbound.inbox import Inbox
 from tocsin.messaging.inbound.model import Backlog

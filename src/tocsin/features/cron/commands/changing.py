@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any
 
-from tocsin.delivery.document import seconds_of
+from tocsin.core.time.timestamps import seconds_of
 from tocsin.features.cron.commands.fields import add_fields, fields_of
 from tocsin.features.cron.model import CronJob
 from tocsin.features.cron.records import job_record, local_time, preview_record

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from tocsin.delivery.document import timestamp
+from tocsin.core.time.timestamps import timestamp
 from tocsin.features.jobs.git.program import GitFailedError
 from tocsin.features.jobs.git.repository import GitRepository
 from tocsin.features.jobs.model import DiffStat

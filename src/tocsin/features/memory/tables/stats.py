@@ -5,7 +5,7 @@ import sqlite3
 from collections import Counter
 from typing import Any
 
-from tocsin.delivery.document import timestamp
+from tocsin.core.time.timestamps import timestamp
 from tocsin.features.memory.model import EntryState, state_of, strength_of
 from tocsin.features.memory.tables.rows import LIVE
 

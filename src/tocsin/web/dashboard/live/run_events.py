@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tocsin.core.time.clock import Clock
-from tocsin.delivery.document import timestamp
+from tocsin.core.time.timestamps import timestamp
 from tocsin.rest.event_stream import encode_event
 from tocsin.runs.document import summary_document
 from tocsin.runs.log_file import LogFollower, path_of

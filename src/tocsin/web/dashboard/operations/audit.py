@@ -17,7 +17,7 @@ from tocsin.core.audit.chain import Verification
 from tocsin.core.audit.reader import AuditEntry
 from tocsin.core.audit.record import as_record
 from tocsin.core.audit.trail import AuditTrail
-from tocsin.delivery.document import seconds_of
+from tocsin.core.time.timestamps import seconds_of
 from tocsin.rest.models import ResponseModel, Time
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import LongPagingOf, Paging

@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse, RedirectResponse
 from pydantic import Field, ValidationError
 
 from tocsin.core.errors import TocsinError
-from tocsin.delivery.document import timestamp
+from tocsin.core.time.timestamps import timestamp
 from tocsin.rest.models import RequestModel, ResponseModel, Time
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.problems import HttpProblemError

@@ -17,7 +17,7 @@ from tocsin.core.config.settings import Settings
 from tocsin.core.errors import ChannelError, ConfigError, FailureKind, RemoteError, TocsinError
 from tocsin.core.text.compact_json import to_json
 from tocsin.core.time.clock import Clock
-from tocsin.delivery.document import timestamp
+from tocsin.core.time.timestamps import timestamp
 from tocsin.delivery.store import ChannelFigures
 from tocsin.messaging.outbound.audit_actions import MSG_TEST
 from tocsin.messaging.outbound.caller import Caller

@@ -8,7 +8,7 @@ from fastapi import Query, Request
 from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import Field
 
-from tocsin.delivery.document import timestamp
+from tocsin.core.time.timestamps import timestamp
 from tocsin.rest.callers import CallerOf
 from tocsin.rest.models import RequestModel
 from tocsin.rest.operations import Operations, operation

@@ -30,7 +30,7 @@ from tocsin.core.config.variables import (
 )
 from tocsin.core.tasks import side_by_side
 from tocsin.core.time.clock import Clock
-from tocsin.delivery.document import timestamp
+from tocsin.core.time.timestamps import timestamp
 from tocsin.rest.models import ResponseModel, Time
 from tocsin.rest.operations import Operations, operation
 from tocsin.web.http.asgi import MAX_BODY_BYTES
