@@ -2,8 +2,10 @@
 
 import argparse
 import sys
+from collections.abc import Callable
 
 from tocsin.core.errors import ConfigError
+from tocsin.core.time.timestamps import seconds_of
 from tocsin.terminal.output import Console, is_terminal
 
 # A message beyond that is a file, not a message; reading it all would only fill the memory.
@@ -67,6 +69,40 @@ def _subject(text: str) -> str:
 def readable(argument: str) -> str:
     """Return a command-line argument with U+FFFD in place of bytes that are not UTF-8."""
     return argument.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def whole_number(lowest: int, highest: int) -> Callable[[str], int]:
+    """Return the type of an argument that is a whole number; both bounds are included."""
+
+    def parse(text: str) -> int:
+        if not (text.isascii() and text.isdigit() and len(text) <= 9 and lowest <= int(text) <= highest):
+            raise argparse.ArgumentTypeError(f"it must be a whole number from {lowest} to {highest}")
+        return int(text)
+
+    return parse
+
+
+def add_limit(parser: argparse.ArgumentParser, usual: int, highest: int, records: str = "") -> None:
+    """Add `--limit`, at most how many `records` are shown."""
+    shown = f"at most N{records and f' {records}'} ({usual})"
+    number = whole_number(1, highest)
+    parser.add_argument("-n", "--limit", type=number, default=usual, metavar="N", help=shown)
+
+
+def name_and_value(text: str) -> tuple[str, str]:
+    """Read an argument such as `NAME=VALUE`."""
+    name, equals, value = readable(text).partition("=")
+    if not equals or not name:
+        raise argparse.ArgumentTypeError("it must be NAME=VALUE")
+    return name, value
+
+
+def moment(text: str) -> float:
+    """Read an argument that is RFC 3339 or Unix seconds, as Unix seconds."""
+    try:
+        return seconds_of(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"it must be {error}") from None
 
 
 def own_command() -> str:

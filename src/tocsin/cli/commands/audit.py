@@ -13,6 +13,7 @@ from tocsin.core.audit.reader import Anchor
 from tocsin.core.config.variables import AUDIT_ANCHOR, AUDIT_KEEP_DAYS
 from tocsin.terminal.options import Options, add_subcommands
 from tocsin.terminal.output import DONE, FAILED, Console
+from tocsin.terminal.text import add_limit
 
 if TYPE_CHECKING:
     from tocsin.core.audit.chain import Verification
@@ -33,9 +34,7 @@ def configure_audit(parser: argparse.ArgumentParser) -> None:
     commands["search"].epilog = "example: tocsin audit search msg.send"
     commands["search"].add_argument("query", help="a text; letter case does not matter")
     for name in ("tail", "search"):
-        commands[name].add_argument(
-            "-n", "--limit", type=_count, default=20, metavar="N", help="at most N entries (20)"
-        )
+        add_limit(commands[name], 20, 100_000, "entries")
     commands["verify"].epilog = "example: tocsin audit verify"
     commands["verify"].add_argument(
         "--anchor",
@@ -109,12 +108,6 @@ def _show(entries: Sequence[tuple[AuditEntry, AuditEntry | None]], out: Console)
 def _log(options: Options, out: Console) -> AuditLog:
     settings, _ = open_settings(options, out)
     return AuditLog(settings.data_dir / "audit.log")
-
-
-def _count(text: str) -> int:
-    if not text.isdigit() or not 1 <= int(text) <= 100_000:
-        raise argparse.ArgumentTypeError("it must be a whole number from 1 to 100000")
-    return int(text)
 
 
 def _anchor(text: str) -> Anchor:

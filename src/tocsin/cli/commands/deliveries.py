@@ -9,7 +9,7 @@ from tocsin.assembly.program import App, publisher_of
 from tocsin.cli.opening import with_app
 from tocsin.core.audit.actions import CLI
 from tocsin.core.errors import UnknownChannelError
-from tocsin.core.time.timestamps import seconds_of, timestamp
+from tocsin.core.time.timestamps import timestamp
 from tocsin.delivery.document import delivery_document
 from tocsin.delivery.model import WAITING, Delivery, DeliveryStatus
 from tocsin.delivery.short_ids import shortened
@@ -18,7 +18,7 @@ from tocsin.messaging.outbound.caller import Caller
 from tocsin.terminal.options import Options, add_subcommands
 from tocsin.terminal.output import DONE, Console
 from tocsin.terminal.parsing import UsageError
-from tocsin.terminal.text import message_of, readable
+from tocsin.terminal.text import add_limit, message_of, moment, readable
 
 USUAL_LIMIT, MAX_LIMIT = 20, 1_000
 
@@ -57,8 +57,8 @@ def _configure_list(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--channel", default="", help="only this channel; an alias works too")
     parser.add_argument("--target", default="", help="only this target")
     parser.add_argument("--search", default="", metavar="WORDS", help="only with these words in message or target")
-    parser.add_argument("--since", type=_time, metavar="TIME", help="only those created at or after this time")
-    parser.add_argument("-n", "--limit", type=_limit, default=USUAL_LIMIT, metavar="N", help="at most N (20)")
+    parser.add_argument("--since", type=moment, metavar="TIME", help="only those created at or after this time")
+    add_limit(parser, USUAL_LIMIT, MAX_LIMIT)
     parser.set_defaults(run=_list)
 
 
@@ -179,16 +179,3 @@ def _publish(arguments: argparse.Namespace, options: Options, out: Console) -> i
     else:
         out.line(f"published: {where}")
     return DONE
-
-
-def _time(text: str) -> float:
-    try:
-        return seconds_of(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"it must be {error}") from None
-
-
-def _limit(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= 9 and 1 <= int(text) <= MAX_LIMIT):
-        raise argparse.ArgumentTypeError(f"it must be a whole number from 1 to {MAX_LIMIT}")
-    return int(text)

@@ -22,7 +22,7 @@ from tocsin.runs.model import TERMINAL, Line, Run, RunKind, RunStatus
 from tocsin.runs.service import GRACE_S, Runs
 from tocsin.terminal.options import Options, add_subcommands
 from tocsin.terminal.output import DONE, FAILED, Console
-from tocsin.terminal.text import readable
+from tocsin.terminal.text import add_limit, readable, whole_number
 
 USUAL_LIMIT, MAX_LIMIT = 20, 200
 _REASON = 60  # characters in a list
@@ -73,16 +73,16 @@ def _configure_list(parser: argparse.ArgumentParser) -> None:
         choices=[str(status) for status in RunStatus],
         help="only in this state; may be given several times",
     )
-    parser.add_argument(
-        "-n", "--limit", type=_limit(MAX_LIMIT), default=USUAL_LIMIT, metavar="N", help="at most N (20)"
-    )
+    add_limit(parser, USUAL_LIMIT, MAX_LIMIT)
     parser.set_defaults(run=_list)
 
 
 def _configure_log(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "example: tocsin runs log -f -n 50 2b8d7c6e"
     parser.add_argument("-f", "--follow", action="store_true", help="show new lines until the run has ended")
-    parser.add_argument("-n", "--lines", type=_limit(MAX_LINES), metavar="N", help="begin with the last N lines")
+    parser.add_argument(
+        "-n", "--lines", type=whole_number(1, MAX_LINES), metavar="N", help="begin with the last N lines"
+    )
     parser.add_argument("--stream", default="", help="only this stream, such as stderr")
     parser.add_argument("--times", action="store_true", help="begin each line with its time and stream")
     parser.add_argument("--ansi", action="store_true", help="keep colours")
@@ -94,7 +94,7 @@ def _configure_cancel(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--reason", default="", metavar="TEXT", help="recorded with the run")
     parser.add_argument(
         "--grace",
-        type=_seconds,
+        type=whole_number(0, int(MAX_GRACE_S)),
         default=GRACE_S,
         metavar="SECONDS",
         help=f"kill it after that long, 0 to {MAX_GRACE_S:.0f} ({GRACE_S:.0f})",
@@ -335,18 +335,3 @@ def _decide(arguments: argparse.Namespace, options: Options, out: Console) -> in
     else:
         out.line(f"{run.subject_name}: the step {step} is {done}")
     return DONE
-
-
-def _limit(most: int) -> Callable[[str], int]:
-    def limit(text: str) -> int:
-        if not (text.isascii() and text.isdigit() and len(text) <= 9 and 1 <= int(text) <= most):
-            raise argparse.ArgumentTypeError(f"it must be a whole number from 1 to {most}")
-        return int(text)
-
-    return limit
-
-
-def _seconds(text: str) -> float:
-    if not (text.isascii() and text.isdigit() and len(text) <= 2 and int(text) <= MAX_GRACE_S):
-        raise argparse.ArgumentTypeError(f"it must be a whole number from 0 to {MAX_GRACE_S:.0f}")
-    return float(text)

@@ -17,7 +17,7 @@ from tocsin.terminal.findings import number_of
 from tocsin.terminal.options import add_subcommands
 from tocsin.terminal.output import DONE, FAILED, Console
 from tocsin.terminal.program import Program
-from tocsin.terminal.text import message_of, readable
+from tocsin.terminal.text import add_limit, message_of, readable
 
 CALLER = Caller(CLI.name)
 USUAL_LIMIT, MAX_LIMIT = 20, 10_000
@@ -56,7 +56,7 @@ def _configure_list(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--status", action="append", default=[], choices=states, help="only in this state; repeatable")
     parser.add_argument("--label", default="", help="only with this label")
     parser.add_argument("-s", "--search", default="", metavar="TEXT", help="only with this text")
-    parser.add_argument("-n", "--limit", type=_limit, default=USUAL_LIMIT, metavar="N", help="at most N (20)")
+    add_limit(parser, USUAL_LIMIT, MAX_LIMIT)
     parser.set_defaults(run=_list)
 
 
@@ -320,9 +320,3 @@ def _short(id_: str) -> str:
 def _distance(ahead: int | None, behind: int | None) -> str:
     """Return how far a branch is from its base, as in `+2 -1`."""
     return "" if ahead is None or behind is None else f"+{ahead} -{behind}"
-
-
-def _limit(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= MAX_LIMIT):
-        raise argparse.ArgumentTypeError(f"it must be a whole number from 1 to {MAX_LIMIT}")
-    return int(text)

@@ -30,7 +30,7 @@ from tocsin.features.memory.tables.rows import EntryFilter
 from tocsin.terminal.options import add_subcommands
 from tocsin.terminal.output import DONE, FAILED, Console
 from tocsin.terminal.program import Program
-from tocsin.terminal.text import message_of, readable
+from tocsin.terminal.text import message_of, readable, whole_number
 
 T = TypeVar("T")
 
@@ -125,11 +125,15 @@ def _configure_set(parser: argparse.ArgumentParser) -> None:
 def _configure_finding(search: argparse.ArgumentParser, listing: argparse.ArgumentParser) -> None:
     search.epilog = "example: tocsin memory search 'guest network'\n\nexit code 0: something was found, 1: nothing was"
     search.add_argument("query", type=readable, help="words; an entry must have all of them")
-    search.add_argument("--limit", type=_limit, default=20, help="at most so many, up to 200 (default 20)")
+    search.add_argument(
+        "--limit", type=whole_number(1, 200), default=20, help="at most so many, up to 200 (default 20)"
+    )
     search.set_defaults(run=_search)
     listing.epilog = "example: tocsin memory list --sort strength --tag office"
     listing.add_argument("--sort", choices=SORTS, default="updated_at", help="default: the newest first")
-    listing.add_argument("--limit", type=_limit, default=50, help="at most so many, up to 200 (default 50)")
+    listing.add_argument(
+        "--limit", type=whole_number(1, 200), default=50, help="at most so many, up to 200 (default 50)"
+    )
     listing.add_argument("--cursor", default="", help="what the page before named as the next one")
     listing.add_argument("--text", default="", type=readable, help="a part of key or value")
     listing.set_defaults(run=_list)
@@ -374,9 +378,3 @@ def _content(path: Path) -> str:
         return read_limited(path, MAX_IMPORT_BYTES).decode()
     except UnicodeDecodeError:
         raise ConfigError(f"{path} is not UTF-8", hint="give a file that `tocsin memory export` wrote") from None
-
-
-def _limit(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 5 and 1 <= int(text) <= 200):
-        raise argparse.ArgumentTypeError("it must be a whole number from 1 to 200")
-    return int(text)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tocsin.core.audit.actions import CLI
-from tocsin.core.time.timestamps import seconds_of, timestamp
+from tocsin.core.time.timestamps import timestamp
 from tocsin.features.context import NoticeLevel
 from tocsin.features.notifications.feeds import atom_feed, json_feed
 from tocsin.features.notifications.model import KEEP, Notification, NotificationCategory
@@ -17,7 +17,7 @@ from tocsin.terminal.options import add_subcommands
 from tocsin.terminal.output import DONE, FAILED, Console
 from tocsin.terminal.parsing import UsageError
 from tocsin.terminal.program import Program
-from tocsin.terminal.text import readable
+from tocsin.terminal.text import add_limit, moment, readable
 
 USUAL_LIMIT = 20
 
@@ -55,14 +55,14 @@ def _configure_list(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--unread", action="store_true", help="only unread ones")
     parser.add_argument("--level", choices=[str(level) for level in NoticeLevel], help="only of this level")
     _add_category(parser)
-    parser.add_argument("-n", "--limit", type=_limit, default=USUAL_LIMIT, metavar="N", help="at most N (20)")
+    add_limit(parser, USUAL_LIMIT, KEEP)
     parser.set_defaults(run=_list)
 
 
 def _configure_read_all(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "example: tocsin notifications read-all --category cron"
     _add_category(parser)
-    parser.add_argument("--before", type=_time, metavar="TIME", help="only those created before this time")
+    parser.add_argument("--before", type=moment, metavar="TIME", help="only those created before this time")
     parser.set_defaults(run=_read_all)
 
 
@@ -221,16 +221,3 @@ def _feed(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     else:
         out.document(feed)
     return DONE
-
-
-def _limit(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= KEEP):
-        raise argparse.ArgumentTypeError(f"it must be a whole number from 1 to {KEEP}")
-    return int(text)
-
-
-def _time(text: str) -> float:
-    try:
-        return seconds_of(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"it must be {error}") from None

@@ -25,7 +25,7 @@ from tocsin.terminal.findings import number_of
 from tocsin.terminal.options import add_subcommands
 from tocsin.terminal.output import DONE, FAILED, Console
 from tocsin.terminal.program import Program
-from tocsin.terminal.text import message_of, readable
+from tocsin.terminal.text import message_of, readable, whole_number
 
 # What still belongs to us behind the name, until the first word of another kind: with and without a value.
 _VALUED, _PLAIN = ("--mode", "--timeout", "--input"), ("--json",)
@@ -72,7 +72,12 @@ def _configure_run(parser: argparse.ArgumentParser) -> None:
         default=str(ExecutionMode.STANDARD),
         help="standard: the environment of this command without secrets; sandboxed: five variables, confined",
     )
-    parser.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="time limit, capped at the skill's own")
+    parser.add_argument(
+        "--timeout",
+        type=whole_number(1, MAX_TIMEOUT_S),
+        metavar="SECONDS",
+        help="time limit, capped at the skill's own",
+    )
     parser.add_argument(
         "--input", default="", metavar="TEXT", help="standard input for the skill; `-` forwards this command's"
     )
@@ -265,9 +270,3 @@ def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:
         else:
             break
     return own, rest[1:] if rest[:1] == ["--"] else rest
-
-
-def _seconds(text: str) -> float:
-    if not (text.isascii() and text.isdigit() and len(text) < 5 and 1 <= int(text) <= MAX_TIMEOUT_S):
-        raise argparse.ArgumentTypeError(f"it must be a whole number from 1 to {MAX_TIMEOUT_S}")
-    return float(text)

@@ -14,7 +14,7 @@ from tocsin.runs.model import HostStatus, Line, Run
 from tocsin.terminal.options import add_subcommands
 from tocsin.terminal.output import DONE, FAILED, Console, is_terminal
 from tocsin.terminal.program import Program
-from tocsin.terminal.text import message_of, readable
+from tocsin.terminal.text import message_of, name_and_value, readable, whole_number
 
 
 def configure_ssh(parser: argparse.ArgumentParser) -> None:
@@ -59,12 +59,14 @@ def _configure_run(parser: argparse.ArgumentParser) -> None:
     )
     _add_choice(parser)
     parser.add_argument(
-        "--timeout", type=_whole(MAX_TIMEOUT_S), default=60, metavar="SECONDS", help="for each host, 60"
+        "--timeout", type=whole_number(1, MAX_TIMEOUT_S), default=60, metavar="SECONDS", help="for each host, 60"
     )
-    parser.add_argument("--max-parallel", type=_whole(MAX_PARALLEL), default=5, metavar="N", help="hosts at a time, 5")
+    parser.add_argument(
+        "--max-parallel", type=whole_number(1, MAX_PARALLEL), default=5, metavar="N", help="hosts at a time, 5"
+    )
     parser.add_argument("--stop-on-failure", action="store_true", help="start on no further host after a failure")
     parser.add_argument(
-        "--env", action="append", default=[], type=_pair, metavar="NAME=VALUE", help="set a variable there"
+        "--env", action="append", default=[], type=name_and_value, metavar="NAME=VALUE", help="set a variable there"
     )
     parser.add_argument("--cwd", default="", metavar="DIR", help="the directory there to start in")
     parser.add_argument("--output", default="", metavar="DESTINATION", help="send the results to a profile or target")
@@ -239,19 +241,3 @@ def _tell_key(host: str, key: HostKey, out: Console) -> None:
     what = "has another key than before" if key.status is KeyStatus.CHANGED else "has a key that is not known yet"
     out.note(f"{host} {what}: {key.type} {key.fingerprint}")
     out.note(f"on {host}, `ssh-keygen -lf` with the .pub files in /etc/ssh shows what it should be")
-
-
-def _whole(highest: int) -> Any:
-    def parse(text: str) -> int:
-        if not (text.isascii() and text.isdigit() and len(text) < 7 and 1 <= int(text) <= highest):
-            raise argparse.ArgumentTypeError(f"it must be a whole number from 1 to {highest}")
-        return int(text)
-
-    return parse
-
-
-def _pair(text: str) -> tuple[str, str]:
-    name, equals, value = readable(text).partition("=")
-    if not equals or not name:
-        raise argparse.ArgumentTypeError("it must be NAME=VALUE")
-    return name, value

@@ -22,7 +22,7 @@ from tocsin.terminal.findings import number_of
 from tocsin.terminal.options import add_subcommands
 from tocsin.terminal.output import DONE, FAILED, Console
 from tocsin.terminal.program import Program
-from tocsin.terminal.text import readable
+from tocsin.terminal.text import name_and_value, readable
 
 
 def configure_workflows(parser: argparse.ArgumentParser) -> None:
@@ -64,10 +64,20 @@ def _configure_run(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "example: tocsin workflows run nightly --param host=web1 --dry-run\n\n" + _EXIT_CODES
     parser.add_argument("name", help="the workflow")
     parser.add_argument(
-        "--param", action="append", default=[], type=_pair, metavar="NAME=VALUE", help="a parameter; may be repeated"
+        "--param",
+        action="append",
+        default=[],
+        type=name_and_value,
+        metavar="NAME=VALUE",
+        help="a parameter; may be repeated",
     )
     parser.add_argument(
-        "--env", action="append", default=[], type=_pair, metavar="NAME=VALUE", help="a variable for all commands"
+        "--env",
+        action="append",
+        default=[],
+        type=name_and_value,
+        metavar="NAME=VALUE",
+        help="a variable for all commands",
     )
     parser.add_argument("--dry-run", action="store_true", help="show the plan, and execute and send nothing")
     parser.add_argument("--from-step", default="", metavar="STEP", help="run this step and those after it")
@@ -76,13 +86,6 @@ def _configure_run(parser: argparse.ArgumentParser) -> None:
 
 
 _EXIT_CODES = "exit code 0: it succeeded, also in part, 1: it did not, 2: the file or a parameter is wrong"
-
-
-def _pair(text: str) -> tuple[str, str]:
-    name, equals, value = readable(text).partition("=")
-    if not equals or not name:
-        raise argparse.ArgumentTypeError("it must be NAME=VALUE")
-    return name, value
 
 
 def _list(_: argparse.Namespace, out: Console, program: Program) -> int:

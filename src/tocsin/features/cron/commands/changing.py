@@ -4,7 +4,6 @@ import argparse
 from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any
 
-from tocsin.core.time.timestamps import seconds_of
 from tocsin.features.cron.commands.fields import add_fields, fields_of
 from tocsin.features.cron.model import CronJob
 from tocsin.features.cron.records import job_record, local_time, preview_record
@@ -13,7 +12,7 @@ from tocsin.runs.document import as_document
 from tocsin.runs.model import Line, Run
 from tocsin.terminal.output import DONE, FAILED, Console
 from tocsin.terminal.program import Program
-from tocsin.terminal.text import readable
+from tocsin.terminal.text import moment, name_and_value, readable
 
 CALLER = Actor("cli")
 
@@ -28,10 +27,12 @@ def configure_changes(commands: Mapping[str, argparse.ArgumentParser]) -> None:
     commands["enable"].set_defaults(run=_enable)
     commands["disable"].epilog = 'example: tocsin cron disable backup --until 2026-12-01T09:00Z --reason "move"'
     commands["disable"].add_argument("--reason", default="", help="why; it is shown with the job")
-    commands["disable"].add_argument("--until", type=_time, metavar="TIME", help="from then on it runs again")
+    commands["disable"].add_argument("--until", type=moment, metavar="TIME", help="from then on it runs again")
     commands["disable"].set_defaults(run=_disable)
     commands["run"].epilog = "example: tocsin cron run backup\n\nexit code 0: it succeeded, 1: it did not"
-    commands["run"].add_argument("--param", action="append", default=[], metavar="K=V", help="a parameter of this run")
+    commands["run"].add_argument(
+        "--param", action="append", default=[], type=name_and_value, metavar="K=V", help="a parameter of this run"
+    )
     commands["run"].add_argument("--force", action="store_true", help="also while it is running")
     commands["run"].set_defaults(run=_run)
     commands["remove"].epilog = "example: tocsin cron remove backup --yes"
@@ -145,7 +146,7 @@ def _tell_next(job: CronJob, out: Console) -> None:
 
 
 def _run(arguments: argparse.Namespace, out: Console, program: Program) -> int:
-    params = dict(_pair(arguments, each) for each in arguments.param)
+    params = dict(arguments.param)
 
     def show(line: Line) -> None:
         (out.aside if line.stream == "stderr" else out.text)(line.plain)
@@ -179,17 +180,3 @@ def _remove(arguments: argparse.Namespace, out: Console, program: Program) -> in
     else:
         out.line(f"removed {job.name}")
     return DONE
-
-
-def _pair(arguments: argparse.Namespace, text: str) -> tuple[str, str]:
-    name, equals, value = readable(text).partition("=")
-    if not (name and equals):
-        arguments.parser.error(f"--param {text}: write NAME=VALUE")
-    return name, value
-
-
-def _time(text: str) -> float:
-    try:
-        return seconds_of(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"it must be {error}") from None

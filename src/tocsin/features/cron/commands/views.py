@@ -14,9 +14,9 @@ from tocsin.runs.log_file import LogPage
 from tocsin.runs.model import Run, RunStatus
 from tocsin.terminal.output import DONE, Console
 from tocsin.terminal.program import Program
-from tocsin.terminal.text import readable
+from tocsin.terminal.text import add_limit, readable, whole_number
 
-_USUAL_HOURS, _MAX_UPCOMING = 24, 1_000
+_USUAL_HOURS, _MAX_UPCOMING, _MOST = 24, 1_000, 9_999
 
 
 def configure_views(commands: Mapping[str, argparse.ArgumentParser]) -> None:
@@ -32,15 +32,19 @@ def configure_views(commands: Mapping[str, argparse.ArgumentParser]) -> None:
     commands["logs"].add_argument("job", help="its name or ID")
     commands["logs"].add_argument("--run", dest="run_id", help="the output of this run instead of the newest one")
     commands["logs"].add_argument("--status", choices=[str(status) for status in RunStatus], help="only such runs")
-    commands["logs"].add_argument("-n", "--limit", type=_count, default=10, metavar="N", help="at most N runs (10)")
+    add_limit(commands["logs"], 10, _MOST, "runs")
     commands["logs"].set_defaults(run=_logs)
     commands["next"].epilog = 'example: tocsin cron next "30 2 * * *" --timezone Europe/Berlin'
     commands["next"].add_argument("schedule", metavar="SCHEDULE|JOB", help="a schedule, or the name or ID of a job")
     commands["next"].add_argument("--timezone", "--zone", default="", metavar="ZONE", help="an IANA name")
-    commands["next"].add_argument("-n", "--limit", type=_count, default=5, metavar="N", help="how many (5)")
+    commands["next"].add_argument(
+        "-n", "--limit", type=whole_number(1, _MOST), default=5, metavar="N", help="how many (5)"
+    )
     commands["next"].set_defaults(run=_next)
     commands["upcoming"].epilog = "example: tocsin cron upcoming --hours 48"
-    commands["upcoming"].add_argument("--hours", type=_count, default=_USUAL_HOURS, metavar="N", help="within N (24)")
+    commands["upcoming"].add_argument(
+        "--hours", type=whole_number(1, _MOST), default=_USUAL_HOURS, metavar="N", help="within N (24)"
+    )
     commands["upcoming"].set_defaults(run=_upcoming)
 
 
@@ -172,9 +176,3 @@ def _upcoming(arguments: argparse.Namespace, out: Console, program: Program) -> 
     else:
         out.table(("when", "zone", "job", "note"), rows)
     return DONE
-
-
-def _count(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 5 and int(text)):
-        raise argparse.ArgumentTypeError("it must be a whole number from 1 to 9999")
-    return int(text)
