@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import ValidationError
-from starlette.routing import compile_path
+from starlette.routing import Match, compile_path
 from starlette.types import Receive, Scope, Send
 
 from tocsin.core.errors import TocsinError
@@ -47,6 +47,7 @@ class Operation(APIRoute):
     is_record = False  # it reads a single record, which has an ETag
     media: tuple[str, ...] = (JSON,)  # media types that a body may have
     codes: Mapping[type[TocsinError], str] = {}  # problems of the errors of one feature
+    foreign: frozenset[str] = frozenset()  # paths that other operations spell out, and that its parameter would match
 
     def __init__(self, path: str, endpoint: Handler, **declared: Any) -> None:
         """Take what finds the route; `declared` goes to the framework."""
@@ -63,6 +64,10 @@ class Operation(APIRoute):
         self._declared = None
         super().__init__(self.path, self.endpoint, **declared)
         return getattr(self, name)
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Return whether the operation has the path and the method of a request."""
+        return (Match.NONE, {}) if scope["path"] in self.foreign else super().matches(scope)
 
     async def _answer_first(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer the first request, with what answers all others."""

@@ -81,3 +81,16 @@ async def test_a_send_that_prefers_no_answer_is_queued(whole, transport):
     assert (await whole.get(answer.headers["location"])).json()["status"] == "queued"
     refused = await whole.post("/api/msg/send", {**MESSAGE, "target": " "}, prefer="respond-async")
     assert (refused.status, transport.sent) == (422, [])
+
+
+async def test_a_path_that_one_operation_spells_out_has_its_methods_alone(whole):
+    for method, path, allowed in (
+        ("DELETE", "/api/jobs/branches", "GET, HEAD, OPTIONS"),
+        ("DELETE", "/api/memory/stats", "GET, HEAD, OPTIONS"),
+        ("GET", "/api/memory/decay", "OPTIONS, POST"),
+        ("GET", "/api/notifications/read-all", "OPTIONS, POST"),
+        ("DELETE", "/api/notifications/unread", "GET, HEAD, OPTIONS"),
+    ):
+        refused = await whole.call(method, path)
+        assert (refused.status, refused.json()["code"]) == (405, "method-not-allowed"), path
+        assert refused.headers["allow"] == (await whole.call("OPTIONS", path)).headers["allow"] == allowed, path

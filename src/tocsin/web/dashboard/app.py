@@ -76,13 +76,26 @@ def _application(parts: DashboardDependencies) -> FastAPI:
         *problem_pages(),
         *parts.pages,
     ]
+    _separate(_operations_of(app))
     return app
+
+
+def _operations_of(app: FastAPI) -> list[Operation]:
+    return [route for route in app.router.routes if isinstance(route, Operation)]
+
+
+def _separate(operations: Sequence[Operation]) -> None:
+    """Give a path that one operation spells out to that one alone, whatever the method: `stats` is never a key."""
+    spelled_out = frozenset(each.path for each in operations if "{" not in each.path)
+    for each in operations:
+        if "{" in each.path:
+            each.foreign = spelled_out
 
 
 def _guarded(app: FastAPI, parts: DashboardDependencies) -> ASGIApp:
     """Wrap the application in the layers that every request passes, innermost first."""
     settings = parts.settings
-    direct = DirectOperations(app, [route for route in app.router.routes if isinstance(route, Operation)])
+    direct = DirectOperations(app, _operations_of(app))
     guarded: ASGIApp = HeadAndOptions(CallerFacts(WholeBody(direct)), lambda path: _methods_of(app, path))
     guarded = parts.guard(
         RateLimits(
