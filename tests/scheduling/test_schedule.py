@@ -116,6 +116,9 @@ def test_names_mean_their_expressions(alias: str):
     [
         ("0 9 * * 1-5", "At 09:00 on Monday through Friday, UTC"),
         ("0 0 1 * 1", "At 00:00 on the first day of month or on Monday, UTC"),
+        ("0 0 31 * *", "At 00:00 on the 31st day of every month, UTC"),
+        ("0 0 11,12,13,21 * *", "At 00:00 on the 11th, the 12th, the 13th, and the 21st day of month, UTC"),
+        ("*/22 */23 * * *", "Every 22nd minute past every 23rd hour, UTC"),
         ("*/15 * * * *", "Every 15th minute of every hour, UTC"),
         ("every 1h30m", "Every 1 h 30 min"),
         ("at 2026-12-01T09:00", "Once at 2026-12-01 09:00, UTC"),

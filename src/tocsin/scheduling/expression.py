@@ -19,6 +19,9 @@ ALIASES = {
 _MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
 # CronSim takes a range of one value with a step for all values from there on.
 _LONE = re.compile(r"\b(\w+)-\1/\d+", re.IGNORECASE)
+# CronSim says `21th`.
+_ORDINAL = re.compile(r"\b([2-5])([123])th\b")
+_ENDINGS = {"1": "st", "2": "nd", "3": "rd"}
 _DAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 
 
@@ -77,7 +80,7 @@ class CronExpression:
 
     def words(self) -> str:
         """Return the expression in words, such as `At 09:00 on Monday through Friday`."""
-        said = str(self._fields.explain())
+        said = _ORDINAL.sub(lambda found: found[1] + found[2] + _ENDINGS[found[2]], str(self._fields.explain()))
         if self._fields.day_and:
             return said
         return said.replace(" and on ", " or on ", 1)  # either day field is enough where neither begins with a star
