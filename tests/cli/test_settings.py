@@ -196,6 +196,12 @@ def test_config_show_prints_values_as_one_would_write_them(cli: Cli):
     assert {name: settings(cli, **shown)[name]["value"] for name in WRITTEN} == shown
 
 
+@pytest.mark.parametrize(("environment", "forced"), [("development", "false"), ("production", "true")])
+def test_config_show_says_whether_https_is_enforced_when_nobody_wrote_it_down(cli: Cli, environment: str, forced: str):
+    found = settings(cli, ENVIRONMENT=environment)["FORCE_HTTPS"]
+    assert (found["value"], found["source"]) == (forced, "default")
+
+
 def test_no_default_is_shown_in_the_spelling_of_python(cli: Cli):
     assert [s for s in settings(cli).values() if re.search(r"[(){}\[\]]|None|True|False", s["value"])] == []
 

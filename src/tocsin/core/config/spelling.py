@@ -3,7 +3,7 @@
 from typing import Any
 
 from tocsin.core.config.settings import Settings
-from tocsin.core.config.variables import DATA_DIR, Variable
+from tocsin.core.config.variables import DATA_DIR, FORCE_HTTPS, Variable
 from tocsin.core.text.redaction import MASK
 
 
@@ -25,6 +25,8 @@ def shown(settings: Settings, variable: Variable[Any]) -> str:
     value = settings[variable]
     if variable.secret:
         return MASK if value else ""
+    if variable.name == FORCE_HTTPS.name:
+        return spelled(settings.https_enforced)
     if variable.name not in settings.sources and variable.shown_default:
         return variable.shown_default
     # What means "none of it" inside, such as REDIS_URL=off, is shown in the word that was written.
