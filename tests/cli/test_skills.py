@@ -120,6 +120,16 @@ def test_showing_a_skill_tells_the_level_of_the_sandbox(skilled: Skilled):
     assert re.search(rf"^sandbox +{document['sandbox']['level']}$", shown, re.MULTILINE)
 
 
+def test_showing_a_skill_as_json_answers_the_activation_questions_and_gives_its_instructions(skilled: Skilled):
+    skilled.write("hello", "echo")
+    program = skilled("skills", "show", "hello", "--json").json()
+    assert [check["question"] for check in program["checks"]][:2] == ["is the definition valid?", "is it enabled?"]
+    assert program["body"] is None
+    assistant = skilled("skills", "show", "code-reviewer", "--json").json()
+    assert len(assistant["checks"]) == 4
+    assert assistant["body"]
+
+
 def test_an_unknown_skill_is_told_with_the_likely_one(skilled: Skilled):
     skilled.write("backup", "echo")
     done = skilled("skills", "run", "bakcup")

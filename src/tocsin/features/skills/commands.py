@@ -16,7 +16,7 @@ from tocsin.features.skills.model import (
     Skill,
     UnknownSkillError,
 )
-from tocsin.features.skills.records import all_records, record_named, record_of
+from tocsin.features.skills.records import all_records, detail_of, record_of
 from tocsin.features.skills.service import SkillRequest, Skills
 from tocsin.features.skills.store import SkillFolder, read_skill
 from tocsin.runs.document import as_document
@@ -167,7 +167,7 @@ def _place(problem: dict[str, Any]) -> str:
 
 def _show(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     async def work(skills: Skills) -> tuple[dict[str, Any], State]:
-        return await record_named(skills, readable(arguments.name)), await skills.sandbox_state()
+        return await detail_of(skills, readable(arguments.name)), await skills.sandbox_state()
 
     skill, state = program.run(work)
     confined = {"level": str(state.level), "reason": state.reason}
