@@ -21,6 +21,13 @@ def test_a_token_is_printed_once_and_listed_without_its_value(cli: Cli):
     assert token not in listed.out + str(document)
 
 
+def test_a_new_token_as_json_is_the_record_of_the_interface_with_the_token(cli: Cli):
+    made = cli("tokens", "create", "backup", "--scope", "send", "--json").json()
+    (listed,) = cli("tokens", "list", "--json").json()
+    assert made.pop("token").startswith("tcs_")
+    assert made == listed
+
+
 def test_a_revoked_token_is_gone_from_the_list_and_both_changes_are_in_the_audit_log(cli: Cli):
     assert cli("tokens", "create", "backup", "--scope", "admin", "--json").json()["name"] == "backup"
     assert cli("tokens", "revoke", "backup", "--yes").out == "revoked backup\n"

@@ -6,7 +6,7 @@ progress appear on a terminal only; rich is loaded only then.
 
 import os
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
@@ -62,12 +62,13 @@ class Console:
         if not self.as_json:
             self._write(sys.stdout, text, end, shown=visible)
 
-    def secret(self, name: str, value: str) -> None:
-        """Print a secret that a person asked for, exactly as it is: the one output that is not masked."""
+    def secret(self, record: Mapping[str, object], key: str) -> None:
+        """Print what a record has under `key`, which a person asked for: the one output that is not masked."""
+        value = str(record[key])
         if self.as_json:
             import json
 
-            value = json.dumps({"name": name, "value": value}, indent=2)
+            value = json.dumps(record, indent=2, default=_plain)
         self._write(sys.stdout, value, "" if value.endswith("\n") else "\n", shown=str, redact=str)
 
     def coloured(self, text: str) -> None:

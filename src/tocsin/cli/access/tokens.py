@@ -54,7 +54,7 @@ def _create(arguments: argparse.Namespace, options: Options, out: Console) -> in
     except InvalidTokenError as error:
         raise ConfigError(str(error), hint=error.hint) from None
     out.effect_done(f"the token {token.name} was made")
-    out.secret(token.name, text)
+    out.secret({**token.as_document(), "token": text}, "token")
     out.note("This is the only time it is shown. Send it as the header `Authorization: Bearer <token>`.")
     return DONE
 

@@ -148,7 +148,7 @@ def _done(out: Console, name: str, sentence: str) -> int:
 def _get(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     vault, _ = _opened(program)
     name = _name_of(arguments)
-    out.secret(name, vault.get(name, source=_CLI, reader=_CLI))
+    out.secret({"name": name, "value": vault.get(name, source=_CLI, reader=_CLI)}, "value")
     return DONE
 
 
