@@ -22,7 +22,8 @@ def ask(url: str, user: str = "", password: str = "") -> tuple[int, bytes]:
         with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
             return answer.status, answer.read()
     except urllib.error.HTTPError as error:
-        return error.code, error.read()
+        with error:
+            return error.code, error.read()
 
 
 def until_it_listens(child) -> None:

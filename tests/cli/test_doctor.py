@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from tests.cli.conftest import Cli, Done
+from tests.waiting import PATIENCE_S
 
 from tocsin_standins import Fault, StandinCluster
 
@@ -182,7 +183,8 @@ def test_a_gateway_of_another_data_directory_is_told_from_ones_own(sound: Cli, t
         while b"listening" not in child.stderr.readline():
             assert child.poll() is None
         code, finding = examine(sound, "gateway")
-        health = urllib.request.urlopen(f"http://127.0.0.1:{port}/health").read().decode()
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=PATIENCE_S) as answer:
+            health = answer.read().decode()
     assert (code, finding["state"]) == (1, "error")
     assert finding["detail"] == f"port {port} is taken by a Tocsin of another data directory"
     assert str(tmp_path) not in health

@@ -164,12 +164,15 @@ def test_the_demo_tells_where_things_are_and_what_to_try(demo: Demo):
 def test_the_link_of_the_dashboard_signs_in_once(demo: Demo):
     link = demo.address("dashboard")
     opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
-    assert b"<html" in opener.open(link, timeout=PATIENCE_S).read()
+    with opener.open(link, timeout=PATIENCE_S) as page:
+        assert b"<html" in page.read()
     base = link.partition("/login")[0]
-    status = json.load(opener.open(f"{base}/api/status", timeout=PATIENCE_S))
+    with opener.open(f"{base}/api/status", timeout=PATIENCE_S) as answer:
+        status = json.load(answer)
     assert status["subsystems"]["cron"]["counts"]["jobs"] == 3
-    with pytest.raises(urllib.error.HTTPError):
+    with pytest.raises(urllib.error.HTTPError) as refused:
         urllib.request.build_opener().open(f"{base}/api/status", timeout=PATIENCE_S)
+    refused.value.close()
 
 
 @pytest.fixture(scope="module")

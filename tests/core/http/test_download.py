@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from hashlib import sha256
 from pathlib import Path
+from urllib.error import HTTPError
 
 import pytest
 from aiohttp import web
@@ -80,8 +81,11 @@ async def test_a_download_that_breaks_off_says_so(tmp_path: Path):
 
 async def test_an_address_that_is_gone_is_named(tmp_path: Path):
     async def gone(request: web.Request) -> web.Response:
-        return web.Response(status=404)
+        return web.Response(status=404, text="nothing is here")
 
     async with server(gone) as url:
-        with pytest.raises(DownloadError, match="answered 404"):
+        with pytest.raises(DownloadError, match="answered 404") as told:
             await asyncio.to_thread(download, f"{url}/file", tmp_path / "file", size=1, digest=DIGEST)
+    refused = told.value.__context__
+    assert isinstance(refused, HTTPError)
+    assert refused.closed  # its connection does not wait for the garbage collector

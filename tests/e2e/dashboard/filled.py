@@ -74,7 +74,8 @@ class Site:
             with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
                 return json.loads(answer.read() or b"null")
         except urllib.error.HTTPError as refused:
-            raise AssertionError(f"{method} {path}: {refused.read().decode()}") from refused
+            with refused:
+                raise AssertionError(f"{method} {path}: {refused.read().decode()}") from None
 
     def ended(self, run: str) -> None:
         until(lambda: self.call("GET", f"runs/{run}")["status"] in OVER, "the end of a run")

@@ -48,6 +48,7 @@ def _fetch(url: str, part: Path, size: int, on_progress: Callable[[int], None]) 
     try:
         response = urlopen(url, timeout=STALL_S)  # noqa: S310  # the address is the operator's, or our own
     except HTTPError as error:
+        error.close()  # it is an answer, too
         raise DownloadError(f"{host_of(url)} answered {error.code}", hint="check the address") from None
     except URLError as error:
         reason = reason_of(error.reason) if isinstance(error.reason, OSError) else str(error.reason)
