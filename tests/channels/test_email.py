@@ -20,6 +20,7 @@ from tests.waiting import PATIENCE_S, eventually
 from tocsin.channels.contract import Outgoing, Receipt, SendResult
 from tocsin.channels.email import EmailAdapter
 from tocsin.channels.email.message import Mailbox, compose, read_address
+from tocsin.channels.email.session import Session
 from tocsin.channels.email.subject import GENERIC_SUBJECT, split_subject
 from tocsin.core.errors import ChannelError, ConfigError, FailureKind
 from tocsin.testing import FakeClock, build_adapter
@@ -709,7 +710,6 @@ async def test_what_breaks_off_after_the_final_dot_has_an_unknown_outcome(ending
     [
         (mail.DROP_BEFORE_MAIL, FailureKind.TRANSIENT),
         (mail.DROP_AFTER_RCPT, FailureKind.TRANSIENT),
-        (mail.DROP_IN_DATA, FailureKind.AMBIGUOUS),  # the server reset after our final dot was on its way
         (mail.DROP_AFTER_FINAL_DOT, FailureKind.AMBIGUOUS),
         (mail.NO_SUCH_USER, FailureKind.PERMANENT),
         (mail.TRY_LATER, FailureKind.TRANSIENT),
@@ -723,6 +723,16 @@ async def test_a_fault_over_tls_is_judged_in_the_same_way(
     receipt = await failed(adapter_of(secure_server))
     assert kind(receipt) is expected
     assert (await adapter_of(secure_server).send(READER, "the next one works")).ok
+
+
+async def test_a_server_that_hangs_up_amid_a_short_mail_delivered_nothing(
+    secure_server: MailServer, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(Session, "listen_s", PATIENCE_S)  # ends when the connection does
+    secure_server.faults.push(mail.DROP_IN_DATA)
+    receipt = await failed(adapter_of(secure_server, adapter=PatientAdapter))
+    assert kind(receipt) is FailureKind.TRANSIENT
+    assert "the connection was lost (DATA)" in receipt.result.error
 
 
 async def test_a_server_that_stops_reading_amid_a_long_mail_delivered_nothing(secure_server: MailServer):

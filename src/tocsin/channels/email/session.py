@@ -20,11 +20,15 @@ from tocsin.core.http.transport import CONNECT_TIMEOUT_S
 
 QUIT_TIMEOUT_S = 1.0
 CHUNK_BYTES = 65_536
+# Between content and final dot: a server that hangs up amid the content is heard of while nothing can be delivered yet.
+LISTEN_S = 0.025
 END_OF_MESSAGE = b".\r\n"
 
 
 class Session:
     """A connection to a mail server; `step` is the command that was sent last."""
+
+    listen_s = LISTEN_S
 
     def __init__(self, host: str, port: int, security: str) -> None:
         self.host = host
@@ -163,12 +167,20 @@ class Session:
             protocol.write(stuffed[start : start + CHUNK_BYTES])
             while _waits(protocol.transport):  # noqa: ASYNC110  # aiosmtplib cannot be asked to wait for room
                 await asyncio.sleep(0.01)
+        await self._listen()
+        protocol.write(END_OF_MESSAGE)  # raises if the connection is lost
         self.handed_over = True
         note_departure(possible=True)
-        protocol.write(END_OF_MESSAGE)
         reply = await protocol.read_response()
         if reply.code // 100 != 2:
             raise aiosmtplib.SMTPDataError(reply.code, reply.message)
+
+    async def _listen(self) -> None:
+        """Wait for `listen_s`, or until the connection is lost."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + self.listen_s
+        while self._client.is_connected and (left := end - loop.time()) > 0:  # noqa: ASYNC110  # it has no event for it
+            await asyncio.sleep(min(left, 0.005))
 
 
 def trusted_roots(ca_file: Path | None) -> ssl.SSLContext:
