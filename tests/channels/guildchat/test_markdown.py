@@ -56,7 +56,11 @@ async def send(text: str, mode: str) -> tuple[Receipt, list[str]]:
         ("[a](javascript:b)", "a"),
         ("<https://a.b/c_d_e>", "https://a.b/c_d_e"),
         ("https://a.b/_c_*d and _e_", "https://a.b/_c_%2Ad and *e*"),
-        ("![a](https://b.c/d.png)", "[a](https://b.c/d.png)"),
+        ("![a](https://b.c/d.png)", "https://b.c/d.png"),
+        (
+            "see ![a](https://b.c/d.png) and [![e](https://b.c/e.png)](https://f.g)",
+            "see https://b.c/d.png and [e](https://f.g)",
+        ),
         ("# a\n\n### b\n\n#### c *d*", "# a\n\n### b\n\n**c *d***"),
         ("- a\n  - b\n\n10. c\n    - d", "- a\n  - b\n\n10. c\n    - d"),
         ("> a\n> b\n>\n> c", "> a\n> b\n> \n> c"),

@@ -24,6 +24,7 @@ _IN_BARE_URL = str.maketrans({"*": "%2A", "`": "%60", "|": "%7C", "\\": "%5C"})
 class GuildMarkdown(Renderer):
     """The product's Markdown; characters that would act as markup unintentionally are escaped."""
 
+    names_images = False
     bullet = "-"
 
     def can_link(self, url: str, label: str) -> bool:

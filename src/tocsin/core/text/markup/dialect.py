@@ -18,6 +18,7 @@ class Renderer(ABC):
     """
 
     aligned_tables: ClassVar[bool] = True  # tables are code blocks of aligned columns; else `name: value` lines
+    names_images: ClassVar[bool] = True  # an image is a link on its description; else its address
     bullet: ClassVar[str] = "•"
     quote: ClassVar[str] = "> "  # before each line of a quote
 

@@ -122,7 +122,7 @@ class _Reader:
         children = token.children or []
         if self._table is not None:
             self._table.cell(plain_text(runs_of(children, _never)))
-        elif runs := runs_of(children, self._dialect.can_link):
+        elif runs := runs_of(children, self._dialect.can_link, names_images=self._dialect.names_images):
             # In lists and quotes, no product has headings of several sizes.
             heading = 6 if self._heading and (self._path or self._depth) else self._heading
             self._add(Block(runs, heading=heading, tight=self._tight))
@@ -200,16 +200,17 @@ class _Reader:
                 self._add(Block((TextRun(lines),)))
 
 
-def runs_of(children: "Sequence[Token]", can_link: CanLink) -> tuple[TextRun, ...]:
+def runs_of(children: "Sequence[Token]", can_link: CanLink, *, names_images: bool = True) -> tuple[TextRun, ...]:
     """Return inline tokens as runs; a link that is not to be one has its address behind it."""
-    return _Inline(can_link).read(children)
+    return _Inline(can_link, names_images=names_images).read(children)
 
 
 class _Inline:
     """Walks over the inline tokens of one block and keeps which styles are open."""
 
-    def __init__(self, can_link: CanLink) -> None:
+    def __init__(self, can_link: CanLink, *, names_images: bool) -> None:
         self._can_link = can_link
+        self._names_images = names_images
         self._runs: list[TextRun] = []
         self._open: list[Mark] = []
         self._links: list[int] = []  # where the runs of each open link begin
@@ -283,7 +284,7 @@ class _Inline:
             return
         self._open.append(Mark(LINK, url))
         begin = len(self._runs)
-        self._runs.append(TextRun(label, tuple(dict.fromkeys(self._open))))
+        self._runs.append(TextRun(label if self._names_images else "", tuple(dict.fromkeys(self._open))))
         self._open.pop()
         self._close_link(self._runs[begin].marks[-1], begin)
 
