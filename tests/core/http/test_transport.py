@@ -326,6 +326,18 @@ async def test_an_endless_body_is_cut_at_one_mebibyte(transport: Transport, head
     assert len(reply.body) == MAX_BODY_BYTES
 
 
+@pytest.mark.parametrize("chunked", [False, True], ids=["length", "chunked"])
+@pytest.mark.parametrize(("size", "complete"), [(8, True), (9, False)])
+async def test_a_body_that_ends_with_its_first_bytes_may_be_too_large_too(
+    transport: Transport, *, chunked: bool, size: int, complete: bool
+):
+    body = b"123456789"[:size]
+    framed = b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" if chunked else b"Content-Length: %d\r\n\r\n%b"
+    async with serving(answers(OK + framed % (size, body))) as server:
+        reply = await transport.request("GET", server.url(), headers={}, max_body_bytes=8)
+    assert (reply.body, reply.complete) == (b"12345678", complete)
+
+
 async def test_an_endless_head_ends_the_call(transport: Transport):
     sent = 0
 

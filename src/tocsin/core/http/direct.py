@@ -329,7 +329,9 @@ class RequestCycle:
     def _finish(self, *, complete: bool) -> None:
         if not self.answer.done():
             body = bytes(self._body[: self._max_body_bytes])
-            self.answer.set_result(HttpResponse(self._status, self._headers, body, complete))
+            # The end may come with the very bytes that are too many.
+            whole = complete and len(self._body) <= self._max_body_bytes
+            self.answer.set_result(HttpResponse(self._status, self._headers, body, whole))
 
     def _break_off(self, reason: str) -> None:
         """End the call without a whole answer; a status that came says more than a missing body."""
