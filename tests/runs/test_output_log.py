@@ -304,6 +304,13 @@ def test_the_log_of_a_run_at_work_is_not_complete():
     assert page([], 7, "", ended=False, truncated=False) == LogPage((), 7, complete=False, truncated=False)
 
 
+@pytest.mark.parametrize(("text", "truncated"), [("[1,234 lines left out here]", True), ("started: skill x", False)])
+def test_only_the_line_for_what_was_left_out_makes_a_log_truncated(text: str, truncated: bool):
+    lines = [Line(1, 0.0, "system", text)]
+    assert page(lines, 1, "", ended=True, truncated=False).truncated is truncated
+    assert summary_of(lines).truncated is truncated
+
+
 def test_the_text_of_a_log_has_at_most_so_many_characters():
     assert text_of(lines_of(3), 100) == "t1\nt2\nt3"
     assert text_of(lines_of(3), 4) == "t1\nt"

@@ -1,6 +1,6 @@
 """Who calls an operation: for its scope, its limits and its audit entry."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Depends, Request
 from starlette.types import Scope
@@ -36,12 +36,6 @@ def caller_of(request: Request) -> Caller:
 # Asynchronous, like all dependencies here: FastAPI hands others to a thread, which costs more than most requests.
 async def _caller(request: Request) -> Caller:
     return caller_of(request)
-
-
-def actor_of(caller: Caller) -> str | None:
-    """Return the name of the caller, as runs record it."""
-    actor: Any = caller.facts.get("actor")
-    return None if actor is None else str(actor)
 
 
 CallerOf = Annotated[Caller, Depends(_caller)]

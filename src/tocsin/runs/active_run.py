@@ -132,6 +132,13 @@ class RunsDrain:
             await self._clock.sleep(_LOOK_S)
 
 
+def show_child(handle: RunHandle, child: Run) -> RunResult:
+    """Record which run of a skill did the work, and the end of its output; return its result as that of this run."""
+    handle.write("system", f"run {child.id} of the skill {child.subject_name}\n")
+    handle.write("stdout", child.output.tail)
+    return result_of_child(child)
+
+
 def result_of_child(child: Run) -> RunResult:
     """Return the result of a run that did its work in another one, which has ended."""
     reason = None if child.ok else f"run {child.id} {child.status}" + (f": {child.reason}" if child.reason else "")

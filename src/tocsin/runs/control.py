@@ -102,9 +102,7 @@ class RunControl:
 
         Raises UnknownRunError, AmbiguousIdError, NotWaitingError, NotApproverError.
         """
-        actor = caller.facts.get("actor")
-        by = None if actor is None else str(actor)
-        wanted = Decision(await self._runs.whole_id(run_id), step, approved, by, self._clock.now(), comment)
+        wanted = Decision(await self._runs.whole_id(run_id), step, approved, caller.actor, self._clock.now(), comment)
         made = await self._runs.decide(wanted)
         action, done = (RUN_APPROVE, "approved") if approved else (RUN_REJECT, "rejected")
         run = await self._runs.get(made.run_id)
@@ -124,11 +122,10 @@ class RunControl:
             named = ", ".join(step.name for step in run.steps)
             hint = f"its steps are: {named}" if named else "only a run with steps is retried from one of them"
             raise NotRetriedError(f"the run {run.id} has no step {from_step}", hint=hint)
-        actor = caller.facts.get("actor")
         request = StartRequest(
             source=caller.source,
             cause=RunTrigger.RETRY,
-            actor=None if actor is None else str(actor),
+            actor=caller.actor,
             params=run.params,
             parent_run_id=run.parent_run_id,
             retry=Retry(run, from_step),

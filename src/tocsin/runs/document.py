@@ -49,6 +49,18 @@ def summary_document(run: Run) -> dict[str, object]:
     return {name: value for name, value in as_document(run).items() if name not in {"steps", "hosts"}}
 
 
+def audit_facts(run: Run) -> dict[str, object]:
+    """Return what the audit entry of every run that has ended says of it."""
+    return {
+        "run": run.id,
+        "trigger": str(run.trigger),
+        "actor": run.actor,
+        "status": str(run.status),
+        "ok": run.ok,
+        "duration_ms": run.duration_ms,
+    }
+
+
 def step_document(step: StepRun) -> dict[str, object]:
     """Return the record of a step as a dictionary."""
     return {

@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 import os
+import re
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import suppress
@@ -23,7 +24,8 @@ MAX_LINES = 1000  # of one page
 TAIL_LINES = 20
 MAX_TAIL_CHARS = 8 * 1024
 FOLLOW_S = 0.05  # how soon a follower sees a line that is in the file
-SYSTEM = "system"  # the stream of lines that Tocsin adds
+_SYSTEM = "system"  # the stream of lines that Tocsin adds
+_GAP = re.compile(r"\[[0-9,]+ lines left out here\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,15 @@ def encode(line: Line) -> bytes:
     stream, text = encode_basestring(line.stream), encode_basestring(line.text)
     record = f'{{"n": {line.n}, "ts": "{_moment(line.ts)}", "stream": {stream}, "text": {text}}}\n'
     return record.encode(errors="replace")
+
+
+def gap(n: int, ts: float, count: int) -> Line:
+    """Return the line that takes the place of the `count` lines up to line `n`."""
+    return Line(n, ts, _SYSTEM, f"[{count:,} lines left out here]")
+
+
+def _is_gap(line: Line) -> bool:
+    return line.stream == _SYSTEM and _GAP.fullmatch(line.text) is not None
 
 
 @lru_cache(maxsize=64)
@@ -141,7 +152,7 @@ def page(lines: Iterable[Line], from_line: int, stream: str, *, ended: bool, tru
     found: deque[Line] = deque(maxlen=min(tail, MAX_LINES) if tail else None)
     next_line = max(1, from_line)
     for line in lines:
-        truncated = truncated or line.stream == SYSTEM
+        truncated = truncated or _is_gap(line)
         if line.n < from_line:
             continue
         if not tail and len(found) == MAX_LINES:
@@ -170,7 +181,7 @@ def summary_of(lines: Iterable[Line]) -> RunOutput:
     for line in lines:
         size += len(line.text.encode()) + 1
         newest.append(line)
-        truncated = truncated or line.stream == SYSTEM
+        truncated = truncated or _is_gap(line)
     return RunOutput(size, newest[-1].n if newest else 0, truncated, tail_of(newest))
 
 

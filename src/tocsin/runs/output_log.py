@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from tocsin.core.storage.files import make_directory
 from tocsin.core.time.clock import Clock
-from tocsin.runs.log_file import SYSTEM, TAIL_LINES, encode, tail_of
+from tocsin.runs.log_file import TAIL_LINES, encode, gap, tail_of
 from tocsin.runs.model import Line, RunOutput
 
 log = logging.getLogger(__name__)
@@ -264,8 +264,7 @@ class OutputLog:
         left_out = bool(self._dropped_bytes) or len(shown) < len(lines)
         if left_out and shown:
             before = shown[0].n - 1
-            text = f"[{before - self._head.count:,} lines left out here]"
-            encoded.appendleft(encode(Line(before, shown[0].ts, SYSTEM, text)))
+            encoded.appendleft(encode(gap(before, shown[0].ts, before - self._head.count)))
         content = b"".join(encoded)
         self._tail_bytes = len(content)
         self._to_disk(lambda: _replace_tail(self._path, self._head_bytes, content))

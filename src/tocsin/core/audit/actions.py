@@ -44,6 +44,8 @@ SKILL = AuditField("skill", "the name of the skill")
 OK = AuditField("ok", "whether it succeeded")
 STATUS = AuditField("status", "the state it ended in")
 ATTEMPTS = AuditField("attempts", "how often it was tried")
+TRIGGER = AuditField("trigger", "what started the run")
+EXIT_CODE = AuditField("exit_code", "of the process, `null` if it has none")
 DURATION_MS = AuditField("duration_ms", "how long it took, in milliseconds")
 ERROR_CLASS = AuditField("error_class", "what a failure means for another try, see below")
 OUTCOME = AuditField("outcome", "`ok`, or `denied` for what was refused")
@@ -51,6 +53,9 @@ REASON = AuditField("reason", "why it failed or was refused")
 ACTOR = AuditField("actor", "who asked, such as `token`, or `chat:` and the ID of a chat")
 IP = AuditField("ip", "the address of the client")
 REQUEST_ID = AuditField("request_id", "the ID of the HTTP request")
+
+# What the audit entry of every run that has ended says of it; see `runs.document.audit_facts`.
+ENDED_RUN = (RUN, TRIGGER, ACTOR, STATUS, OK, DURATION_MS)
 
 # Commands are in cli/ and in the folders of the features.
 CLI = AuditSource("cli", "the `tocsin` command")

@@ -1,13 +1,11 @@
 """The audit entries of cron jobs."""
 
-from tocsin.core.audit.actions import ACTOR, DURATION_MS, OK, REASON, RUN, STATUS, AuditAction, AuditField, AuditSource
+from tocsin.core.audit.actions import ENDED_RUN, EXIT_CODE, REASON, RUN, AuditAction, AuditField, AuditSource
 
 _JOB = AuditField("job", "the ID of the job")
 _NAME = AuditField("name", "the name of the job")
 _FIELDS = AuditField("fields", "the names of the fields that were changed")
 _FILE = AuditField("file", "the name of the file in `cron.d` that defines the job")
-_TRIGGER = AuditField("trigger", "what started the run")
-_EXIT_CODE = AuditField("exit_code", "of the process, `null` if it has none")
 _SCHEDULED_FOR = AuditField("scheduled_for", "when the run was due, `null` for one that was started by hand")
 _HISTORY = AuditField("history", "`kept` or `deleted`: what became of its runs")
 _TYPE = AuditField("type", "`shell`, `workflow`, `skill`, `prompt` or `message`")
@@ -20,7 +18,7 @@ CRON_DISABLE = AuditAction("cron.disable", "A job was disabled, by a person or a
 CRON_EXECUTE = AuditAction(
     "cron.execute",
     "A job has run.",
-    (_JOB, _NAME, RUN, _TRIGGER, ACTOR, STATUS, OK, _EXIT_CODE, DURATION_MS, _SCHEDULED_FOR),
+    (_JOB, _NAME, *ENDED_RUN, EXIT_CODE, _SCHEDULED_FOR),
     (),
     "never its output",
 )

@@ -14,7 +14,7 @@ from tocsin.core.time.timestamps import timestamp
 from tocsin.features.context import Abilities
 from tocsin.features.cron.audit_actions import CRON
 from tocsin.features.cron.model import JobDefinition, JobType
-from tocsin.runs.active_run import result_of_child
+from tocsin.runs.active_run import result_of_child, show_child
 from tocsin.runs.control import StartRequest
 from tocsin.runs.model import Command, Run, RunKind, RunResult, RunStatus
 from tocsin.runs.recorder import RunHandle, Work, command
@@ -116,9 +116,7 @@ class JobExecution:
             input=_spelled(params.get("input", "")),
             on_end=lambda _: None,  # `cron.execute` is the entry of this run
         )
-        handle.write("system", f"run {ended.id} of the skill {ended.subject_name}")
-        handle.write("stdout", f"\n{ended.output.tail}")
-        return result_of_child(ended)
+        return show_child(handle, ended)
 
     async def _workflow(self, handle: RunHandle) -> RunResult:
         child = await self._parts.can.start_run(

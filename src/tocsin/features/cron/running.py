@@ -20,6 +20,7 @@ from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs import queue
 from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.control import NotRetriedError, Retry, retried
+from tocsin.runs.document import audit_facts
 from tocsin.runs.model import FAILING, TERMINAL, Line, OutputDelivery, OutputResult, Run, RunSpec, RunStatus, new_run
 from tocsin.runs.queue import RunGlimpse
 from tocsin.runs.rows import UnknownRunError
@@ -296,13 +297,8 @@ class JobRunner:
         facts = {
             "job": run.subject_id,
             "name": run.subject_name,
-            "run": run.id,
-            "trigger": str(run.trigger),
-            "actor": run.actor,
-            "status": str(run.status),
-            "ok": run.ok,
+            **audit_facts(run),
             "exit_code": run.exit_code,
-            "duration_ms": run.duration_ms,
             "scheduled_for": timestamp(run.scheduled_for),
         }
         self._context.audit.record(CRON_EXECUTE, f"{run.subject_name} {run.status}", source=source, metadata=facts)

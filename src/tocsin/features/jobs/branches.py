@@ -13,6 +13,7 @@ from tocsin.features.jobs.git.repository import BranchTip, GitRepository
 from tocsin.features.jobs.model import JobEvent, TaskBranch, TaskConflictError, TaskJob
 from tocsin.features.jobs.recovery import JobRecovery
 from tocsin.features.jobs.store import TaskJobStore
+from tocsin.terminal.findings import number_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +115,8 @@ class JobBranches:
         await repository.check_free(job.branch, job.id)
         distance = await comparison.distance(repository, await self._base_of(repository, job), tip.sha)
         if not distance.merged and not force:
-            count = f"{distance.ahead} commit{'' if distance.ahead == 1 else 's'}"
             raise TaskConflictError(
-                f"the branch {job.branch} has {count} that {job.base_branch} has not",
+                f"the branch {job.branch} has {number_of(distance.ahead, 'commit')} that {job.base_branch} has not",
                 hint="merge it, keep the branch, or delete it with force",
             )
         return replace(job, head_sha=tip.sha)

@@ -1,7 +1,6 @@
 """jobs: list, show, create, start, complete and delete task jobs, and show their branches."""
 
 import argparse
-import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -202,11 +201,7 @@ def _start(arguments: argparse.Namespace, out: Console, program: Program) -> int
         started = await jobs.start(readable(arguments.id), CALLER, watch=show)
         out.effect_done("the task job was started")
         if started.run is not None:
-            try:
-                await started.run.wait()
-            except asyncio.CancelledError:
-                await started.run.stop()
-                raise
+            await started.run.wait_or_stop()
         return await jobs.get(started.job.id)
 
     job = program.run(work, writes=True)

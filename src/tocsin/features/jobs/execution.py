@@ -14,6 +14,7 @@ from tocsin.features.jobs.git.program import GitProgram
 from tocsin.features.jobs.git.repository import GitRepository
 from tocsin.features.jobs.model import MAX_SUMMARY, TaskJob, TaskJobStatus, TaskResult
 from tocsin.features.jobs.settings import JOB_TIMEOUT_S
+from tocsin.runs.active_run import result_of_child, show_child
 from tocsin.runs.model import Command, Line, Run, RunResult, RunStatus
 from tocsin.runs.recorder import RunHandle, command
 
@@ -98,9 +99,7 @@ class TaskExecution:
             input=self._job.description or self._job.title,
             on_end=lambda _: None,  # the entries of the job are those of this run
         )
-        handle.write("system", f"run {ended.id} of the skill {self._job.skill}\n")
-        handle.write("stdout", ended.output.tail)
-        return RunResult(ended.status, ended.reason, ended.exit_code, ended.signal, ended.error)
+        return show_child(handle, ended)
 
     async def _assistant(self, handle: RunHandle, place: Path) -> RunResult:
         request = AssistantRequest(
@@ -115,7 +114,7 @@ class TaskExecution:
         )
         ended = (await self._parts.context.can.run_assistant(self._job.skill, request)).run
         handle.write("system", f"run {ended.id} of the skill {self._job.skill}\n")
-        return RunResult(ended.status, ended.reason, ended.exit_code, ended.signal, ended.error)
+        return result_of_child(ended)
 
     def _keep_newest(self) -> None:
         if self._progress is not None and self._progress != self._kept:

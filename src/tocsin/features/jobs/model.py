@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -185,7 +185,7 @@ class TaskJob:
     progress: float | None = None
     run_id: str | None = None
     result: TaskResult | None = None
-    error: dict[str, str] | None = field(default=None)  # code and message
+    error: dict[str, str] | None = None  # code and message
     started_at: float | None = None
     completed_at: float | None = None
     created_by: str | None = None

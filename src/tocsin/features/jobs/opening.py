@@ -40,7 +40,7 @@ async def start_job(jobs: TaskJobs, job_id: str, asked: StartRequest) -> ActiveR
     if not job.has_work:
         hint = "start it with `tocsin jobs start`"
         raise TaskConflictError(f"the task job {job.id} has no command and no skill to run", hint=hint)
-    caller = Caller(asked.source, {} if asked.actor is None else {"actor": asked.actor})
+    caller = Caller.of(asked.source, asked.actor)
     started = await jobs.start(job.id, caller, cause=asked.cause, parent_run_id=asked.parent_run_id)
     if started.run is None:
         raise AssertionError(job.id)

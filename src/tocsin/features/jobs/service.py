@@ -43,6 +43,7 @@ from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.model import TERMINAL, Line, Run, RunKind, RunResult, RunSpec, RunStatus, RunTrigger, new_run
 from tocsin.runs.recorder import RunHandle
+from tocsin.runs.rows import UnknownRunError
 from tocsin.runs.store import RunEndedError
 
 log = logging.getLogger(__name__)
@@ -99,7 +100,7 @@ class TaskJobs:
             skill=new.skill,
             created_at=now,
             updated_at=now,
-            created_by=str(caller.facts.get("actor") or caller.source),
+            created_by=caller.actor or caller.source,
         )
         if new.repo:
             job = await to_the_end(self._add_with_branch(job, new))
@@ -317,7 +318,7 @@ class TaskJobs:
         """Whether the run of a job that was ended by hand still goes on."""
         if job.run_id is None:
             return False
-        with suppress(TocsinError):  # its record was pruned
+        with suppress(UnknownRunError):  # its record was pruned
             return (await self.context.runs().get(job.run_id)).status not in TERMINAL
         return False
 
@@ -336,14 +337,13 @@ class TaskJobs:
             )
 
     def _order(self, job: TaskJob, caller: Caller, cause: RunTrigger, parent: str | None) -> RunSpec:
-        actor = caller.facts.get("actor")
         params: dict[str, Any] = {"skill": job.skill} if job.skill else {"command": self.context.redact(job.command)}
         return RunSpec(
             RunKind.JOB,
             job.id,
             shorten(job.title),
             cause,
-            None if actor is None else str(actor),
+            caller.actor,
             {**params, **({"repo": job.repo, "branch": job.branch} if job.repo else {})},
             parent_run_id=parent,
         )

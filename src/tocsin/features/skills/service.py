@@ -28,6 +28,7 @@ from tocsin.features.skills.program import Doubt, doubts_about
 from tocsin.features.skills.snapshot import Snapshot, Workplace, digest_of, drop_set_uid
 from tocsin.features.skills.store import SkillFolder, read_skill
 from tocsin.runs.control import Retry, retried
+from tocsin.runs.document import audit_facts
 from tocsin.runs.model import Command, Line, Run, RunKind, RunOutput, RunResult, RunSpec, RunStatus, RunTrigger, new_run
 from tocsin.runs.recorder import RunHandle, Work, command
 
@@ -311,15 +312,10 @@ class Skills:
             call.on_end(run)
             return
         facts = {
-            "run": run.id,
             "skill": run.subject_id,
             **{name: value for name, value in run.params.items() if name != "args"},
-            "trigger": str(run.trigger),
-            "actor": run.actor,
-            "status": str(run.status),
-            "ok": run.ok,
+            **audit_facts(run),
             "exit_code": run.exit_code,
-            "duration_ms": run.duration_ms,
         }
         self._audit.record(SKILL_RUN, f"{run.subject_name} {run.status}", source=call.source, metadata=facts)
 

@@ -26,6 +26,7 @@ from tocsin.features.ssh.model import (
 from tocsin.features.ssh.store import Probe, ProbeStore
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.control import retried
+from tocsin.runs.document import audit_facts
 from tocsin.runs.model import HostResult, HostStatus, Line, OutputDelivery, Run, RunKind, RunResult, RunSpec, RunTrigger
 
 # Whoever only asks how the hosts are does without what runs commands on them.
@@ -255,15 +256,10 @@ class Ssh:
     def _note(self, run: Run, source: str) -> None:
         names = run.params["hosts"]
         facts = {
-            "run": run.id,
             "hosts": names,
             "command": run.params["command"][:_SHOWN_COMMAND],
-            "trigger": str(run.trigger),
-            "actor": run.actor,
-            "status": str(run.status),
-            "ok": run.ok,
+            **audit_facts(run),
             "failed": [host.host for host in run.hosts if host.status is not HostStatus.SUCCEEDED],
-            "duration_ms": run.duration_ms,
         }
         self._audit.record(SSH_RUN, f"{len(names)} hosts {run.status}", source=source, metadata=facts)
 

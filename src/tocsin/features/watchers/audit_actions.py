@@ -1,16 +1,15 @@
 """The audit entries of watchers."""
 
-from tocsin.core.audit.actions import ACTOR, DURATION_MS, OK, REASON, RUN, STATUS, AuditAction, AuditField, AuditSource
+from tocsin.core.audit.actions import ENDED_RUN, OK, REASON, RUN, AuditAction, AuditField, AuditSource
 
 _WATCHER = AuditField("watcher", "the name of the rule")
 _EVENT = AuditField("file_event", "`created`, `modified`, `deleted` or `moved`")
 _PATH = AuditField("path", "the file")
-_TRIGGER = AuditField("trigger", "what started the run")
 
 WATCHER_RUN = AuditAction(
     "watcher.run",
     "A watcher has acted.",
-    (_WATCHER, _EVENT, _PATH, RUN, _TRIGGER, ACTOR, STATUS, OK, DURATION_MS),
+    (_WATCHER, _EVENT, _PATH, *ENDED_RUN),
     (),
     "never its command and output",
 )

@@ -10,7 +10,7 @@ from tocsin.features.context import Abilities, Notice, NoticeLevel
 from tocsin.features.watchers.audit_actions import WATCHERS
 from tocsin.features.watchers.model import WatchedChange, WatcherAction, WatcherRule, shown
 from tocsin.features.watchers.watching.content import text_below
-from tocsin.runs.active_run import result_of_child
+from tocsin.runs.active_run import result_of_child, show_child
 from tocsin.runs.control import StartRequest
 from tocsin.runs.model import Command, Run, RunKind, RunResult, RunStatus
 from tocsin.runs.recorder import RunHandle, Work, command
@@ -70,9 +70,7 @@ class WatcherExecution:
             on_end=lambda _: None,  # `watcher.run` is the entry of this run
             folder=self._rule.path,
         )
-        handle.write("system", f"run {ended.id} of the skill {ended.subject_name}")
-        handle.write("stdout", f"\n{ended.output.tail}")
-        return result_of_child(ended)
+        return show_child(handle, ended)
 
     async def _workflow(self, handle: RunHandle) -> RunResult:
         child = await self._parts.can.start_run(

@@ -8,6 +8,7 @@ from tocsin.core.time.timestamps import seconds_of
 from tocsin.features.context import AttentionItem, FeatureContext, NoticeLevel, SubsystemState, SubsystemStatus
 from tocsin.features.watchers.model import WatcherState, change_of
 from tocsin.features.watchers.service import NOBODY, Watchers
+from tocsin.runs.model import FAILING
 from tocsin.terminal.findings import number_of
 
 if TYPE_CHECKING:
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from tocsin.runs.control import StartRequest
 
 _LINK = "#/watchers"
-_FAILED = {"failed", "timed_out", "interrupted"}
 
 
 def open_watchers(context: FeatureContext) -> Watchers:
@@ -80,7 +80,7 @@ def _troubles(records: Sequence[Mapping[str, Any]]) -> list[AttentionItem]:
             level = NoticeLevel.WARNING if record["state"] == WatcherState.WATCHING else NoticeLevel.ERROR
             found.append(AttentionItem(level, f"the watcher {name}: {record['error']}", link))
         last = record["last_run"]
-        if last and last["status"] in _FAILED:
+        if last and last["status"] in FAILING:
             told = f"the watcher {name} failed the last time: {last['reason'] or last['status']}"
             found.append(AttentionItem(NoticeLevel.WARNING, told, link))
     if any(record["error"] == NOBODY for record in records):

@@ -15,6 +15,7 @@ from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs import queue
 from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.control import Retry, retried
+from tocsin.runs.document import audit_facts
 from tocsin.runs.model import Line, OutputDelivery, Run, RunSpec, RunStatus, RunTrigger, new_run
 
 log = logging.getLogger(__name__)
@@ -117,12 +118,7 @@ class WatcherRunner:
             "watcher": run.subject_name,
             "file_event": run.params.get("event"),
             "path": run.params.get("path"),
-            "run": run.id,
-            "trigger": str(run.trigger),
-            "actor": run.actor,
-            "status": str(run.status),
-            "ok": run.ok,
-            "duration_ms": run.duration_ms,
+            **audit_facts(run),
         }
         detail = f"{run.subject_name} for {run.params.get('path')}: {run.status}"
         self._context.audit.record(WATCHER_RUN, detail, source=source, metadata=facts)

@@ -1,9 +1,8 @@
 """The audit entries of workflows."""
 
-from tocsin.core.audit.actions import ACTOR, DURATION_MS, OK, RUN, STATUS, AuditAction, AuditField
+from tocsin.core.audit.actions import ENDED_RUN, AuditAction, AuditField
 
 _WORKFLOW = AuditField("workflow", "the name of the workflow")
-_TRIGGER = AuditField("trigger", "what started the run")
 _RETRY_OF = AuditField("retry_of", "the ID of the run that it continues")
 _PARENT = AuditField("parent", "the ID of the run of the workflow that started it")
 
@@ -16,7 +15,7 @@ WORKFLOW_RUN = AuditAction(
     "workflow.run",
     "A workflow has run, or its run was skipped. Skills, messages and child workflows that it started have entries "
     "of their own.",
-    (RUN, _WORKFLOW, _TRIGGER, ACTOR, STATUS, OK, DURATION_MS),
+    (_WORKFLOW, *ENDED_RUN),
     (_RETRY_OF, _PARENT),
     "never parameters, commands or output",
 )

@@ -58,7 +58,7 @@ def open_workflows(context: FeatureContext) -> Workflows:
 
         return executing(
             HttpSteps(transport, allow_private),
-            MessageSteps(context.messenger, context.can.ask, _caller(request)),
+            MessageSteps(context.messenger, context.can.ask, Caller.of(request.source, request.actor)),
             WaitSteps(context.clock, default_zone(context.settings), context.can.notify, context.can.tell_operator),
             ChildSteps(
                 context.runs(), context.can.start_run, _starter(workflows, request), request.source, request.actor
@@ -70,10 +70,6 @@ def open_workflows(context: FeatureContext) -> Workflows:
 
 def _allow_all(_: str) -> None:
     """Let http steps call any address."""
-
-
-def _caller(request: WorkflowRequest) -> Caller:
-    return Caller(request.source, {"actor": request.actor} if request.actor else {})
 
 
 def _starter(workflows: Workflows, request: WorkflowRequest) -> "StartChild":

@@ -26,6 +26,7 @@ from tocsin.features.workflows.store import WorkflowFile, WorkflowFolder
 from tocsin.features.workflows.summary import is_wanted, summary
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.active_run import ActiveRun
+from tocsin.runs.document import audit_facts
 from tocsin.runs.model import (
     ACTIVE,
     Line,
@@ -319,13 +320,8 @@ class Workflows:
 
     def _note(self, run: Run, request: WorkflowRequest) -> None:
         facts = {
-            "run": run.id,
             "workflow": run.subject_id,
-            "trigger": str(run.trigger),
-            "actor": run.actor,
-            "status": str(run.status),
-            "ok": run.ok,
-            "duration_ms": run.duration_ms,
+            **audit_facts(run),
             **({"retry_of": run.retry_of} if run.retry_of else {}),
             **({"parent": run.parent_run_id} if run.parent_run_id else {}),
         }

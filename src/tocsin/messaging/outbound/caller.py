@@ -10,3 +10,14 @@ class Caller:
 
     source: str
     facts: Mapping[str, object] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, source: str, actor: str | None) -> "Caller":
+        """Return the caller that is known by no more than that."""
+        return cls(source, {} if actor is None else {"actor": actor})
+
+    @property
+    def actor(self) -> str | None:
+        """Who asks, as runs record it."""
+        actor = self.facts.get("actor")
+        return None if actor is None else str(actor)

@@ -38,8 +38,10 @@ from tocsin.features.context import Notice, NoticeLevel
 from tocsin.providers.chat import HOW_TO_CONFIGURE
 from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.control import retried
+from tocsin.runs.document import audit_facts
 from tocsin.runs.model import Run, RunKind, RunResult, RunSpec, RunStatus, RunTrigger, new_run
 from tocsin.runs.recorder import RunHandle, Work
+from tocsin.terminal.findings import number_of
 
 if TYPE_CHECKING:
     from tocsin.features.assistant_skills.service import AssistantSkills
@@ -283,13 +285,8 @@ class AssistantRunner:
 
     def _note(self, run: Run, request: AssistantRequest, found: SkillResultRecord) -> None:
         facts = {
-            "run": run.id,
             "skill": run.subject_id,
-            "trigger": str(run.trigger),
-            "actor": run.actor,
-            "status": str(run.status),
-            "ok": run.ok,
-            "duration_ms": run.duration_ms,
+            **audit_facts(run),
             "findings": len(found.findings),
             "changes": len(found.changes),
             "applied": found.applied_at is not None,
@@ -346,6 +343,5 @@ def _write(handle: RunHandle, found: SkillResultRecord, output: SkillOutput) -> 
         handle.write("stderr", f"{told}\n")
     left_out = len(output.findings) - len(found.findings)
     more = f", {left_out} more are left out" if left_out else ""
-    files = f"{output.files} file{'' if output.files == 1 else 's'}"
-    count = f"{len(found.findings)} finding{'' if len(found.findings) == 1 else 's'}"
+    files, count = number_of(output.files, "file"), number_of(len(found.findings), "finding")
     handle.write("stderr", f"{found.skill}: {files}, {count}{more}\n")

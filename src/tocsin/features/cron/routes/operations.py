@@ -24,7 +24,7 @@ from tocsin.features.cron.routes.models import (
 from tocsin.features.cron.routes.problems import pointing_out
 from tocsin.features.cron.service import Actor, CronJobs
 from tocsin.messaging.outbound.caller import Caller
-from tocsin.rest.callers import CallerOf, actor_of
+from tocsin.rest.callers import CallerOf
 from tocsin.rest.conditional import check_unchanged, tag
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
@@ -257,4 +257,4 @@ def _version(job: CronJob) -> object:
 
 
 def _who(caller: Caller) -> Actor:
-    return Actor(caller.source, actor_of(caller))
+    return Actor(caller.source, caller.actor)

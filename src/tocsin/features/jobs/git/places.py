@@ -42,7 +42,7 @@ class RepositoryPlaces:
         if not self._is_allowed(git_dir):
             raise _not_allowed(named, self.folders)
         guards = await self.program.guards(git_dir)
-        return GitRepository(path, git_dir, self.program, guards, self.worktrees, is_bare=is_bare == "true")
+        return GitRepository(path, git_dir, self.program, guards, self.worktrees)
 
     def _locate(self, named: str) -> Path:
         """Return the real path of a folder that is named in full, or from one of the folders."""

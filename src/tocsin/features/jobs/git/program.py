@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tocsin.core.errors import ProcessError, TocsinError
 from tocsin.core.process.git_guards import LIST_PROGRAMS, NO_HOOKS, QUIET, guards_of, variables_of
-from tocsin.core.process.starting import Child, run, streaming
+from tocsin.core.process.starting import Child, ProcessTimeoutError, run, streaming
 
 TIMEOUT_S = 60.0
 CHECKOUT_TIMEOUT_S = 1800.0
@@ -219,7 +219,6 @@ async def _ended_or_full(child: Child, full: asyncio.Event) -> int:
 
 
 def _not_run(error: ProcessError) -> GitFailedError:
-    hint = (
-        "install git" if "could not be started" in str(error) else "the machine is busy, or the repository very large"
-    )
-    return GitFailedError(str(error), hint=hint)
+    slow = isinstance(error, ProcessTimeoutError)
+    usual = "the machine is busy, or the repository very large" if slow else "install git"
+    return GitFailedError(str(error), hint=error.hint or usual)

@@ -45,14 +45,11 @@ class GitRepository:
         program: GitProgram,
         guards: dict[str, str],
         worktrees: Path,
-        *,
-        is_bare: bool,
     ) -> None:
         self.path = path
         self.git_dir = git_dir
         self.program = program
         self.guards = guards
-        self.is_bare = is_bare
         self._worktrees = Path(os.path.realpath(worktrees))  # as git names them
 
     async def git(self, *words: str, accepted: Sequence[int] = (0,)) -> str:

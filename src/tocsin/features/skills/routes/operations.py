@@ -10,7 +10,7 @@ from tocsin.features.skills.records import all_records, detail_of
 from tocsin.features.skills.routes.models import RunSkillNow, SkillDetail, SkillRecord
 from tocsin.features.skills.service import SkillRequest, Skills
 from tocsin.features.skills.starting import begin
-from tocsin.rest.callers import CallerOf, actor_of
+from tocsin.rest.callers import CallerOf
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.preferences import answer_run
@@ -71,7 +71,7 @@ class SkillRoutes:
             wish.mode,
             RunTrigger.API,
             caller.source,
-            actor_of(caller),
+            caller.actor,
             tuple(wish.args),
             wish.input,
             wish.timeout_seconds,

@@ -48,7 +48,7 @@ class ApprovalButtons:
         if press is None:
             return None
         await received.begin()
-        caller = Caller("bot", {"actor": f"chat:{message.chat_id}"})
+        caller = Caller.of("bot", f"chat:{message.chat_id}")
         try:
             waiting = [each.step for each in await self._runs.waiting(press.run_id) if _hash(each.step) == press.step]
             if not waiting:

@@ -23,7 +23,7 @@ from tocsin.features.workflows.routes.models import (
 )
 from tocsin.features.workflows.service import Workflows
 from tocsin.features.workflows.store import InvalidWorkflowError, UnknownWorkflowError, WorkflowFile
-from tocsin.rest.callers import CallerOf, actor_of
+from tocsin.rest.callers import CallerOf
 from tocsin.rest.conditional import check_unchanged, tag, wants_new
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
@@ -141,7 +141,7 @@ class WorkflowRoutes:
         wanted = WorkflowRequest(
             RunTrigger.API,
             caller.source,
-            actor_of(caller),
+            caller.actor,
             params=wish.params,
             env=wish.env,
             only=tuple(wish.only),
