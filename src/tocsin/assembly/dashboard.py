@@ -76,7 +76,6 @@ def _parts(
 
 
 def _metrics(app: "App") -> "MetricsReport":
-    from tocsin.messaging.outbound.channel_watch import ChannelTroubles
     from tocsin.web.http.metrics import Metrics, MetricsReport
 
     async def backlog() -> "Backlog | None":
@@ -85,13 +84,12 @@ def _metrics(app: "App") -> "MetricsReport":
         except TocsinError:  # health tells it
             return None
 
-    watch = app.monitoring.watch
     return MetricsReport(
         metrics=app.monitoring.metrics or Metrics(),
         registry=app.registry,
         queue=app.outbox.store,
         backlog=backlog,
-        troubles=watch.troubles if watch else ChannelTroubles,
+        troubles=app.monitoring.troubles,
         clock=app.clock,
     )
 
@@ -181,7 +179,7 @@ def _verify(app: "App") -> "Verification":
     from tocsin.messaging.outbound.audit_anchor import kept_since, noted_anchors
 
     noted, unread = noted_anchors(app.settings.data_dir, app.settings[AUDIT_ANCHOR])
-    found = app.audit.log.verify(keep_since=kept_since(app.settings[AUDIT_KEEP_DAYS]), anchors=noted)
+    found = app.audit.log.verify(keep_since=kept_since(app.settings[AUDIT_KEEP_DAYS], app.clock.now()), anchors=noted)
     return replace(found, problems=(*found.problems, *unread))
 
 

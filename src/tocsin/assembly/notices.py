@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from hashlib import sha256
-from time import gmtime, strftime
 from typing import TYPE_CHECKING
 
 from tocsin.bot.door.audit_actions import BOT_REQUEST
@@ -20,6 +19,7 @@ from tocsin.core.service import ServiceLoop
 from tocsin.delivery.model import DeliveryStatus
 from tocsin.features.context import Notice, NoticeLevel
 from tocsin.messaging.outbound.audit_actions import MSG_SEND
+from tocsin.messaging.outbound.audit_anchor import kept_since
 
 if TYPE_CHECKING:
     from tocsin.assembly.program import App
@@ -77,9 +77,7 @@ class CoreNotices:
 
     async def check_audit_log(self) -> None:
         """Tell of an audit log whose chain is broken; one that cannot be read is told by the status."""
-        days = self._app.settings[AUDIT_KEEP_DAYS]
-        since = self._app.clock.now() - days * 86_400
-        keep_since = strftime("%Y-%m-%dT%H:%M:%S", gmtime(since)) if days else ""
+        keep_since = kept_since(self._app.settings[AUDIT_KEEP_DAYS], self._app.clock.now())
         try:
             found = await asyncio.to_thread(self._app.audit.log.verify, keep_since=keep_since)
         except (OSError, TocsinError) as error:

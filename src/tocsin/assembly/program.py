@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tocsin.core.storage.redis_client import RedisClient
     from tocsin.features.context import FeatureContext
     from tocsin.features.contract import Feature
-    from tocsin.messaging.outbound.channel_watch import ChannelWatch
+    from tocsin.messaging.outbound.channel_watch import ChannelTroubles, ChannelWatch
     from tocsin.messaging.outbound.messenger import Messenger
     from tocsin.messaging.outbound.outbox import Outbox
     from tocsin.messaging.outbound.profiles import Profiles
@@ -79,6 +79,12 @@ class Monitoring:
 
     watch: "ChannelWatch | None" = None
     metrics: "Metrics | None" = None
+
+    def troubles(self) -> "ChannelTroubles":
+        """Return what providers refuse, as this process sees them."""
+        from tocsin.messaging.outbound.channel_watch import ChannelTroubles
+
+        return self.watch.troubles() if self.watch else ChannelTroubles()
 
     def of_sends(self) -> "list[Callable[[Receipt], None]]":
         """Return what gets the receipt of every try."""

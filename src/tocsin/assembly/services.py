@@ -1,5 +1,6 @@
 """The composition root of the services: what runs beside what, and in which order it stops."""
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from tocsin.delivery.dispatcher import Dispatcher
     from tocsin.web.dashboard.live.hub import EventHub
     from tocsin.web.http.serving import Service
+
+log = logging.getLogger(__name__)
 
 DASHBOARD_ALONE = frozenset({"dashboard", "scheduler"})
 TIDY_EVERY_S = 2.0
@@ -101,26 +104,20 @@ async def serve(app: App, parts: frozenset[str], ready: Callable[[Sequence[str]]
 
 
 def _gateway(app: App, receiving: "Receiving", bus: "LateBus | None") -> "Service":
-    from logging import getLogger
-
     from tocsin.assembly.access import tokens_of
-    from tocsin.messaging.outbound.channel_watch import ChannelTroubles
     from tocsin.web.gateway.app import GatewayDependencies, StateReports, build_gateway
     from tocsin.web.http.metrics import Metrics
     from tocsin.web.http.serving import Service
 
     host = app.settings[GATEWAY_HOST]
     for warning in check_gateway_bind(app.settings, host):
-        getLogger(__name__).warning(warning)
+        log.warning(warning)
 
     def bus_state() -> str:
         return "off" if bus is None else bus.state
 
-    watch, metrics = app.monitoring.watch, app.monitoring.metrics
-    troubles = watch.troubles if watch else ChannelTroubles
-
     def parts(draining: Callable[[], bool]) -> GatewayDependencies:
-        reports = StateReports(bus=bus_state, draining=draining, troubles=troubles, bot=receiving.state)
+        reports = StateReports(bus=bus_state, draining=draining, troubles=app.monitoring.troubles, bot=receiving.state)
         return GatewayDependencies(
             settings=app.settings,
             clock=app.clock,
@@ -132,7 +129,7 @@ def _gateway(app: App, receiving: "Receiving", bus: "LateBus | None") -> "Servic
             limiter=app.stores.limiter,
             inbox=receiving.inbox,
             tokens=tokens_of(app),
-            metrics=metrics or Metrics(),
+            metrics=app.monitoring.metrics or Metrics(),
             reports=reports,
             features=app.features.gateway_routes(),
         )
@@ -152,8 +149,6 @@ def _dashboard(app: App, *, needed: bool) -> "tuple[EventHub | None, Service | N
 
     With `needed`, it is served all the same, and says what is missing.
     """
-    from logging import getLogger
-
     from tocsin.assembly.dashboard import dashboard_of
     from tocsin.assembly.live import event_hub
     from tocsin.core.config.security import check_dashboard_bind, dashboard_tls, missing_dashboard_login
@@ -161,10 +156,10 @@ def _dashboard(app: App, *, needed: bool) -> "tuple[EventHub | None, Service | N
 
     missing, host = missing_dashboard_login(app.settings), app.settings[DASHBOARD_HOST]
     if missing and not needed:
-        getLogger(__name__).info("the dashboard is off", extra={"missing": missing})
+        log.info("the dashboard is off", extra={"missing": missing})
         return None, None
     for warning in check_dashboard_bind(app.settings, host):
-        getLogger(__name__).warning(warning)
+        log.warning(warning)
     hub = event_hub(app)
     service = Service(
         "the dashboard",
@@ -179,32 +174,26 @@ def _dashboard(app: App, *, needed: bool) -> "tuple[EventHub | None, Service | N
 
 
 def _tell_that_the_bot_is_off(app: App, *, needed: bool) -> None:
-    from logging import getLogger
-
     missing = ", ".join(app.registry.bot_channel().missing)
     if needed:
         raise ConfigError("the bot cannot run", hint=f"set {missing}")
-    getLogger(__name__).info("the bot is off", extra={"missing": missing})
+    log.info("the bot is off", extra={"missing": missing})
 
 
 async def _recover_runs(app: App) -> None:
-    from logging import getLogger
-
     if not app.database.exists():
         return
     try:
         await app.runs().recover()
     except TocsinError as error:
-        getLogger(__name__).warning("runs of dead processes are not looked at", extra={"reason": error.sentence()})
+        log.warning("runs of dead processes are not looked at", extra={"reason": error.sentence()})
 
 
 async def _tell_queue_problems(app: App) -> None:
-    from logging import getLogger
-
     for problem in (await app.outbox.store.health()).problems:
-        getLogger(__name__).warning("the queue is not safe", extra={"reason": problem})
+        log.warning("the queue is not safe", extra={"reason": problem})
     if app.settings[STORE] == "redis" and app.database.exists() and (left := await left_in_database(app.database)):
-        getLogger(__name__).warning("messages are left behind", extra={"reason": left, "fix": LEFT_FIX})
+        log.warning("messages are left behind", extra={"reason": left, "fix": LEFT_FIX})
 
 
 def _dispatcher(app: App) -> "Dispatcher | None":
@@ -221,7 +210,6 @@ def _dispatcher(app: App) -> "Dispatcher | None":
 
 def _bus(app: App, receiving: "Receiving") -> "LateBus | None":
     """Return the bus: of the Redis that the settings name, or of one that listens at the usual address, also later."""
-    from logging import getLogger
     from socket import gethostname
 
     from tocsin.assembly.storage import is_redis_there
@@ -235,7 +223,7 @@ def _bus(app: App, receiving: "Receiving") -> "LateBus | None":
     def make() -> Bus:
         client = app.redis()
         receiving.use_redis()
-        getLogger(__name__).info("Redis is used for the bus and for sessions", extra={"redis": client.where})
+        log.info("Redis is used for the bus and for sessions", extra={"redis": client.where})
         publisher = publisher_of(app)
         worker = f"{gethostname()}:{new_id()}"
         return Bus(client, worker, app.registry.configured_names, publisher.prepare, publisher.enqueue)

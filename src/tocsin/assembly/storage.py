@@ -148,7 +148,7 @@ def _shared_limiter(buckets: "Lazy[SharedBuckets]", clock: Clock, name: str, per
 def _shared_notices(redis: "RedisClient") -> "SharedNotices":
     from tocsin.status.shared_notices import SharedNotices
 
-    return SharedNotices(redis, "{tocsin:notices}:waiting")
+    return SharedNotices(redis)
 
 
 def _own_loop_guard(clock: Clock, limit: int) -> "OwnLoopGuard":

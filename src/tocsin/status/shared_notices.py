@@ -3,25 +3,25 @@
 from tocsin.core.storage.redis_client import RedisClient
 
 KEPT = 1_000
+_KEY = "{tocsin:notices}:waiting"
 
 
 class SharedNotices:
     """What is left for another host, the latest thousand."""
 
-    def __init__(self, client: RedisClient, key: str) -> None:
+    def __init__(self, client: RedisClient) -> None:
         self._client = client
-        self._key = key
 
     async def add(self, text: str) -> None:
         """Leave a text."""
-        await self._client.command("RPUSH", self._key, text)
-        await self._client.command("LTRIM", self._key, -KEPT, -1)
+        await self._client.command("RPUSH", _KEY, text)
+        await self._client.command("LTRIM", _KEY, -KEPT, -1)
 
     async def oldest(self) -> str | None:
         """Return the text that was left first; it stays until `drop`, so that none is lost with whoever has it."""
-        found = await self._client.command("LINDEX", self._key, 0)
+        found = await self._client.command("LINDEX", _KEY, 0)
         return bytes(found).decode() if found is not None else None
 
     async def drop(self, text: str) -> None:
         """Forget a text that was taken up."""
-        await self._client.command("LREM", self._key, 1, text)
+        await self._client.command("LREM", _KEY, 1, text)

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from tests.features.notifications.conftest import open_office
 
+from tocsin.core.short_ids import AmbiguousIdError
 from tocsin.features.context import Notice, NoticeLevel
 from tocsin.features.notifications.model import (
-    AmbiguousNotificationError,
     InvalidNoticeError,
     NotificationCategory,
     UnknownNotificationError,
@@ -112,7 +112,7 @@ async def test_any_unique_beginning_of_an_id_or_of_its_last_group_names_a_notifi
         await office.notify("two")
         two, _ = await office.all()
         assert (await office.service.get(two.id.rpartition("-")[2][:8])).title == "two"
-        with pytest.raises(AmbiguousNotificationError):
+        with pytest.raises(AmbiguousIdError):
             await office.service.get("0")
         for unknown in ("ffffffff", "*", "no such", ""):
             with pytest.raises(UnknownNotificationError):

@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from itertools import zip_longest
+from time import time
 from typing import TYPE_CHECKING
 
 from tocsin.cli.opening import open_settings
@@ -64,7 +65,7 @@ def _verify(arguments: argparse.Namespace, options: Options, out: Console) -> in
 
     log = AuditLog(settings.data_dir / "audit.log")
     noted, unread = noted_anchors(settings.data_dir, settings[AUDIT_ANCHOR])
-    verification = _verified(log, kept_since(settings[AUDIT_KEEP_DAYS]), [*arguments.anchor, *noted], out)
+    verification = _verified(log, kept_since(settings[AUDIT_KEEP_DAYS], time()), [*arguments.anchor, *noted], out)
     verification = replace(verification, problems=(*verification.problems, *unread))
     if out.as_json:
         problems = [problem._asdict() for problem in verification.problems]

@@ -23,12 +23,6 @@ class UnknownNotificationError(TocsinError):
     code = "not-found"
 
 
-class AmbiguousNotificationError(TocsinError):
-    """Several notifications match a short ID."""
-
-    code = "ambiguous-id"
-
-
 class InvalidNoticeError(TocsinError):
     """A notice cannot be kept as it is."""
 

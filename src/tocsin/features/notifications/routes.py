@@ -12,7 +12,6 @@ from tocsin.features.notifications.model import (
     MAX_BODY,
     MAX_TITLE,
     MAX_WORD,
-    AmbiguousNotificationError,
     Notification,
     NotificationCategory,
 )
@@ -232,7 +231,7 @@ class NotificationRoutes:
 
 def notification_operations(opened: OpenNotifications) -> Operations:
     """Return the operations."""
-    return Operations("notifications", NotificationRoutes(opened), {AmbiguousNotificationError: "not-found"})
+    return Operations("notifications", NotificationRoutes(opened))
 
 
 def _answer(response: Response, found: Notification) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from tocsin.core import short_ids
 from tocsin.core.ids import new_id
 from tocsin.core.pages import ListPage
 from tocsin.core.storage.database import Database
@@ -14,7 +15,6 @@ from tocsin.features.notifications.model import (
     KEEP,
     KEEP_DAYS,
     MERGE_S,
-    AmbiguousNotificationError,
     Notification,
     NotificationCategory,
     UnknownNotificationError,
@@ -67,7 +67,14 @@ class NotificationStore:
 
     async def get(self, text: str) -> Notification:
         """Return the only notification whose ID, or the last group of it, begins with `text`."""
-        return await self._database.read(lambda connection: _find(connection, text))
+        id_ = await self._whole_id(text)
+        return await self._database.read(lambda connection: _find(connection, id_))
+
+    async def _whole_id(self, text: str) -> str:
+        async def find(texts: Sequence[str], limit: int) -> list[list[str]]:
+            return await self._database.read(lambda c: short_ids.matching(c, "notifications", texts, limit))
+
+        return await short_ids.whole_id(text, find, _unknown, "notifications")
 
     async def several(self, ids: Sequence[str]) -> list[Notification]:
         """Return the notifications with these IDs that exist."""
@@ -96,23 +103,23 @@ class NotificationStore:
 
     async def mark_read(self, text: str, now: float) -> tuple[Notification, bool]:
         """Mark one as read; return it, and whether it was unread."""
+        id_ = await self._whole_id(text)
 
         def work(connection: sqlite3.Connection) -> tuple[Notification, bool]:
-            found = _find(connection, text)
             sql = "UPDATE notifications SET read_at = ? WHERE id = ? AND read_at IS NULL"
-            changed = connection.execute(sql, [now, found.id]).rowcount > 0
-            return _find(connection, found.id), changed
+            changed = connection.execute(sql, [now, id_]).rowcount > 0
+            return _find(connection, id_), changed
 
         return await self._database.write(work)
 
     async def mark_unread(self, text: str) -> tuple[Notification, bool]:
         """Mark one as unread; return it, and whether it was read."""
+        id_ = await self._whole_id(text)
 
         def work(connection: sqlite3.Connection) -> tuple[Notification, bool]:
-            found = _find(connection, text)
             sql = "UPDATE notifications SET read_at = NULL WHERE id = ? AND read_at IS NOT NULL"
-            changed = connection.execute(sql, [found.id]).rowcount > 0
-            return _find(connection, found.id), changed
+            changed = connection.execute(sql, [id_]).rowcount > 0
+            return _find(connection, id_), changed
 
         return await self._database.write(work)
 
@@ -128,9 +135,10 @@ class NotificationStore:
 
     async def delete(self, text: str) -> Notification:
         """Delete one and return it."""
+        id_ = await self._whole_id(text)
 
         def work(connection: sqlite3.Connection) -> Notification:
-            found = _find(connection, text)
+            found = _find(connection, id_)
             connection.execute("DELETE FROM notifications WHERE id = ?", [found.id])
             return found
 
@@ -254,17 +262,11 @@ def _merge(
     return _find(connection, known["id"])
 
 
-def _find(connection: sqlite3.Connection, text: str) -> Notification:
-    short = text.strip().lower()
-    if not re.fullmatch(r"[0-9a-f-]{1,36}", short):
-        raise _unknown(text)
-    sql = f"SELECT {_COLUMNS} FROM notifications WHERE id GLOB ? OR substr(id, 25) GLOB ? LIMIT 2"  # noqa: S608  # our own words
-    found = connection.execute(sql, [f"{short}*", f"{short}*"]).fetchall()
-    if not found:
-        raise _unknown(text)
-    if len(found) > 1:
-        raise AmbiguousNotificationError(f"{text} stands for several notifications", hint="write more of the id")
-    return _notification(found[0])
+def _find(connection: sqlite3.Connection, id_: str) -> Notification:
+    row = connection.execute(f"SELECT {_COLUMNS} FROM notifications WHERE id = ?", [id_]).fetchone()  # noqa: S608  # our own words
+    if row is None:
+        raise _unknown(id_)
+    return _notification(row)
 
 
 def _unknown(text: str) -> UnknownNotificationError:

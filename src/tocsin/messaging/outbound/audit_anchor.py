@@ -137,6 +137,6 @@ def noted_anchors(data_dir: Path, destination: str) -> "tuple[list[Anchor], list
     return anchors, problems
 
 
-def kept_since(days: int) -> str:
+def kept_since(days: int, now: float) -> str:
     """Return the time, as in an entry, before which lines may be gone; empty where all must be there."""
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(time.time() - days * 86400)) if days else ""
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now - days * 86400)) if days else ""
