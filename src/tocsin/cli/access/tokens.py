@@ -41,7 +41,7 @@ def configure_tokens(parser: argparse.ArgumentParser) -> None:
     commands["list"].set_defaults(run=_list)
     revoke.epilog = "example: tocsin tokens revoke backup-script"
     revoke.add_argument("name", type=readable, help="the name of the token, or its id")
-    revoke.add_argument("--yes", action="store_true", help="do not ask")
+    revoke.add_argument("-y", "--yes", action="store_true", help="do not ask")
     revoke.set_defaults(run=_revoke)
 
 

@@ -39,7 +39,7 @@ A mail has the first line of a text as its subject where more lines follow, or w
     parser.add_argument("message", help="the text; `-` reads standard input; put `--` before one that starts with `-`")
     add_subject(parser)
     parser.add_argument("--queue", action="store_true", help="queue it durably instead of sending it now")
-    parser.add_argument("--yes", action="store_true", help=YES)
+    parser.add_argument("-y", "--yes", action="store_true", help=YES)
     parser.set_defaults(run=_send, free_text="message")
 
 
@@ -61,7 +61,7 @@ def configure_notify(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("message", help="the text; `-` reads standard input; put `--` before one that starts with `-`")
     add_subject(parser)
     parser.add_argument("--queue", action="store_true", help="queue it durably instead of sending it now")
-    parser.add_argument("--yes", action="store_true", help=YES)
+    parser.add_argument("-y", "--yes", action="store_true", help=YES)
     parser.set_defaults(run=_notify, free_text="message")
 
 

@@ -32,7 +32,7 @@ def configure_intake(parser: argparse.ArgumentParser) -> None:
         "exit code 0: everything was done, 1: something was not"
     )
     parser.add_argument("text", help="what should be done; `-` reads standard input")
-    parser.add_argument("--yes", action="store_true", help="do not ask before skills run")
+    parser.add_argument("-y", "--yes", action="store_true", help="do not ask before skills run")
     parser.set_defaults(run=_intake, free_text="text")
 
 

@@ -72,7 +72,7 @@ def configure_memory(parser: argparse.ArgumentParser) -> None:
         commands[name].add_argument("key", type=readable, help="the key of the entry")
         commands[name].set_defaults(run=run, pinned=name == "pin")
     commands["get"].add_argument("--touch", action="store_true", help="count as a use: the entry is as strong as new")
-    commands["delete"].add_argument("--yes", action="store_true", help="do not ask")
+    commands["delete"].add_argument("-y", "--yes", action="store_true", help="do not ask")
     _configure_decay(commands["decay"])
     commands["stats"].epilog = "example: tocsin memory stats"
     commands["stats"].set_defaults(run=_stats)

@@ -42,7 +42,7 @@ def configure_notifications(parser: argparse.ArgumentParser) -> None:
         commands[name].epilog = f"example: tocsin notifications {name} 2b8d7c6e"
         commands[name].add_argument("id", help="the id, or the short form that `tocsin notifications list` shows")
         commands[name].set_defaults(run=run)
-    commands["delete"].add_argument("--yes", action="store_true", help="do not ask")
+    commands["delete"].add_argument("-y", "--yes", action="store_true", help="do not ask")
     _configure_read_all(commands["read-all"])
     feed = commands["feed"]
     feed.epilog = "example: tocsin notifications feed --format atom > notifications.xml"

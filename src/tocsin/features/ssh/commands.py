@@ -47,7 +47,7 @@ def configure_ssh(parser: argparse.ArgumentParser) -> None:
     trust.epilog = "example: tocsin ssh trust web1\n\nexit code 0: the key is trusted, 1: it is not"
     trust.add_argument("host", metavar="HOST", help="the host; `tocsin ssh hosts` lists them")
     trust.add_argument("--fingerprint", default="", metavar="SHA256:…", help="trust the key if it has this fingerprint")
-    trust.add_argument("--yes", action="store_true", help="trust the key without asking")
+    trust.add_argument("-y", "--yes", action="store_true", help="trust the key without asking")
     trust.set_defaults(run=_trust)
 
 

@@ -76,7 +76,7 @@ def _configure_recipients(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_yes(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
 
 
 def _opened(program: Program) -> tuple[Vault, "Settings"]:
