@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.waiting import LIMITS_S, eventually
+from tests.core.process.test_starting import gone
+from tests.waiting import LIMITS_S
 
 from tocsin.channels.contract import COMMONMARK, Outgoing, Receipt, SendResult
 from tocsin.channels.devicemsg import ADVICE, DevicemsgAdapter, handle_of, is_modern
@@ -285,12 +286,6 @@ async def test_a_script_that_hangs_is_killed_with_all_it_started_and_the_outcome
     assert f"did not end within {timeout_s:g} s" in receipt.result.error
     assert kind_of(receipt) is FailureKind.AMBIGUOUS
     assert await gone(int((mac.place / "child").read_text()))
-
-
-async def gone(pid: int) -> bool:
-    """Wait for a killed process to disappear; dead and not yet reaped counts."""
-    stat = Path(f"/proc/{pid}/stat")
-    return await eventually(lambda: not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] in "ZX")
 
 
 async def test_a_missing_osascript_names_the_setting(mac: Mac):

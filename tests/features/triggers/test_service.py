@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from tests.core.process.test_starting import gone
 from tests.features.triggers.conftest import Triggered, received
 from tests.waiting import LIMITS_S
 from tests.waiting import eventually as until
@@ -139,20 +139,8 @@ async def test_a_command_that_is_out_of_time_is_stopped_with_all_it_started(trig
         if answer.startswith("begun"):  # a busy machine may take longer to get that far
             break
     assert answer == f"begun\n(stopped: it did not end within {timeout_s:g} s)"
-    assert not await alive(int(pid.read_text()))
+    assert await gone(int(pid.read_text()))
     assert {run.status for run in await triggered.all_runs()} == {RunStatus.TIMED_OUT}
-
-
-async def alive(pid: int) -> bool:
-    """Whether a process is still there a moment after it was killed; one that is not yet reaped is not."""
-    status = Path(f"/proc/{pid}/status")
-    try:
-        await until(lambda: "\nState:\tZ" in status.read_text())
-    except FileNotFoundError:
-        return False
-    except AssertionError:
-        return True
-    return False
 
 
 async def test_4000_characters_of_any_kind_come_back_whole_and_more_is_cut(triggered: Triggered):
@@ -265,7 +253,7 @@ async def test_a_firing_that_is_cut_off_leaves_no_process_and_one_entry(triggere
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert not await alive(int((triggered.data_dir / "pid").read_text()))
+    assert await gone(int((triggered.data_dir / "pid").read_text()))
     assert [entry.metadata["status"] for entry in triggered.entries()] == ["interrupted"]
 
 
