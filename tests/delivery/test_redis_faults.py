@@ -43,10 +43,10 @@ Connect = Callable[..., RedisStore]
 
 @pytest.fixture
 async def connect() -> AsyncIterator[Connect]:
-    """Open stores with a short time-out, closed at the end."""
+    """Open stores, closed at the end."""
     clients: list[RedisClient] = []
 
-    def connect(url: str, answer_timeout_s: float = SHORT_S) -> RedisStore:
+    def connect(url: str, answer_timeout_s: float = PATIENCE_S) -> RedisStore:
         clients.append(open_redis(url, answer_timeout_s=answer_timeout_s))
         return RedisStore(clients[-1], SystemClock())
 
@@ -57,13 +57,13 @@ async def connect() -> AsyncIterator[Connect]:
 
 @pytest.fixture
 def store(connect: Connect, private_redis: RedisServer) -> RedisStore:
-    return connect(private_redis.url, PATIENCE_S)
+    return connect(private_redis.url)
 
 
 @pytest.fixture
 def hasty(connect: Connect, private_redis: RedisServer) -> RedisStore:
     """Return a store that soon gives up on a server that is paused."""
-    return connect(private_redis.url)
+    return connect(private_redis.url, SHORT_S)
 
 
 @contextmanager

@@ -97,7 +97,7 @@ async def test_sessions_and_keys_of_requests_work_in_a_cluster(cluster: ClusterS
 
 
 async def test_a_server_that_stops_in_a_cluster_is_an_outage_that_ends(cluster: ClusterSetup):
-    client = open_redis(cluster.url, answer_timeout_s=1.0)
+    client = open_redis(cluster.url, answer_timeout_s=5.0)
     store = RedisStore(client, SystemClock(), prefix="tocsin-stops")
     await put(store, new("before"))
     at = next(node for node in cluster.nodes if node.ask("KEYS", "{tocsin-stops:*"))
@@ -118,7 +118,7 @@ async def test_a_server_that_stops_in_a_cluster_is_an_outage_that_ends(cluster: 
 
 async def test_when_a_master_of_a_cluster_dies_its_replica_goes_on_with_what_was_accepted():
     with cluster_setup(replicated=True) as cluster:
-        client = open_redis(cluster.url, answer_timeout_s=1.0, wait_replicas=1)
+        client = open_redis(cluster.url, answer_timeout_s=5.0, wait_replicas=1)
         store = RedisStore(client, SystemClock())
         kept: list[Delivery] = []
 
@@ -209,7 +209,7 @@ async def test_names_of_before_are_taken_over_with_all_that_they_hold(private_re
 
 
 async def test_after_a_failover_everything_acknowledged_is_there_and_work_goes_on(sentinels: SentinelSetup):
-    client = open_redis(sentinels.url, answer_timeout_s=1.0, wait_replicas=1)
+    client = open_redis(sentinels.url, answer_timeout_s=5.0, wait_replicas=1)
     store = RedisStore(client, SystemClock())
     acknowledged: list[str] = []
     failed = 0

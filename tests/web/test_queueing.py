@@ -574,7 +574,7 @@ async def on_redis(private_redis: RedisServer, tmp_path: Path) -> AsyncIterator[
     (tmp_path / "empty.env").touch()
     environ = {"TOCSIN_DATA_DIR": str(tmp_path), "STORE": "redis", **TEAMCHAT}
     settings, installed = load_settings(environ=environ, env_file=tmp_path / "empty.env")
-    redis, clock = open_redis(private_redis.url, answer_timeout_s=1.0), FakeClock()
+    redis, clock = open_redis(private_redis.url, answer_timeout_s=PATIENCE_S), FakeClock()
     transport = ScriptedTransport([HttpResponse(200, {}, b'{"ok": true, "ts": "1.2"}')])
     database = Database(tmp_path / "tocsin.db", SCHEMAS)
     stores = stores_in(settings, database, Lazy(lambda: redis, RedisClient.aclose), SystemClock())

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.delivery.conftest import RedisServer
+from tests.waiting import PATIENCE_S
 
 from tocsin.bot.talk.redis_sessions import RedisSessions
 from tocsin.bot.talk.sessions import AWAY_S, MAX_IDS, MemorySessions, SessionEntry, Sessions, SessionStore
@@ -31,9 +32,8 @@ def server() -> Iterator[RedisServer]:
 
 @pytest.fixture
 async def redis(server: RedisServer) -> AsyncIterator[RedisClient]:
-    client = open_redis(server.url, answer_timeout_s=1.0)
+    client = open_redis(server.url, answer_timeout_s=PATIENCE_S)
     yield client
-    server.resume()
     await client.aclose()
 
 
@@ -283,9 +283,9 @@ async def mortal() -> AsyncIterator[RedisServer]:
         server.stop()
 
 
-@pytest.fixture
-async def shared(mortal: RedisServer, clock: FakeClock) -> AsyncIterator[Sessions]:
-    client = open_redis(mortal.url, answer_timeout_s=1.0)
+@pytest.fixture(params=[PATIENCE_S], ids=["patient"])
+async def shared(request: pytest.FixtureRequest, mortal: RedisServer, clock: FakeClock) -> AsyncIterator[Sessions]:
+    client = open_redis(mortal.url, answer_timeout_s=request.param)
     yield on(RedisSessions(client, ttl_s=TTL_S, window=WINDOW), clock)
     mortal.resume()
     await client.aclose()
@@ -352,6 +352,7 @@ async def test_redis_that_was_away_is_asked_at_most_every_few_seconds(shared, mo
     assert mortal.ask("EXISTS {tocsin:session:1}") == ":1"
 
 
+@pytest.mark.parametrize("shared", [1.0], indirect=True, ids=["hasty"])
 async def test_a_call_that_redis_took_in_but_did_not_answer_is_not_done_twice(shared, mortal, other, clock):
     await shared.get("1")
     mortal.pause()
@@ -362,6 +363,7 @@ async def test_a_call_that_redis_took_in_but_did_not_answer_is_not_done_twice(sh
     assert await contents(other, "1") == ["Why?", "Because.", "And?"]
 
 
+@pytest.mark.parametrize("shared", [1.0], indirect=True, ids=["hasty"])
 async def test_while_redis_is_away_nobody_waits_for_it_twice(shared, mortal, clock):
     """The first call finds out; the others, and those of other chats, are answered from memory at once."""
     await shared.get("1")

@@ -6,6 +6,7 @@ from uuid import uuid4
 
 import pytest
 from tests.delivery.conftest import RedisServer
+from tests.waiting import PATIENCE_S
 
 from tocsin.core.storage.redis_client import RedisClient, open_redis
 from tocsin.messaging.inbound import loop_guard as brake
@@ -73,7 +74,10 @@ class GuardHost:
 @pytest.fixture
 async def hosts(unsaved_redis: RedisServer) -> AsyncIterator[list[GuardHost]]:
     """Two hosts whose clocks are five minutes apart."""
-    clients, prefix = [open_redis(unsaved_redis.url, answer_timeout_s=1.0) for _ in range(2)], f"test{uuid4().hex}"
+    clients, prefix = (
+        [open_redis(unsaved_redis.url, answer_timeout_s=PATIENCE_S) for _ in range(2)],
+        f"test{uuid4().hex}",
+    )
     yield [GuardHost(client, prefix, FakeClock(1e9 + 300.0 * number)) for number, client in enumerate(clients)]
     for client in clients:
         await client.aclose()

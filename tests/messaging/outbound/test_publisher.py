@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.delivery.conftest import RedisServer, private_redis  # noqa: F401  # a fixture is used by its name
+from tests.waiting import PATIENCE_S
 
 from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Part, Tools
 from tocsin.channels.registry import Registry
@@ -45,10 +46,10 @@ class Desk:
     log: AuditLog
     clients: list[RedisClient] = field(default_factory=list)
 
-    def publisher(self, server: RedisServer | None) -> Publisher:
+    def publisher(self, server: RedisServer | None, *, answer_timeout_s: float = PATIENCE_S) -> Publisher:
         if server is None:
             return Publisher(self.outbox, None)
-        self.clients.append(open_redis(server.url, answer_timeout_s=1.0))
+        self.clients.append(open_redis(server.url, answer_timeout_s=answer_timeout_s))
         return Publisher(self.outbox, lambda: self.clients[-1])
 
 
@@ -92,7 +93,7 @@ async def test_with_redis_a_message_goes_on_the_durable_stream(desk: Desk, priva
 @pytest.mark.parametrize("how", ["killed", "silent"])
 async def test_a_redis_that_does_not_answer_costs_no_message(desk: Desk, private_redis: RedisServer, how: str):  # noqa: F811
     private_redis.kill() if how == "killed" else private_redis.pause()
-    where = await desk.publisher(private_redis).publish("bell", "tower", "fire", TEST)
+    where = await desk.publisher(private_redis, answer_timeout_s=1.0).publish("bell", "tower", "fire", TEST)
     (delivery,) = (await desk.outbox.store.search(DeliveryFilter())).items
     assert where == f"queue {delivery.id}"
 
@@ -101,7 +102,7 @@ async def test_a_message_whose_answer_was_lost_is_one_delivery_all_the_same(
     desk: Desk,
     private_redis: RedisServer,  # noqa: F811
 ):
-    publisher = desk.publisher(private_redis)
+    publisher = desk.publisher(private_redis, answer_timeout_s=1.0)
     private_redis.pause()
     await publisher.publish("bell", "tower", "fire", TEST)
     private_redis.resume()
