@@ -3,6 +3,7 @@
 import json
 
 from tests.cli.conftest import Cli, end
+from tests.waiting import PATIENCE_S
 
 
 def write(cli: Cli, text: str, name: str = "flow") -> None:
@@ -74,7 +75,7 @@ def test_a_run_that_waits_is_approved_by_another_command(cli: Cli, until):
     with cli.running("workflows", "run", "flow") as running:
         waiting = until(lambda: cli("runs", "list", "--status", "waiting", "--json").json())
         assert cli("runs", "approve", waiting[0]["id"]).code == 0
-        out, _ = running.communicate(timeout=60)
+        out, _ = running.communicate(timeout=PATIENCE_S)
     assert (running.returncode, b"b | on" in out) == (0, True)
 
 

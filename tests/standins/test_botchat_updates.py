@@ -139,6 +139,7 @@ async def test_an_update_the_webhook_does_not_take_comes_again_and_blocks_the_ne
     botchat.say(1001, "one")
     botchat.say(1001, "two")
     await until(lambda: len(hook.seen) == 4)
+    await until(lambda: not botchat.updates.queue)  # the last answer has arrived, too
     assert [u["message"]["text"] for u, _ in hook.seen] == ["one", "one", "one", "two"]
     info = (await call("getWebhookInfo"))["result"]
     assert (info["url"], info["pending_update_count"]) == (hook.url, 0)

@@ -10,6 +10,7 @@ import pytest
 from aiohttp import web
 from nacl.exceptions import BadSignatureError
 from nacl.signing import VerifyKey
+from tests.waiting import LIMITS_S
 
 from tocsin_standins.calling import WebhookAttempt
 from tocsin_standins.guildchat import calls as guildchat_calls
@@ -111,10 +112,14 @@ async def test_slack_sends_an_event_again_at_once_after_one_and_after_five_minut
 
 
 async def test_slack_waits_so_long_for_an_answer_and_tells_the_reason_with_the_retry(slack, hook, naps):
-    hook.hangs = 1
-    calls = await teamchat_calls.TeamchatCaller(slack, hook.url, deadline_s=0.05, sleep=naps).event({"type": "message"})
+    for deadline_s in LIMITS_S:
+        hook.hangs, hook.calls = 1, []
+        caller = teamchat_calls.TeamchatCaller(slack, hook.url, deadline_s=deadline_s, sleep=naps)
+        calls = await caller.event({"type": "message"})
+        if len(calls) == len(hook.calls) == 2:  # on a busy machine, the first one may not get there in so little time
+            break
     assert outcomes(calls) == [(0, "http_timeout"), (200, "")]
-    assert calls[0].elapsed_s >= 0.05
+    assert calls[0].elapsed_s >= deadline_s
     assert hook.calls[1][0]["X-Slack-Retry-Reason"] == "http_timeout"
 
 

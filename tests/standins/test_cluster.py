@@ -39,7 +39,7 @@ async def send_everywhere(town, http):
 
 async def test_one_recorder_hears_all_four(town, http):
     await send_everywhere(town, http)
-    messages = await town.recorder.wait_for(4)
+    messages = await town.recorder.wait_for(4, timeout_s=PATIENCE_S)
     assert [(m.n, m.channel) for m in messages] == [
         (1, "teamchat"),
         (2, "botchat"),

@@ -32,7 +32,7 @@ class Client:
 
     def connect(self, *, login=True, tls=True):
         context = ssl.create_default_context(cafile=str(self.server.ca_file))
-        where = {"host": self.server.host, "port": self.server.port, "timeout": 5}
+        where = {"host": self.server.host, "port": self.server.port, "timeout": PATIENCE_S}
         if self.server.mode == "implicit":
             session = smtplib.SMTP_SSL(**where, context=context)
         else:

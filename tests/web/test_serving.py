@@ -321,7 +321,7 @@ async def test_sigterm_while_a_send_runs_lets_it_be_answered_then_ends_with_0(to
         town.teamchat.faults.push(Fault.stall(0.5))
         send = request("POST", "/send", JSON, f"Content-Length: {len(RAW)}", body=RAW)
         asked = asyncio.create_task(exchange(gateway.port, send))
-        await town.recorder.wait_for(1, "teamchat")
+        await town.recorder.wait_for(1, "teamchat", timeout_s=PATIENCE_S)
         gateway.process.terminate()
         head, body = await asked
         assert head.startswith(b"HTTP/1.1 200 ")
@@ -338,7 +338,7 @@ async def test_a_second_signal_ends_the_service_at_once(town: StandinCluster, tm
         town.teamchat.faults.push(Fault.stall(86_400))
         send = request("POST", "/send", JSON, f"Content-Length: {len(RAW)}", body=RAW)
         asked = asyncio.create_task(exchange(gateway.port, send))
-        await town.recorder.wait_for(1, "teamchat")
+        await town.recorder.wait_for(1, "teamchat", timeout_s=PATIENCE_S)
         gateway.process.terminate()
         gateway.process.send_signal(signal.SIGINT)
         _, _, err = await gateway.ended()

@@ -502,12 +502,18 @@ async def test_an_answer_that_is_not_http_leaves_the_outcome_unknown(transport: 
 
 @pytest.mark.parametrize("limit", ["timeout_s", "read_timeout_s"])
 async def test_a_stall_leaves_the_outcome_unknown(transport: Transport, limit: str):
+    asked = asyncio.Event()
+
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await read_request(reader)
+        asked.set()
         await forever()
 
     async with serving(talk) as server:
-        error = await failure(transport, server.url(), **{limit: 0.1})
+        for seconds in (0.1, *LIMITS_S):
+            error = await failure(transport, server.url(), **{limit: seconds})
+            if asked.is_set():
+                break
     check_unknown(error)
     assert "did not answer in time" in str(error)
 

@@ -120,7 +120,7 @@ async def test_output_without_end_leaves_time_for_everything_else():
                 await asyncio.sleep(0.01)  # it counts that it gets its turn
                 turns += 1
         assert await child.wait(0) is None
-    assert turns >= 10  # 12 MiB take at least two pauses of a tenth of a second
+    assert turns >= 2  # 12 MiB take at least two pauses, and whoever is due gets a turn in each, however late
 
 
 @on_each_loop

@@ -107,7 +107,7 @@ async def test_a_write_that_fails_is_the_problem_until_one_works(database: Datab
 async def test_opening_that_takes_long_does_not_hold_up_the_program(database: Database, opener: Opener):
     opener.may_go.clear()
     use = asyncio.create_task(add(database, "x"))
-    await asyncio.to_thread(opener.begun.wait, 5)
+    await asyncio.to_thread(opener.begun.wait, PATIENCE_S)
     assert not use.done(), "the loop goes on while another process keeps the file locked"
     opener.may_go.set()
     assert await use == 1
@@ -127,7 +127,7 @@ async def test_who_gives_up_waiting_leaves_no_second_database_behind(database: D
 async def test_closing_waits_for_an_opening_that_is_under_way(database: Database, opener: Opener):
     opener.may_go.clear()
     use = asyncio.create_task(add(database, "x"))
-    await asyncio.to_thread(opener.begun.wait, 5)
+    await asyncio.to_thread(opener.begun.wait, PATIENCE_S)
     closing = asyncio.create_task(database.aclose())
     await asyncio.sleep(0)
     opener.may_go.set()

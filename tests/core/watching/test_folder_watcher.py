@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from tests.waiting import PATIENCE_S
 
 from tocsin.core.errors import ConfigError
 from tocsin.core.watching.folder_watcher import FileChange, FolderWatcher
@@ -33,7 +34,7 @@ class Watched:
         (self.folder / mark).write_text("")
         told: list[FileChange] = []
         while not any(change.path == mark for change in told):
-            told += await asyncio.wait_for(self._batches.get(), 60)
+            told += await asyncio.wait_for(self._batches.get(), PATIENCE_S)
         return [(str(c.kind), c.path or c.subject, c.old_path) for c in told if not c.path.startswith("mark-")]
 
 
@@ -47,7 +48,7 @@ async def watching(folder: Path, *, poll: bool | None = None, ignore: bool = Tru
             batches.put_nowait(batch)
 
     task = asyncio.create_task(collect())
-    await asyncio.wait_for(watcher.ready.wait(), 60)
+    await asyncio.wait_for(watcher.ready.wait(), PATIENCE_S)
     yield Watched(watcher.folder, batches)
     stop.set()
     await task

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 
 from tocsin.core.watching.folder_watcher import FolderWatcher
 from tocsin.core.watching.sources import WatchfilesSource
@@ -53,7 +53,7 @@ async def watching(folder: Path, **options: bool) -> AsyncIterator[tuple[FolderW
             told.extend((str(change.kind), change.path) for change in batch)
 
     task = asyncio.create_task(collect())
-    await asyncio.wait_for(watcher.ready.wait(), 60)
+    await asyncio.wait_for(watcher.ready.wait(), PATIENCE_S)
     yield watcher, told
     task.cancel()
     with suppress(asyncio.CancelledError):
@@ -165,6 +165,6 @@ async def test_what_the_package_for_macos_tells_is_taken_as_touched(folder: Path
     source.start()
     await asyncio.sleep(0)
     (folder / "a").write_text("1")
-    await asyncio.wait_for(source.wait(), 60)
+    await asyncio.wait_for(source.wait(), PATIENCE_S)
     assert source.collect().paths == {str(folder / "a"): True}
     await source.aclose()

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 
 from tocsin.core.errors import ConfigError
 from tocsin.core.time.clock import SystemClock
@@ -140,4 +140,4 @@ async def test_without_folders_the_service_watches_nothing(bench: FeatureBench):
     (service,) = bench.features.services()
     running = asyncio.create_task(service.run())
     service.stop()
-    await asyncio.wait_for(running, 60)
+    await asyncio.wait_for(running, PATIENCE_S)
