@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.waiting import PATIENCE_S, eventually
+from tests.waiting import LIMITS_S, PATIENCE_S, eventually
 
 from tocsin.channels.contract import Outgoing, Receipt, SendResult
 from tocsin.channels.email import EmailAdapter
@@ -34,10 +34,13 @@ READER = "reader@example.org"
 SENDER = Mailbox("tocsin", "mail.example")
 
 
-class ImpatientAdapter(EmailAdapter):
-    """The same channel with deadlines a test can wait for."""
-
-    spec = replace(EmailAdapter.spec, send_timeout_s=0.75, test_timeout_s=0.75)
+def impatient(seconds: float) -> type[EmailAdapter]:
+    """Return the same channel with such deadlines."""
+    return type(
+        "Impatient",
+        (EmailAdapter,),
+        {"spec": replace(EmailAdapter.spec, send_timeout_s=seconds, test_timeout_s=seconds)},
+    )
 
 
 class PatientAdapter(EmailAdapter):
@@ -103,6 +106,7 @@ class ScriptedServer:
     port: int = 0
     lines: list[str] = field(default_factory=list)
     ends: list[asyncio.Event] = field(default_factory=list)
+    hung: bool = False
 
     @property
     def verbs(self) -> list[str]:
@@ -131,6 +135,7 @@ class ScriptedServer:
     async def _answer(self, key: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         answer = self.answers.get(key, "502 5.5.1 what?")
         if answer == HANG:
+            self.hung = True
             await reader.read()
         if answer in {HANG, CLOSE}:
             return False
@@ -156,6 +161,17 @@ async def failed(adapter: EmailAdapter, text: str = "Subject\nbody") -> Receipt:
     assert receipt.failure is not None
     assert not receipt.result.ok
     assert PASSWORD not in receipt.result.error
+    return receipt
+
+
+async def failed_at(script: ScriptedServer) -> Receipt:
+    """Send to what breaks off; if it hangs, in little time, or as much as a busy machine takes to get there."""
+    if HANG not in script.answers.values():
+        return await failed(script.adapter())
+    for seconds in LIMITS_S:
+        receipt = await failed(script.adapter(impatient(seconds)))
+        if script.hung:
+            break
     return receipt
 
 
@@ -522,7 +538,10 @@ async def test_implicit_tls_on_a_port_that_starts_in_clear_names_port_587(secure
 
 async def test_starttls_on_a_port_of_implicit_tls_names_the_setting():
     async with MailServer(mode="implicit") as server:
-        receipt = await failed(adapter_of(server, adapter=ImpatientAdapter, SMTP_TLS="starttls"))
+        for seconds in LIMITS_S:
+            receipt = await failed(adapter_of(server, adapter=impatient(seconds), SMTP_TLS="starttls"))
+            if "SMTP_TLS=implicit" in receipt.result.error:  # else it was not even connected in time
+                break
     assert "SMTP_TLS=implicit" in receipt.result.error
 
 
@@ -671,7 +690,7 @@ async def test_a_port_where_nobody_listens_is_transient():
 
 
 async def test_a_host_that_does_not_exist_is_transient():
-    receipt = await failed(adapter_for(587, host="mail.invalid", adapter=ImpatientAdapter))
+    receipt = await failed(adapter_for(587, host="mail.invalid", adapter=impatient(0.75)))
     assert "mail.invalid:587" in receipt.result.error
     assert kind(receipt) is FailureKind.TRANSIENT
 
@@ -680,7 +699,7 @@ async def test_a_host_that_does_not_exist_is_transient():
 async def test_what_breaks_off_before_the_final_dot_delivered_nothing(ending: str, reason: str):
     async def break_off(verb: str) -> None:
         async with scripted({verb: ending}) as script:
-            receipt = await failed(script.adapter(ImpatientAdapter))
+            receipt = await failed_at(script)
         assert kind(receipt) is FailureKind.TRANSIENT
         assert f"{reason} ({verb})" in receipt.result.error
 
@@ -698,7 +717,7 @@ async def test_what_breaks_off_before_the_final_dot_delivered_nothing(ending: st
 )
 async def test_what_breaks_off_after_the_final_dot_has_an_unknown_outcome(ending: str, reason: str):
     async with scripted({".": ending}) as script:
-        receipt = await failed(script.adapter(ImpatientAdapter))
+        receipt = await failed_at(script)
     assert receipt.result.error.startswith("outcome unknown: ")
     assert reason in receipt.result.error
     assert kind(receipt) is FailureKind.AMBIGUOUS
@@ -746,14 +765,18 @@ async def test_a_server_that_stops_reading_amid_a_long_mail_delivered_nothing(se
 async def test_a_failing_quit_after_the_server_took_the_mail_is_success(answer: str):
     async with scripted({"QUIT": answer}) as script:
         assert (await script.adapter(PatientAdapter).send(READER, "hello")).ok
-        assert (await script.adapter(ImpatientAdapter).send(READER, "hello")).ok
+        for seconds in LIMITS_S:  # of which the shortest may not be enough for the mail itself
+            result = await script.adapter(impatient(seconds)).send(READER, "hello")
+            if result.ok:
+                break
+    assert result.ok
 
 
 async def test_time_is_limited_over_the_whole_call_and_not_for_each_answer():
     async with MailServer(mode="plain") as server:
         for verb in ("MAIL", "RCPT", "DATA"):
             server.faults.push(Fault.stall(0.3).only(verb))
-        receipt = await failed(adapter_of(server, adapter=ImpatientAdapter))
+        receipt = await failed(adapter_of(server, adapter=impatient(0.75)))
     assert kind(receipt) is FailureKind.TRANSIENT
 
 
@@ -763,7 +786,10 @@ async def test_the_deadlines_are_those_of_the_specification():
 
 async def test_a_connection_test_that_hangs_is_a_result():
     async with scripted({"AUTH": HANG}) as script:
-        result = await script.adapter(ImpatientAdapter).test_connection()
+        for seconds in LIMITS_S:
+            result = await script.adapter(impatient(seconds)).test_connection()
+            if script.hung:
+                break
     assert not result.ok
     assert "no answer in time (AUTH)" in result.error
 
