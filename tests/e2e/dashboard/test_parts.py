@@ -16,6 +16,16 @@ AT_END = """(() => {
     const box = document.querySelector(".log__box");
     return box.scrollHeight - box.scrollTop - box.clientHeight < 30;
 })()"""
+# Where the log stands once the wheel has had all its effect, which may come in steps.
+AT_REST = """(async () => {
+    const box = document.querySelector(".log__box");
+    let top;
+    do {
+        top = box.scrollTop;
+        await new Promise((next) => { setTimeout(next, 100); });
+    } while (box.scrollTop !== top);
+    return top;
+})()"""
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +135,7 @@ def test_following_stops_for_a_reader_until_it_is_asked_for_again(visit: Visit):
     page.mouse.wheel(0, -2000)
     latest = page.get_by_role("button", name="Jump to latest")
     expect(latest).to_be_visible()
-    top = page.evaluate("document.querySelector('.log__box').scrollTop")
+    top = page.evaluate(AT_REST)
     page.evaluate("addLines(100)")
     expect(page.get_by_text("3,100 lines")).to_be_visible()
     assert page.evaluate("document.querySelector('.log__box').scrollTop") == top
