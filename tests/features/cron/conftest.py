@@ -158,13 +158,15 @@ class Service:
         await clock.asleep()
 
     async def quiet(self, name: str = "job") -> list[str]:
-        """Wait until every run of a job has ended and is settled; return their states."""
+        """Wait until every run of a job has ended, is settled and has its audit entry; return their states."""
 
         async def ended() -> bool:
             self.crontab.clock.advance(0.01)
             return not await self.crontab.open_runs()
 
         await eventually(ended)
+        # Whoever settled a run writes its entry when told that this is on the disk, which is before we are told.
+        await self.crontab.bench.app.database.write(lambda _: None)
         return await self.crontab.statuses(name)
 
 
