@@ -40,11 +40,11 @@ def at_a_terminal(cli: Cli, line: str, **env: str) -> Iterator[tuple[subprocess.
 
 
 def read_until(screen: int, text: str) -> str:
-    seen = ""
-    while text not in seen:
+    seen = b""
+    while text.encode() not in seen:
         assert select.select([screen], [], [], PATIENCE_S)[0], f"in vain: {seen!r}"
-        seen += os.read(screen, 65536).decode()
-    return seen
+        seen += os.read(screen, 65536)
+    return seen.decode(errors="replace")
 
 
 @pytest.fixture

@@ -38,18 +38,18 @@ def typed(cli: Cli, arguments: list[str], answers: dict[str, str]) -> tuple[int,
     command = [cli.tocsin, *arguments]
     child = subprocess.Popen(command, stdin=terminal, stdout=terminal, stderr=terminal, cwd=cli.home, env=cli.env)
     os.close(terminal)
-    seen, asked = "", iter([*answers.items(), ("no further prompt", "")])
+    seen, asked = b"", iter([*answers.items(), ("no further prompt", "")])
     prompt, answer = next(asked)
     while select.select([screen], [], [], PATIENCE_S)[0]:
         try:
-            seen += os.read(screen, 65536).decode()
+            seen += os.read(screen, 65536)  # which may end in the middle of a character
         except OSError:  # Linux: the last one who had the terminal open is gone
             break
-        if prompt in seen:
+        if prompt.encode() in seen:
             os.write(screen, f"{answer}\n".encode())
             prompt, answer = next(asked)
     os.close(screen)
-    return child.wait(PATIENCE_S), seen
+    return child.wait(PATIENCE_S), seen.decode()
 
 
 # --- the commands
