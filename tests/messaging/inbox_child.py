@@ -1,14 +1,15 @@
-"""A process with an inbox, to be killed: `python -m tests.messaging.inbox_child <directory> <events> <ring> <seed>`.
+"""A process with an inbox, to be killed: `python -m tests.messaging.inbox_child <directory> <events> <most> <seed>`.
 
 It stores so many events, then works on everything there is; each handler notes in `begun` that it was
-asked, and takes as long as `seed` says. With `ring`, it also sends what is queued, into the file `rung`, and ends when
-all has ended.
+asked, and takes as long as `seed` says: for ever once `most` have begun, so that whoever kills it is never too late.
+With `all` as `most`, none does; it also sends what is queued, into the file `rung`, and ends when all has ended.
 """
 
 import asyncio
 import os
 import random
 import sys
+from itertools import count
 from pathlib import Path
 
 from tests.messaging.inbound.inbox_hall import SCHEMAS, Bell, message
@@ -41,7 +42,9 @@ def append(path: Path, line: str) -> None:
     os.close(file)
 
 
-async def main(place: Path, events: int, pace: random.Random, *, ring: bool) -> None:
+async def main(place: Path, events: int, pace: random.Random, most: int | None) -> None:
+    begun = count(1)
+
     class Loud(Bell):
         async def deliver(self, part: Part) -> str:
             append(place / "rung", f"{part.target} {part.text}")
@@ -49,6 +52,8 @@ async def main(place: Path, events: int, pace: random.Random, *, ring: bool) -> 
 
     async def handler(received: MessageContext) -> HandlerResult:
         append(place / "begun", received.message.text)
+        if most is not None and next(begun) > most:
+            await asyncio.Event().wait()
         await asyncio.sleep(pace.uniform(0, 0.05))
         return HandlerResult(HandlingStatus.ANSWERED, (Reply(f"re {received.message.text}"),))
 
@@ -66,7 +71,7 @@ async def main(place: Path, events: int, pace: random.Random, *, ring: bool) -> 
     dispatcher = Dispatcher(queue, registry, clock)
     async with asyncio.TaskGroup() as group:
         group.create_task(inbox.run())
-        if ring:
+        if most is None:
             group.create_task(dispatcher.run())
             while (await queue.counts()).get(DeliveryStatus.SENT, 0) < total(place):
                 await clock.sleep(0.01)
@@ -80,4 +85,5 @@ def total(place: Path) -> int:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2]), random.Random(sys.argv[4]), ring=sys.argv[3] == "ring"))
+    most = None if sys.argv[3] == "all" else int(sys.argv[3])
+    asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2]), random.Random(sys.argv[4]), most))
