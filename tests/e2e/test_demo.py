@@ -93,7 +93,7 @@ class Demo:
     def say(self, chat: int, text: str) -> Callable[[str], dict[str, Any]]:
         """Write to the bot; the returned function waits for a younger message of the bot that has a text."""
         self.post("/_standin/say", chat_id=chat, text=text)
-        said = self.conversation(chat)[-1]["id"]
+        said = [m["id"] for m in self.conversation(chat) if m["own"]][-1]  # the answer may be there already
         return lambda answer: self.wait_for(chat, answer, after=said)
 
     def press(self, chat: int, message: Mapping[str, Any], button: str) -> None:
