@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import ports
 from tests.cli.conftest import Cli, end
 from tests.waiting import PATIENCE_S, until
 
 from tocsin_standins import Fault, StandinCluster
+
+LOGIN = {"DASHBOARD_USER": "anna", "DASHBOARD_PASS": "a long made-up password"}
 
 
 def wait_until_it_listens(child: subprocess.Popen[bytes]) -> list[dict[str, Any]]:
@@ -54,6 +57,19 @@ def test_a_service_sends_until_sigterm_and_then_ends_with_0(
     assert (code, out) == (0, "")
     assert [item.text for item in town.recorder.of("teamchat")] == ["hello"]
     assert [(entry["action"], entry["source"]) for entry in wired.audit_log()] == [("msg.send", "gateway")]
+
+
+def test_each_service_says_where_it_listens(wired: Cli, free_port: int):
+    both = {**LOGIN, "GATEWAY_PORT": str(free_port), "DASHBOARD_PORT": str(ports.free_port())}
+    with wired.running("up", env=both) as child:
+        lines = wait_until_it_listens(child)
+        lines += wait_until_it_listens(child)
+        end(child)
+    told = {line["service"]: line["address"] for line in lines if line["event"] == "listening"}
+    assert told == {
+        "gateway": f"http://127.0.0.1:{free_port}",
+        "dashboard": f"http://127.0.0.1:{both['DASHBOARD_PORT']}",
+    }
 
 
 def test_ctrl_c_ends_a_service_with_0(wired: Cli, free_port: int):

@@ -49,7 +49,7 @@ class Recorded:
 @asynccontextmanager
 async def served(app: ASGIApp) -> AsyncIterator[int]:
     """Serve `app` as the command does; give the port."""
-    service = Service("the gateway", "127.0.0.1", 0, "GATEWAY_PORT", lambda _: app)
+    service = Service("gateway", "127.0.0.1", 0, "GATEWAY_PORT", lambda _: app)
     with listen(service) as sock:
         server: uvicorn.Server = server_of(service)
         task = asyncio.create_task(server.serve(sockets=[sock]))

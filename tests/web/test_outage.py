@@ -5,7 +5,7 @@ import json
 import logging
 import os
 import signal
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -25,7 +25,7 @@ async def test_an_outage_is_two_lines_in_the_log_and_a_field_of_health(
     transport, port = ScriptedTransport([HttpResponse(503, {}, b"")]), free_port()
     env = {**TEAMCHAT, "GATEWAY_PORT": str(port), "REDIS_URL": "off"}
     app = make_app(tmp_path, env, transport, SystemClock(), database)
-    listening: asyncio.Future[Sequence[str]] = asyncio.get_running_loop().create_future()
+    listening: asyncio.Future[Mapping[str, str]] = asyncio.get_running_loop().create_future()
     program = asyncio.create_task(serve(app, frozenset({"gateway"}), listening.set_result))
     await listening
     body = json.dumps(GOOD).encode()

@@ -51,8 +51,8 @@ class HastyProtocol(BoundedProtocol):
 async def wire(gateway: Gateway) -> AsyncIterator[int]:
     """Serve the gateway the way the command does; give its port."""
     addresses: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-    service = Service("the gateway", "127.0.0.1", free_port(), "GATEWAY_PORT", lambda _: gateway.client.app)
-    task = asyncio.create_task(serve([service], ready=lambda found: addresses.set_result(found[0])))
+    service = Service("gateway", "127.0.0.1", free_port(), "GATEWAY_PORT", lambda _: gateway.client.app)
+    task = asyncio.create_task(serve([service], ready=lambda found: addresses.set_result(*found.values())))
     yield int((await addresses).rpartition(":")[2])
     os.kill(os.getpid(), signal.SIGTERM)
     await task
@@ -111,8 +111,8 @@ async def test_what_a_request_made_is_gone_without_the_garbage_collector():
         await JsonResponse({})(scope, receive, send)
 
     addresses: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-    of_test = Service("a test", "127.0.0.1", free_port(), "PORT", lambda _: RequestScope(app, (), lambda *_: None))
-    task = asyncio.create_task(serve([of_test], ready=lambda found: addresses.set_result(found[0])))
+    of_test = Service("test", "127.0.0.1", free_port(), "PORT", lambda _: RequestScope(app, (), lambda *_: None))
+    task = asyncio.create_task(serve([of_test], ready=lambda found: addresses.set_result(*found.values())))
     gc.disable()
     try:
         first = b"GET /1 HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -246,7 +246,7 @@ async def test_a_request_that_outlasts_the_grace_period_is_answered_with_503():
 
 
 def service_on(host: str, port: int) -> Service:
-    return Service("the gateway", host, port, "GATEWAY_PORT", lambda _: None)
+    return Service("gateway", host, port, "GATEWAY_PORT", lambda _: None)
 
 
 def test_a_taken_port_is_one_sentence_with_the_setting_to_change():
@@ -402,8 +402,8 @@ def certificate(tmp_path: Path) -> tuple[Path, Path]:
 
 async def test_a_service_with_a_certificate_speaks_tls_alone(gateway: Gateway, certificate: tuple[Path, Path]):
     addresses: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-    service = Service("it", "127.0.0.1", free_port(), "A_PORT", lambda _: gateway.client.app, tls=certificate)
-    task = asyncio.create_task(serve([service], ready=lambda found: addresses.set_result(found[0])))
+    service = Service("thing", "127.0.0.1", free_port(), "A_PORT", lambda _: gateway.client.app, tls=certificate)
+    task = asyncio.create_task(serve([service], ready=lambda found: addresses.set_result(*found.values())))
     address = await addresses
     assert address == f"https://127.0.0.1:{service.port}"
     trusting = ssl.create_default_context()
@@ -430,11 +430,11 @@ def test_a_certificate_that_is_of_no_use_is_told_before_anything_is_started(
     )
     for used, sentence in [
         ((chain, other), "KEY_VALUES_MISMATCH"),
-        ((key, chain), "it cannot use the certificate"),
+        ((key, chain), "the thing cannot use the certificate"),
         ((tmp_path / "none.pem", key), "No such file"),
         ((chain, locked), "has a passphrase"),
     ]:
         with pytest.raises(ConfigError) as raised:
-            check_tls(Service("it", "127.0.0.1", 1, "A_PORT", lambda _: _, tls=used))
+            check_tls(Service("thing", "127.0.0.1", 1, "A_PORT", lambda _: _, tls=used))
         assert sentence in str(raised.value)
         assert raised.value.hint

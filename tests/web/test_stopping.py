@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +67,7 @@ async def test_what_runs_beside_the_services_is_stopped_while_a_request_still_ru
         may_end.set()
 
     port = free_port()
-    service = Service("the test", "127.0.0.1", port, "PORT", lambda _: slow)
+    service = Service("test", "127.0.0.1", port, "PORT", lambda _: slow)
     ready = asyncio.Event()
     task = asyncio.create_task(serve([service], ready=lambda _: ready.set(), stopping=stop_the_rest))
     await ready.wait()
@@ -88,7 +88,7 @@ async def test_the_queue_stops_at_the_signal_and_not_when_the_last_request_has_e
     parts = ["a" * 90, "b" * 90]
     queued = app.outbox.prepare("teamchat", "#ops", "\n\n".join(parts), "test")
     (delivery,) = await app.outbox.enqueue([queued], Caller("test"))
-    listening: asyncio.Future[Sequence[str]] = asyncio.get_running_loop().create_future()
+    listening: asyncio.Future[Mapping[str, str]] = asyncio.get_running_loop().create_future()
     program = asyncio.create_task(serve_program(app, frozenset({"gateway"}), listening.set_result))
     await listening
     body = json.dumps({"channel": "teamchat", "target": "#direct", "message": "direct"}).encode()

@@ -1,7 +1,7 @@
 """The composition root of the services: what runs beside what, and in which order it stops."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from tocsin.assembly.program import App, Monitoring, publisher_of
@@ -51,7 +51,7 @@ def monitor(parts: frozenset[str]) -> Monitoring:
     return Monitoring(watch, Metrics())
 
 
-async def serve(app: App, parts: frozenset[str], ready: Callable[[Sequence[str]], None]) -> None:
+async def serve(app: App, parts: frozenset[str], ready: Callable[[Mapping[str, str]], None]) -> None:
     """Run the named services until a signal asks to stop; refuses an open gateway off loopback.
 
     Every process that serves works on the inbox, and on the queue unless `DELIVERY_WORKERS` is 0.
@@ -135,7 +135,7 @@ def _gateway(app: App, receiving: "Receiving", bus: "LateBus | None") -> "Servic
         )
 
     return Service(
-        "the gateway",
+        "gateway",
         host,
         app.settings[GATEWAY_PORT],
         GATEWAY_PORT.name,
@@ -162,7 +162,7 @@ def _dashboard(app: App, *, needed: bool) -> "tuple[EventHub | None, Service | N
         log.warning(warning)
     hub = event_hub(app)
     service = Service(
-        "the dashboard",
+        "dashboard",
         host,
         app.settings[DASHBOARD_PORT],
         DASHBOARD_PORT.name,

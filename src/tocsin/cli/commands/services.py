@@ -3,7 +3,7 @@
 import argparse
 import logging
 import sys
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping
 from typing import Any
 
 from tocsin.assembly.program import App, direct_transport, load_settings, open_app
@@ -111,9 +111,9 @@ def run_on_uvloop(work: Coroutine[Any, Any, None]) -> None:
         runner.run(work)
 
 
-def announce(out: Console, addresses: Sequence[str]) -> None:
-    """Report the addresses at which the services listen."""
-    for address in addresses:
-        log.info("listening", extra={"address": address})
+def announce(out: Console, addresses: Mapping[str, str]) -> None:
+    """Report at which address each service listens."""
+    for service, address in addresses.items():
+        log.info("listening", extra={"service": service, "address": address})
     if sys.stderr.isatty():
         out.note("Ctrl-C stops it.")

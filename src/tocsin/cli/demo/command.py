@@ -6,7 +6,7 @@ import json
 import shlex
 import signal
 import socket
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from importlib.util import find_spec
@@ -129,16 +129,16 @@ async def _start_runs(app: App) -> None:
 
 
 def _welcome(
-    out: Console, cluster: "StandinCluster", env_file: Path, redis_url: str, link: str, addresses: Sequence[str]
+    out: Console, cluster: "StandinCluster", env_file: Path, redis_url: str, link: str, addresses: Mapping[str, str]
 ) -> None:
-    cluster.connect(addresses[0], TEXTS)
+    cluster.connect(addresses["gateway"], TEXTS)
     has_model = find_spec("pydantic_ai") is not None
-    commands = _commands(cluster, env_file, addresses[0], has_model=has_model)
+    commands = _commands(cluster, env_file, addresses["gateway"], has_model=has_model)
     if out.as_json:
         out.document(
             {
-                "gateway": addresses[0],
-                "dashboard": addresses[1],
+                "gateway": addresses["gateway"],
+                "dashboard": addresses["dashboard"],
                 "sign_in": link,
                 "page": cluster.page.url,
                 "env_file": str(env_file),
@@ -153,7 +153,7 @@ def _welcome(
         "",
         f"  dashboard           {link}   (signs you in, once)",
         f"  talk to the bot     {cluster.page.url}   (open it in a browser; it also shows what was received)",
-        f"  gateway             {addresses[0]}",
+        f"  gateway             {addresses['gateway']}",
         f"  bus                 {bus}",
         "  queue               embedded store (SQLite)",
         f"  chat model          {model}",

@@ -6,7 +6,7 @@ import logging
 import signal
 import socket
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -41,7 +41,7 @@ _REMEDIES = {
 class Service:
     """One application and its address; `build` gets a function that tells whether the process is stopping."""
 
-    name: str
+    name: str  # as in "the … cannot listen"
     host: str
     port: int
     port_variable: str
@@ -72,10 +72,10 @@ def _nothing_beside() -> None:
 async def serve(
     services: Sequence[Service],
     *,
-    ready: Callable[[Sequence[str]], None],
+    ready: Callable[[Mapping[str, str]], None],
     stopping: Callable[[], None] = _nothing_beside,
 ) -> None:
-    """Serve until SIGINT or SIGTERM; `ready` gets the address of every service once all listen.
+    """Serve until SIGINT or SIGTERM; `ready` gets the address of every service by its name once all listen.
 
     `stopping` is called at the signal, so that what runs beside the services has the same time to finish as they.
     Without any service it only waits for the signal: work that listens nowhere goes on beside it.
@@ -87,7 +87,8 @@ async def serve(
         sockets = [stack.enter_context(listen(service)) for service in services]
         servers = [_server(service) for service in services]
         stopped = stack.enter_context(_stopped_by_signals(servers, stopping))
-        ready([f"{each.scheme}://{_authority(sock)}" for each, sock in zip(services, sockets, strict=True)])
+        listening = zip(services, sockets, strict=True)
+        ready({each.name: f"{each.scheme}://{_authority(sock)}" for each, sock in listening})
         async with asyncio.TaskGroup() as group:
             group.create_task(stopped.wait())
             for server, sock in zip(servers, sockets, strict=True):
@@ -101,13 +102,13 @@ def listen(service: Service) -> Iterator[socket.socket]:
     try:
         host.encode("idna")  # the socket module leaves a socket open when this fails in there
     except UnicodeError:
-        raise ConfigError(f"{service.name} cannot listen on {host}: this is not a host name") from None
+        raise ConfigError(f"the {service.name} cannot listen on {host}: this is not a host name") from None
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         sock = socket.create_server((host, service.port), family=family, backlog=BACKLOG)
     except OSError as error:
         raise ConfigError(
-            f"{service.name} cannot listen on {host} port {service.port}: {reason_of(error)}",
+            f"the {service.name} cannot listen on {host} port {service.port}: {reason_of(error)}",
             hint=_REMEDIES.get(error.errno or 0, "correct the address; 127.0.0.1 is only this machine").format(
                 variable=service.port_variable
             ),
@@ -133,7 +134,7 @@ def check_tls(service: Service) -> None:
         ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, key, no_passphrase)
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
         reason = getattr(error, "reason", None) or str(error)
-        sentence = f"{service.name} cannot use the certificate {certificate} with the key {key}: {reason}"
+        sentence = f"the {service.name} cannot use the certificate {certificate} with the key {key}: {reason}"
         raise ConfigError(sentence, hint="both are PEM files, and the key is that of the first certificate") from None
 
 
