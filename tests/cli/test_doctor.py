@@ -1,18 +1,23 @@
 """doctor finds what is wrong, and names cause and fix."""
 
 import os
+import re
 import socket
 import sqlite3
 import time
 import urllib.request
 from contextlib import closing
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
+from tests import ports
 from tests.cli.conftest import Cli, Done
 from tests.waiting import PATIENCE_S
 
+from tocsin.terminal.packages import NEEDED_PACKAGES
 from tocsin_standins import Fault, StandinCluster
 
 MAIL = {"SMTP_HOST": "127.0.0.1", "SMTP_USER": "ops@example.org", "SMTP_PASS": "made-up"}
@@ -22,7 +27,7 @@ LOGIN = {"DASHBOARD_USER": "anna", "DASHBOARD_PASS": "a long made-up password"}
 @pytest.fixture
 def sound(cli: Cli, free_port: int) -> Cli:
     """An installation without anything to find."""
-    return Cli(cli.home, {**LOGIN, "GATEWAY_PORT": str(free_port)})
+    return Cli(cli.home, {**LOGIN, "GATEWAY_PORT": str(free_port), "DASHBOARD_PORT": str(ports.free_port())})
 
 
 def findings(done: Done, subject: str) -> list[dict[str, Any]]:
@@ -210,6 +215,86 @@ def test_a_gateway_that_runs_is_fine(sound: Cli):
     assert "it runs on" in finding["detail"]
 
 
+def test_the_port_of_a_dashboard_that_does_not_run_is_free(sound: Cli):
+    code, finding = examine(sound, "dashboard")
+    assert (code, finding["state"]) == (0, "ok")
+    assert finding["detail"] == f"127.0.0.1 port {sound.env['DASHBOARD_PORT']} is free"
+
+
+def test_a_dashboard_where_nobody_can_sign_in_is_off_with_what_to_set(sound: Cli):
+    code, finding = examine(sound, "dashboard", DASHBOARD_PASS="")
+    assert (code, finding["state"]) == (0, "off")
+    assert finding["detail"] == "nobody can sign in: set DASHBOARD_PASS"
+
+
+def test_a_dashboard_that_runs_is_fine(sound: Cli):
+    with sound.running("dashboard") as child:
+        assert child.stderr
+        while b"listening" not in child.stderr.readline():
+            assert child.poll() is None
+        code, finding = examine(sound, "dashboard")
+    assert (code, finding["state"]) == (0, "ok")
+    assert finding["detail"] == f"a Tocsin dashboard answers on 127.0.0.1 port {sound.env['DASHBOARD_PORT']}"
+
+
+def test_a_dashboard_that_speaks_tls_is_fine(sound: Cli, tmp_path: Path):
+    cert = trustme.CA().issue_cert("dashboard.example")
+    cert.private_key_pem.write_to_path(tmp_path / "key.pem")
+    cert.cert_chain_pems[0].write_to_path(tmp_path / "chain.pem")
+    tls = {"DASHBOARD_TLS_CERT": str(tmp_path / "chain.pem"), "DASHBOARD_TLS_KEY": str(tmp_path / "key.pem")}
+    with sound.running("dashboard", env=tls) as child:
+        assert child.stderr
+        while b"listening" not in child.stderr.readline():
+            assert child.poll() is None
+        code, finding = examine(sound, "dashboard", **tls)
+    assert (code, finding["state"]) == (0, "ok")
+
+
+def test_a_port_of_the_dashboard_that_another_program_uses_is_an_error(sound: Cli):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = str(other.getsockname()[1])
+        code, finding = examine(sound, "dashboard", DASHBOARD_PORT=port)
+    assert (code, finding["state"]) == (1, "error")
+    assert finding["detail"] == f"port {port} is taken by another program"
+    assert "DASHBOARD_PORT" in finding["fix"]
+
+
+@pytest.mark.parametrize("host", ["::1", "[::1]"])
+def test_an_address_in_brackets_is_the_address_that_services_listen_on(sound: Cli, host: str):
+    found = sound("doctor", "--offline", "--json", env={"GATEWAY_HOST": host, "DASHBOARD_HOST": host})
+    told = [findings(found, service)[0]["detail"] for service in ("gateway", "dashboard")]
+    assert told == [f"::1 port {sound.env[name]} is free" for name in ("GATEWAY_PORT", "DASHBOARD_PORT")]
+
+
+# --- packages
+
+
+def test_every_required_package_is_looked_for():
+    required = [line for line in metadata.requires("tocsin") or () if "extra ==" not in line]
+    dists = {re.match(r"[\w.-]+", line)[0].replace("_", "-").lower() for line in required}
+    modules = metadata.packages_distributions()
+    looked_for = {
+        dist.replace("_", "-").replace(".", "-").lower()
+        for module in ("uvloop", *NEEDED_PACKAGES)
+        for dist in modules[module.partition(".")[0]]
+    }
+    assert {dist.replace(".", "-") for dist in dists} <= looked_for
+
+
+def test_a_required_package_that_is_missing_is_a_finding_beside_the_others(sound: Cli, tmp_path: Path):
+    sound.write_profiles('oncall: [{channel: email, target: "ops@example.org"}]\n')
+    (sound.home / ".env").write_text("SMTP_HOST=127.0.0.1\n")
+    for package, *subjects in (("ruamel.yaml", "profiles"), ("dotenv", "settings")):
+        (tmp_path / "site").mkdir(exist_ok=True)
+        (tmp_path / "site" / "sitecustomize.py").write_text(f"import sys\nsys.modules[{package!r}] = None\n")
+        done = sound.process("doctor", "--offline", "--json", env={"PYTHONPATH": str(tmp_path / "site")})
+        assert done.code == 1
+        (finding,) = findings(done, "package")[:1]
+        assert (finding["state"], finding["detail"].partition(":")[0]) == ("error", f"{package} is not installed")
+        for subject in subjects:
+            assert f"{package.partition('.')[0]}: package not installed" in findings(done, subject)[0]["detail"]
+
+
 # --- files
 
 
@@ -249,7 +334,8 @@ def test_an_audit_log_that_cannot_be_read_is_an_error(sound: Cli):
 
 
 def doctored(town: StandinCluster, home: Path, port: int, **env: str) -> Cli:
-    return Cli(home, {**town.environment(), **LOGIN, "GATEWAY_PORT": str(port), **env})
+    own = {**LOGIN, "GATEWAY_PORT": str(port), "DASHBOARD_PORT": str(ports.free_port())}
+    return Cli(home, {**town.environment(), **own, **env})
 
 
 def test_channels_that_work_are_fine(town: StandinCluster, tmp_path: Path, free_port: int):

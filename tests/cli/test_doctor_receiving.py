@@ -16,7 +16,6 @@ from tocsin.channels.botchat.receiving.token_lock import TokenLock
 from tocsin.channels.inbound import InboundMessage, MessageKind
 from tocsin.cli.doctor.command import examine
 from tocsin.cli.doctor.machine import (
-    NEEDED_PACKAGES,
     check_packages,
     check_processes,
     check_sandbox,
@@ -25,7 +24,7 @@ from tocsin.core.process.sandbox import Sandbox
 from tocsin.messaging.inbound.sqlite_store import SqliteInbox
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.terminal.findings import Finding
-from tocsin.terminal.packages import EXTRAS
+from tocsin.terminal.packages import EXTRAS, NEEDED_PACKAGES
 from tocsin.testing import FakeClock
 from tocsin_standins.botchat.server import TOKEN, BotChat
 

@@ -1,9 +1,10 @@
 """The findings of `tocsin doctor`, and how its checks are run."""
 
-from collections.abc import AsyncIterable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass
 
 from tocsin.core.errors import TocsinError
+from tocsin.terminal.packages import not_installed
 
 _SHOWN = 5
 
@@ -28,15 +29,28 @@ def failure(subject: str, error: TocsinError, state: str = "error") -> Finding:
     return Finding(state, subject, str(error), error.hint)
 
 
-async def collect(subject: str, findings: AsyncIterable[Finding]) -> list[Finding]:
-    """Return what a check yields; an error that ends it is its last finding."""
+async def collect(subject: str, findings: AsyncIterable[Finding] | Iterable[Finding]) -> list[Finding]:
+    """Return what a check yields; an error that ends it, or a package that it lacks, is its last finding."""
     found: list[Finding] = []
     try:
-        async for finding in findings:
+        async for finding in _each(findings):
             found.append(finding)  # noqa: PERF401  # what came before the error counts
     except TocsinError as error:
         found.append(failure(subject, error))
+    except ModuleNotFoundError as error:
+        if not (missing := not_installed(error)):
+            raise
+        found.append(failure(subject, missing))
     return found
+
+
+async def _each(findings: AsyncIterable[Finding] | Iterable[Finding]) -> AsyncIterator[Finding]:
+    if isinstance(findings, Iterable):
+        for finding in findings:
+            yield finding
+        return
+    async for finding in findings:
+        yield finding
 
 
 def number_of(count: int, noun: str) -> str:

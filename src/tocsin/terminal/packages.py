@@ -1,4 +1,6 @@
-"""Optional packages: what does not work without each, and how to install it."""
+"""Packages: what does not work without each, and how to install it."""
+
+from importlib.util import find_spec
 
 from tocsin.core.errors import ConfigError
 
@@ -12,6 +14,35 @@ EXTRAS = {
     "av": ("voice", "no voice messages"),
     "pywhispercpp": ("voice", "no voice messages"),
 }
+# They belong to every installation, and most are loaded only when they are needed.
+NEEDED_PACKAGES = {
+    "aiohappyeyeballs": "no provider can be called",
+    "aiosmtplib": "no e-mail can be sent",
+    "argon2": "nobody can sign in to the dashboard",
+    "cronsim": "no cron job can run",
+    "dotenv": "no .env file can be read",
+    "fastapi": "the dashboard cannot start",
+    "hiredis": "Redis is slower",
+    "httptools": "no provider can be called, and no service can start",
+    "idna": "no e-mail can be sent to an address with letters beyond ASCII",
+    "markdown_it": "the bot cannot format its answers",
+    "nacl": "webhook calls with an Ed25519 signature are rejected",
+    "pathspec": "no watcher can run",
+    "platformdirs": "the data directory has to be set",
+    "prometheus_client": "no service can start",
+    "pydantic": "the dashboard cannot start",
+    "pypdf": "the bot reads no PDF",
+    "pyrage": "the vault cannot be opened",
+    "re2": "no trigger rule can be used",
+    "redis": "Redis cannot be used",
+    "regex": "long texts with letters beyond ASCII cannot be split",
+    "rich": "no table can be shown on a terminal",
+    "ruamel.yaml": "no YAML file can be read",
+    "starlette": "no service can start",
+    "structlog": "no service can start",
+    "uvicorn": "no service can start",
+    "watchfiles": "changed files are not noticed",
+}
 
 
 def how_to_install(package: str) -> str:
@@ -19,6 +50,14 @@ def how_to_install(package: str) -> str:
     if package in EXTRAS:
         return f'pip install "tocsin[{EXTRAS[package][0]}]"'
     return "install Tocsin again: this installation is not complete"
+
+
+def is_installed(package: str) -> bool:
+    """Whether a package is installed; it is not imported."""
+    try:
+        return find_spec(package) is not None
+    except ModuleNotFoundError:  # what it lies in is missing
+        return False
 
 
 def not_installed(error: ModuleNotFoundError) -> ConfigError | None:

@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+from collections.abc import AsyncIterator
 
 from tocsin.assembly.program import RUNS_FOLDER, App, Installed, direct_transport, open_app
 from tocsin.cli.doctor.channels import check_channels, check_receiving
@@ -12,13 +13,13 @@ from tocsin.cli.doctor.machine import (
     check_machine,
     check_names,
     check_packages,
-    check_ports,
     check_processes,
     check_runs_folder,
     check_sandbox,
     check_security,
 )
 from tocsin.cli.doctor.models import SUBJECT, check_chat_model, check_speech
+from tocsin.cli.doctor.ports import check_ports
 from tocsin.cli.doctor.stores import check_bus, check_inbox, check_queue
 from tocsin.cli.opening import open_settings
 from tocsin.core.config.settings import Settings
@@ -27,6 +28,7 @@ from tocsin.core.process.sandbox import Sandbox
 from tocsin.terminal.findings import Finding, collect, failure
 from tocsin.terminal.options import Options
 from tocsin.terminal.output import DONE, FAILED, Console
+from tocsin.terminal.packages import not_installed
 
 
 def configure_doctor(parser: argparse.ArgumentParser) -> None:
@@ -39,8 +41,11 @@ def configure_doctor(parser: argparse.ArgumentParser) -> None:
 def _run(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     try:
         settings, installed = open_settings(options, out)
-    except ConfigError as error:
-        findings = [*check_machine(), *check_packages(), failure("settings", error)]
+    except (ConfigError, ModuleNotFoundError) as error:
+        problem = error if isinstance(error, ConfigError) else not_installed(error)
+        if problem is None:
+            raise
+        findings = [*check_machine(), *check_packages(), failure("settings", problem)]
     else:
         work = examine(settings, installed, probe=not arguments.offline)
         findings = asyncio.run(out.while_waiting("Asking the providers …", work))
@@ -82,20 +87,25 @@ async def examine(settings: Settings, installed: Installed, *, probe: bool) -> l
         await check_sandbox(Sandbox()),
         check_processes(),
     ]
+    return [*findings, *await collect("program", _examine_opened(settings, installed, probe=probe))]
+
+
+async def _examine_opened(settings: Settings, installed: Installed, *, probe: bool) -> AsyncIterator[Finding]:
     async with open_app(settings, installed, direct_transport) as app:
-        return [*findings, *await _examine_app(app, probe=probe)]
+        for finding in await _examine_app(app, probe=probe):
+            yield finding
 
 
 async def _examine_app(app: App, *, probe: bool) -> list[Finding]:
     return [
-        *check_profiles(app),
+        *await collect("profiles", check_profiles(app)),
         *await app.features.findings(),
         check_audit_log(app),
         *await collect("queue", check_queue(app)),
         *await collect("bus", check_bus(app)),
         *await collect("inbox", check_inbox(app)),
         *await collect("channels", check_channels(app, probe=probe)),
-        *check_receiving(app),
+        *await collect("receiving", check_receiving(app)),
         *await collect(SUBJECT, check_chat_model(app)),
-        *check_speech(app),
+        *await collect("speech", check_speech(app)),
     ]

@@ -1,41 +1,29 @@
-"""doctor, the machine: Python, packages, directories, `.env` files, security, ports, the sandbox."""
+"""doctor, the machine: Python, packages, directories, `.env` files, security, the sandbox."""
 
-import errno
-import json
 import os
-import socket
 import stat
 import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from tocsin import __version__
-from tocsin.core.config.data_dir import foreign_files, id_of, try_write, unusable
+from tocsin.core.config.data_dir import foreign_files, try_write, unusable
 from tocsin.core.config.security import check_dashboard_bind, check_gateway_bind, validate_security
 from tocsin.core.config.settings import Settings
 from tocsin.core.config.unknown_settings import unknown_settings
-from tocsin.core.config.variables import DASHBOARD_HOST, GATEWAY_HOST, GATEWAY_PORT
+from tocsin.core.config.variables import DASHBOARD_HOST, GATEWAY_HOST
 from tocsin.core.errors import ConfigError
 from tocsin.core.process.sandbox import Level, Sandbox
 from tocsin.core.process.starting import SUPERVISES
 from tocsin.core.storage.files import refuse_others
 from tocsin.terminal.findings import Finding, failure
-from tocsin.terminal.packages import EXTRAS, how_to_install
+from tocsin.terminal.packages import EXTRAS, NEEDED_PACKAGES, how_to_install, is_installed
 
 OLDEST_PYTHON = (3, 11)
 PROBE_BYTES = 64 * 1024  # more than one message takes in the queue and the audit log
 # Nobody runs this program before it was written: such a clock breaks signatures and certificates.
 WRITTEN = datetime(2026, 11, 1, tzinfo=UTC)
-# They belong to every installation, and are loaded only when they are needed.
-NEEDED_PACKAGES = {
-    "nacl": "webhook calls with an Ed25519 signature are rejected",
-    "re2": "no trigger rule can be used",
-    "pypdf": "the bot reads no PDF",
-    "markdown_it": "the bot cannot format its answers",
-}
 
 
 def check_machine() -> Iterator[Finding]:
@@ -57,17 +45,12 @@ def check_machine() -> Iterator[Finding]:
         yield Finding("ok", "clock", f"{now:%Y-%m-%d %H:%M} UTC")
 
 
-def is_installed(package: str) -> bool:
-    """Whether a package is installed; it is not imported."""
-    return find_spec(package) is not None
-
-
 def check_packages(is_there: Callable[[str], bool] = is_installed) -> Iterator[Finding]:
     """Check the packages that are loaded on first use."""
     for package, consequence in NEEDED_PACKAGES.items():
         if not is_there(package):
             detail = f"{package} is not installed: {consequence}"
-            yield Finding("error", "package", detail, "install Tocsin again: this installation is not complete")
+            yield Finding("error", "package", detail, how_to_install(package))
     if not is_there("uvloop"):
         yield Finding("off", "package", "uvloop is not installed: services run on the slower event loop of Python")
     for package, (_, consequence) in EXTRAS.items():
@@ -157,47 +140,3 @@ def check_security(settings: Settings) -> Iterator[Finding]:
             check(settings, settings[host])
         except ConfigError as error:
             yield Finding("error", "security", str(error), error.hint)
-
-
-def check_ports(settings: Settings) -> Iterator[Finding]:
-    """Check that the gateway's port is free, or that the gateway of this data directory has it."""
-    host, port = settings[GATEWAY_HOST], settings[GATEWAY_PORT]
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        socket.create_server((host, port), family=family).close()
-    except OSError as error:
-        if error.errno != errno.EADDRINUSE:
-            fix = f"correct {GATEWAY_HOST.name} or {GATEWAY_PORT.name}"
-            yield Finding("error", "gateway", f"cannot listen on {host} port {port}: {error.strerror}", fix)
-        else:
-            yield _who_has(host, port, id_of(settings.data_dir))
-        return
-    yield Finding("ok", "gateway", f"{host} port {port} is free")
-
-
-def _who_has(host: str, port: int, own: str) -> Finding:
-    """Return the finding about a port in use; `own` is the id of our data directory."""
-    health = _health_at(host, port)
-    fix = f"set {GATEWAY_PORT.name} to a free port"
-    if health is None:
-        detail = f"port {port} is taken by another program"
-        return Finding("error", "gateway", detail, f"stop the program that uses it, or {fix}")
-    if not own or health.get("instance") != own:
-        detail = f"port {port} is taken by a Tocsin of another data directory"
-        return Finding("error", "gateway", detail, f"name its directory with --data-dir to examine that one, or {fix}")
-    return Finding("ok", "gateway", f"it runs on {host} port {port}")
-
-
-def _health_at(host: str, port: int) -> dict[str, Any] | None:
-    """Return the health document of a gateway; None if the program that answers is not a gateway."""
-    from http.client import HTTPConnection, HTTPException
-
-    connection = HTTPConnection(host, port, timeout=2)
-    try:
-        connection.request("GET", "/health")
-        health = json.loads(connection.getresponse().read(65536))
-    except (OSError, HTTPException, ValueError):
-        return None
-    finally:
-        connection.close()
-    return health if isinstance(health, dict) and {"version", "queue", "channels"} <= health.keys() else None

@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator, Iterator
 
 from tocsin.assembly.program import App
 from tocsin.cli.doctor.channels import check_shapes
-from tocsin.cli.doctor.machine import is_installed
 from tocsin.core.config.variables import (
     ANTHROPIC_API_KEY,
     ANTHROPIC_BASE_URL,
@@ -14,6 +13,7 @@ from tocsin.core.config.variables import (
     OPENAI_BASE_URL,
 )
 from tocsin.terminal.findings import Finding
+from tocsin.terminal.packages import is_installed
 
 SUBJECT = "chat model"
 KEYS = {"anthropic": (ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL), "openai": (OPENAI_API_KEY, OPENAI_BASE_URL)}

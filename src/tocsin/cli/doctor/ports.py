@@ -1,0 +1,94 @@
+"""doctor, the ports: each is free, or the service that belongs there has it."""
+
+import errno
+import json
+import socket
+import ssl
+from collections.abc import Iterator
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from typing import Any
+
+from tocsin.core.config.data_dir import id_of
+from tocsin.core.config.security import missing_dashboard_login
+from tocsin.core.config.settings import Settings
+from tocsin.core.config.variables import (
+    DASHBOARD_HOST,
+    DASHBOARD_PORT,
+    DASHBOARD_TLS_CERT,
+    GATEWAY_HOST,
+    GATEWAY_PORT,
+    Variable,
+)
+from tocsin.terminal.findings import Finding
+
+_ANSWERS_WITHIN_S = 2
+_OF_GATEWAY = {"version", "queue", "channels"}  # what its /health has
+_OF_DASHBOARD = {"version", "status"}
+
+
+def check_ports(settings: Settings) -> Iterator[Finding]:
+    """Check that the port of each service is free, or that this service has it."""
+    host, port = settings[GATEWAY_HOST].strip("[]"), settings[GATEWAY_PORT]
+    yield _about_port(host, GATEWAY_HOST, port, GATEWAY_PORT) or _gateway_at(host, port, id_of(settings.data_dir))
+    if missing := missing_dashboard_login(settings):
+        yield Finding("off", "dashboard", f"nobody can sign in: set {missing}")
+        return
+    host, port = settings[DASHBOARD_HOST].strip("[]"), settings[DASHBOARD_PORT]
+    encrypted = settings[DASHBOARD_TLS_CERT] is not None
+    yield _about_port(host, DASHBOARD_HOST, port, DASHBOARD_PORT) or _dashboard_at(host, port, encrypted=encrypted)
+
+
+def _about_port(host: str, host_name: Variable[str], port: int, port_name: Variable[int]) -> Finding | None:
+    """Return the finding about a port; None if a program listens there."""
+    subject = "gateway" if port_name is GATEWAY_PORT else "dashboard"
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        socket.create_server((host, port), family=family).close()
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            return None
+        fix = f"correct {host_name.name} or {port_name.name}"
+        return Finding("error", subject, f"cannot listen on {host} port {port}: {error.strerror}", fix)
+    return Finding("ok", subject, f"{host} port {port} is free")
+
+
+def _gateway_at(host: str, port: int, own: str) -> Finding:
+    """Return the finding about what listens on the gateway's port; `own` is the id of our data directory."""
+    health = _health_of(HTTPConnection(host, port, timeout=_ANSWERS_WITHIN_S))
+    if not health.keys() >= _OF_GATEWAY:
+        return _taken("gateway", port, GATEWAY_PORT)
+    if not own or health.get("instance") != own:
+        detail = f"port {port} is taken by a Tocsin of another data directory"
+        fix = f"name its directory with --data-dir to examine that one, or set {GATEWAY_PORT.name} to a free port"
+        return Finding("error", "gateway", detail, fix)
+    return Finding("ok", "gateway", f"it runs on {host} port {port}")
+
+
+def _dashboard_at(host: str, port: int, *, encrypted: bool) -> Finding:
+    """Return the finding about what listens on the dashboard's port; strangers do not learn whose it is."""
+    if encrypted:
+        # Not for its identity: the certificate names the host that browsers use, and this is another one.
+        context = ssl._create_unverified_context()  # noqa: S323, SLF001
+        connection: HTTPConnection = HTTPSConnection(host, port, timeout=_ANSWERS_WITHIN_S, context=context)
+    else:
+        connection = HTTPConnection(host, port, timeout=_ANSWERS_WITHIN_S)
+    if _health_of(connection).keys() != _OF_DASHBOARD:
+        return _taken("dashboard", port, DASHBOARD_PORT)
+    return Finding("ok", "dashboard", f"a Tocsin dashboard answers on {host} port {port}")
+
+
+def _taken(subject: str, port: int, variable: Variable[int]) -> Finding:
+    detail = f"port {port} is taken by another program"
+    return Finding("error", subject, detail, f"stop the program that uses it, or set {variable.name} to a free port")
+
+
+def _health_of(connection: HTTPConnection) -> dict[str, Any]:
+    """Return the health document of a service; an empty one if the program that answers is another one."""
+    try:
+        connection.request("GET", "/health")
+        health = json.loads(connection.getresponse().read(65536))
+    except (OSError, HTTPException, ValueError):
+        return {}
+    finally:
+        connection.close()
+    return health if isinstance(health, dict) else {}
