@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError, TocsinError
 from tocsin.core.http.departure import Departure
-from tocsin.core.text.strings import readable
+from tocsin.core.text.strings import safe_str
 
 BetweenParts = Callable[[int, int], Awaitable[None]]
 
@@ -50,5 +50,5 @@ def failure_of(error: Exception) -> RemoteError:
 
     getLogger(__name__).error("adapter raised an unexpected error", exc_info=error)
     return ChannelError(
-        f"unexpected {type(error).__name__}: {readable(error)}", hint="this is a bug; the log has the details"
+        f"unexpected {type(error).__name__}: {safe_str(error)}", hint="this is a bug; the log has the details"
     )

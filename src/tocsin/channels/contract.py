@@ -16,7 +16,7 @@ from tocsin.core.config.variables import MAX_PARTS, Variable
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError, TocsinError, TooManyPartsError
 from tocsin.core.http.departure import watch
 from tocsin.core.text.measures import Measure, code_points
-from tocsin.core.text.strings import normalise, readable, split
+from tocsin.core.text.strings import normalise, safe_str, split
 from tocsin.core.time.ratelimit import Rate
 
 if TYPE_CHECKING:
@@ -254,7 +254,7 @@ class OutboundAdapter(ABC):
         try:
             async with asyncio.timeout(self.spec.test_timeout_s):
                 name = await self.probe()
-            result = SendResult(True, kind, "", message=self._redact(f"connected as {readable(name)}"))
+            result = SendResult(True, kind, "", message=self._redact(f"connected as {safe_str(name)}"))
         except Exception as error:  # noqa: BLE001  # the edge that promises never to raise
             failure = failure_of(error)
             result = SendResult(False, kind, "", error=self._explain(failure))
@@ -345,10 +345,10 @@ class OutboundAdapter(ABC):
 
     def _result(self, outgoing: Outgoing, progress: Progress, failure: RemoteError | None) -> SendResult:
         kind = self.spec.kind
-        target = readable(outgoing.target)
+        target = safe_str(outgoing.target)
         if failure is None:
             # A provider's answer may repeat the request, token included.
-            return SendResult(True, kind, target, message=self._redact(readable(progress.note)))
+            return SendResult(True, kind, target, message=self._redact(safe_str(progress.note)))
         text = self._explain(failure)
         if progress.total > 1:
             text = f"sent {progress.sent} of {progress.total} parts: {text}"

@@ -54,7 +54,8 @@ def admit(
         case Overlap.PARALLEL if len(running) + ahead < rules.max_parallel:
             return Admission(start=True)
         case Overlap.PARALLEL:
-            return Admission(start=False, reason=f"{len(running)} runs are running, as many as it may have")
+            told = "1 run is running" if len(running) == 1 else f"{len(running)} runs are running"
+            return Admission(start=False, reason=f"{told}, as many as it may have")
         case Overlap.QUEUE if ahead < rules.max_queued:
             return Admission(start=False)
         case Overlap.QUEUE:

@@ -6,11 +6,11 @@ from pathlib import Path
 from tocsin.channels.registry import Registry
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import TocsinError
+from tocsin.core.text.strings import number_of
 from tocsin.core.time.timestamps import seconds_of
 from tocsin.delivery.model import WAITING, DeliveryStatus
 from tocsin.delivery.store import DeliveryFilter, DeliveryStore
 from tocsin.features.context import AttentionItem, NoticeLevel, SubsystemState, SubsystemStatus
-from tocsin.terminal.findings import number_of
 
 DAY_S = 86_400.0
 MAX_DEAD = 200  # more are not counted

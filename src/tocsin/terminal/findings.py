@@ -53,11 +53,6 @@ async def _each(findings: AsyncIterable[Finding] | Iterable[Finding]) -> AsyncIt
         yield finding
 
 
-def number_of(count: int, noun: str) -> str:
-    """Return a count with its noun, such as `1 rule` or `3 rules`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
 def first_of(words: list[str]) -> Iterator[str]:
     """Yield the first words, and the number of the others."""
     yield from words[:_SHOWN]

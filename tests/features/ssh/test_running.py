@@ -43,6 +43,16 @@ async def test_a_command_runs_on_many_hosts_and_each_line_carries_its_host(
     (entry,) = site.bench.audit("ssh.run")
     assert entry.metadata["hosts"] == ["web0", "web1", "web2"]
     assert entry.metadata["failed"] == []
+    assert entry.detail == "3 hosts succeeded"
+
+
+async def test_the_audit_entry_of_a_run_on_one_host_says_one_host(site: Site, machine: Machine, described: Describe):
+    port, _ = machine.sshd()
+    site.write(described("web", port))
+    await site.trust("web")
+    await site.on("true", "web")
+    (entry,) = site.bench.audit("ssh.run")
+    assert entry.detail == "1 host succeeded"
 
 
 async def test_the_command_arrives_as_it_was_written(site: Site, machine: Machine, described: Describe):

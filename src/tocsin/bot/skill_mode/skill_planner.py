@@ -18,7 +18,7 @@ from tocsin.channels.conversation import ConversationAdapter
 from tocsin.core.audit.actions import AuditAction
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import TocsinError
-from tocsin.core.text.strings import truncate
+from tocsin.core.text.strings import number_of, truncate
 from tocsin.features.abilities import ListSkills
 from tocsin.messaging.inbound.handling import HandlerResult, HandlingStatus, MessageContext, Reply
 from tocsin.runs.model import Run
@@ -91,7 +91,7 @@ class SkillPlanner:
             await drop_buttons(self._channel, received.message)
             return answered(GONE)
         if prefix == keyboards.CANCEL:
-            self._record(INTAKE_CANCELLED, f"plan {plan.id} of {len(plan.steps)} requirements", plan, {})
+            self._record(INTAKE_CANCELLED, f"plan {plan.id} of {number_of(len(plan.steps), 'requirement')}", plan, {})
             return in_place(received.message, answered("Cancelled. Nothing was run."))
         result = await self._executor.do(received, partial(self._carry_out, plan))
         if was_turned_away(result):
@@ -105,7 +105,7 @@ class SkillPlanner:
     async def _carry_out(self, plan: Plan, work: TaskContext) -> HandlerResult:
         message = work.received.message
         if work.received.attempt == 1:
-            self._record(INTAKE_CONFIRMED, f"plan {plan.id} of {len(plan.steps)} requirements", plan, {})
+            self._record(INTAKE_CONFIRMED, f"plan {plan.id} of {number_of(len(plan.steps), 'requirement')}", plan, {})
         for number, step in enumerate(plan.steps):
             if not step.skill or step.ok is not None:  # done before a crash
                 continue

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Any
 
 from tocsin.channels.inbound import MAX_QUOTE_CHARS, Attachment, InboundMessage, MessageKind, Quote, attachment_kind
-from tocsin.channels.teamchat.wording import readable, without_mention
+from tocsin.channels.teamchat.wording import plain_text, without_mention
 from tocsin.core.reading.untrusted import MAX_TEXT_CHARS, identifier, named, objects, whole, within, written
 
 _TIMESTAMP = re.compile(r"[0-9]{1,12}\.[0-9]{1,9}")  # names a message within its channel
@@ -59,7 +59,7 @@ def message_of(
     if event.get("subtype") not in accepted or (from_bot and not hear_bots):
         return None
     raw, mentioned = without_mention(written(event.get("text"), 4 * MAX_TEXT_CHARS), own_ids)
-    text, files = readable(raw)[:MAX_TEXT_CHARS], _files(event)
+    text, files = plain_text(raw)[:MAX_TEXT_CHARS], _files(event)
     mentioned = mentioned or event["type"] == "app_mention"
     if mentioned:
         threads.join(chat_id, thread_id or ts)
@@ -156,7 +156,7 @@ def _quote(event: dict[str, Any], own_ids: Collection[str]) -> Quote | None:
     root = within(event, "root")
     shared = (one for one in objects(event.get("attachments"), _MAX_FILES) if one.get("is_share") is True)
     quoted = root or next(shared, {})
-    text = readable(written(quoted.get("text"), 4 * MAX_TEXT_CHARS)).strip()
+    text = plain_text(written(quoted.get("text"), 4 * MAX_TEXT_CHARS)).strip()
     if not text:
         return None
     author = identifier(quoted.get("user")) or identifier(quoted.get("author_id"))

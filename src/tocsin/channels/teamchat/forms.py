@@ -6,7 +6,7 @@ from typing import Any
 
 from tocsin.channels.inbound import InboundMessage, MessageKind
 from tocsin.channels.teamchat.events import chat_id_of, chat_type_of, timestamp
-from tocsin.channels.teamchat.wording import readable
+from tocsin.channels.teamchat.wording import plain_text
 from tocsin.core.reading.untrusted import MAX_NAME_CHARS, MAX_TEXT_CHARS, identifier, named, objects, within, written
 
 _PRIVATE_NAMES = {"directmessage": "private", "privategroup": "group"}
@@ -28,7 +28,7 @@ def command_of(fields: Mapping[str, str], body: bytes, *, now: float) -> Inbound
     name = word.removeprefix("/").lower()
     if not name or " " in word or not word.isprintable() or not chat_id:
         return None
-    args = readable(written(fields.get("text"), 4 * MAX_TEXT_CHARS)).strip()[:MAX_TEXT_CHARS]
+    args = plain_text(written(fields.get("text"), 4 * MAX_TEXT_CHARS)).strip()[:MAX_TEXT_CHARS]
     trigger = identifier(fields.get("trigger_id")) or sha256(body).hexdigest()
     return InboundMessage(
         channel="teamchat",
@@ -88,7 +88,7 @@ def _message_text(payload: dict[str, Any], message: dict[str, Any]) -> str:
     """Return the text of the message that a shortcut was used on."""
     if payload["type"] != "message_action":
         return ""
-    return readable(written(message.get("text"), 4 * MAX_TEXT_CHARS))[:MAX_TEXT_CHARS]
+    return plain_text(written(message.get("text"), 4 * MAX_TEXT_CHARS))[:MAX_TEXT_CHARS]
 
 
 def _chosen(payload: dict[str, Any]) -> tuple[str, str]:

@@ -22,7 +22,7 @@ def without_mention(text: str, own_ids: Collection[str]) -> tuple[str, bool]:
     return rest.strip(), mentions > 0
 
 
-def readable(text: str) -> str:
+def plain_text(text: str) -> str:
     """Return the raw `text` as its author saw it: references as names, escapes decoded."""
     if "<" in text:
         text = re.sub(_REFERENCE, _shown, text)

@@ -10,6 +10,7 @@ from tocsin.cli.commands.failed_sends import tell_cut_off, what_next
 from tocsin.cli.commands.long_texts import may_send
 from tocsin.cli.opening import with_app
 from tocsin.core.audit.actions import CLI
+from tocsin.core.text.strings import number_of
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.messaging.outbound.messenger import NotifyResult
 from tocsin.messaging.outbound.profiles import Profile
@@ -166,7 +167,7 @@ def _notify(arguments: argparse.Namespace, options: Options, out: Console) -> in
         outcome = await out.while_waiting(f"Notifying {arguments.profile} …", call)
         word = "queued" if arguments.queue else "sent"
         if outcome.sent:
-            out.effect_done(f"the message was {word} for {outcome.sent} of {len(outcome.results)} targets")
+            out.effect_done(f"the message was {word} for {outcome.sent} of {number_of(len(outcome.results), 'target')}")
         return _show_outcome(out, outcome, word)
 
     return with_app(options, out, work, writes=arguments.queue)

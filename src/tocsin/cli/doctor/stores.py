@@ -6,10 +6,11 @@ from tocsin.assembly.program import App
 from tocsin.assembly.storage import DATABASE_FILE, LEFT_FIX, left_in_database
 from tocsin.core.config.variables import REDIS_URL, STORE
 from tocsin.core.errors import TocsinError
+from tocsin.core.text.strings import number_of
 from tocsin.core.time.timestamps import timestamp
 from tocsin.delivery.model import DeliveryStatus
 from tocsin.messaging.inbound.store import SET_ASIDE
-from tocsin.terminal.findings import Finding, failure, number_of
+from tocsin.terminal.findings import Finding, failure
 
 # Whatever has been received is worked off at once; what waits for longer has nobody who works on it.
 WAITS_S = 600

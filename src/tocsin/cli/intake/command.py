@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tocsin.cli.opening import with_app
 from tocsin.core.errors import ConfigError, TocsinError
+from tocsin.core.text.strings import number_of
 from tocsin.terminal.options import Options
 from tocsin.terminal.output import DONE, FAILED, Console
 from tocsin.terminal.text import message_of
@@ -55,7 +56,7 @@ async def _plan(app: "App", text: str, here: Path, out: Console, *, asks: bool) 
         out.error("no installed skill does that", "tocsin skills list shows what there is")
         _show(out, plan, steps)
         return FAILED
-    detail = f"plan {plan} of {len(steps)} requirements"
+    detail = f"plan {plan} of {number_of(len(steps), 'requirement')}"
     if asks and not await out.agreed("Shall this be done?"):
         _record(app, INTAKE_CANCELLED, detail, plan)
         out.note("tocsin: cancelled; no skill was run")

@@ -18,7 +18,7 @@ def storable(text: str) -> str:
     return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def readable(value: object) -> str:
+def safe_str(value: object) -> str:
     """Return `value` as text, whatever its own `__str__` does."""
     try:
         return str(value)
@@ -62,3 +62,8 @@ def truncate(text: str, limit: int, measure: Measure = code_points, ellipsis: st
     last = reach(text, 0, limit - measure(ellipsis), measure)
     ends = cluster_ends(text, 0, last)
     return text[: ends[-1] if ends else 0] + ellipsis
+
+
+def number_of(count: int, noun: str) -> str:
+    """Return a count with its noun, such as `1 rule` or `3 rules`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -96,7 +96,7 @@ def to_delivery(pairs: Sequence[bytes]) -> Delivery:
     return Delivery(**found)
 
 
-def readable(records: Iterable[Sequence[bytes]]) -> list[Delivery]:
+def known_deliveries(records: Iterable[Sequence[bytes]]) -> list[Delivery]:
     """Return the records of deliveries, without those that only another version of the program can read."""
     found = []
     for pairs in records:

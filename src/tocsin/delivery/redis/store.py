@@ -36,10 +36,10 @@ from tocsin.delivery.redis.health import health_of
 from tocsin.delivery.redis.records import (
     changing,
     fixed,
+    known_deliveries,
     micro_or_none,
     outcome_fields,
     plain,
-    readable,
     to_delivery,
     to_hold,
 )
@@ -120,7 +120,7 @@ class RedisStore:
         except BaseException:
             self._lost_claims += [*lost, token]
             raise
-        return readable(answers[0])
+        return known_deliveries(answers[0])
 
     async def renew(self, worker: str, ids: Sequence[str]) -> set[str]:
         answers = await self._run(scripts.RENEW, [worker, micro(LEASE_S), *ids])
@@ -192,7 +192,7 @@ class RedisStore:
         (rows,) = await self._run(scripts.WHY, lanes) if lanes else ([],)
         now, shown = self._clock.now(), {}
         for delivery, (target, account, first) in zip(waiting, rows, strict=True):
-            ahead = next(iter(readable([first] if first else [])), None)
+            ahead = next(iter(known_deliveries([first] if first else [])), None)
             shown[delivery.id] = explained(delivery, to_hold(target, now), to_hold(account, now), ahead)
         return [shown.get(delivery.id, delivery) for delivery in found]
 
@@ -210,7 +210,7 @@ class RedisStore:
                 if len(found) == query.limit:
                     return ListPage(found, seen.cursor)
                 seen = place
-                found += [delivery for delivery in readable([pairs] if pairs else []) if _matches(delivery, query)]
+                found += [each for each in known_deliveries([pairs] if pairs else []) if _matches(each, query)]
             if len(rows) < SCAN_CHUNK:
                 return ListPage(found)
         return ListPage(found, seen.cursor)

@@ -2,8 +2,9 @@
 
 from collections.abc import AsyncIterator
 
+from tocsin.core.text.strings import number_of
 from tocsin.features.assistant_skills.service import AssistantSkills
-from tocsin.terminal.findings import Finding, number_of
+from tocsin.terminal.findings import Finding
 
 
 async def check_assistant_skills(skills: AssistantSkills) -> AsyncIterator[Finding]:

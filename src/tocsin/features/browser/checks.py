@@ -5,10 +5,11 @@ from collections.abc import AsyncIterator, Iterator
 from urllib.parse import urlsplit
 
 from tocsin.core.errors import ConfigError
+from tocsin.core.text.strings import number_of
 from tocsin.features.browser.model import BrowserDriver, BrowserProfile, BrowserStatus, has_credentials
 from tocsin.features.browser.programs import command_of
 from tocsin.features.browser.service import Browsers
-from tocsin.terminal.findings import Finding, number_of
+from tocsin.terminal.findings import Finding
 
 
 async def check_browser(browsers: Browsers) -> AsyncIterator[Finding]:

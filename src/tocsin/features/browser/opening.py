@@ -1,11 +1,11 @@
 """The browser profiles of a data directory as the rest of the program uses them."""
 
+from tocsin.core.text.strings import number_of
 from tocsin.features.browser.model import BrowserStatus
 from tocsin.features.browser.profiles_file import FILE_NAME, ProfilesFile
 from tocsin.features.browser.service import Browsers
 from tocsin.features.browser.store import BrowserStore
 from tocsin.features.context import AttentionItem, FeatureContext, NoticeLevel, SubsystemState, SubsystemStatus
-from tocsin.terminal.findings import number_of
 
 FOLDER = "browser"
 

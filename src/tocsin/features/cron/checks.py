@@ -4,9 +4,10 @@ import shlex
 from collections.abc import AsyncIterator
 
 from tocsin.core.errors import TocsinError
+from tocsin.core.text.strings import number_of
 from tocsin.features.cron.model import CronJob, JobState
 from tocsin.features.cron.service import CronJobs
-from tocsin.terminal.findings import Finding, number_of
+from tocsin.terminal.findings import Finding
 
 
 async def check_cron(jobs: CronJobs) -> AsyncIterator[Finding]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from tocsin.core.text.strings import number_of
 from tocsin.features.context import (
     AttentionItem,
     FeatureContext,
@@ -16,7 +17,6 @@ from tocsin.features.context import (
 from tocsin.features.cron.model import UnknownJobError
 from tocsin.features.cron.service import Actor, CronJobs
 from tocsin.runs.model import RunKind
-from tocsin.terminal.findings import number_of
 
 if TYPE_CHECKING:
     from tocsin.features.abilities import ListSchedules

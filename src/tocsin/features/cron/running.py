@@ -273,7 +273,7 @@ class JobRunner:
         failures = count_failures(runs, job.failures_since)
         if failures < limit:
             return
-        reason = f"{failures} runs in a row have failed"
+        reason = "the last run failed" if failures == 1 else f"the last {failures} runs failed"
 
         def disabled(job: CronJob) -> CronJob:
             return replace(job, enabled=False, auto_disabled=True, paused_reason=reason)

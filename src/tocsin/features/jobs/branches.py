@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tocsin.core.errors import TocsinError
+from tocsin.core.text.strings import number_of
 from tocsin.core.time.clock import Clock
 from tocsin.features.jobs.git import comparison
 from tocsin.features.jobs.git.places import RepositoryPlaces
@@ -13,7 +14,6 @@ from tocsin.features.jobs.git.repository import BranchTip, GitRepository
 from tocsin.features.jobs.model import JobEvent, TaskBranch, TaskConflictError, TaskJob
 from tocsin.features.jobs.recovery import JobRecovery
 from tocsin.features.jobs.store import TaskJobStore
-from tocsin.terminal.findings import number_of
 
 
 @dataclass(frozen=True, slots=True)

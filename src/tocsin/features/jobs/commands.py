@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 from tocsin.core.audit.actions import CLI
+from tocsin.core.text.strings import number_of
 from tocsin.features.jobs.branches import BranchDetails
 from tocsin.features.jobs.model import OUTCOMES, NewTaskJob, TaskBranch, TaskJob, TaskJobStatus, TaskPriority
 from tocsin.features.jobs.service import TaskJobs
 from tocsin.features.jobs.store import MAX_PAGE, TaskJobFilter
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.model import Line
-from tocsin.terminal.findings import number_of
 from tocsin.terminal.options import add_subcommands
 from tocsin.terminal.output import DONE, FAILED, Console
 from tocsin.terminal.program import Program

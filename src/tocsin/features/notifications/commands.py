@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tocsin.core.audit.actions import CLI
+from tocsin.core.text.strings import number_of
 from tocsin.core.time.timestamps import timestamp
 from tocsin.features.context import NoticeLevel
 from tocsin.features.notifications.feeds import atom_feed, json_feed
@@ -12,7 +13,6 @@ from tocsin.features.notifications.model import KEEP, Notification, Notification
 from tocsin.features.notifications.opening import OpenNotifications
 from tocsin.features.notifications.service import UnreadNotifications
 from tocsin.features.notifications.store import MAX_PAGE, NotificationFilter
-from tocsin.terminal.findings import number_of
 from tocsin.terminal.options import add_subcommands
 from tocsin.terminal.output import DONE, FAILED, Console
 from tocsin.terminal.parsing import UsageError

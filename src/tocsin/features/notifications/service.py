@@ -8,6 +8,7 @@ from tocsin.core.audit.actions import AuditAction
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import TocsinError
 from tocsin.core.pages import ListPage
+from tocsin.core.text.strings import number_of
 from tocsin.core.time.clock import Clock
 from tocsin.features.context import Notice, NoticeLevel
 from tocsin.features.notifications.audit_actions import (
@@ -123,7 +124,7 @@ class Notifications:
         count = await self.store.mark_all_read(self._clock.now(), before=before, category=category)
         facts = {"read": count, **({"category": str(category)} if category else {})}
         if count:
-            self._record(NOTIFICATION_READ, f"{count} notifications read", source, facts)
+            self._record(NOTIFICATION_READ, f"{number_of(count, 'notification')} read", source, facts)
         return count
 
     async def delete(self, id: str, *, source: str) -> None:

@@ -4,9 +4,10 @@ from collections.abc import AsyncIterator, Collection
 
 from tocsin.core.errors import ConfigError
 from tocsin.core.storage.files import refuse_others
+from tocsin.core.text.strings import number_of
 from tocsin.features.skills.model import Skill
 from tocsin.features.skills.service import Skills
-from tocsin.terminal.findings import Finding, failure, number_of
+from tocsin.terminal.findings import Finding, failure
 
 
 async def check_skills(skills: Skills) -> AsyncIterator[Finding]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tocsin.core.process.sandbox import State
+from tocsin.core.text.strings import number_of
 from tocsin.features.abilities import AssistantRequest, AssistantRun
 from tocsin.features.skills.model import (
     INSTRUCTIONS,
@@ -21,7 +22,6 @@ from tocsin.features.skills.service import SkillRequest, Skills
 from tocsin.features.skills.store import SkillFolder, read_skill
 from tocsin.runs.document import as_document
 from tocsin.runs.model import Line, Run, RunTrigger
-from tocsin.terminal.findings import number_of
 from tocsin.terminal.options import add_subcommands
 from tocsin.terminal.output import DONE, FAILED, Console
 from tocsin.terminal.program import Program

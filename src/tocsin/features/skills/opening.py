@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tocsin.core.process.identity import own_identity
 from tocsin.core.process.sandbox import Sandbox
+from tocsin.core.text.strings import number_of
 from tocsin.features.context import AttentionItem, FeatureContext, NoticeLevel, SubsystemState, SubsystemStatus
 from tocsin.features.skills.model import ExecutionMode
 from tocsin.features.skills.service import SkillAbilities, SkillRequest, Skills
@@ -15,7 +16,6 @@ from tocsin.features.skills.snapshot import Workplace
 from tocsin.features.skills.store import SkillFolder
 from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.control import NotRetriedError
-from tocsin.terminal.findings import number_of
 
 if TYPE_CHECKING:
     from tocsin.features.abilities import AssistantRequest, ListSkills, OnEnd, RunSkill, SkillInfo

@@ -6,11 +6,12 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 from tocsin.core.errors import ConfigError
+from tocsin.core.text.strings import number_of
 from tocsin.features.ssh.client.private_keys import private_key_problem
 from tocsin.features.ssh.client.ssh_program import way_to
 from tocsin.features.ssh.model import IdentityKind
 from tocsin.features.ssh.service import Ssh
-from tocsin.terminal.findings import Finding, failure, number_of
+from tocsin.terminal.findings import Finding, failure
 
 
 async def check_ssh(ssh: Ssh) -> AsyncIterator[Finding]:

@@ -5,6 +5,7 @@ import sys
 from typing import Any
 
 from tocsin.core.errors import ConfigError
+from tocsin.core.text.strings import number_of
 from tocsin.features.ssh.client.host_keys import ShownKey
 from tocsin.features.ssh.execution import remote_command
 from tocsin.features.ssh.model import MAX_PARALLEL, MAX_TIMEOUT_S, HostKey, KeyStatus, SshRequest
@@ -182,7 +183,7 @@ def _tell_end(run: Run, out: Console) -> None:
     if not run.hosts and run.reason:
         out.error(run.reason)
     done = sum(host.status is HostStatus.SUCCEEDED for host in run.hosts)
-    out.note(f"{done} of {len(run.hosts)} hosts succeeded")
+    out.note(f"{done} of {number_of(len(run.hosts), 'host')} succeeded")
 
 
 def _health(arguments: argparse.Namespace, out: Console, program: Program) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from tocsin.core.process.starting import Child, ProcessTimeoutError, streaming
 from tocsin.core.tasks import side_by_side
+from tocsin.core.text.strings import number_of
 from tocsin.features.ssh.client.outcome import SHARED, Outcome, outcome_of
 from tocsin.features.ssh.client.ssh_program import SshProgram, SshSession
 from tocsin.features.ssh.model import HostEntry, SshRequest
@@ -202,7 +203,7 @@ def summary_of(results: Sequence[HostResult]) -> RunResult:
         return RunResult(RunStatus.SUCCEEDED, exit_code=code)
     shown = [f"{result.host}: {result.status.replace('_', ' ')}" for result in failed[:_SHOWN]]
     more = [f"and {len(failed) - _SHOWN} more"] if len(failed) > _SHOWN else []
-    reason = f"{len(failed)} of {len(results)} hosts did not succeed ({', '.join(shown + more)})"
+    reason = f"{len(failed)} of {number_of(len(results), 'host')} did not succeed ({', '.join(shown + more)})"
     if len(results) == 1 and failed[0].error:
         reason = failed[0].error
     return RunResult(_status_of(results), reason, code, error={"code": "hosts-failed", "message": reason})

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from tocsin.core.errors import ConfigError
 from tocsin.core.text.redaction import MASK
+from tocsin.core.text.strings import number_of
 from tocsin.features.context import AttentionItem, FeatureContext, NoticeLevel, SubsystemState, SubsystemStatus
 from tocsin.features.ssh import deny, inventory
 from tocsin.features.ssh.client.ssh_program import SshProgram
@@ -13,7 +14,6 @@ from tocsin.features.ssh.model import MAX_TIMEOUT_S, HostHealth, KeyStatus, SshR
 from tocsin.features.ssh.service import Ssh
 from tocsin.features.ssh.store import ProbeStore
 from tocsin.runs.control import NotRetriedError
-from tocsin.terminal.findings import number_of
 
 if TYPE_CHECKING:
     from tocsin.runs.active_run import ActiveRun

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tocsin.core.errors import ConfigError, StoreUnavailableError, TocsinError
 from tocsin.core.reading.value import shorten
 from tocsin.core.tasks import side_by_side
+from tocsin.core.text.strings import number_of
 from tocsin.core.time.timestamps import timestamp
 from tocsin.features.context import FeatureContext, Notice, NoticeLevel
 from tocsin.features.ssh.audit_actions import SSH_RUN, SSH_TRUST
@@ -261,7 +262,7 @@ class Ssh:
             **audit_facts(run),
             "failed": [host.host for host in run.hosts if host.status is not HostStatus.SUCCEEDED],
         }
-        self._audit.record(SSH_RUN, f"{len(names)} hosts {run.status}", source=source, metadata=facts)
+        self._audit.record(SSH_RUN, f"{number_of(len(names), 'host')} {run.status}", source=source, metadata=facts)
 
     async def _look_at_failure(self, result: HostResult) -> None:
         if result.status is HostStatus.HOST_KEY_CHANGED:

@@ -5,10 +5,11 @@ from importlib.util import find_spec
 
 from tocsin.core.config.settings import Values
 from tocsin.core.config.variables import CHAT_PROVIDER
+from tocsin.core.text.strings import number_of
 from tocsin.features.triggers.captures import notes_on
 from tocsin.features.triggers.opening import OpenTriggers
 from tocsin.features.triggers.rules import Action, Rule
-from tocsin.terminal.findings import Finding, first_of, number_of
+from tocsin.terminal.findings import Finding, first_of
 
 
 async def check_triggers(triggers: OpenTriggers) -> AsyncIterator[Finding]:

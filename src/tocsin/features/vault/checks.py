@@ -4,10 +4,11 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 
 from tocsin.core.reading.value import suggestion
+from tocsin.core.text.strings import number_of
 from tocsin.features.vault.opening import OpenVault
 from tocsin.features.vault.rotation import RotationState
 from tocsin.features.vault.service import Vault, VaultStatus
-from tocsin.terminal.findings import Finding, failure, number_of
+from tocsin.terminal.findings import Finding, failure
 
 _STATES = {RotationState.WARNING: "warning", RotationState.EXPIRED: "error"}
 

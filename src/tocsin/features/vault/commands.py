@@ -226,7 +226,7 @@ def _status(_: argparse.Namespace, out: Console, program: Program) -> int:
     if status.problem:
         out.failure(status.problem)
         return FAILED
-    from tocsin.terminal.findings import number_of
+    from tocsin.core.text.strings import number_of
 
     counts = ", ".join(f"{status.count(state)} {state}" for state in RotationState)
     out.line(f"{number_of(len(status.ages), 'secret')}: {counts}")

@@ -117,8 +117,8 @@ async def subsystem_status(opened: OpenVault) -> "SubsystemStatus":
     """Return the state of the vault for the overall status."""
     import asyncio
 
+    from tocsin.core.text.strings import number_of
     from tocsin.features.context import AttentionItem, NoticeLevel, SubsystemState, SubsystemStatus
-    from tocsin.terminal.findings import number_of
 
     status = await asyncio.to_thread(opened.vault.status)
     if not status.initialized:

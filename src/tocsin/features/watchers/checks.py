@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Iterator, Sequence
 
 from tocsin.core.errors import TocsinError
+from tocsin.core.text.strings import number_of
 from tocsin.core.watching.folder_watcher import FolderWatcher
 from tocsin.core.watching.inotify import user_limit
 from tocsin.core.watching.touched import WatchBackend
@@ -10,7 +11,7 @@ from tocsin.features.watchers.model import WatcherAction, WatcherRule
 from tocsin.features.watchers.service import Watchers
 from tocsin.features.watchers.watching.matching import LOGS
 from tocsin.runs.model import RunKind
-from tocsin.terminal.findings import Finding, first_of, number_of
+from tocsin.terminal.findings import Finding, first_of
 
 
 async def check_watchers(watchers: Watchers) -> AsyncIterator[Finding]:

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tocsin.core.errors import ConfigError
+from tocsin.core.text.strings import number_of
 from tocsin.core.time.timestamps import seconds_of
 from tocsin.features.context import AttentionItem, FeatureContext, NoticeLevel, SubsystemState, SubsystemStatus
 from tocsin.features.watchers.model import WatcherState, change_of
 from tocsin.features.watchers.service import NOBODY, Watchers
 from tocsin.runs.model import FAILING
-from tocsin.terminal.findings import number_of
 
 if TYPE_CHECKING:
     from tocsin.features.watchers.watching.watcher_service import WatcherService

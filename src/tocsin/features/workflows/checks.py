@@ -2,8 +2,9 @@
 
 from collections.abc import AsyncIterator
 
+from tocsin.core.text.strings import number_of
 from tocsin.features.workflows.service import Workflows
-from tocsin.terminal.findings import Finding, failure, number_of
+from tocsin.terminal.findings import Finding, failure
 
 SHOWN = 3  # problems of one file
 

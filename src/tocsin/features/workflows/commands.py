@@ -9,6 +9,7 @@ from typing import Any
 from tocsin.core.config.data_dir import require_usable
 from tocsin.core.errors import ConfigError
 from tocsin.core.storage.files import make_directory, only_writer, read_limited, write_atomically
+from tocsin.core.text.strings import number_of
 from tocsin.features.workflows.documents import detail_document, list_document, validation_document
 from tocsin.features.workflows.example import example
 from tocsin.features.workflows.language.published_schema import published_schema
@@ -18,7 +19,6 @@ from tocsin.features.workflows.service import Workflows
 from tocsin.features.workflows.store import WorkflowFile
 from tocsin.runs.document import as_document
 from tocsin.runs.model import SUCCESSFUL, Line, Run, RunTrigger
-from tocsin.terminal.findings import number_of
 from tocsin.terminal.options import add_subcommands
 from tocsin.terminal.output import DONE, FAILED, Console
 from tocsin.terminal.program import Program

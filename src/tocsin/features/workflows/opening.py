@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from tocsin.core.text.strings import number_of
 from tocsin.features.context import (
     AttentionItem,
     FeatureContext,
@@ -17,7 +18,6 @@ from tocsin.features.workflows.settings import HTTP_ALLOW_PRIVATE
 from tocsin.features.workflows.store import WorkflowFolder
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.model import Run, RunStatus, RunTrigger
-from tocsin.terminal.findings import number_of
 
 # The engine takes as long to import as all the rest: it is, when a workflow runs.
 if TYPE_CHECKING:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 
+from tocsin.core.text.strings import number_of
 from tocsin.features.workflows.language.model import Workflow
 from tocsin.runs.model import ENDED_BADLY, SUCCESSFUL, Run, RunResult, RunStatus, StepRun
 
@@ -29,7 +30,7 @@ def summary(workflow: Workflow, run_id: str, result: RunResult, steps: Sequence[
         lines.append(result.reason)
     good = sum(step.status is RunStatus.SUCCEEDED for step in steps)
     skipped = sum(step.status is RunStatus.SKIPPED for step in steps)
-    lines.append(f"{good} of {len(steps)} steps succeeded{f', {skipped} skipped' if skipped else ''}")
+    lines.append(f"{good} of {number_of(len(steps), 'step')} succeeded{f', {skipped} skipped' if skipped else ''}")
     lines.append(f"run {run_id}")
     return "\n".join(lines)
 

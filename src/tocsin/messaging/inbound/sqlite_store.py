@@ -26,7 +26,7 @@ from tocsin.messaging.inbound.store import (
     Claim,
     Cursor,
     encode,
-    readable,
+    known_events,
 )
 
 # Whether an event of another process stands before this one in its chat; `set-aside` is SET_ASIDE.
@@ -108,7 +108,7 @@ class SqliteInbox:
             waiting = {seq for seq in seqs if connection.execute(waits, [seq, owner]).fetchone()}
             due = [seq for seq in seqs if seq not in waiting]
             rows = [row for seq in due for row in connection.execute(sql, [seq, owner]).fetchall()]
-            events, unknown = readable(_rows(rows))
+            events, unknown = known_events(_rows(rows))
             return Claim(events, waiting, unknown)
 
         return await self._database.write(work)
@@ -206,7 +206,7 @@ class SqliteInbox:
         sql = "SELECT * FROM inbox WHERE seq < ? AND (? IS NULL OR status = ?) ORDER BY seq DESC LIMIT ?"
         values = [2**62 if before is None else before, status, status, limit]
         rows = await self._database.read(lambda connection: connection.execute(sql, values).fetchall())
-        return readable(_rows(rows))[0]
+        return known_events(_rows(rows))[0]
 
     def changes(self) -> SqliteChangeStream:
         return SqliteChangeStream(self._database, CHANGES)

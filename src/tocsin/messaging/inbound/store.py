@@ -174,7 +174,7 @@ def to_event(seq: int, row: Mapping[str, Any]) -> InboxEvent:
         raise UnknownEventError(f"{type(error).__name__}: {error}") from error
 
 
-def readable(rows: Iterable[tuple[int, Mapping[str, Any]]]) -> tuple[list[InboxEvent], frozenset[int]]:
+def known_events(rows: Iterable[tuple[int, Mapping[str, Any]]]) -> tuple[list[InboxEvent], frozenset[int]]:
     """Return the records of rows, and the `seq` of those that only another version can read."""
     events, unknown = [], set()
     for seq, row in rows:

@@ -11,7 +11,7 @@ from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError, TocsinError
 from tocsin.core.ids import new_id
 from tocsin.core.tasks import to_the_end
-from tocsin.core.text.strings import truncate
+from tocsin.core.text.strings import number_of, truncate
 from tocsin.delivery.model import Delivery, NewDelivery
 from tocsin.messaging.outbound.account_holds import AccountHolds
 from tocsin.messaging.outbound.audit_actions import MSG_NOTIFY, MSG_TEST
@@ -172,7 +172,7 @@ class Messenger:
             sent = sum(receipt.result.ok for receipt in receipts)
             self._record(
                 MSG_NOTIFY,
-                f"profile {profile}: {sent} of {len(receipts)} targets got the message",
+                f"profile {profile}: {sent} of {number_of(len(receipts), 'target')} got the message",
                 caller,
                 {"profile": profile, "ok": sent == len(receipts), "targets": [_facts(each) for each in receipts]},
             )

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tocsin.channels.botchat.messages.fields import count, number, readable, record, records, words
+from tocsin.channels.botchat.messages.fields import count, decode_utf16, number, record, records, words
 
 # In groups a command may name its bot.
 COMMAND = re.compile(r"/([A-Za-z0-9_]{1,32})(?:@([A-Za-z0-9_]{1,64}))?(?=\s|\Z)")
@@ -77,7 +77,7 @@ def _span(entity: Mapping[str, Any], units: bytes) -> tuple[int, int] | None:
 def _is_bot(entity: Mapping[str, Any], span: tuple[int, int], units: bytes, bot: BotIdentity) -> bool:
     match words(entity.get("type")):
         case "mention":
-            return bot.is_called(readable(units[slice(*span)]).removeprefix("@"))
+            return bot.is_called(decode_utf16(units[slice(*span)]).removeprefix("@"))
         case "text_mention":
             return number(record(entity.get("user")).get("id")) == bot.id
         case _:
@@ -95,7 +95,7 @@ def _without(units: bytes, spans: Iterable[tuple[int, int]]) -> str:
     """Return the text without `spans` and without the gaps they would leave."""
     text, start = "", 0
     for begin, end in [*sorted(spans), (len(units), len(units))]:
-        piece = readable(units[start : max(start, begin)])
+        piece = decode_utf16(units[start : max(start, begin)])
         if start and not text.strip():
             text, piece = "", piece.lstrip(REST_OF_ADDRESS)
         elif start and text[-1].isspace():

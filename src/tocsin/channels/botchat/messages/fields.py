@@ -20,10 +20,10 @@ def records(value: object) -> list[dict[str, Any]]:
 
 def words(value: object, max_chars: int | None = None) -> str:
     """Return `value` if it is a text, cut at `max_chars`, else an empty one."""
-    return readable(value.encode("utf-16-le", "surrogatepass"))[:max_chars] if isinstance(value, str) else ""
+    return decode_utf16(value.encode("utf-16-le", "surrogatepass"))[:max_chars] if isinstance(value, str) else ""
 
 
-def readable(units: bytes) -> str:
+def decode_utf16(units: bytes) -> str:
     """Return the text of UTF-16 units, without NUL and with U+FFFD for every half of a character pair."""
     return units.decode("utf-16-le", "replace").replace("\0", "")
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.reading.front_matter import Invocation
+from tocsin.core.text.strings import number_of
 from tocsin.features.abilities import AssistantRequest, AssistantRun
 from tocsin.features.assistant_skills.asking.model_runner import ModelRunner
 from tocsin.features.assistant_skills.audit_actions import SKILL_APPLY, SKILL_ASSIST
@@ -41,7 +42,6 @@ from tocsin.runs.control import retried
 from tocsin.runs.document import audit_facts
 from tocsin.runs.model import Run, RunKind, RunResult, RunSpec, RunStatus, RunTrigger, new_run
 from tocsin.runs.recorder import RunHandle, Work
-from tocsin.terminal.findings import number_of
 
 if TYPE_CHECKING:
     from tocsin.features.assistant_skills.service import AssistantSkills

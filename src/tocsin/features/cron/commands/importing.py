@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from tocsin.core.errors import TocsinError
+from tocsin.core.text.strings import number_of
 from tocsin.features.cron.commands.changing import CALLER
 from tocsin.features.cron.commands.crontab import CrontabProblem, ReadCrontab, read_crontab
 from tocsin.features.cron.model import CronJob
 from tocsin.features.cron.service import CronJobs
-from tocsin.terminal.findings import number_of
 from tocsin.terminal.output import DONE, FAILED, Console
 from tocsin.terminal.program import Program
 from tocsin.terminal.text import message_of

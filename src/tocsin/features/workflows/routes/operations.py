@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from fastapi import Query, Request, Response
 from fastapi.responses import JSONResponse
 
+from tocsin.core.text.strings import number_of
 from tocsin.features.workflows.documents import detail_document, list_document, validation_document
 from tocsin.features.workflows.requests import WorkflowRequest
 from tocsin.features.workflows.routes.models import (
@@ -32,7 +33,6 @@ from tocsin.rest.problems import HttpProblemError
 from tocsin.rest.reading import JSON
 from tocsin.rest.runs import RUN_STARTED, RunRecord
 from tocsin.runs.model import RunTrigger
-from tocsin.terminal.findings import number_of
 
 _STARTED: dict[int | str, dict[str, Any]] = {
     **RUN_STARTED,

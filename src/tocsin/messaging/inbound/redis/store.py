@@ -29,7 +29,7 @@ from tocsin.messaging.inbound.store import (
     Claim,
     Cursor,
     encode,
-    readable,
+    known_events,
 )
 
 log = logging.getLogger(__name__)
@@ -81,7 +81,7 @@ class RedisInbox:
 
     async def claim(self, seqs: Sequence[int], owner: str) -> Claim:
         due, waiting = await self._scripts.run(scripts.CLAIM, [owner, *seqs])
-        events, unknown = readable(_rows(due))
+        events, unknown = known_events(_rows(due))
         return Claim(events, {int(seq) for seq in waiting}, unknown)
 
     async def begin(self, seq: int, owner: str) -> bool:
@@ -159,7 +159,7 @@ class RedisInbox:
     ) -> list[InboxEvent]:
         args: list[Argument] = [status or "", "" if before is None else before, limit]
         (rows,) = await self._scripts.run(scripts.SEARCH, args)
-        return readable(_rows(rows))[0]
+        return known_events(_rows(rows))[0]
 
     def changes(self) -> RedisChangeStream:
         return RedisChangeStream(self._client, f"{self._prefix}changes")
