@@ -3,8 +3,9 @@
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema, field_validator
 
+from tocsin.core.reading.json_value import plain_number
 from tocsin.rest.problems import PROBLEMS
 
 MAX_NAME = 100
@@ -15,6 +16,8 @@ class RequestModel(BaseModel):
     """A body that is read: unknown keys are refused, and no value is converted into another type."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
+    # JSON Schema, 6.1.1: `integer` is every number without a fraction, 5.0 too.
+    _whole_numbers = field_validator("*", mode="before")(plain_number)
 
     def given(self) -> dict[str, Any]:
         """Return what the request says, without what it leaves out."""

@@ -105,6 +105,13 @@ def test_every_type_is_read(read: Callable[[object], Any]):
     assert read(full) == {**{name: full[name] for name in full if name != "note"}, "steps": steps}
 
 
+def test_a_number_of_json_is_whole_without_a_fraction_however_it_is_written():
+    read = from_json({**GOOD, "retries": 5.0})
+    assert (read["retries"], type(read["retries"])) == (5, int)
+    assert [issue.pointer for issue in issues_of({**GOOD, "retries": 4.5}).shown] == ["#/retries"]
+    assert [issue.pointer for issue in issues_of({**GOOD, "retries": 1e300}).shown] == ["#/retries"]
+
+
 @pytest.mark.parametrize(
     ("change", "yaml", "json_"),
     [

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any, NoReturn, TypeAlias
 
-from tocsin.core.reading.fields import RecordType, RecordValues
+from tocsin.core.reading.fields import MAX_WHOLE, RecordType, RecordValues
 from tocsin.core.reading.value import MISSING, WRONG_VALUE, InputValue, near_word
 
 MAX_ISSUES = 10  # described: finding likely names costs time, and a document may hold 100,000 keys
@@ -112,8 +112,8 @@ class JsonValue(InputValue):
 
     def as_whole(self) -> int | None:
         """Return the whole number that it is, else None."""
-        is_whole = isinstance(self._content, int) and not isinstance(self._content, bool)
-        return self._content if is_whole else None
+        content = plain_number(self._content)
+        return content if isinstance(content, int) and not isinstance(content, bool) else None
 
     def as_number(self) -> float | None:
         """Return the finite number that it is, else None."""
@@ -211,6 +211,14 @@ def decode_json(raw: bytes) -> Any:
     """
     # RFC 8259, section 8.1: UTF-8 alone; a byte order mark may be ignored.
     return _decode(raw.removeprefix(BOM_UTF8).decode())
+
+
+def plain_number(value: Any) -> Any:
+    """Return a number such as 5.0 as the whole number that it is in JSON, which has one type of number.
+
+    A larger one than every reader can hold stays as it is, and so does any other value.
+    """
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) <= MAX_WHOLE else value
 
 
 def _no_number(word: str) -> NoReturn:

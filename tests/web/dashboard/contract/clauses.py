@@ -93,3 +93,16 @@ ABSENT: Mapping[str, Absent] = {
 def why_not(clause: str, name: str) -> str:
     """Return why a clause cannot apply to an operation; empty where it does."""
     return next((why for why, names in CANNOT[clause].items() if name in names), "")
+
+
+def whole_numbers_of(document: dict[str, Any], says: dict[str, Any]) -> list[str]:
+    """Return the fields of a body that are whole numbers."""
+    schema = says.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
+    if "$ref" in schema:
+        schema = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+    fields: dict[str, Any] = schema.get("properties", {})
+    return [name for name, field in fields.items() if _is_whole(field) or any(map(_is_whole, field.get("anyOf", ())))]
+
+
+def _is_whole(field: dict[str, Any]) -> bool:
+    return "integer" in field.get("type", "") and "number" not in field.get("type", "")

@@ -18,7 +18,7 @@ import uvicorn
 from tests.audit_entries import check_audit_log
 from tests.docs.pages import ROOT
 from tests.waiting import eventually
-from tests.web.dashboard.contract.clauses import ABSENT, CANNOT, CLAUSES, UNKNOWN, Absent, why_not
+from tests.web.dashboard.contract.clauses import ABSENT, CANNOT, CLAUSES, UNKNOWN, Absent, whole_numbers_of, why_not
 from tests.web.dashboard.contract.curl import PREAMBLE, curl_of, variable_of
 from tests.web.dashboard.contract.examples import EXAMPLES, OPERATIONS, Example
 from tests.web.dashboard.contract.world import ContractWorld, open_world
@@ -341,6 +341,19 @@ async def test_unknown_keys_and_query_parameters_are_refused(world: ContractWorl
 def _without_error(operation: Described, answer: DashboardAnswer, code: str) -> list[str]:
     found = [error["code"] for error in answer.json().get("errors", [])]
     return [] if code in found else [f"{operation.name}: {found}"]
+
+
+async def test_a_whole_number_may_be_written_with_a_zero_fraction(world: ContractWorld):
+    async def refused(operation: Described, body: Any) -> list[str | None]:
+        path = (await request_of(world, operation)).path
+        answer = await world.client.call(operation.method, path, {**body, "nobody_has_this": 1})  # so nothing is done
+        return [error.get("pointer") for error in answer.json()["errors"]]
+
+    fields = [(each, name) for each in operations(world) for name in whole_numbers_of(world.document, each.says)]
+    assert {"timeout_seconds", "exit_code"} <= {name for _, name in fields}
+    for operation, name in fields:
+        assert await refused(operation, {name: 5.0}) == await refused(operation, {name: 5}), (operation.name, name)
+        assert f"#/{name}" in await refused(operation, {name: 5.5}), (operation.name, name)
 
 
 async def test_bodies_that_cannot_be_read_are_refused(world: ContractWorld):
