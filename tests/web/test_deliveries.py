@@ -137,6 +137,8 @@ async def test_without_a_limit_a_page_has_50(gateway: Gateway):
         ("?chanel=slack", "did you mean 'channel'?"),
         ("?status=QUEUED", "status"),
         ("?status=queued&status=lost", "status"),
+        ("?limit=1&limit=2", "limit"),
+        ("?limit=1&limit=1", "limit"),
         ("?since=yesterday", "since"),
         ("?since=nan", "since"),
         ("?since=inf", "since"),

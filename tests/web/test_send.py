@@ -332,13 +332,24 @@ async def test_parameters_and_case_of_the_media_type_do_not_matter(gateway: Gate
     assert answer.status == 200
 
 
-@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "PUT", "DELETE", "PATCH", "TRACE"])
+@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE", "PATCH", "TRACE"])
 async def test_other_methods_answer_405_and_name_the_right_one(gateway: Gateway, method: str):
     answer = await gateway.client.request(method, "/send")
     check_problem(answer, 405, "method-not-allowed")
-    assert answer.header("allow") == "POST"
+    assert answer.header("allow") == "OPTIONS, POST"
     # A browser asks before it sends JSON across origins; without this header it then does not.
     assert answer.header("access-control-allow-origin") == ""
+
+
+@pytest.mark.parametrize(
+    ("path", "methods"),
+    [("/send", "OPTIONS, POST"), ("/health", "GET, HEAD, OPTIONS"), ("/deliveries/x", "GET, HEAD, OPTIONS")],
+)
+async def test_options_names_the_methods_of_a_path(gateway: Gateway, path: str, methods: str):
+    answer = await gateway.client.request("OPTIONS", path)
+    assert (answer.status, answer.header("allow"), answer.body) == (204, methods, b"")
+    refused = await gateway.client.request("PUT", path)
+    assert (refused.status, refused.header("allow")) == (405, methods)
 
 
 @pytest.mark.parametrize("path", ["/", "/send/", "/SEND", "//send", "/channels/x", "/send\0", "/../send"])

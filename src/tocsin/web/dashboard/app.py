@@ -2,13 +2,14 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from fastapi import FastAPI
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Match
+from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Scope
 
 from tocsin import __version__
@@ -22,10 +23,11 @@ from tocsin.rest.operations import Operation, Operations
 from tocsin.rest.problems import HttpProblemError
 from tocsin.runs.model import Run
 from tocsin.web.access.layers import KnownCallers, SameOrigin
-from tocsin.web.dashboard.layers import ApiHeaders, CallerFacts, DirectOperations, HeadAndOptions, WholeBody, allow
+from tocsin.web.dashboard.layers import ApiHeaders, CallerFacts, DirectOperations, HeadAndOptions, WholeBody
 from tocsin.web.dashboard.openapi import OpenApiRoutes, describe_dashboard
 from tocsin.web.dashboard.problem_pages import PROBLEM_PREFIX, problem_pages
 from tocsin.web.http.asgi import HttpsOnly, RateLimits, RequestScope, problem_of_failure
+from tocsin.web.http.methods import methods_of, not_allowed
 from tocsin.web.ui.static import STATIC_PREFIX
 
 
@@ -96,7 +98,7 @@ def _guarded(app: FastAPI, parts: DashboardDependencies) -> ASGIApp:
     """Wrap the application in the layers that every request passes, innermost first."""
     settings = parts.settings
     direct = DirectOperations(app, _operations_of(app))
-    guarded: ASGIApp = HeadAndOptions(CallerFacts(WholeBody(direct)), lambda path: _methods_of(app, path))
+    guarded: ASGIApp = HeadAndOptions(CallerFacts(WholeBody(direct)), partial(methods_of, app.router.routes))
     guarded = parts.guard(
         RateLimits(
             SameOrigin(KnownCallers(guarded)),  # within the limits: what they refuse counts
@@ -125,8 +127,7 @@ async def _answer_refusal(request: Request, error: Any) -> Response:
     refusal: HTTPException = error
     headers: Mapping[str, str] = refusal.headers or {}
     if refusal.status_code == 405:
-        headers = {"Allow": allow(_methods_of(request.app, request.scope["path"]))}
-        problem = HttpProblemError("method-not-allowed", "This path does not allow that method.", headers=headers)
+        problem = not_allowed(methods_of(request.app.router.routes, request.scope["path"]))
     elif refusal.status_code == 404:
         problem = HttpProblemError("not-found", "No such path. GET /api/openapi.json lists them all.")
     else:
@@ -139,13 +140,3 @@ async def _answer_failure(request: Request, error: Any) -> Response:
     request.scope["tocsin.answered"] = error
     request_id = request.scope["tocsin.request_id"]
     return problem_of_failure(error, request_id).response(request_id)
-
-
-def _methods_of(app: FastAPI, path: str) -> frozenset[str]:
-    """Return the methods that a path has."""
-    asked: dict[str, Any] = {"type": "http", "path": path, "method": "", "root_path": ""}
-    found: set[str] = set()
-    for route in app.router.routes:
-        if route.matches(asked)[0] is not Match.NONE:
-            found |= getattr(route, "methods", None) or {"GET"}
-    return frozenset(found - {"HEAD"})

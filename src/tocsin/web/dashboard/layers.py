@@ -13,6 +13,7 @@ from tocsin.rest.callers import DASHBOARD, facts_of
 from tocsin.rest.operations import Operation
 from tocsin.rest.reading import StrictRequest
 from tocsin.web.http.asgi import read_body
+from tocsin.web.http.methods import tell_methods
 
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
@@ -118,7 +119,7 @@ class HeadAndOptions:
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         if scope["type"] == "http" and scope["method"] == "OPTIONS" and (methods := self._methods_of(scope["path"])):
-            return _tell(methods, send)
+            return tell_methods(methods, send)
         if scope["type"] != "http" or scope["method"] != "HEAD":
             return self._app(scope, receive, send)
         return self._answer_head(scope, receive, send)
@@ -146,14 +147,3 @@ class HeadAndOptions:
 
         asked = {**scope, "method": "GET", "tocsin.send_body": without_body}
         await self._app(asked, until_answered, without_body)
-
-
-async def _tell(methods: frozenset[str], send: Send) -> None:
-    headers = [(b"allow", allow(methods).encode())]
-    await send({"type": "http.response.start", "status": 204, "headers": headers})
-    await send({"type": "http.response.body", "body": b""})
-
-
-def allow(methods: frozenset[str]) -> str:
-    """Return the header `Allow` of a path that routes give these methods."""
-    return ", ".join(sorted(methods | {"OPTIONS"} | ({"HEAD"} if "GET" in methods else set())))

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -43,6 +44,7 @@ from tocsin.web.gateway.openapi import describe_gateway
 from tocsin.web.gateway.sending import SendHandler
 from tocsin.web.gateway.webhooks import Webhooks
 from tocsin.web.http.asgi import SAFE_METHODS, HttpsOnly, LocalCallers, RateLimits, RequestScope
+from tocsin.web.http.methods import methods_of, not_allowed, tell_methods
 from tocsin.web.http.metrics import Metrics, MetricsReport
 from tocsin.web.http.responses import JsonResponse
 
@@ -129,8 +131,16 @@ def _routed(served: Sequence[Route]) -> ASGIApp:
         app = exact.get((scope["method"], scope["path"])) if scope["type"] == "http" else None
         if app is not None:
             return app(scope, receive, send)
+        if scope.get("method") == "OPTIONS" and (methods := methods_of(served, scope["path"])):
+            return tell_methods(methods, send)
+        return searched(scope, receive, send)
+
+    async def searched(scope: Scope, receive: Receive, send: Send) -> None:
         scope["app"] = router  # makes the router raise its 404 and 405 instead of answering in plain text
-        return router(scope, receive, send)
+        try:
+            await router(scope, receive, send)
+        except HTTPException as refusal:
+            raise (not_allowed(methods_of(served, scope["path"])) if refusal.status_code == 405 else refusal) from None
 
     return routed
 

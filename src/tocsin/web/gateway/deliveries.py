@@ -1,7 +1,7 @@
 """The gateway's routes to the durable queue: list, show, replay, retry, cancel."""
 
 from collections.abc import Awaitable, Callable
-from urllib.parse import parse_qs
+from urllib.parse import parse_qsl
 
 from starlette.types import Receive, Scope
 
@@ -109,8 +109,7 @@ class DeliveryRoutes:
         return await _change(scope, self._outbox.cancel)
 
     def _query(self, text: str) -> DeliveryFilter:
-        given = parse_qs(text, keep_blank_values=True)
-        query, issues = read_json(QUERY, tuple((name, values[-1]) for name, values in given.items()))
+        query, issues = read_json(QUERY, tuple(parse_qsl(text, keep_blank_values=True)))
         if issues.count:
             raise _refusal("; ".join(map(str, issues.shown[:MAX_REASONS])))
         return DeliveryFilter(

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
+from http import HTTPStatus
 
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -37,7 +38,6 @@ WEBHOOK_PATHS = "/webhook/"
 _OWN_TROUBLE = frozenset({"rate-limited", "not-ready"})
 _REQUEST_ID = re.compile(r"[\w-]{1,64}", re.ASCII)
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-_HTTP_CODES = {404: "not-found", 405: "method-not-allowed"}
 
 
 class RequestScope:
@@ -338,8 +338,7 @@ def problem_of_failure(error: Exception, request_id: str) -> HttpProblemError:
     """Return the answer to what a request failed with; a bug is logged, and tells the caller nothing."""
     if isinstance(error, HttpProblemError):
         return error
-    if isinstance(error, HTTPException) and error.status_code in _HTTP_CODES:
-        detail = {404: "No such path. GET /openapi.json lists them all.", 405: "This path does not allow that method."}
-        return HttpProblemError(_HTTP_CODES[error.status_code], detail[error.status_code], headers=error.headers or {})
+    if isinstance(error, HTTPException) and error.status_code == HTTPStatus.NOT_FOUND:
+        return HttpProblemError("not-found", "No such path. GET /openapi.json lists them all.")
     log.error("request failed", exc_info=error, extra={"request_id": request_id})
     return HttpProblemError("internal-error", "The request failed because of a bug; the log has the details.")

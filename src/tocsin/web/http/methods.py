@@ -1,0 +1,34 @@
+"""Which methods a path has: the answer to OPTIONS, and to a method that it has not."""
+
+from collections.abc import Collection, Iterable
+
+from starlette.routing import BaseRoute, Match
+from starlette.types import Send
+
+from tocsin.rest.problems import HttpProblemError
+
+
+def methods_of(routes: Iterable[BaseRoute], path: str) -> frozenset[str]:
+    """Return the methods that routes give a path, without HEAD and OPTIONS, which come with them."""
+    asked = {"type": "http", "path": path, "method": "", "root_path": ""}
+    found: set[str] = set()
+    for route in routes:
+        if route.matches(asked)[0] is not Match.NONE:
+            found |= getattr(route, "methods", None) or {"GET"}
+    return frozenset(found - {"HEAD"})
+
+
+async def tell_methods(methods: Collection[str], send: Send) -> None:
+    """Answer OPTIONS."""
+    await send({"type": "http.response.start", "status": 204, "headers": [(b"allow", _allow(methods).encode())]})
+    await send({"type": "http.response.body", "body": b""})
+
+
+def not_allowed(methods: Collection[str]) -> HttpProblemError:
+    """Return the answer to a method that a path has not."""
+    headers = {"Allow": _allow(methods)}
+    return HttpProblemError("method-not-allowed", "This path does not allow that method.", headers=headers)
+
+
+def _allow(methods: Collection[str]) -> str:
+    return ", ".join(sorted({*methods, "OPTIONS"} | ({"HEAD"} if "GET" in methods else set())))
