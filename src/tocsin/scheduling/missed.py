@@ -11,6 +11,8 @@ from tocsin.scheduling.schedule import Schedule, duration_words
 LATE_S = 60.0  # an instant that a scheduler at work sees later was missed
 MAX_INSTANTS = 1_000  # of one job: more are neither caught up nor recorded one by one
 SUPERSEDED = "and a later one is run instead"
+NOT_RUNNING = "no scheduler was running"
+JUMPED = "the clock jumped forward, or the machine slept"
 
 
 class CatchUp(StrEnum):
@@ -40,7 +42,12 @@ class CatchUpRules:
 
 
 def plan_instants(
-    schedule: Schedule, after: float, until: float, rules: CatchUpRules, late_s: float = LATE_S
+    schedule: Schedule,
+    after: float,
+    until: float,
+    rules: CatchUpRules,
+    late_s: float = LATE_S,
+    cause: str = NOT_RUNNING,
 ) -> list[PlannedInstant]:
     """Return what to do about the instants after `after`, up to and including `until`, the oldest first.
 
@@ -49,7 +56,7 @@ def plan_instants(
     """
     found, more = schedule.newest(after, until, MAX_INSTANTS)
     late = [instant for instant in found if until - instant > late_s]
-    planned = [*_late(schedule, late, len(late) < len(found), until, rules)]
+    planned = [*_late(schedule, late, len(late) < len(found), until, rules, cause)]
     if more and planned:
         oldest = planned[0]
         said = f"more than {MAX_INSTANTS:,} instants were missed: those before this one are not recorded"
@@ -63,20 +70,20 @@ def _late(
     newer_runs: bool,
     until: float,
     rules: CatchUpRules,
+    cause: str,
 ) -> Iterator[PlannedInstant]:
-    away = "no scheduler was running"
     for number, instant in enumerate(late, 1):
         if rules.policy is CatchUp.NONE:
-            yield PlannedInstant(instant, missed=f"{away}, and the job catches up none")
+            yield PlannedInstant(instant, missed=f"{cause}, and the job catches up none")
         elif until - instant > rules.window_s:
             window = duration_words(rules.window_s)
-            yield PlannedInstant(instant, missed=f"{away}, and it is more than {window} ago")
+            yield PlannedInstant(instant, missed=f"{cause}, and it is more than {window} ago")
         elif rules.policy is CatchUp.ALL:
             yield PlannedInstant(instant, caught_up=True)
         elif newer_runs or number < len(late):
-            yield PlannedInstant(instant, missed=f"{away}, {SUPERSEDED}")
+            yield PlannedInstant(instant, missed=f"{cause}, {SUPERSEDED}")
         elif ahead := _still_ahead(schedule, instant, until, rules.zone):
-            yield PlannedInstant(instant, missed=f"{away}, and today's own run is still ahead, at {ahead}")
+            yield PlannedInstant(instant, missed=f"{cause}, and today's own run is still ahead, at {ahead}")
         else:
             yield PlannedInstant(instant, caught_up=True)
 

@@ -60,13 +60,43 @@ def test_a_crontab_is_taken_over_and_what_is_not_is_told_with_its_line(cli: Cli)
 
 
 def test_a_column_of_users_is_read_and_told(cli: Cli):
-    (cli.home / "crontab").write_text("17 * * * * root cd / && run-parts /etc/cron.hourly\n")
+    (cli.home / "crontab").write_text("CRON_TZ=Asia/Tokyo\n17 * * * * root cd / && run-parts /etc/cron.hourly\n")
     done = cli("cron", "import", "crontab", "--user-column", "--dry-run", "--json")
     assert done.code == 0
     assert done.json() == {
-        "jobs": ["run-parts: 17 * * * *  cd / && run-parts /etc/cron.hourly"],
-        "remarks": [{"line": 1, "detail": "the user root is not taken over: jobs run as the user of Tocsin"}],
+        "jobs": [
+            {
+                "id": None,
+                "line": 2,
+                "name": "run-parts",
+                "schedule": "17 * * * *",
+                "timezone": "Asia/Tokyo",
+                "command": "cd / && run-parts /etc/cron.hourly",
+                "env": {},
+                "summary": "run-parts: 17 * * * *  cd / && run-parts /etc/cron.hourly",
+            }
+        ],
+        "known": 0,
+        "remarks": [
+            {"line": 2, "detail": "the user root is not taken over: jobs run as the user of Tocsin", "lost": False}
+        ],
     }
+
+
+def test_what_an_import_adds_can_be_read_by_programs(cli: Cli):
+    (cli.home / "crontab").write_text("CRON_TZ=Europe/Berlin\n0 3 * * * df\n@reboot up\n")
+    done = cli("cron", "import", "crontab", "--json")
+    (job,), (remark,) = done.json()["jobs"], done.json()["remarks"]
+    assert (done.code, remark["line"], remark["lost"]) == (1, 3, True)
+    assert (job["name"], job["schedule"], job["timezone"], job["line"]) == ("df", "0 3 * * *", "Europe/Berlin", 2)
+    assert cli("cron", "show", job["id"], "--json").json()["command"] == job["command"] == "df"
+
+
+def test_a_job_of_a_crontab_that_cannot_be_added_is_told_with_its_line(cli: Cli):
+    (cli.home / "crontab").write_text("\nCRON_TZ=Nowhere/Land\n0 3 * * * df\n")
+    done = cli("cron", "import", "crontab")
+    assert done.code == 1
+    assert "crontab:3: not taken over" in done.err
 
 
 def test_every_mistake_of_a_job_is_told_at_once(cli: Cli):
@@ -134,7 +164,9 @@ def test_a_crontab_that_is_taken_over_again_adds_only_what_is_new(cli: Cli):
     assert cli("cron", "import", "crontab").code == 0
     crontab.write_text('MAILTO=""\nTZ=Asia/Tokyo\n0 9 * * * echo hi\nTZ=\n@daily df\n')
     done = cli("cron", "import", "crontab", "--json")
-    assert done.json() == {"jobs": ["added echo-2: 0 9 * * *", "added df: @daily"], "remarks": []}
+    found = done.json()
+    assert [job["summary"] for job in found["jobs"]] == ["added echo-2: 0 9 * * *", "added df: @daily"]
+    assert (found["known"], found["remarks"]) == (0, [])
     done = cli("cron", "import", "crontab")
     assert (done.code, done.out) == (0, "")
     assert "0 jobs, 0 lines not taken over, 2 jobs there already" in done.err

@@ -69,6 +69,16 @@ async def test_catchup_none_records_what_was_missed(crontab: Crontab):
     assert "no scheduler was running, and the job catches up none" in str((await crontab.runs())[0].reason)
 
 
+async def test_what_a_jump_of_the_clock_skips_says_so_and_not_that_no_scheduler_ran(crontab: Crontab, service: Service):
+    await crontab.add(catchup="none")
+    await crontab.clock.asleep()
+    crontab.clock.jump(3 * HOUR + 600)
+    await service.pass_time(30)
+    assert await service.quiet() == ["missed"] * 3
+    reasons = {str(run.reason) for run in await crontab.runs()}
+    assert reasons == {"the clock jumped forward, or the machine slept, and the job catches up none"}
+
+
 async def test_catchup_latest_runs_the_newest_within_the_window(crontab: Crontab):
     await crontab.add(catchup="latest", catchup_window_seconds=HOUR)
     await outage(crontab, 3 * HOUR + 600)

@@ -27,7 +27,16 @@ from tocsin.runs.model import Run, RunResult, RunSpec, RunStatus, RunTrigger, ne
 from tocsin.runs.store import RunEndedError, RunStore
 from tocsin.scheduling.expression import ScheduleError
 from tocsin.scheduling.lease import BEAT_S, LOOK_S, Lease, LeaseLostError
-from tocsin.scheduling.missed import LATE_S, SUPERSEDED, CatchUp, CatchUpRules, PlannedInstant, plan_instants
+from tocsin.scheduling.missed import (
+    JUMPED,
+    LATE_S,
+    NOT_RUNNING,
+    SUPERSEDED,
+    CatchUp,
+    CatchUpRules,
+    PlannedInstant,
+    plan_instants,
+)
 from tocsin.scheduling.overlap import Admission, Overlap, Running, admit
 from tocsin.scheduling.schedule import duration_words
 from tocsin.scheduling.settling import Settling, unsettled
@@ -76,6 +85,7 @@ class Scheduler:
         self._term = 0  # the token of the lease under which the takeover was done
         self._watches_since = self._clock.monotonic()
         self._seen: tuple[float, float] | None = None  # wall time and monotonic time at the last step
+        self._late_because = NOT_RUNNING  # for what is planned next
         self._catchups: list[float] = []  # monotonic times of the last starts of catch-ups
         self._followed_at = self._unsent_followed_at = float("-inf")
         self._has_queued = False
@@ -114,6 +124,7 @@ class Scheduler:
         await self._files.sync()
         await self._watch_clock()
         await self._plan()
+        self._late_because = NOT_RUNNING
         await self._start()
         return await self._seconds_to_next()
 
@@ -134,6 +145,7 @@ class Scheduler:
         before, self._seen = self._seen, (now, passed)
         if before is not None and abs(jump := (now - before[0]) - (passed - before[1])) > JUMP_S:
             way = "forward" if jump > 0 else "back"
+            self._late_because = JUMPED if jump > 0 else NOT_RUNNING
             said = f"the clock jumped {way} by {duration_words(abs(jump))}, or the machine slept"
             await self._tell("clock-jump", said)
         if ahead := await self._store.ahead_of(now + JUMP_S):
@@ -204,7 +216,7 @@ class Scheduler:
         try:
             catchup, window_s = CatchUp(definition.catchup), definition.catchup_window_seconds
             rules = CatchUpRules(catchup, window_s, zone_of(definition.timezone))
-            instants = plan_instants(job.schedule(), job.begins_after, last, rules, self._late_s())
+            instants = plan_instants(job.schedule(), job.begins_after, last, rules, self._late_s(), self._late_because)
         except ScheduleError:  # its time zone is gone; the job is shown as invalid
             return []
         # In the order of their instants, also those that are made within a millisecond.
@@ -339,7 +351,7 @@ def order_of(job: CronJob, trigger: RunTrigger, actor: str | None) -> RunSpec:
 def _superseded(row: queue.QueuedRow, definition: JobDefinition) -> RunResult | None:
     """Return how a queued run ends, unstarted, that has a later one of its job behind it; None where it waits."""
     if row.trigger == RunTrigger.CATCHUP and definition.catchup == CatchUp.LATEST:
-        return RunResult(RunStatus.MISSED, f"no scheduler was running, {SUPERSEDED}")
+        return RunResult(RunStatus.MISSED, f"its time was missed, {SUPERSEDED}")
     if row.trigger != RunTrigger.CATCHUP and definition.overlap == Overlap.REPLACE:
         return RunResult(RunStatus.SKIPPED, "a newer run replaces it")
     return None

@@ -21,6 +21,7 @@ class CrontabProblem(NamedTuple):
 
     line: int
     detail: str
+    lost: bool = False  # no job was made of the line
 
 
 @dataclass
@@ -28,7 +29,12 @@ class ReadCrontab:
     """The fields of each job, and remarks about lines."""
 
     jobs: list[dict[str, Any]] = field(default_factory=list)
+    lines: dict[str, int] = field(default_factory=dict)  # of the jobs, by name
     remarks: list[CrontabProblem] = field(default_factory=list)
+
+    def lose(self, line: int, why: str) -> None:
+        """Note that no job is made of a line."""
+        self.remarks.append(CrontabProblem(line, f"not taken over: {why}", lost=True))
 
 
 def read_crontab(text: str, *, user_column: bool = False, taken: frozenset[str] = frozenset()) -> ReadCrontab:
@@ -69,14 +75,13 @@ def _take(
     try:
         read_schedule(schedule, zone or "UTC", 0.0)
     except ScheduleError as error:
-        found.remarks.append(CrontabProblem(number, f"not taken over: {error.sentence()}"))
+        found.lose(number, error.sentence())
         return
     if not command:
-        found.remarks.append(CrontabProblem(number, "not taken over: there is no command"))
+        found.lose(number, "there is no command")
         return
     if re.search(r"(?<!\\)%", command):
-        said = "not taken over: an unescaped % begins the standard input of the command; write it as a here-document"
-        found.remarks.append(CrontabProblem(number, said))
+        found.lose(number, "an unescaped % begins the standard input of the command; write it as a here-document")
         return
     if user:
         said = f"the user {shorten(user)} is not taken over: jobs run as the user of Tocsin"
@@ -85,6 +90,7 @@ def _take(
     name = _name_of(command, names)
     names.add(name)
     job: dict[str, Any] = {"name": name, "schedule": schedule, "command": command, "env": dict(env)}
+    found.lines[name] = number
     found.jobs.append({**job, **({"timezone": zone} if zone else {})})
 
 

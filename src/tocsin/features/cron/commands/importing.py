@@ -38,29 +38,35 @@ def _import(arguments: argparse.Namespace, out: Console, program: Program) -> in
     if arguments.output:
         more["output"] = arguments.output
 
-    async def work(jobs: CronJobs) -> tuple[list[str], list[CrontabProblem], int]:
+    async def work(jobs: CronJobs) -> tuple[list[dict[str, Any]], list[CrontabProblem], int]:
         there = await jobs.all() if jobs.are_kept else []
         found = read_crontab(text, user_column=arguments.user_column, taken=frozenset(job.name for job in there))
         known = _drop_known(found, there, jobs.zone)
         if arguments.dry_run:
-            return [f"{job['name']}: {job['schedule']}  {job['command']}" for job in found.jobs], found.remarks, known
-        added = await _add(jobs, found, more)
-        return [f"added {job.name}: {job.valid().schedule}" for job in added], found.remarks, known
+            return [_record(found, None, jobs.zone, fields) for fields in found.jobs], found.remarks, known
+        return await _add(jobs, found, more), found.remarks, known
 
     done, remarks, known = program.run(work, writes=not arguments.dry_run)
     if not arguments.dry_run:
         out.effect_done("the jobs were added")
-    lost = sum(remark.detail.startswith("not taken over") for remark in remarks)
+    lost = sum(remark.lost for remark in remarks)
     if out.as_json:
-        out.document({"jobs": done, "remarks": [remark._asdict() for remark in remarks]})
+        out.document({"jobs": done, "known": known, "remarks": [remark._asdict() for remark in remarks]})
         return FAILED if lost else DONE
-    for line in done:
-        out.line(line)
+    for job in done:
+        out.line(job["summary"])
     for remark in remarks:
         out.error(f"{arguments.file}:{remark.line}: {remark.detail}")
     before = f", {number_of(known, 'job')} there already" if known else ""
     out.note(f"{number_of(len(done), 'job')}, {number_of(lost, 'line')} not taken over{before}")
     return FAILED if lost else DONE
+
+
+def _record(found: ReadCrontab, added: str | None, zone: str, fields: dict[str, Any]) -> dict[str, Any]:
+    """Return what is told of a job: in fields for programs, in a sentence for people; `added` is its ID."""
+    name, schedule = fields["name"], fields["schedule"]
+    summary = f"added {name}: {schedule}" if added else f"{name}: {schedule}  {fields['command']}"
+    return {"id": added, "line": found.lines[name], "timezone": zone, **fields, "summary": summary}
 
 
 def _drop_known(found: ReadCrontab, there: Sequence[CronJob], zone: str) -> int:
@@ -82,13 +88,15 @@ def _drop_known(found: ReadCrontab, there: Sequence[CronJob], zone: str) -> int:
     return dropped
 
 
-async def _add(jobs: CronJobs, found: ReadCrontab, more: dict[str, Any]) -> list[CronJob]:
+async def _add(jobs: CronJobs, found: ReadCrontab, more: dict[str, Any]) -> list[dict[str, Any]]:
     added = []
     for fields in found.jobs:
         try:
-            added.append(await jobs.add({**fields, **more}, CALLER))
+            job = await jobs.add({**fields, **more}, CALLER)
         except TocsinError as error:
-            found.remarks.append(CrontabProblem(0, f"not taken over: {fields['name']}: {error.sentence()}"))
+            found.lose(found.lines[fields["name"]], f"{fields['name']}: {error.sentence()}")
+        else:
+            added.append(_record(found, job.id, jobs.zone, fields))
     return added
 
 
