@@ -156,8 +156,8 @@ def test_a_number_of_json_is_whole_without_a_fraction_however_it_is_written():
         ),
         (
             {"steps": [{"run": "x", "timeout": "soon"}]},
-            "steps[0].timeout expected a duration such as 90s, 15m or 1h30m, found text",
-            "#/steps/0/timeout expected a duration such as 90s, 15m or 1h30m, found text",
+            "steps[0].timeout 'soon' is not a duration such as 90s, 15m or 1h30m",
+            "#/steps/0/timeout this text is not a duration such as 90s, 15m or 1h30m",
         ),
         (
             {"steps": [{"run": "x", "timeout": "2h"}]},

@@ -50,6 +50,35 @@ def test_a_key_of_another_type_of_step_is_told_once():
     assert problem.detail == "'url' is a key of http steps, this one has the type shell"
 
 
+STEPS = "name: nightly\nsteps:\n- {name: a, command: 'echo %s'%s}\n- {name: b, command: df%s}\n"
+CLOSING = "on_failure:\n- {name: c, command: 'echo %s'}\n- {name: d, command: df}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "step", "remedy"),
+    [
+        (STEPS % ("${steps.b.status}", "", ""), "b", "move it above this step"),
+        ("parallel: true\n" + STEPS % ("${steps.b.status}", "", ""), "b", "add it to depends_on"),
+        (STEPS % ("${steps.a.status}", "", ""), "a", "it is this step itself"),
+        (STEPS % ("${steps.c.status}", "", "") + CLOSING % "", "c", "it is in on_failure"),
+        (STEPS % ("", "", "") + CLOSING % "${steps.d.status}", "d", "move it above this step"),
+        (
+            STEPS % ("", "", "") + CLOSING % "${steps.e.status}" + "on_finish: [{name: e, command: df}]\n",
+            "e",
+            "it is in on_finish",
+        ),
+    ],
+)
+def test_a_step_that_does_not_end_before_is_told_with_what_helps_there(text: str, step: str, remedy: str):
+    [problem] = read(text).problems
+    assert problem.detail == f"the step {step!r} does not end before this one: {remedy}"
+
+
+def test_a_duration_that_cannot_be_read_is_shown():
+    [problem] = read("name: nightly\nsteps: [{name: a, command: ls, retry: {delay: 100ms}}]").problems
+    assert problem.detail == "'100ms' is not a duration such as 90s, 15m or 1h30m"
+
+
 def test_all_mistakes_are_told_at_once_sorted_by_line():
     text = """\
 name: nightly

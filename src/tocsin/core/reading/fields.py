@@ -125,9 +125,11 @@ class DurationType:
         if seconds is None:
             seconds = seconds_in(value.as_text() or "")
         if seconds is None:
-            if not value.absent:
-                code = WRONG_TYPE if value.as_text() is None else WRONG_DURATION
-                value.refuse(f"expected a duration such as 90s, 15m or 1h30m, found {value.found()}", code)
+            if (text := value.as_text()) is not None:
+                value.refuse(f"{value.quote(text)} is not a duration such as 90s, 15m or 1h30m", WRONG_DURATION)
+            elif not value.absent:
+                detail = f"expected a duration such as 90s, 15m or 1h30m, found {value.found()}"
+                value.refuse(detail, WRONG_TYPE)
         elif self.lowest_s <= seconds <= self.highest_s:
             return seconds
         else:

@@ -25,7 +25,7 @@ class KnownNames:
     params: Collection[str] = ()
     env: Collection[str] = ()
     steps: Mapping[str, Collection[str]] = field(default_factory=dict)  # that end before: their outputs by name
-    later: Collection[str] = ()  # other steps of the file
+    later: Mapping[str, str] = field(default_factory=dict)  # steps that do not, and what to do
     item: bool = False
 
     def problem(self, path: str) -> NameProblem | None:
@@ -47,7 +47,7 @@ class KnownNames:
         path = f"steps.{'.'.join(rest)}"
         if name not in self.steps:
             if name in self.later:
-                return NameProblem(f"the step {name!r} does not end before this one: add it to depends_on")
+                return NameProblem(f"the step {name!r} does not end before this one: {self.later[name]}")
             return self._unknown(path, "steps.", name, self.steps)
         if not parts or parts[0] not in STEP:
             return self._unknown(path, f"steps.{name}.", parts[0] if parts else "", STEP)

@@ -178,7 +178,9 @@ class _WorkflowReader:
             if place != "steps":
                 before |= {each.name for each in main}
             visible = {name: outputs[name] for name in outputs if name in before}
-            known = KnownNames(names.params, names.env, visible, [n for n in outputs if n not in visible])
+            inside = "add it to depends_on" if graph and place == "steps" else "move it above this step"
+            later = _remedies(draft, drafts, {place: inside})
+            known = KnownNames(names.params, names.env, visible, later)
             if draft.kind is not None:
                 steps.append(reader.step(draft, draft.kind, needs.get(draft.name, ()), known))
                 self._check_step(draft, steps[-1])
@@ -249,6 +251,12 @@ def _needs(mine: list[StepDraft], *, graph: bool) -> dict[str, tuple[str, ...]]:
     for draft, each in zip(mine, before, strict=False):
         found.setdefault(draft.name, each if each != (draft.name,) else ())
     return found
+
+
+def _remedies(draft: StepDraft, drafts: Mapping[str, list[StepDraft]], by_place: Mapping[str, str]) -> dict[str, str]:
+    """Return by name what to do about a step that does not end before `draft`."""
+    found = {each.name: by_place.get(place, f"it is in {place}") for place in LISTS for each in drafts[place]}
+    return {**found, draft.name: "it is this step itself"}
 
 
 def _check_zone(node: Node, text: str) -> None:
