@@ -88,6 +88,19 @@ def test_a_full_disk_under_the_output_does_not_undo_what_a_feature_did(cli: Cli)
         assert (ended.code, ended.err.count(f"No space left on device; all the same, {done}\n")) == (0, 1), ended.err
 
 
+@pytest.mark.parametrize("output", ["full", "unread", "closed"])
+def test_a_secret_that_cannot_be_shown_again_and_was_not_shown_is_a_failure(cli: Cli, output: str):
+    create = "tokens create backup --scope read"
+    login = {"DASHBOARD_USER": "anna", "DASHBOARD_PASS": "made up"}
+    for command in (create, f"{create} --json", "dashboard link"):
+        with unread() as pipe, Path("/dev/full").open("w", encoding="utf-8") as full:
+            into = {"full": full, "unread": pipe, "closed": None}[output]
+            ended = cli.into(into, *command.split(), env=login)
+        assert (ended.code, "standard output" in ended.err) == (1, True), command
+        assert (": the token is revoked, because it cannot be shown again" in ended.err) == ("tokens" in command)
+        assert cli("tokens", "list", "--json").json() == []
+
+
 def test_an_error_whose_document_cannot_be_printed_is_told_all_the_same(cli: Cli):
     with Path("/dev/full").open("w", encoding="utf-8") as full:
         ended = cli.into(full, "runs", "show", "nope", "--json")

@@ -62,14 +62,19 @@ class Console:
         if not self.as_json:
             self._write(sys.stdout, text, end, shown=visible)
 
-    def secret(self, record: Mapping[str, object], key: str) -> None:
-        """Print what a record has under `key`, which a person asked for: the one output that is not masked."""
+    def secret(self, record: Mapping[str, object], key: str, *, only_here: bool = False) -> None:
+        """Print what a record has under `key`, which a person asked for: the one output that is not masked.
+
+        With `only_here`, which is for one that cannot be asked for again, raise OutputError also where nobody reads it.
+        """
+        if only_here and sys.stdout is None:
+            raise OutputError("standard output is closed")
         value = str(record[key])
         if self.as_json:
             import json
 
             value = json.dumps(record, indent=2, default=_plain)
-        self._write(sys.stdout, value, "" if value.endswith("\n") else "\n", shown=str, redact=str)
+        self._write(sys.stdout, value, "" if value.endswith("\n") else "\n", shown=str, redact=str, must=only_here)
 
     def coloured(self, text: str) -> None:
         """Print a line of the result with the colours that are in it."""
@@ -186,6 +191,7 @@ class Console:
         *,
         shown: Callable[[str], str] = one_line,
         redact: Callable[[str], str] | None = None,
+        must: bool = False,
     ) -> None:
         if stream is None:  # whoever started us closed it
             return
@@ -196,12 +202,14 @@ class Console:
             stream.flush()
         except BrokenPipeError:
             _discard(stream)  # the reader, such as `head`, has seen enough: that is no failure of the command
+            if must:
+                raise OutputError("nobody reads standard output") from None
         except OSError as error:
             _discard(stream)
             if stream is not sys.stdout:
                 return
             sentence = f"standard output cannot be written: {error.strerror}"
-            if not self._done:
+            if must or not self._done:
                 raise OutputError(sentence) from None
             self.error(f"{sentence}; all the same, {self._done}")
 

@@ -72,6 +72,6 @@ def _link(_: argparse.Namespace, options: Options, out: Console) -> int:
         scheme = "https" if dashboard_tls(settings) else "http"
         return await sign_in_link(app, f"{scheme}://{authority}:{settings[DASHBOARD_PORT]}")
 
-    out.secret({"name": "link", "value": with_app(options, out, work, writes=True)}, "value")
+    out.secret({"name": "link", "value": with_app(options, out, work, writes=True)}, "value", only_here=True)
     out.note("It works once, on this machine, within 10 minutes.")
     return DONE

@@ -9,7 +9,7 @@ from tocsin.core.errors import ConfigError
 from tocsin.core.time.timestamps import timestamp
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.terminal.options import Options, add_subcommands
-from tocsin.terminal.output import DONE, FAILED, Console
+from tocsin.terminal.output import DONE, FAILED, Console, OutputError
 from tocsin.terminal.text import readable
 from tocsin.web.access.tokens import SCOPES, ApiToken, ApiTokens, InvalidTokenError
 
@@ -46,15 +46,19 @@ def configure_tokens(parser: argparse.ArgumentParser) -> None:
 
 
 def _create(arguments: argparse.Namespace, options: Options, out: Console) -> int:
-    async def work(app: App) -> tuple[ApiToken, str]:
-        return await _tokens(app).create(arguments.name, arguments.scopes, CALLER)
+    async def work(app: App) -> None:
+        tokens = _tokens(app)
+        token, text = await tokens.create(arguments.name, arguments.scopes, CALLER)
+        try:
+            out.secret({**token.as_document(), "token": text}, "token", only_here=True)
+        except OutputError as error:  # nobody will ever know it
+            await tokens.revoke(token.name, CALLER)
+            raise OutputError(f"{error}: the token is revoked, because it cannot be shown again") from None
 
     try:
-        token, text = with_app(options, out, work, writes=True)
+        with_app(options, out, work, writes=True)
     except InvalidTokenError as error:
         raise ConfigError(str(error), hint=error.hint) from None
-    out.effect_done(f"the token {token.name} was made")
-    out.secret({**token.as_document(), "token": text}, "token")
     out.note("This is the only time it is shown. Send it as the header `Authorization: Bearer <token>`.")
     return DONE
 
