@@ -1,6 +1,6 @@
 """Memory on a real database, with a clock that only the test moves."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,8 @@ from tests.audit_entries import check_audit_log
 from tocsin.core.audit.log import AuditEntry
 from tocsin.features.memory.feature import FEATURE
 from tocsin.features.memory.model import EntryDraft, EntrySource, MemoryEntry
-from tocsin.features.memory.service import Memories, MemoryCaller
+from tocsin.features.memory.service import MAX_PER_CHAT, Memories, MemoryCaller
+from tocsin.features.memory.store import STEPS, MemoryStore
 from tocsin.features.memory.tables.rows import EntryFilter
 from tocsin.testing import FakeClock
 from tocsin.testing.features import FeatureBench, open_feature
@@ -31,6 +32,11 @@ class MemoryBench:
     def memory(self) -> Memories:
         service: Memories = self.bench.service
         return service
+
+    def limited(self, *, steps: Sequence[int] = STEPS, max_per_chat: int = MAX_PER_CHAT) -> Memories:
+        """Return the same memory with other limits."""
+        app = self.bench.app
+        return Memories(MemoryStore(app.database, steps), app.audit, self.clock, app.redact, max_per_chat)
 
     async def store(self, key: str, value: str, **fields: Any) -> MemoryEntry:
         entry, _ = await self.memory.set(EntryDraft(key=key, value=value, **fields), CLI)

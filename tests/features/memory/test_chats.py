@@ -7,7 +7,7 @@ from tests.features.memory.conftest import CLI, MemoryBench
 
 from tocsin.channels.inbound import InboundMessage, MessageKind, Quote
 from tocsin.core.errors import TocsinError
-from tocsin.features.memory import service
+from tocsin.features.memory.chats import remember_of
 from tocsin.features.memory.secrets import may_be_secret
 
 
@@ -140,14 +140,14 @@ def test_ordinary_facts_are_no_secrets(text: str):
     assert not may_be_secret(text)
 
 
-async def test_a_chat_has_a_limited_number_of_entries(kept: MemoryBench, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(service, "MAX_PER_CHAT", 2)
-    await say(kept, "/remember one")
-    await say(kept, "/remember two")
+async def test_a_chat_has_a_limited_number_of_entries(kept: MemoryBench):
+    remember = remember_of(kept.limited(max_per_chat=2))
+    await remember("7", "one")
+    await remember("7", "two")
     with pytest.raises(TocsinError, match="has 2 entries, and no more fit"):
-        await say(kept, "/remember three")
+        await remember("7", "three")
     await say(kept, "/forget 1")
-    assert "chat:7:3" in await say(kept, "/remember three")
+    assert await remember("7", "three") == "chat:7:3"
 
 
 async def test_the_entries_of_a_group_follow_it_to_its_new_id_and_are_found_there(kept: MemoryBench):

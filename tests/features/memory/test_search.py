@@ -5,7 +5,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.features.memory.conftest import CLI, MemoryBench
 
-from tocsin.features.memory import store
 from tocsin.features.memory.model import EntryType, InvalidEntryError
 from tocsin.features.memory.query import pairs_of, snippet_of, terms_of
 from tocsin.features.memory.tables.rows import EntryFilter
@@ -117,16 +116,14 @@ async def test_the_stronger_of_two_equal_matches_comes_first(kept: MemoryBench):
 
 
 @pytest.mark.parametrize("step", [(3, 10), (10, 200), (200, 2_000)])
-async def test_a_strong_match_is_found_behind_many_faded_ones(
-    kept: MemoryBench, step: tuple[int, int], monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(store, "STEPS", step)
+async def test_a_strong_match_is_found_behind_many_faded_ones(kept: MemoryBench, step: tuple[int, int]):
+    memory = kept.limited(steps=step)
     for number in range(30):
         await kept.store(f"faded{number}", "needle", half_life_days=1)
     kept.passes(20)
     await kept.store("strong", f"needle {'and much else that makes it a worse match ' * 20}")
-    assert (await kept.found("needle", limit=3))[0] == "strong"
-    assert len(await kept.found("needle", limit=200)) == 31
+    assert (await memory.search("needle", limit=3)).items[0].entry.key == "strong"
+    assert len((await memory.search("needle", limit=200)).items) == 31
 
 
 async def test_a_search_can_be_restricted_to_tag_type_and_scope(kept: MemoryBench):

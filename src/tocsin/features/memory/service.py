@@ -88,12 +88,20 @@ class DecayReport(NamedTuple):
 class Memories:
     """The entries of one data directory."""
 
-    def __init__(self, store: MemoryStore, audit: AuditTrail, clock: Clock, redact: Callable[[str], str]) -> None:
+    def __init__(
+        self,
+        store: MemoryStore,
+        audit: AuditTrail,
+        clock: Clock,
+        redact: Callable[[str], str],
+        max_per_chat: int = MAX_PER_CHAT,
+    ) -> None:
         """`redact` masks the secrets of the settings: a value that has one is refused."""
         self._store = store
         self._audit = audit
         self._clock = clock
         self._redact = redact
+        self._max_per_chat = max_per_chat
 
     @property
     def is_kept(self) -> bool:
@@ -138,7 +146,7 @@ class Memories:
 
     async def add(self, draft: EntryDraft, caller: MemoryCaller) -> MemoryEntry:
         """Store an entry under its key and a number of its own; raises InvalidEntryError where a chat has too many."""
-        entry = await self._store.add_numbered(self._made(draft, caller.source), MAX_PER_CHAT)
+        entry = await self._store.add_numbered(self._made(draft, caller.source), self._max_per_chat)
         self._record(MEMORY_SET, "stored", entry, caller, created=True)
         return entry
 

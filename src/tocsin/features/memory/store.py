@@ -73,8 +73,10 @@ _ORDERS = {"updated_at": "-e.updated_at", "strength": f"({_HALF_LIVES})", "key":
 class MemoryStore:
     """The entries of all scopes, shared with other processes."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, steps: Sequence[int] = STEPS) -> None:
+        """`steps` are how many of the best ranked a search looks at: first so many, then so many."""
         self._database = database
+        self._steps = steps
 
     @property
     def is_kept(self) -> bool:
@@ -229,8 +231,8 @@ class MemoryStore:
 
         def work(connection: sqlite3.Connection) -> list[Scored]:
             if query.match and not query.scanned:
-                ranked = [(row[0], row[1]) for row in connection.execute(_ranked_sql(query), values)]
-                for end in STEPS:
+                ranked = [(row[0], row[1]) for row in connection.execute(_ranked_sql(query, self._steps[-1]), values)]
+                for end in self._steps:
                     fits = dict(ranked[:end])
                     best = _weighed(_weights_of(connection, fits, conditions, values), now, limit, fits)
                     # What follows ranks no better than the last of these, and strength never adds to a rank.
@@ -246,7 +248,7 @@ class MemoryStore:
         found = " + ".join(f"(instr(e.value, :pair{number}) > 0)" for number in range(len(pairs)))
         sql = (
             f"SELECT {_WEIGHT}, {found} AS fit FROM memory_entries e"  # noqa: S608  # our own words
-            f" WHERE e.unspaced AND {LIVE} AND {conditions} AND fit > 0 ORDER BY fit DESC LIMIT {STEPS[0]}"
+            f" WHERE e.unspaced AND {LIVE} AND {conditions} AND fit > 0 ORDER BY fit DESC LIMIT {self._steps[0]}"
         )
         values |= {"now": now, **{f"pair{number}": pair for number, pair in enumerate(pairs)}}
         return await self._database.read(lambda connection: _weighed(connection.execute(sql, values), now, limit))
@@ -335,11 +337,11 @@ def _search_sql(query: IndexQuery, conditions: str) -> str:
     )
 
 
-def _ranked_sql(query: IndexQuery) -> str:
+def _ranked_sql(query: IndexQuery, limit: int) -> str:
     index = "memory_pieces" if query.pieces else "memory_words"
     return (
         f"SELECT rowid AS id, -bm25({index}) AS fit FROM {index} WHERE {index} MATCH :match"  # noqa: S608  # our own words
-        f" ORDER BY fit DESC LIMIT {STEPS[-1]}"
+        f" ORDER BY fit DESC LIMIT {limit}"
     )
 
 
