@@ -14,17 +14,17 @@ EXTRAS = {
     "av": ("voice", "no voice messages"),
     "pywhispercpp": ("voice", "no voice messages"),
 }
-# They belong to every installation, and most are loaded only when they are needed.
+# They belong to every installation, and most are loaded only when they are needed. What one channel alone needs is not
+# here: that channel says so.
 NEEDED_PACKAGES = {
     "aiohappyeyeballs": "no provider can be called",
-    "aiosmtplib": "no e-mail can be sent",
     "argon2": "nobody can sign in to the dashboard",
     "cronsim": "no cron job can run",
     "dotenv": "no .env file can be read",
     "fastapi": "the dashboard cannot start",
     "hiredis": "Redis is slower",
     "httptools": "no provider can be called, and no service can start",
-    "idna": "no e-mail can be sent to an address with letters beyond ASCII",
+    "idna": "no address with letters beyond ASCII can be used",
     "markdown_it": "the bot cannot format its answers",
     "nacl": "webhook calls with an Ed25519 signature are rejected",
     "pathspec": "no watcher can run",
