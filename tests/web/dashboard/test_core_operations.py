@@ -260,6 +260,10 @@ async def test_trigger_rules_are_listed_and_tried_without_running(whole, tmp_pat
     assert [rule["pattern"] for rule in (await whole.get("/api/triggers")).json()["items"]] == ["deploy (\\w+)"]
     tried = (await whole.post("/api/triggers/test", {"text": "please deploy web"})).json()
     assert (tried["matched"], tried["groups"]) == (True, ["web"])
+    for channel, status in (("teamchat", 200), ("slack", 200), ("", 200), ("pigeons", 422)):
+        answer = await whole.post("/api/triggers/test", {"text": "deploy web", "channel": channel})
+        assert answer.status == status, channel
+    assert answer.json()["errors"][0]["pointer"] == "#/channel"
     assert actions(program) == []
 
 

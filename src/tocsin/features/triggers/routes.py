@@ -9,6 +9,7 @@ from tocsin.features.triggers.opening import OpenTriggers
 from tocsin.features.triggers.records import explanation_record, rule_record
 from tocsin.rest.models import RequestModel, ResponseModel
 from tocsin.rest.operations import Operations, operation
+from tocsin.rest.refusals import refuse
 
 MAX_TEXT = 100_000
 
@@ -62,6 +63,7 @@ class TriggerRoutes:
 
     def __init__(self, opened: OpenTriggers) -> None:
         self._rules = opened.rules
+        self._messenger = opened.context.messenger
 
     @operation("GET", "/api/triggers", extension=True, answer=RuleList)
     async def list_triggers(self) -> Any:
@@ -73,6 +75,9 @@ class TriggerRoutes:
     @operation("POST", "/api/triggers/test", extension=True, problems=("validation-failed",), answer=RuleTest)
     async def test_triggers(self, body: TriggerText) -> Any:
         """Show which rule a text would fire, and with which captures; nothing is run."""
+        known, channel = self._messenger.channel_names(), body.channel.strip().lower()
+        if channel and channel not in known:
+            raise refuse(("channel",), "bad-value", f"There is no such channel; there are: {', '.join(sorted(known))}")
         return explanation_record(*await asyncio.to_thread(self._rules.explain, body.text))
 
 
