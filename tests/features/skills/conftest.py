@@ -4,6 +4,8 @@ import os
 from collections.abc import AsyncIterator, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from tests.audit_entries import check_audit_log
@@ -17,7 +19,7 @@ from tocsin.core.process.presence import Presence
 from tocsin.core.process.sandbox import Level, ResourceLimits, Sandbox
 from tocsin.core.storage.database import Database
 from tocsin.features.skills.model import ExecutionMode
-from tocsin.features.skills.service import SkillAbilities, SkillRequest, Skills
+from tocsin.features.skills.service import SkillRequest, Skills
 from tocsin.features.skills.snapshot import Workplace
 from tocsin.features.skills.store import SkillFolder
 from tocsin.runs.model import Run, RunTrigger
@@ -63,7 +65,7 @@ class Workshop:
             environment=self.environment,
             secrets=[SECRET],
             workplace=Workplace(self.folder / "snapshots", self.folder / "scratch", own_identity()),
-            can=SkillAbilities(self.secrets),
+            can=cast(Any, SimpleNamespace(reveal_secrets=self.secrets)),
         )
 
     async def secrets(self, names: Collection[str] | None = None, /, *, reader: str) -> Mapping[str, str]:

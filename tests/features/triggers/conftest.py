@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import AsyncIterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from tocsin.features.triggers.actions import ActionDependencies
 from tocsin.features.triggers.rules import Triggers
 from tocsin.features.triggers.service import TriggerHandler
 from tocsin.messaging.inbound.handling import HandlerResult, MessageContext
-from tocsin.runs.model import Run
+from tocsin.runs.model import Run, RunTrigger
 from tocsin.runs.service import Runs
 from tocsin.runs.store import RunStore
 
@@ -39,6 +40,16 @@ MESSAGE = InboundMessage(
 def received(text: str, *, id: str = "i1", attempt: int = 1, **fields: Any) -> MessageContext:
     """Return a message as the inbox hands it over."""
     return MessageContext(id, replace(MESSAGE, text=text, **fields), attempt=attempt)
+
+
+async def unexpected(*_: object, **__: object) -> Any:
+    raise AssertionError("no rule of this test asks for it")
+
+
+def dependencies(runs: Runs, env: dict[str, str], data_dir: Path, **more: Any) -> ActionDependencies:
+    """Return what actions need; what a test does not give is not asked for."""
+    rest = {"ask": unexpected, "run_skill": unexpected, "cause_of": lambda _: RunTrigger.WEBHOOK, **more}
+    return ActionDependencies(runs, lambda: env, data_dir, **rest)
 
 
 @dataclass
@@ -60,8 +71,9 @@ class Triggered:
 
     def handler(self) -> TriggerHandler:
         """Return a handler as app.py puts it together."""
-        means = ActionDependencies(self.runs, lambda: self.env, self.data_dir, **self.means)
-        return TriggerHandler(Triggers(self.data_dir / "triggers.yaml"), means, self.audit, **self.options)
+        rules = Triggers(self.data_dir / "triggers.yaml")
+        parts = dependencies(self.runs, self.env, self.data_dir, **self.means)
+        return TriggerHandler(rules, parts, self.audit, **{"indicating": lambda _: nullcontext(), **self.options})
 
     async def handle(self, text: str, **fields: Any) -> HandlerResult | None:
         """Hand one message over."""

@@ -6,13 +6,12 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.features.triggers.conftest import Triggered, received
+from tests.features.triggers.conftest import Triggered, dependencies, received
 
 from tocsin.core.config.settings import Settings
 from tocsin.features.triggers.actions import (
     MAX_CAPTURES_BYTES,
     MAX_VALUE_BYTES,
-    ActionDependencies,
     Firing,
     cut,
     fit,
@@ -112,7 +111,7 @@ def test_every_message_can_stand_in_the_environment(text: str):
 
 
 def test_a_variable_of_the_environment_cannot_pretend_to_be_the_message():
-    means = ActionDependencies(NO_RUNS, lambda: {"TRIGGER_MESSAGE": "forged", "PATH": "/bin"}, Path("/data"))
+    means = dependencies(NO_RUNS, {"TRIGGER_MESSAGE": "forged", "PATH": "/bin"}, Path("/data"))
     assert shell_command(firing("x", (), "real"), means).env["TRIGGER_MESSAGE"] == "real"
 
 
@@ -133,7 +132,7 @@ def test_captures_together_stay_below_the_limits(length: int):
 
 
 NO_RUNS: Runs = None  # type: ignore[assignment]  # nothing is run
-MEANS = ActionDependencies(NO_RUNS, lambda: {"PATH": "/bin"}, Path("/data"))
+MEANS = dependencies(NO_RUNS, {"PATH": "/bin"}, Path("/data"))
 
 
 def firing(command: str, groups: tuple[str, ...], text: str) -> Firing:

@@ -232,7 +232,7 @@ async def _watched(skills: Skills, name: str, call: SkillRequest, out: Console) 
     def show(line: Line) -> None:
         (out.aside if line.stream == "stderr" else out.text)(line.plain)
 
-    if skills.can.run_assistant is not None and name in await _assistants(skills):
+    if name in await _assistants(skills):
         out.effect_done("the skill was run")
         return await skills.can.run_assistant(
             name,

@@ -11,7 +11,7 @@ from tocsin.core.process.sandbox import Sandbox
 from tocsin.core.text.strings import number_of
 from tocsin.features.context import AttentionItem, FeatureContext, NoticeLevel, SubsystemState, SubsystemStatus
 from tocsin.features.skills.model import ExecutionMode
-from tocsin.features.skills.service import SkillAbilities, SkillRequest, Skills
+from tocsin.features.skills.service import SkillRequest, Skills
 from tocsin.features.skills.snapshot import Workplace
 from tocsin.features.skills.store import SkillFolder
 from tocsin.runs.active_run import ActiveRun
@@ -39,14 +39,7 @@ def open_skills(context: FeatureContext) -> Skills:
         environment=context.environment(),
         secrets=context.secrets(),
         workplace=Workplace(data_dir / SNAPSHOTS_FOLDER, data_dir / SCRATCH_FOLDER, own_identity()),
-        can=SkillAbilities(
-            context.can.reveal_secrets,
-            context.can.list_assistants,
-            context.can.assistant_names,
-            context.can.run_assistant,
-            context.can.start_assistant,
-            context.can.describe_assistant,
-        ),
+        can=context.can,
     )
 
 
@@ -79,17 +72,12 @@ def run_skill_of(skills: Skills) -> "RunSkill":
     ) -> "Run":
         from tocsin.features.abilities import AssistantRequest
 
-        run_assistant = skills.can.run_assistant
         is_own = any(skill.name == name and skill.runnable for skill in skills.list())
-        if (
-            run_assistant is not None
-            and not is_own
-            and name in {each["name"] for each in await _at_hand(skills, folder)}
-        ):
+        if not is_own and name in {each["name"] for each in await _at_hand(skills, folder)}:
             asked = AssistantRequest(
                 source=source, cause=cause, actor=actor, folder=folder, files=tuple(args), input=input, on_end=on_end
             )
-            return (await run_assistant(name, asked)).run
+            return (await skills.can.run_assistant(name, asked)).run
         request = SkillRequest(ExecutionMode.SANDBOXED, cause, source, actor, args, input, on_end=on_end)
         return await skills.run(name, request)
 
@@ -144,10 +132,9 @@ async def _is_assistant(skills: Skills, name: str, retry: "Retry | None") -> boo
 
 
 async def _start_assistant(skills: Skills, name: str, request: "AssistantRequest") -> ActiveRun:
-    start = skills.can.start_assistant
-    started = await start(name, request) if start is not None else None
+    started = await skills.can.start_assistant(name, request)
     if not isinstance(started, ActiveRun):
-        raise NotRetriedError(f"the skill {name} cannot be started here", hint="assistant skills are not installed")
+        raise TypeError(f"the skill {name} was to be started, and only a dry run was made")
     return started
 
 

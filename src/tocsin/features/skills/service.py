@@ -2,11 +2,11 @@
 
 import asyncio
 import shutil
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tocsin.core.errors import ConfigError
 from tocsin.core.process.sandbox import SYSTEM_PATH, Sandbox, SandboxPolicy, State
@@ -34,14 +34,7 @@ from tocsin.runs.recorder import RunHandle, Work, command
 
 if TYPE_CHECKING:
     from tocsin.core.audit.trail import AuditTrail
-    from tocsin.features.abilities import (
-        AssistantNames,
-        DescribeAssistant,
-        ListAssistants,
-        RevealSecrets,
-        RunAssistant,
-        StartAssistant,
-    )
+    from tocsin.features.context import Abilities
     from tocsin.runs.active_run import ActiveRun
     from tocsin.runs.service import Runs
 
@@ -78,34 +71,6 @@ class _Plan(NamedTuple):
     redact: Callable[[str], str]
 
 
-async def _no_secrets(_: Collection[str] | None = None, /, *, reader: str) -> Mapping[str, str]:
-    return {}
-
-
-async def _no_assistants() -> Sequence[Mapping[str, Any]]:
-    return ()
-
-
-async def _no_names() -> Collection[str]:
-    return ()
-
-
-async def _no_description(name: str, file: str = "", /) -> Mapping[str, Any]:
-    return {"body": None, "checks": []}
-
-
-@dataclass(frozen=True, slots=True)
-class SkillAbilities:
-    """What skills need of other features; `vault_secrets` is called for skills with the permission `vault` alone."""
-
-    vault_secrets: "RevealSecrets" = _no_secrets
-    list_assistants: "ListAssistants" = _no_assistants
-    assistant_names: "AssistantNames" = _no_names
-    run_assistant: "RunAssistant | None" = None
-    start_assistant: "StartAssistant | None" = None
-    describe_assistant: "DescribeAssistant" = _no_description
-
-
 class Skills:
     """The skills of the data directory."""
 
@@ -119,7 +84,7 @@ class Skills:
         environment: Mapping[str, str],
         secrets: Iterable[str] = (),
         workplace: Workplace,
-        can: SkillAbilities = SkillAbilities(),  # it is frozen
+        can: "Abilities",
     ) -> None:
         """Hand over `environment`, which is without our secrets; `secrets` are masked in what skills print."""
         self._folder = folder
@@ -148,7 +113,8 @@ class Skills:
     async def plan(self, name: str, call: SkillRequest) -> Run:
         """Return what `start` would run, which is neither executed nor recorded; raises as it does."""
         skill, redact = self._runnable(name), Redactor(self._secrets)
-        _timeout_s(skill.manifest, call) if skill.manifest else None
+        if skill.manifest:
+            _timeout_s(skill.manifest, call)
         params = {"mode": str(call.mode), "args": [redact(argument)[:_SHOWN_ARGUMENT] for argument in call.args]}
         order = RunSpec(RunKind.SKILL, name, name, call.trigger, call.actor, params=params, dry_run=True)
         shown = redact(skill.manifest.command if skill.manifest else "")
@@ -285,7 +251,7 @@ class Skills:
     async def _vault(self, manifest: Manifest) -> Mapping[str, str]:
         if Permission.VAULT not in manifest.permissions:
             return {}
-        return dict(await self.can.vault_secrets(manifest.vault, reader=f"skill:{manifest.name}"))
+        return dict(await self.can.reveal_secrets(manifest.vault, reader=f"skill:{manifest.name}"))
 
     async def _env(self, manifest: Manifest, mode: ExecutionMode, vault: Mapping[str, str]) -> dict[str, str]:
         """Return the whole environment of a run."""

@@ -9,16 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tocsin.channels.contract import COMMONMARK, PLAIN
-from tocsin.channels.inbound import InboundMessage
 from tocsin.core.errors import TocsinError
 from tocsin.core.text.strings import storable, truncate
-from tocsin.features.abilities import Ask, OnEnd, RunSkill
+from tocsin.features.abilities import Ask, CauseOf, OnEnd, RunSkill
 from tocsin.features.triggers.answers import MAX_ANSWER, READ_CHARS, answer_of, shorten_markdown
 from tocsin.features.triggers.captures import substitute
 from tocsin.features.triggers.rules import Action, Match
 from tocsin.messaging.inbound.attribution import quotation
 from tocsin.messaging.inbound.handling import MessageContext, Reply
-from tocsin.runs.model import Command, Run, RunKind, RunResult, RunSpec, RunStatus, RunTrigger
+from tocsin.runs.model import Command, Run, RunKind, RunResult, RunSpec, RunStatus
 from tocsin.runs.recorder import RunHandle, command
 from tocsin.runs.service import Runs
 
@@ -32,14 +31,14 @@ MAX_CAPTURES_BYTES = 400_000
 
 @dataclass(frozen=True, slots=True)
 class ActionDependencies:
-    """What actions need of the rest of the program; without a provider or skills such rules fail and say so."""
+    """What actions need of the rest of the program."""
 
     runs: Runs
     environment: Callable[[], Mapping[str, str]]  # of this process, without our secrets
     data_dir: Path  # where shell commands run
-    ask: Ask | None = None
-    run_skill: RunSkill | None = None
-    cause_of: Callable[[InboundMessage], RunTrigger] = lambda _: RunTrigger.WEBHOOK
+    ask: Ask
+    run_skill: RunSkill
+    cause_of: CauseOf
     timeout_s: float = SHELL_TIMEOUT_S
 
 
@@ -90,13 +89,11 @@ class Actions:
         answers: list[str] = []
 
         async def work(recorder: RunHandle) -> RunResult:
-            if self._parts.ask is None:
-                raise UnusableError("no chat provider is configured", hint="set CHAT_PROVIDER and its API key")
             prompt = substitute(firing.match.rule.command, firing.match.captures)
             quoted = clean(quotation(firing.received.message))
             answer = await self._parts.ask(f"{prompt}\n\n{quoted}" if quoted else prompt, firing.text)
             if not answer.strip():
-                raise UnusableError("the chat provider gave an empty answer")
+                raise EmptyAnswerError("the chat provider gave an empty answer")
             recorder.write("stdout", answer)
             answers.append(answer)
             return RunResult(RunStatus.SUCCEEDED)
@@ -111,13 +108,10 @@ class Actions:
         # Each word stays one argument, whatever is put into it.
         arguments = fit([substitute(word, firing.match.captures) for word in words] or firing.match.groups)
         try:
-            if self._parts.run_skill is None:
-                raise UnusableError("skills are not available here")
-            cause = self._parts.cause_of(firing.received.message)
             run = await self._parts.run_skill(
                 name,
                 source="triggers",
-                cause=cause,
+                cause=self._parts.cause_of(firing.received.message),
                 actor=firing.actor,
                 args=arguments,
                 input=firing.text,
@@ -154,8 +148,8 @@ class Actions:
         )
 
 
-class UnusableError(TocsinError):
-    """A rule asks for something that is not there."""
+class EmptyAnswerError(TocsinError):
+    """The chat provider had nothing to say."""
 
     code = "trigger-unusable"
 

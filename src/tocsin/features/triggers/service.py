@@ -2,12 +2,11 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, nullcontext
 
 from tocsin.channels.inbound import InboundMessage, MessageKind
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import StoreUnavailableError
+from tocsin.features.abilities import Indicate
 from tocsin.features.triggers.actions import ActionDependencies, Actions, Firing
 from tocsin.features.triggers.audit_actions import TRIGGER_RUN, TRIGGERS
 from tocsin.features.triggers.rules import Match, Rule, Triggers
@@ -27,12 +26,6 @@ NO_RULE = (
 )
 
 INTERRUPTED = "This was interrupted while it ran, and is not run again. Whether it did what it should is not known."
-
-Indicating = Callable[[InboundMessage], AbstractAsyncContextManager[object]]
-
-
-def _no_indicator(_: InboundMessage) -> AbstractAsyncContextManager[None]:
-    return nullcontext()
 
 
 async def no_rule(received: MessageContext) -> HandlerResult | None:
@@ -54,7 +47,7 @@ class TriggerHandler:
         parts: ActionDependencies,
         audit: AuditTrail,
         *,
-        indicating: Indicating = _no_indicator,
+        indicating: Indicate,
     ) -> None:
         """`indicating` shows that work goes on while it is entered."""
         self._triggers = triggers
