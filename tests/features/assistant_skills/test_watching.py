@@ -131,6 +131,12 @@ async def test_one_of_two_processes_watches_and_the_other_takes_over(bench: Feat
         second.stop()
 
 
+async def test_what_skills_invoke_is_queued_no_more_when_the_watch_has_ended(bench: FeatureBench, folder: Path):
+    async with watching(bench, folder):
+        assert bench.service.runner().queue is not None
+    assert bench.service.runner().queue is None
+
+
 async def test_a_folder_that_cannot_be_watched_is_told_in_a_sentence(bench: FeatureBench, folder: Path):
     with pytest.raises(ConfigError, match="missing"):
         await AssistantWatch(bench.service, [folder, folder / "missing"]).run()

@@ -71,11 +71,15 @@ class AssistantWatch:
 
     async def run(self) -> None:
         """Watch and act; raises ConfigError for a folder that cannot be watched."""
-        self._skills.runner().queue = self._take_invoked
-        async with FirstErrorGroup() as group:
-            for watcher in self._watchers:
-                group.create_task(self._watch(watcher))
-            group.create_task(self._work())
+        runner = self._skills.runner()
+        runner.queue = self._take_invoked
+        try:
+            async with FirstErrorGroup() as group:
+                for watcher in self._watchers:
+                    group.create_task(self._watch(watcher))
+                group.create_task(self._work())
+        finally:
+            runner.queue = None  # nobody would work it off any more
 
     async def idle(self) -> None:
         """Wait until everything that was queued is done."""
