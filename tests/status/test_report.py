@@ -89,6 +89,19 @@ async def test_a_dead_delivery_degrades_messaging_and_needs_a_person(tmp_path: P
     assert "Messaging: 1 channel, 0 waiting, 1 not delivered within 24 hours (degraded)" in lines
 
 
+async def test_a_broken_file_of_profiles_or_triggers_needs_a_person(tmp_path: Path):
+    async with program(tmp_path, **EMAIL) as app:
+        whole = await status_report(app)
+        (tmp_path / "profiles.yaml").write_text("oncall:\n- {chanel: email, target: a@example.org}\n")
+        (tmp_path / "triggers.yaml").write_text("- {patern: x}\n")
+        broken = await status_report(app)
+    assert (whole.attention, str(whole.subsystems["messaging"].state)) == ([], "ok")
+    told = [item.message.partition(":")[0] for item in broken.attention]
+    assert told == ["the file of profiles has mistakes", "the file of triggers has mistakes"]
+    messaging = broken.subsystems["messaging"]
+    assert (str(messaging.state), messaging.summary) == ("degraded", whole.subsystems["messaging"].summary)
+
+
 async def test_a_weak_password_needs_a_person(tmp_path: Path):
     async with program(tmp_path, DASHBOARD_USER="anna", DASHBOARD_PASS="changeme") as app:
         report = await status_report(app)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from tocsin.core.config.variables import AUDIT_ANCHOR, AUDIT_KEEP_DAYS, CHAT_PROVIDER, REDIS_URL
@@ -152,7 +152,7 @@ def _messaging(app: "App") -> "Operations":
             registry=app.registry,
             messenger=app.messenger,
             outbox=app.outbox,
-            profiles=lambda: checked_profiles(app),
+            profiles=cache(lambda: checked_profiles(app)),  # one that remembers the last good file
             profile_uses=app.features.profile_uses,
         )
     )

@@ -55,7 +55,8 @@ async def status_report(app: "App", *, uptime_s: float | None = None) -> StatusR
 async def subsystems_of(app: "App") -> dict[str, SubsystemStatus]:
     """Return the ten subsystems in their order; one that is not installed is disabled."""
     found = await app.features.subsystems()
-    messaging = await messaging_status(app.registry, app.outbox.store, app.clock.now())
+    mistake = await asyncio.to_thread(lambda: app.profiles().problem)
+    messaging = await messaging_status(app.registry, app.outbox.store, app.clock.now(), mistake)
     found["messaging"] = [messaging, *found.get("messaging", ())]
     found["audit"] = [await audit_status(app.audit), *found.get("audit", ())]
     return {name: combined(found.get(name, ())) for name in SUBSYSTEMS}

@@ -19,8 +19,10 @@ MIB = 1024 * 1024
 LEAST_FREE_BYTES = 100 * MIB
 
 
-async def messaging_status(registry: Registry, store: DeliveryStore, now: float) -> SubsystemStatus:
-    """Tell how many channels can be used, what waits, and what died within 24 hours."""
+async def messaging_status(
+    registry: Registry, store: DeliveryStore, now: float, mistake: TocsinError | None
+) -> SubsystemStatus:
+    """Tell how many channels can be used, what waits, what died within 24 hours, and a `mistake` of the profiles."""
     configured = registry.configured()
     try:
         waiting = sum(count for status, count in (await store.counts()).items() if status in WAITING)
@@ -37,7 +39,9 @@ async def messaging_status(registry: Registry, store: DeliveryStore, now: float)
         summary += f", {dead} not delivered within 24 hours"
         told = f"{number_of(dead, 'message')} could not be delivered: `tocsin deliveries list --status dead`"
         attention.append(AttentionItem(NoticeLevel.WARNING, told, "#/msg"))
-    state = SubsystemState.ERROR if problems else SubsystemState.DEGRADED if dead else SubsystemState.OK
+    if mistake:
+        attention.append(AttentionItem(NoticeLevel.ERROR, f"the file of profiles has mistakes: {mistake}", "#/msg"))
+    state = SubsystemState.ERROR if problems else SubsystemState.DEGRADED if dead or mistake else SubsystemState.OK
     if not configured and not attention:
         state, summary = SubsystemState.UNCONFIGURED, "no channel is configured"
     return SubsystemStatus(state, summary, counts, newest[0].created_at if newest else None, "#/msg", attention)

@@ -114,6 +114,15 @@ async def test_a_profile_is_sent_to_and_says_who_got_it(whole, transport, tmp_pa
     assert (await whole.post("/api/msg/profiles/oncall/send", {"message": "a"})).status == 422
 
 
+async def test_a_broken_edit_of_the_profiles_leaves_those_of_the_last_good_file(whole, tmp_path):
+    file = tmp_path / "profiles.yaml"
+    file.write_text("oncall:\n- {channel: teamchat, target: '#a'}\n")
+    before = (await whole.get("/api/msg/profiles")).json()
+    file.write_text("oncall:\n- {chanel: teamchat, target: '#a'}\n# longer\n")
+    assert (await whole.get("/api/msg/profiles")).json() == before
+    assert [item["name"] for item in before["items"]] == ["oncall"]
+
+
 async def test_profiles_name_the_jobs_and_workflows_that_use_them(whole, program, tmp_path):
     (tmp_path / "profiles.yaml").write_text("oncall:\n- {channel: teamchat, target: '#a'}\n")
     jobs = program.features.opened("cron")

@@ -17,6 +17,7 @@ FEATURE = Feature(
         ),
     ),
     open="tocsin.features.triggers.opening:open_triggers",
+    subsystems={"messaging": "tocsin.features.triggers.opening:subsystem_of"},
     checks=(FeatureCheck("tocsin.features.triggers.checks:check_triggers", at_start=True),),
     handlers=("tocsin.features.triggers.opening:handler_of",),
     dashboard_routes="tocsin.features.triggers.routes:trigger_operations",

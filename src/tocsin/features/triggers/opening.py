@@ -1,12 +1,15 @@
 """The triggers of a data directory as the rest of the program uses them."""
 
+from asyncio import to_thread
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from tocsin.features.context import FeatureContext
-from tocsin.features.triggers.actions import ActionDependencies
+from tocsin.features.context import AttentionItem, FeatureContext, NoticeLevel, SubsystemState, SubsystemStatus
 from tocsin.features.triggers.rules import FILE_NAME, Triggers
-from tocsin.features.triggers.service import TriggerHandler, no_rule
-from tocsin.messaging.inbound.handling import Handler
+
+if TYPE_CHECKING:
+    from tocsin.features.triggers.service import TriggerHandler
+    from tocsin.messaging.inbound.handling import Handler
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +25,12 @@ def open_triggers(context: FeatureContext) -> OpenTriggers:
     return OpenTriggers(Triggers(context.data_dir / FILE_NAME), context)
 
 
-def handler_of(triggers: OpenTriggers) -> TriggerHandler:
+def handler_of(triggers: OpenTriggers) -> "TriggerHandler":
     """Return the handler of messages that a rule matches."""
+    # The status needs the rules alone.
+    from tocsin.features.triggers.actions import ActionDependencies
+    from tocsin.features.triggers.service import TriggerHandler
+
     context = triggers.context
     parts = ActionDependencies(
         runs=context.runs(),
@@ -36,6 +43,17 @@ def handler_of(triggers: OpenTriggers) -> TriggerHandler:
     return TriggerHandler(triggers.rules, parts, context.audit, indicating=context.can.indicate)
 
 
-def tell_unknown_commands(_: OpenTriggers) -> Handler:
+async def subsystem_of(triggers: OpenTriggers) -> SubsystemStatus:
+    """Return the mistakes of the present file, and nothing else: rules are no subsystem of their own."""
+    problem = await to_thread(lambda: triggers.rules.problem)
+    if not problem:
+        return SubsystemStatus(SubsystemState.DISABLED, "")
+    told = f"the file of triggers has mistakes: {problem}"
+    return SubsystemStatus(SubsystemState.DEGRADED, "", attention=[AttentionItem(NoticeLevel.ERROR, told, "#/msg")])
+
+
+def tell_unknown_commands(_: OpenTriggers) -> "Handler":
     """Return the handler of commands that nothing else took."""
+    from tocsin.features.triggers.service import no_rule
+
     return no_rule
