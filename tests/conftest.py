@@ -94,8 +94,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # By its usual thresholds, the collector reads twelve thousand collected tests again and again.
-    gc.set_threshold(GARBAGE)
+    # It would read twelve thousand collected tests again and again; nearly all of them stay to the end.
+    gc.disable()
     stay_as_asked_while_children_start_anew()
     if config.option.shuffle == "new":
         config.option.shuffle = str(random.SystemRandom().randrange(1_000_000))
@@ -118,6 +118,8 @@ def pytest_collection_finish() -> None:
     """Leave what stays to the end out of every later search for garbage."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(GARBAGE)
+    gc.enable()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

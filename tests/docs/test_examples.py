@@ -1,7 +1,7 @@
 """Whatever a page tells people to type works: commands parse, paths exist, Python compiles."""
 
 import re
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from urllib.parse import urlsplit
 
 import pytest
@@ -28,30 +28,40 @@ def stripped(code: str) -> str:
     return "\n".join(line.strip() for line in code.splitlines() if line.strip())
 
 
-@pytest.mark.parametrize("block", SHELL, ids=where)
-def test_every_tocsin_command_parses(block: Block, capsys: pytest.CaptureFixture[str]):
-    calls = [words for words in commands(block) if words and PurePath(words[0]).name == "tocsin"]
-    assert [complaint(words, capsys) for words in calls if is_call(words) and complaint(words, capsys)] == []
+def test_every_tocsin_command_parses(capsys: pytest.CaptureFixture[str]):
+    calls = [
+        (where(block), words)
+        for block in SHELL
+        for words in commands(block)
+        if words and PurePath(words[0]).name == "tocsin" and is_call(words)
+    ]
+    assert calls
+    assert [(place, wrong) for place, words in calls if (wrong := complaint(words, capsys))] == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_every_tocsin_command_in_a_sentence_parses(page: Path, capsys: pytest.CaptureFixture[str]):
-    found = re.findall(r"(?<!`)`(tocsin [^`\n]+)`(?!`)", page.read_text("utf-8"))
-    calls = [code for code in found if not re.search(r"[<…]", code)]
-    wrong = [complaint(mentioned(words), capsys) for code in calls for words in commands(Block("", 0, "sh", code))]
-    assert [text for text in wrong if text] == []
+def test_every_tocsin_command_in_a_sentence_parses(capsys: pytest.CaptureFixture[str]):
+    calls = [
+        (name_of(page), words)
+        for page in PAGES
+        for code in re.findall(r"(?<!`)`(tocsin [^`\n]+)`(?!`)", page.read_text("utf-8"))
+        if not re.search(r"[<…]", code)
+        for words in commands(Block("", 0, "sh", code))
+    ]
+    assert calls
+    assert [(page, wrong) for page, words in calls if (wrong := complaint(mentioned(words), capsys))] == []
 
 
-@pytest.mark.parametrize("block", SHELL, ids=where)
-def test_every_curl_call_of_the_gateway_has_a_route(block: Block):
-    for words in commands(block):
-        if not words or words[0] != "curl":
-            continue
-        for word in words:
-            url = urlsplit(word)
-            if GATEWAY.fullmatch(url.netloc):
-                method = "post" if {"-d", "POST"} & set(words) else "get"
-                assert method in methods_of(url.path), f"{method} {word}"
+def test_every_curl_call_of_the_gateway_has_a_route():
+    calls = [
+        (where(block), "post" if {"-d", "POST"} & set(words) else "get", url.path)
+        for block in SHELL
+        for words in commands(block)
+        if words and words[0] == "curl"
+        for url in map(urlsplit, words)
+        if GATEWAY.fullmatch(url.netloc)
+    ]
+    assert calls
+    assert [call for call in calls if call[1] not in methods_of(call[2])] == []
 
 
 def methods_of(path: str) -> set[str]:
@@ -59,9 +69,10 @@ def methods_of(path: str) -> set[str]:
     return {method for route, methods in ROUTES.items() if re.fullmatch(as_pattern(route), path) for method in methods}
 
 
-@pytest.mark.parametrize("block", PYTHON, ids=where)
-def test_every_python_example_compiles(block: Block):
-    compile(block.text, where(block), "exec")
+def test_every_python_example_compiles():
+    assert PYTHON
+    for block in PYTHON:
+        compile(block.text, where(block), "exec")
 
 
 EXAMPLE = "\n".join(stripped(path.read_text("utf-8")) for path in (ROOT / "examples").rglob("*.py"))
