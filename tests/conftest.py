@@ -6,7 +6,7 @@ import os
 import random
 import signal
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -94,8 +94,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # It would read twelve thousand collected tests again and again; nearly all of them stay to the end.
-    gc.disable()
     stay_as_asked_while_children_start_anew()
     if config.option.shuffle == "new":
         config.option.shuffle = str(random.SystemRandom().randrange(1_000_000))
@@ -114,12 +112,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         random.Random(config.option.shuffle).shuffle(items)
 
 
-def pytest_collection_finish() -> None:
-    """Leave what stays to the end out of every later search for garbage."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(GARBAGE)
-    gc.enable()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Search for no garbage among what stays to the end, neither while it is collected nor later."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(GARBAGE)
+        gc.enable()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
