@@ -2,11 +2,11 @@
 
 import ast
 from collections import defaultdict
-from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
-ROOT = Path(__file__).parents[2] / "src"
+from tests.house.source import SOURCE as ROOT
+from tests.house.source import definitions
+
 SOURCE = ROOT / "tocsin"
 NAMES_THAT_SAY_NOTHING = {
     "utils",
@@ -93,30 +93,6 @@ def test_a_public_class_has_a_name_of_its_own():
         if definition.kind is ast.ClassDef and definition.at_top and not definition.name.startswith("_"):
             places[definition.name].append(str(definition.path))
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
-
-
-class Definition(NamedTuple):
-    """A class or function, and whether its module has it at its top level."""
-
-    path: Path
-    kind: type[ast.stmt]
-    name: str
-    at_top: bool
-
-
-@cache
-def definitions() -> tuple[Definition, ...]:
-    """Return all classes and functions of the source."""
-    found = []
-    for path in sorted(ROOT.rglob("*.py")):
-        tree = ast.parse(path.read_text("utf-8"))
-        at_top = set(tree.body)
-        found += [
-            Definition(path.relative_to(ROOT), type(node), node.name, node in at_top)
-            for node in ast.walk(tree)
-            if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
-        ]
-    return tuple(found)
 
 
 def words(path: Path) -> set[str]:
