@@ -336,8 +336,8 @@ def _once(stage: Stage, asked: Sequence[Asked]) -> list[Figure]:
     ]
 
 
-def stay_small_and_quick(directory: Path, *, idle_s: float) -> list[Figure]:
-    """Start gateway and bot together, and let them do nothing."""
+def stay_small_and_quick(directory: Path, *, idle_s: float, ask_too: bool = True) -> list[Figure]:
+    """Start gateway and bot together, and let them do nothing; then have the chat model loaded, which takes seconds."""
     with open_stage(directory) as stage:
         begun = time.perf_counter()
         up = stage.start("up")
@@ -350,14 +350,15 @@ def stay_small_and_quick(directory: Path, *, idle_s: float) -> list[Figure]:
         used, since = up.cpu_s(), time.perf_counter()
         time.sleep(idle_s)
         busy = (up.cpu_s() - used) / (time.perf_counter() - since)
-        small = _resident_mib(up.pid)
-        stage.wait(stage.say(chats(1)))
-        return [
+        figures = [
             Figure("from the start until GET /health is 200", healthy_s, "≤", 2.0, "s"),
-            Figure("resident memory of gateway and bot", small, "≤", 100, "MiB"),
-            Figure("resident memory once the chat model was asked", _resident_mib(up.pid), unit="MiB"),
             Figure("processor time while idle", busy, "≤", 0.01, "of a processor"),
+            Figure("resident memory of gateway and bot", _resident_mib(up.pid), "≤", 100, "MiB"),
         ]
+        if ask_too:
+            stage.wait(stage.say(chats(1)))
+            figures.append(Figure("resident memory once the chat model was asked", _resident_mib(up.pid), unit="MiB"))
+        return figures
 
 
 def _resident_mib(pid: int) -> float:

@@ -302,25 +302,20 @@ def test_on_the_other_channels_a_person_gets_the_answer_of_a_trigger_too(demo: D
     demo.read_until(rf"^received  {name} +\S+ +'It is always sunny in {text.split()[1]}\.'$")
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_ends_the_demo_with_0_and_removes_its_data_directory(tmp_path: Path, number: signal.Signals):
-    with running_demo(tmp_path) as demo:
-        demo.read_until(READY)
-        (directory,) = tmp_path.glob("tocsin-demo-*")
-        assert (directory / ".env").stat().st_mode & 0o777 == 0o600
-        assert demo.end(number) == 0
-    assert list(tmp_path.glob("tocsin-*")) == []
-
-
-def test_without_settings_in_the_shell_the_commands_are_short(tmp_path: Path):
+def test_a_demo_without_settings_in_the_shell_prints_short_commands_and_sigterm_removes_its_data_directory(
+    tmp_path: Path,
+):
     path = f"{TOCSIN.parent}{os.pathsep}{os.environ['PATH']}"
     with running_demo(tmp_path, env={"PATH": path}) as demo:
         demo.read_until(READY)
         assert re.search(r"^  tocsin --env-file \S+ channels$", demo.printed, re.MULTILINE)
-        assert demo.end() == 0
+        (directory,) = tmp_path.glob("tocsin-demo-*")
+        assert (directory / ".env").stat().st_mode & 0o777 == 0o600
+        assert demo.end(signal.SIGTERM) == 0
+    assert list(tmp_path.glob("tocsin-*")) == []
 
 
-def test_as_json_there_is_one_document_with_everything_a_script_needs(tmp_path: Path):
+def test_as_json_there_is_one_document_with_everything_a_script_needs_and_sighup_ends_it(tmp_path: Path):
     with running_demo(tmp_path, "--json") as demo:
         demo.read_until(r"^\}$")
         document = json.loads(demo.printed)
@@ -332,7 +327,7 @@ def test_as_json_there_is_one_document_with_everything_a_script_needs(tmp_path: 
             check=False,
         )
         assert done.returncode == 0
-        demo.child.send_signal(signal.SIGINT)
+        demo.child.send_signal(signal.SIGHUP)
         out, _ = demo.child.communicate(timeout=PATIENCE_S)
         assert (demo.child.returncode, out) == (0, b"")
     assert list(tmp_path.glob("tocsin-*")) == []
