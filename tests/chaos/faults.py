@@ -172,18 +172,18 @@ def survive_real_providers(directory: Path) -> list[Figure]:
         ]
 
 
-# By name: the fault, the policy, what becomes of the message, and how often it is received.
-MAIL_FAULTS: Mapping[str, tuple[dict[str, Any], str, str, int]] = {
-    "dropped-before-mail": ({"kind": "reset", "operation": "MAIL"}, MOST, "sent", 1),
-    "dropped-after-rcpt": ({"kind": "reset_after_accept", "operation": "RCPT"}, MOST, "sent", 1),
-    # A short mail is out with its final dot before the drop is noticed: nobody can know, and nobody has it.
-    "dropped-in-data": ({"kind": "reset", "operation": "DATA"}, MOST, "uncertain", 0),
-    "dropped-in-data-again": ({"kind": "reset", "operation": "DATA"}, LEAST, "sent", 1),
-    "dropped-after-dot": ({"kind": "reset_after_accept", "operation": "DATA"}, MOST, "uncertain", 1),
-    "dropped-after-dot-again": ({"kind": "reset_after_accept", "operation": "DATA"}, LEAST, "sent", 2),
-    "busy": ({"kind": "error", "code": "421 4.3.2 Come back", "operation": "MAIL"}, LEAST, "sent", 1),
-    "try-later": ({"kind": "error", "code": "451 4.3.0 Try again", "operation": "RCPT"}, LEAST, "sent", 1),
-    "no-such-user": ({"kind": "error", "code": "550 5.1.1 No such user", "operation": "RCPT"}, LEAST, "dead", 0),
+# By name: the fault, the policy, and what may become of the message, with how often it is received.
+MAIL_FAULTS: Mapping[str, tuple[dict[str, Any], str, Mapping[str, int]]] = {
+    "dropped-before-mail": ({"kind": "reset", "operation": "MAIL"}, MOST, {"sent": 1}),
+    "dropped-after-rcpt": ({"kind": "reset_after_accept", "operation": "RCPT"}, MOST, {"sent": 1}),
+    # Noticed before the final dot, the drop delivered nothing; on a busy machine the dot may be on its way by then.
+    "dropped-in-data": ({"kind": "reset", "operation": "DATA"}, MOST, {"sent": 1, "uncertain": 0}),
+    "dropped-in-data-again": ({"kind": "reset", "operation": "DATA"}, LEAST, {"sent": 1}),
+    "dropped-after-dot": ({"kind": "reset_after_accept", "operation": "DATA"}, MOST, {"uncertain": 1}),
+    "dropped-after-dot-again": ({"kind": "reset_after_accept", "operation": "DATA"}, LEAST, {"sent": 2}),
+    "busy": ({"kind": "error", "code": "421 4.3.2 Come back", "operation": "MAIL"}, LEAST, {"sent": 1}),
+    "try-later": ({"kind": "error", "code": "451 4.3.0 Try again", "operation": "RCPT"}, LEAST, {"sent": 1}),
+    "no-such-user": ({"kind": "error", "code": "550 5.1.1 No such user", "operation": "RCPT"}, LEAST, {"dead": 0}),
 }
 
 
@@ -194,16 +194,16 @@ def survive_mail_faults(directory: Path) -> list[Figure]:
         town.start_gateway(DELIVERY_WORKERS="0")
         worker = town.start_worker()
         ids = {}
-        for name, (fault, policy, _, _) in MAIL_FAULTS.items():
+        for name, (fault, policy, _) in MAIL_FAULTS.items():
             standins.script("email", fault)
             ids[name] = town.send("email", f"{name}@example.org", f"mail {name}", policy=policy)
             # Only then the next: a fault is met by whoever comes first.
             town.wait_until(ids[name], "retry_wait", "sent", "uncertain", "dead")
         wrong = []
-        for name, (_, _, status, times) in MAIL_FAULTS.items():
+        for name, (_, _, outcomes) in MAIL_FAULTS.items():
             found = town.wait_until(ids[name], "sent", "uncertain", "dead")
             mails = [item for item in standins.received("email") if item["target"] == f"{name}@example.org"]
-            if (found["status"], len(mails)) != (status, times):
+            if outcomes.get(found["status"]) != len(mails):
                 wrong.append(f"{name}: {found['status']} and received {len(mails)} times ({found['error']})")
             if len({mail["id"] for mail in mails}) > 1:
                 wrong.append(f"{name}: came again with another Message-ID")
