@@ -165,3 +165,10 @@ def test_the_module_runs_without_a_home_and_without_a_terminal(cli: Cli):
     env = {name: value for name, value in cli.env.items() if name != "HOME"} | {"TERM": "dumb"}
     done = subprocess.run(["setsid", cli.tocsin, "channels"], env=env, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("command", ["deliveries list", "bot access list", "audit tail", "audit search nothing"])
+def test_a_list_without_entries_says_so_instead_of_showing_its_columns(cli: Cli, command: str):
+    done = cli(*command.split())
+    assert (done.code, done.out, done.err.startswith("no ")) == (0, "", True)
+    assert cli(*command.split(), "--json").json() == []

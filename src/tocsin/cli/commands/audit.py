@@ -97,6 +97,8 @@ def _show(entries: Sequence[tuple[AuditEntry, AuditEntry | None]], out: Console)
         from tocsin.core.audit.record import as_record
 
         out.document([as_record(entry, before) for entry, before in entries])
+    elif not entries:
+        out.note("no entries yet, or none like that")
     else:
         # Oldest first, as in every log on a terminal: the newest stands next to the prompt.
         out.table(

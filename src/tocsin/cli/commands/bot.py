@@ -56,6 +56,8 @@ def _list(_: argparse.Namespace, options: Options, out: Console) -> int:
     chats = _with_access(options, out, lambda access, _: access.listing())
     if out.as_json:
         out.document([chat_document(chat) for chat in chats])
+    elif not chats:
+        out.note("no chat has access, and none asks for it")
     else:
         out.table(("chat", "state", "from", "since", "who"), [_row(chat) for chat in chats])
     return DONE

@@ -94,6 +94,9 @@ def _list(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     if out.as_json:
         out.document([delivery_document(delivery) for delivery in found])
         return DONE
+    if not found:
+        out.note("no deliveries yet, or none like that")
+        return DONE
     out.table(
         ("id", "created", "channel", "target", "status", "tries", "next try", "outcome"),
         [_row(delivery, short[delivery.id], time()) for delivery in found],

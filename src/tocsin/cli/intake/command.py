@@ -53,7 +53,7 @@ async def _plan(app: "App", text: str, here: Path, out: Console, *, asks: bool) 
     for number, step in enumerate(steps, start=1):
         out.line(f"{number}. {step.requirement} → {step.skill or 'no skill for this'}")
     if not any(step.skill for step in steps):
-        out.error("no installed skill does that", "tocsin skills list shows what there is")
+        out.error("no installed skill does that", "`tocsin skills list` shows what there is")
         _show(out, plan, steps)
         return FAILED
     detail = f"plan {plan} of {number_of(len(steps), 'requirement')}"
