@@ -43,6 +43,7 @@ class QueuedRow(NamedTuple):
     subject_id: str
     trigger: str
     snapshot: str | None  # as it is stored
+    source: str
 
 
 class RunGlimpse(NamedTuple):
@@ -90,7 +91,7 @@ def queued(connection: sqlite3.Connection, kind: RunKind) -> list[Run]:
 
 def waiting(connection: sqlite3.Connection, kind: RunKind) -> list[QueuedRow]:
     """Return the queued runs of a kind in the order in which they are due."""
-    sql = _QUEUED.format("id, subject_id, triggered_by, snapshot")
+    sql = _QUEUED.format("id, subject_id, triggered_by, snapshot, source")
     return [QueuedRow(*row) for row in connection.execute(sql, [RunStatus.QUEUED, kind])]
 
 

@@ -346,10 +346,22 @@ async def test_a_run_that_overlap_lets_wait_is_queued_and_can_be_cancelled(clien
     waiting = asyncio.create_task(client.post(f"{place}/run", prefer="wait=30"))
     await eventually(lambda: is_queued(crontab))
     gate.open()
-    async with running(crontab) as service:
-        assert await service.quiet(JOB["name"]) == ["succeeded", "cancelled", "succeeded"]
-        third = await waiting
+    await eventually(lambda: went(crontab, "succeeded", "cancelled", "queued"))
+    async with running(crontab) as service:  # the answer waits by the same clock, which stands while commands run
+
+        async def begun() -> bool:
+            await service.pass_time(1)
+            return not await is_queued(crontab)
+
+        await eventually(begun)
+        await eventually(lambda: went(crontab, "succeeded", "cancelled", "succeeded"))
+        await eventually(lambda: crontab.clock.advance(0.1) or waiting.done())
+        third = waiting.result()
     assert (third.status, third.json()["status"]) == (200, "succeeded")
+
+
+async def went(crontab: Crontab, *statuses: str) -> bool:
+    return await crontab.statuses(JOB["name"]) == [*statuses]
 
 
 async def is_queued(crontab: Crontab) -> bool:
@@ -370,6 +382,31 @@ async def test_a_run_replaces_the_earlier_one_where_overlap_says_so(client: Dash
         await eventually(replaced)
         await client.post(f"{second.headers['location']}/cancel", {"grace_seconds": 0})
         assert await service.quiet(job["name"]) == ["cancelled", "cancelled"]
+
+
+async def test_the_entry_of_a_run_that_waited_says_who_asked_for_it_also_where_it_never_began(
+    client: DashboardClient, crontab: Crontab
+):
+    place = f"/api/cron/jobs/{(await made(client, command='exec sleep 600', overlap='replace'))['id']}"
+    for request in ("first", "second", "third"):
+        last = await client.post(f"{place}/run", x_request_id=request)
+    async with running(crontab) as service:
+
+        async def replaced() -> bool:
+            await service.pass_time(1)
+            return await crontab.statuses(JOB["name"]) == ["cancelled", "skipped", "running"]
+
+        await eventually(replaced)
+        await client.post(f"{last.headers['location']}/cancel", {"grace_seconds": 0})
+        await service.quiet(JOB["name"])
+    entries = [entry.metadata for entry in crontab.bench.audit("cron.execute")]
+    assert {entry["request_id"]: entry["status"] for entry in entries} == {
+        "first": "cancelled",
+        "second": "skipped",
+        "third": "cancelled",
+    }
+    assert {(entry["actor"], entry["ip"]) for entry in entries} == {("admin", "127.0.0.1")}
+    assert len(entries) == 3
 
 
 async def test_patches_without_an_etag_are_all_applied_and_of_those_with_one_the_first(client: DashboardClient):

@@ -24,6 +24,12 @@ class AuditedCaller(NamedTuple):
 AUDITED_CALLER: ContextVar[AuditedCaller | None] = ContextVar("AUDITED_CALLER", default=None)
 
 
+def facts_of_caller(source: str) -> Mapping[str, object]:
+    """Return what entries of a source say of who makes the present request; nothing where none is made there."""
+    caller = AUDITED_CALLER.get()
+    return caller.facts if caller is not None and caller.source == source else {}
+
+
 class AuditTrail:
     """Records what happened. A message that went out is not unsent because the disk is full."""
 
@@ -38,9 +44,7 @@ class AuditTrail:
 
     def record(self, action: AuditAction, detail: str, *, source: str, metadata: Mapping[str, object]) -> None:
         """Append one entry; a failure is logged and kept as `problem` until an entry works again."""
-        caller = AUDITED_CALLER.get()
-        if caller is not None and caller.source == source:
-            metadata = {**caller.facts, **metadata}
+        metadata = {**facts_of_caller(source), **metadata}
         for observer in self._observers:
             observer(action, metadata)
         try:

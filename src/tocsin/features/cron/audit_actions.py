@@ -17,7 +17,7 @@ CRON_ENABLE = AuditAction("cron.enable", "A job was enabled.", (_JOB, _NAME))
 CRON_DISABLE = AuditAction("cron.disable", "A job was disabled, by a person or after failures.", (_JOB, _NAME, REASON))
 CRON_EXECUTE = AuditAction(
     "cron.execute",
-    "A job has run.",
+    "A job has run, or a run that was asked for ended before its turn.",
     (_JOB, _NAME, *ENDED_RUN, EXIT_CODE, _SCHEDULED_FOR),
     (),
     "never its output",

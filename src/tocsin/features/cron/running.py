@@ -4,9 +4,10 @@ import asyncio
 import logging
 import shlex
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from tocsin.core.audit.trail import facts_of_caller
 from tocsin.core.errors import StoreUnavailableError
 from tocsin.core.time.timestamps import timestamp
 from tocsin.features.context import FeatureContext, Notice, NoticeLevel
@@ -72,12 +73,12 @@ class JobRunner:
 
     async def take(self, order: RunSpec, *, force: bool = False) -> Run:
         """Record a run of this process as running, unless the policy of its job forbids it now."""
-        run = new_run(order, RunStatus.RUNNING, self._context.clock.now())
+        run, caller = new_run(order, RunStatus.RUNNING, self._context.clock.now()), facts_of_caller(order.source)
 
         def work(connection: sqlite3.Connection) -> None:
             if not force:
                 may_start(connection, run)
-            add_running(connection, run, self._context.runs().owner)
+            add_running(connection, run, self._context.runs().owner, caller)
 
         await self._context.database.write(work)
         return run
@@ -86,12 +87,13 @@ class JobRunner:
         """Do what `take` does, but queue a run that the policy of its job lets wait: the scheduler starts that."""
         now = self._context.clock.now()
         run, queued = new_run(order, RunStatus.RUNNING, now), new_run(order, RunStatus.QUEUED, now)
+        caller = facts_of_caller(order.source)
 
         def work(connection: sqlite3.Connection) -> Run:
             if not may_start(connection, run, may_wait=True):
-                enqueue(connection, queued)
+                enqueue(connection, queued, caller=caller)
                 return queued
-            add_running(connection, run, self._context.runs().owner)
+            add_running(connection, run, self._context.runs().owner, caller)
             return run
 
         return await self._context.database.write(work)
@@ -120,7 +122,7 @@ class JobRunner:
         for _ in range(round(_LOOKS_S / _LOOK_S)):
             if run.status in TERMINAL:
                 return run
-            await asyncio.sleep(_LOOK_S)
+            await self._context.clock.sleep(_LOOK_S)
             try:
                 run = await self._context.runs().get(run.id)
             except UnknownRunError:  # removed with its job
@@ -179,23 +181,23 @@ class JobRunner:
         not_before = self._context.clock.now() + definition.retry.delay_s(run.attempt)
         delivery = OutputDelivery() if again else await self._send_output(run, definition)
 
-        def work(connection: sqlite3.Connection) -> tuple[bool, Notice | None]:
-            if not settle(connection, run.id):
-                return False, None
+        def work(connection: sqlite3.Connection) -> tuple[Mapping[str, object] | None, Notice | None]:
+            if (caller := settle(connection, run.id)) is None:
+                return None, None
             queue.note_delivery(connection, run.id, delivery)
             if again:
                 enqueue(connection, again, not_before)
-                return True, None
-            return True, self._noted(connection, run)
+                return caller, None
+            return caller, self._noted(connection, run)
 
-        first, notice = await self._context.database.write(work)
-        if not first:
+        caller, notice = await self._context.database.write(work)
+        if caller is None:
             return
-        if run.started_at is not None:
-            self._record(run, run.source or CRON.name)
+        if run.started_at is not None or run.source:
+            self._record(run, caller)
         if notice:
             await self._context.can.notify(notice)
-        if not again and not run.ok:
+        if run.started_at is not None and not again and not run.ok:
             await self._disable_after_failures(run)
 
     def _noted(self, connection: sqlite3.Connection, run: Run) -> Notice | None:
@@ -293,14 +295,16 @@ class JobRunner:
             )
         )
 
-    def _record(self, run: Run, source: str) -> None:
+    def _record(self, run: Run, caller: Mapping[str, object]) -> None:
         facts = {
+            **caller,
             "job": run.subject_id,
             "name": run.subject_name,
             **audit_facts(run),
             "exit_code": run.exit_code,
             "scheduled_for": timestamp(run.scheduled_for),
         }
+        source = run.source or CRON.name
         self._context.audit.record(CRON_EXECUTE, f"{run.subject_name} {run.status}", source=source, metadata=facts)
 
 

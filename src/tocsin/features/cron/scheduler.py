@@ -285,13 +285,11 @@ class Scheduler:
         for due in ready:
             definition = stored_definition(due.snapshot or "{}")
             if due.id != newest[due.subject_id] and (ended := _superseded(due, definition)):
-                queue.end_unstarted(connection, due.id, ended, now)
-                settle(connection, due.id)
+                _end_unstarted(connection, due, ended, now)
                 continue
             admission = self._admit(due, definition, running[due.subject_id], ahead[due.subject_id], now)
             if admission.reason:
-                queue.end_unstarted(connection, due.id, RunResult(RunStatus.SKIPPED, admission.reason), now)
-                settle(connection, due.id)
+                _end_unstarted(connection, due, RunResult(RunStatus.SKIPPED, admission.reason), now)
             elif not admission.start:
                 ahead[due.subject_id] += 1
                 replaced += [run_id for run_id in admission.replaces if run_id not in ending]
@@ -357,6 +355,13 @@ def _superseded(row: queue.QueuedRow, definition: JobDefinition) -> RunResult | 
     return None
 
 
+def _end_unstarted(connection: sqlite3.Connection, due: queue.QueuedRow, ended: RunResult, now: float) -> None:
+    """End a queued run that is not to begin; the end of one that somebody asked for is settled, as it is audited."""
+    queue.end_unstarted(connection, due.id, ended, now)
+    if not due.source:
+        settle(connection, due.id)
+
+
 def _was_missed(connection: sqlite3.Connection, run: Run, now: float) -> bool:
     """End a run that an earlier scheduler has queued and not started, or have it caught up; return whether it ended."""
     if run.retry_of is not None or run.scheduled_for is None or now - run.scheduled_for <= LATE_S:
@@ -370,4 +375,4 @@ def _was_missed(connection: sqlite3.Connection, run: Run, now: float) -> bool:
         queue.catch_up(connection, run.id)
         return False
     queue.end_unstarted(connection, run.id, RunResult(RunStatus.MISSED, reason), now)
-    return settle(connection, run.id)
+    return settle(connection, run.id) is not None

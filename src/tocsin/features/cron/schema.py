@@ -46,4 +46,6 @@ MIGRATIONS = (
         since REAL NOT NULL
     ) WITHOUT ROWID;
     """,
+    # What the audit entry of a run says of the request for it: another process may write that.
+    "ALTER TABLE cron_unsettled ADD COLUMN caller TEXT NOT NULL DEFAULT '{}'",
 )

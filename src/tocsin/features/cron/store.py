@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
@@ -25,6 +25,7 @@ from tocsin.runs.queue import RunGlimpse
 
 _DUE = "SELECT * FROM cron_jobs WHERE next_at <= ? ORDER BY next_at LIMIT ?"
 _LOOKED_AT_ONCE = 25  # jobs: reading thousands of runs at a time would hold up other readers
+_NO_CALLER: Mapping[str, object] = {}
 _ADVANCE = "UPDATE cron_jobs SET cursor = ?, next_at = ? WHERE id = ? AND version = ?"
 
 
@@ -195,27 +196,44 @@ class JobStore:
         return await self._database.read(work)
 
 
-def enqueue(connection: sqlite3.Connection, run: Run, not_before: float | None = None) -> bool:
+def enqueue(
+    connection: sqlite3.Connection,
+    run: Run,
+    not_before: float | None = None,
+    caller: Mapping[str, object] = _NO_CALLER,
+) -> bool:
     """Record a run that is queued or ended unstarted, and return False if its instant has run already.
 
-    A queued one is unsettled until `settle`.
+    A queued one is unsettled until `settle`; `caller` is what its audit entry says of who asked for it.
     """
     if not queue.enqueue(connection, run):
         return False
     if run.status is RunStatus.QUEUED:
-        connection.execute("INSERT INTO cron_unsettled VALUES (?, ?)", [run.id, not_before])
+        _leave_unsettled(connection, run, not_before, caller)
     return True
 
 
-def add_running(connection: sqlite3.Connection, run: Run, owner: str) -> None:
+def add_running(
+    connection: sqlite3.Connection, run: Run, owner: str, caller: Mapping[str, object] = _NO_CALLER
+) -> None:
     """Record a run that `owner` starts now."""
     rows.insert(connection, run, owner)
-    connection.execute("INSERT INTO cron_unsettled VALUES (?, NULL)", [run.id])
+    _leave_unsettled(connection, run, None, caller)
 
 
-def settle(connection: sqlite3.Connection, run_id: str) -> bool:
-    """Note that all that follows from the end of a run is done; return False if another process did it."""
-    return connection.execute("DELETE FROM cron_unsettled WHERE run_id = ?", [run_id]).rowcount == 1
+def _leave_unsettled(
+    connection: sqlite3.Connection, run: Run, not_before: float | None, caller: Mapping[str, object]
+) -> None:
+    connection.execute("INSERT INTO cron_unsettled VALUES (?, ?, ?)", [run.id, not_before, json.dumps(dict(caller))])
+
+
+def settle(connection: sqlite3.Connection, run_id: str) -> Mapping[str, object] | None:
+    """Note that all that follows from the end of a run is done; return what is known of who asked for it.
+
+    That is None if another process did it.
+    """
+    row = connection.execute("DELETE FROM cron_unsettled WHERE run_id = ? RETURNING caller", [run_id]).fetchone()
+    return None if row is None else json.loads(row["caller"])
 
 
 def note_failure(connection: sqlite3.Connection, job_id: str, now: float) -> float:
