@@ -205,6 +205,35 @@ async def test_a_folder_that_is_not_there_is_an_error_until_it_is(site: Site):
     assert [notice.title for notice in site.bench.notices] == ["The watcher one cannot watch its folder"]
 
 
+async def test_an_error_that_lasts_is_told_once_whichever_process_watches_and_again_after_it_was_gone(site: Site):
+    def told() -> list[str]:
+        return [notice.title for notice in site.bench.notices]
+
+    site.folder.rmdir()
+    site.write({"name": "one", "command": "true"})
+    async with site.watching():
+        await eventually(told)
+    site.watchers.rules.path.write_text("- name: one\n  pat: x\n")
+    for _ in range(2):
+        async with site.watching():
+            await eventually(lambda: len(told()) > 1)
+    assert told() == ["The watcher one cannot watch its folder", "watchers.yaml has a mistake"]
+    site.folder.mkdir()
+    site.write({"name": "one", "command": "true"})
+    async with site.watching():
+        await eventually(lambda: is_state(site, "watching"))
+        site.folder.rmdir()
+        await eventually(lambda: is_state(site, "error"))
+        site.watchers.rules.path.write_text("- name: one\n  pat: x\n")
+        await eventually(lambda: len(told()) > 3)
+    assert told()[2:] == ["The watcher one cannot watch its folder", "watchers.yaml has a mistake"]
+    assert len(site.bench.audit("watcher.error")) == 2
+
+
+async def is_state(site: Site, state: str) -> bool:
+    return bool((await site.watchers.find_rule("one"))["state"] == state)
+
+
 async def load_subsystem(site: Site) -> Any:
     from tocsin.features.watchers.opening import subsystem_of
 

@@ -36,4 +36,6 @@ MIGRATIONS = (
         run_id TEXT PRIMARY KEY
     ) WITHOUT ROWID;
     """,
+    # The error that people were told, until the rule works: another process or the next start does not repeat it.
+    "ALTER TABLE watcher_states ADD COLUMN told TEXT NOT NULL DEFAULT ''",
 )

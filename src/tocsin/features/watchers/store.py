@@ -159,19 +159,22 @@ class WatcherStore:
 
         return await self._database.read(work)
 
-    async def set_states(self, states: Mapping[str, SeenState]) -> None:
-        """Note how the rules are; of all others it is not known."""
+    async def set_states(self, states: Mapping[str, SeenState]) -> list[str]:
+        """Note how the rules are, of all others it is not known; return those with an error to tell people, once."""
         sql = """
             INSERT INTO watcher_states (rule, backend, is_watching, error) VALUES (?, ?, ?, ?)
             ON CONFLICT (rule) DO UPDATE SET
                 backend = excluded.backend, is_watching = excluded.is_watching, error = excluded.error
         """
 
-        def work(connection: sqlite3.Connection) -> None:
+        def work(connection: sqlite3.Connection) -> list[str]:
             connection.execute("UPDATE watcher_states SET backend = '', is_watching = 0, error = ''")
             connection.executemany(sql, [(n, s.backend, s.is_watching, s.error) for n, s in states.items()])
+            connection.execute("UPDATE watcher_states SET told = '' WHERE is_watching AND error = ''")
+            tell = "UPDATE watcher_states SET told = error WHERE error NOT IN ('', told) RETURNING rule"
+            return [row["rule"] for row in connection.execute(tell)]
 
-        await self._database.write(work)
+        return await self._database.write(work)
 
     async def switched(self, rules: Sequence[WatcherRule]) -> list[WatcherRule]:
         """Return rules as they were switched since; what the file says later counts again."""

@@ -28,15 +28,14 @@ class RuleFolder:
         self._take = take
         self._poll = poll
         self._watcher: FolderWatcher | None = None
-        self._problem = ""
+        self._problem = ""  # why the last try to watch failed
 
     def state(self) -> SeenState:
         """Return how the folder is."""
         watcher = self._watcher
-        if self._problem or watcher is None:
+        if watcher is None or not watcher.ready.is_set():
             return SeenState(error=self._problem)
-        is_watching = watcher.ready.is_set() and not watcher.problem
-        return SeenState(str(watcher.backend), is_watching, watcher.problem or watcher.reason)
+        return SeenState(str(watcher.backend), not watcher.problem, watcher.problem or watcher.reason)
 
     async def run(self) -> None:
         """Watch until this is cancelled; a folder that is not there is waited for."""
@@ -44,7 +43,6 @@ class RuleFolder:
             self._watcher = await asyncio.to_thread(self._make)  # it looks where the folder is
             try:
                 async with aclosing(self._watcher.changes()) as batches:
-                    self._problem = ""
                     async for batch in batches:
                         await self._take(self.rules, batch)
             except ConfigError as error:

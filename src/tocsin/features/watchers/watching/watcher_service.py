@@ -25,6 +25,7 @@ log = logging.getLogger(__name__)
 AT_ONCE = 16  # runs of all rules; those of one rule follow each other
 DRAIN_S = 30.0  # for what runs when the program is stopped
 STORE_RETRY_S = 1.0
+_FILE = ""  # stands for the file with the rules among these: a rule has a name
 _FolderKey = tuple[Path, bool]
 
 
@@ -56,9 +57,9 @@ class WatcherService:
         self._active: tuple[WatcherRule, ...] = ()
         self._busy = set[str]()
         self._settling = Settling(runner.settle)
-        self._told: dict[str, SeenState] | None = None  # None: nothing is noted in this term
+        self._noted: dict[str, SeenState] | None = None  # None: nothing is noted in this term
+        self._problem: ConfigError | None = None  # of the file
         self._slots = asyncio.Semaphore(AT_ONCE)
-        self._file_problem = ""
 
     def stop(self) -> None:
         """Start nothing new; `run` returns when what runs has ended, or after half a minute has been interrupted."""
@@ -80,7 +81,7 @@ class WatcherService:
         if not await self._lease.keep():
             await self._leave()
             return LOOK_S
-        if self._told is None:  # what another process has noted is not so any more
+        if self._noted is None:  # what another process has noted is not so any more
             await self._store.set_states({})
         await self._sync()
         await self._tell_states()
@@ -89,11 +90,10 @@ class WatcherService:
 
     async def _sync(self) -> None:
         """Watch the folders of the rules that are enabled now, and no others."""
-        rules, problem = self._rules.read()
-        await self._tell_file(problem)
+        rules, self._problem = self._rules.read()
         active = tuple(rule for rule in await self._store.switched(rules) if rule.enabled)
-        if active != self._active or self._told is None:
-            if problem is None:
+        if active != self._active or self._noted is None:
+            if self._problem is None:
                 await self._store.drop_waiting([rule.name for rule in active])
             self._active = active
         wanted: dict[_FolderKey, list[WatcherRule]] = {}
@@ -175,14 +175,16 @@ class WatcherService:
 
     async def _tell_states(self) -> None:
         states = {rule.name: folder.state() for folder in self._folders.values() for rule in folder.rules}
-        if states == self._told:
+        states[_FILE] = SeenState(is_watching=not self._problem, error=str(self._problem or ""))
+        if states == self._noted:
             return
-        before = self._told or {}
-        await self._store.set_states(states)
-        self._told = states  # not before they are noted: the next step tries again
-        for name, state in states.items():
-            if state.error and state.error != before.get(name, SeenState()).error:
-                await self._tell_error(name, state)
+        news = await self._store.set_states(states)
+        self._noted = states  # not before they are noted: the next step tries again
+        for name in news:
+            if name == _FILE:  # the file itself has logged it
+                await self._notify(f"{self._rules.path.name} has a mistake", states[name], "watchers-file")
+            else:
+                await self._tell_error(name, states[name])
 
     async def _tell_error(self, name: str, state: SeenState) -> None:
         log.warning("a watcher has a problem", extra={"watcher": name, "reason": state.error})
@@ -190,20 +192,12 @@ class WatcherService:
             facts = {"watcher": name, "ok": False, "reason": state.error}
             self._context.audit.record(WATCHER_ERROR, f"{name}: {state.error}", source=WATCHERS.name, metadata=facts)
         title = f"The watcher {name} {'polls its folder' if state.is_watching else 'cannot watch its folder'}"
+        await self._notify(title, state, f"watcher-{name}")
+
+    async def _notify(self, title: str, state: SeenState, dedupe_key: str) -> None:
         level = NoticeLevel.WARNING if state.is_watching else NoticeLevel.ERROR
-        await self._notify(Notice(title, state.error, level, dedupe_key=f"watcher-{name}"))
-
-    async def _tell_file(self, problem: ConfigError | None) -> None:
-        said = str(problem) if problem else ""
-        if said and said != self._file_problem:  # the file itself has logged it
-            await self._notify(
-                Notice(f"{self._rules.path.name} has a mistake", said, NoticeLevel.ERROR, dedupe_key="watchers-file")
-            )
-        self._file_problem = said
-
-    async def _notify(self, notice: Notice) -> None:
         await self._context.can.notify(
-            Notice(notice.title, notice.body, notice.level, "system", "watchers", "#/watchers", notice.dedupe_key)
+            Notice(title, state.error, level, "system", "watchers", "#/watchers", dedupe_key)
         )
 
     async def _forget(self, key: _FolderKey) -> None:
@@ -215,9 +209,9 @@ class WatcherService:
     async def _leave(self) -> None:
         for key in list(self._folders):
             await self._forget(key)
-        if self._told is not None and self._lease.held:
+        if self._noted is not None and self._lease.held:
             await self._store.set_states({})
-        self._told = None
+        self._noted = None
 
     async def _end(self) -> None:
         try:
