@@ -13,6 +13,7 @@ import pytest
 from tocsin.core.errors import ConfigError
 from tocsin.core.storage.files import (
     GONE_AFTER_S,
+    QUIET_NS,
     WatchedFile,
     WriteError,
     only_writer,
@@ -406,6 +407,23 @@ def test_a_file_that_is_run_stays_as_it_was_while_others_may_write_to_it(tmp_pat
     assert "its last good version stays in force" in told
     path.chmod(0o600)
     assert file.read() == (b"another", None)
+
+
+def test_half_a_file_that_somebody_is_writing_does_not_come_into_force(tmp_path: Path):
+    path, passed_ns = tmp_path / "rules", 0
+    path.write_text("one")
+    file = WatchedFile(path, bytes.decode, "", rests=True, now_ns=lambda: path.stat().st_ctime_ns + passed_ns)
+    assert file.value == "one"  # nothing is in force yet: a command does not wait
+    path.write_text("one, tw")
+    passed_ns = QUIET_NS - 1
+    assert file.read() == ("one", None)
+    path.write_text("one, two")
+    assert file.read() == ("one", None)
+    passed_ns = QUIET_NS
+    assert file.value == "one, two"
+    passed_ns = 0
+    write_atomically(path, "three")  # nobody writes to it any more
+    assert file.value == "three"
 
 
 def test_no_change_is_lost_among_many_writers_of_a_file(tmp_path: Path):

@@ -17,6 +17,7 @@ from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.process.beats import SqliteBeats
 from tocsin.core.process.presence import Presence
 from tocsin.core.storage.database import Database
+from tocsin.core.storage.files import write_atomically
 from tocsin.core.time.clock import SystemClock
 from tocsin.features.triggers.actions import ActionDependencies
 from tocsin.features.triggers.rules import Triggers
@@ -66,7 +67,7 @@ class Triggered:
 
     def write(self, rules: str) -> "Triggered":
         """Write `triggers.yaml`."""
-        (self.data_dir / "triggers.yaml").write_text(rules)
+        write_atomically(self.data_dir / "triggers.yaml", rules)
         return self
 
     def handler(self) -> TriggerHandler:

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tocsin.core.reading.yaml_node import YamlError
+from tocsin.core.storage.files import write_atomically
 from tocsin.features.triggers.captures import notes_on, substitute
 from tocsin.features.triggers.patterns import MAX_GROUPS, MAX_LENGTH, Pattern, PatternError, searchable
 from tocsin.features.triggers.rules import Action, Match, MatchStatus, Triggers
@@ -32,7 +33,7 @@ def write(tmp_path: Path) -> Write:
     triggers = Triggers(tmp_path / "triggers.yaml")
 
     def write(content: str) -> Triggers:
-        triggers.path.write_text(content)
+        write_atomically(triggers.path, content)
         return triggers
 
     return write

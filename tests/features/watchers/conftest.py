@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from tests.waiting import eventually
 
+from tocsin.core.storage.files import write_atomically
 from tocsin.core.time.clock import Clock, SystemClock
 from tocsin.features.watchers.feature import FEATURE
 from tocsin.features.watchers.model import KIND
@@ -35,7 +36,7 @@ class Site:
         """Write the rules; each has a name, and watches the folder without delay unless it says otherwise."""
         usual = {"path": str(self.folder), "debounce_ms": 20}
         lines = [f"- {json.dumps({**usual, **rule})}\n" for rule in rules]
-        self.watchers.rules.path.write_text("".join(lines) or "# none\n")
+        write_atomically(self.watchers.rules.path, "".join(lines) or "# none\n")
 
     @asynccontextmanager
     async def watching(self, holder: str = "", *, poll: bool | None = None) -> AsyncIterator[WatcherService]:

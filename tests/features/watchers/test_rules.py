@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tocsin.core.errors import ConfigError
+from tocsin.core.storage.files import write_atomically
 from tocsin.features.watchers.example import with_rule
 from tocsin.features.watchers.model import WatcherAction, WatcherRule
 from tocsin.features.watchers.rules import WatcherRules, read_rules
@@ -89,9 +90,9 @@ def test_all_mistakes_of_a_file_are_told_at_once_with_line_and_suggestion(text: 
 def test_a_broken_edit_leaves_the_last_good_rules_in_force_and_says_why(tmp_path: Path):
     rules = WatcherRules(tmp_path / "watchers.yaml")
     assert rules.read() == ((), None)
-    rules.path.write_text("- {name: a, path: /srv, action: notify}\n")
+    write_atomically(rules.path, "- {name: a, path: /srv, action: notify}\n")
     assert [rule.name for rule in rules.read()[0]] == ["a"]
-    rules.path.write_text("- {name: a, path: /srv, action: notify}\n- {name: b}\n")
+    write_atomically(rules.path, "- {name: a, path: /srv, action: notify}\n- {name: b}\n")
     found, problem = rules.read()
     assert [rule.name for rule in found] == ["a"]
     assert problem is not None

@@ -26,6 +26,8 @@ MAX_FILE_BYTES = 1024 * 1024
 GONE_AFTER_S = 2.0
 # File systems stamp changes with a clock this coarse: a younger stamp may hide a second change.
 COARSEST_STAMP_NS = 2_000_000_000
+# What was changed since then may be half written, and half a command is another command.
+QUIET_NS = 300_000_000
 
 LOCK_TIMEOUT_S = 10.0
 _LOCK_LOOK_S = 0.02
@@ -184,15 +186,18 @@ class WatchedFile(Generic[T]):
         empty: T,
         *,
         is_run: bool = False,
+        rests: bool = False,
         now_ns: Callable[[], int] = time.time_ns,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         """Watch `path`; `parse` raises ConfigError for content that must not come into force.
 
-        With `is_run`, what the file says is run: it is refused while others may write to it.
+        With `is_run`, what the file says is run: it is refused while others may write to it. With `rests`, a change
+        counts when nobody has written to the file for a moment: half a file may be valid, and do something else.
         """
         self.path = path
         self._is_run = is_run
+        self._rests = rests
         self._parse = parse
         self._empty = empty
         self._now_ns = now_ns
@@ -203,6 +208,7 @@ class WatchedFile(Generic[T]):
         self._problem: ConfigError | None = None
         self._stamp: _Stamp | None = None  # of the content read last; nothing when it may be outdated
         self._content: bytes | None = None  # read last
+        self._inode = 0  # of the file that was read last
         self._gone_since: float | None = None
 
     @property
@@ -233,12 +239,24 @@ class WatchedFile(Generic[T]):
             self._stamp = None
             if self._is_run:
                 refuse_others(self.path)
+            if self._rests and self._is_being_written(stamp):
+                return
+            self._inode = stamp.inode
             self._take(read_limited(self.path))
         except ConfigError as error:
             self._content = None
             self._reject(error)
         else:
             self._stamp = stamp if self._now_ns() - stamp.modified_ns > COARSEST_STAMP_NS else None
+
+    def _is_being_written(self, stamp: _Stamp) -> bool:
+        """Whether the file that is in force was written to a moment ago.
+
+        One that another replaced is complete. So is one whose last change was no write, such as renaming: a write
+        sets both times.
+        """
+        written = stamp.inode == self._inode and stamp.changed_ns == stamp.modified_ns
+        return self._good and written and 0 <= self._now_ns() - stamp.changed_ns < QUIET_NS
 
     def _look(self) -> _Stamp | None:
         """Return the file's stamp, or nothing when no file or an empty one is there."""

@@ -84,7 +84,7 @@ class Triggers:
     def __init__(self, path: Path) -> None:
         empty: tuple[Rule, ...] = ()
         self._file: WatchedFile[tuple[Rule, ...]] = WatchedFile(
-            path, lambda content: parse_yaml(content, path, _read), empty, is_run=True
+            path, lambda content: parse_yaml(content, path, _read), empty, is_run=True, rests=True
         )
 
     @property

@@ -41,7 +41,7 @@ class WatcherRules:
     def __init__(self, path: Path) -> None:
         empty: tuple[WatcherRule, ...] = ()
         self._file: WatchedFile[tuple[WatcherRule, ...]] = WatchedFile(
-            path, lambda content: read_rules(content, path), empty, is_run=True
+            path, lambda content: read_rules(content, path), empty, is_run=True, rests=True
         )
 
     @property

@@ -19,7 +19,7 @@ from tocsin.core.errors import ConfigError
 from tocsin.core.ids import new_id
 from tocsin.core.reading.yaml_file import load_yaml
 from tocsin.core.reading.yaml_node import Node
-from tocsin.core.storage.files import refuse_others
+from tocsin.core.storage.files import QUIET_NS, refuse_others
 from tocsin.core.time.clock import Clock
 from tocsin.features.cron.audit_actions import CRON, CRON_ADD, CRON_EDIT, CRON_REMOVE
 from tocsin.features.cron.model import CronJob, JobConflictError, JobDefinition, JobSource, read_definition
@@ -30,8 +30,6 @@ log = logging.getLogger(__name__)
 FOLDER = "cron.d"
 MAX_FILES = 10_000
 GONE_AFTER_S = 2.0  # editors that replace a file leave it away for milliseconds
-# What was changed since then may be half written, and half a command is another command.
-QUIET_NS = 300_000_000
 _LOOK_S, _LOOKS = 0.05, 20
 
 
