@@ -79,3 +79,16 @@ def test_the_status_loads_nothing_that_only_runs_and_watches(tmp_path: Path):
         "tocsin.providers",
     )  # fmt: skip
     assert {name for name in loaded if name.startswith(needless)} == set()
+
+
+def test_a_workflow_is_checked_without_what_runs_it_and_without_features_that_it_does_not_name(tmp_path: Path):
+    (tmp_path / "workflows").mkdir(0o700)
+    path = tmp_path / "workflows" / "a.yaml"
+    path.write_text("name: a\nsteps:\n  - {name: a, command: 'true'}\n")
+    path.chmod(0o600)
+    loaded = modules_of(tmp_path, "workflows", "validate", "-q")
+    needless = (
+        "tocsin.features.ssh.opening", "tocsin.features.vault.opening", "tocsin.features.skills.opening",
+        "tocsin.features.workflows.engine", "tocsin.runs.recorder", "tocsin.runs.service",
+    )  # fmt: skip
+    assert {name for name in loaded if name.startswith(needless)} == set()

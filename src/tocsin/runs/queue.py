@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from tocsin.runs import rows
 from tocsin.runs.model import (
+    ACTIVE,
     AT_WORK,
     TERMINAL,
     OutputDelivery,
@@ -24,6 +25,7 @@ from tocsin.runs.model import (
 _NEVER_RAN = (RunStatus.MISSED, RunStatus.SKIPPED)
 # The plus keeps SQLite from going through all runs of the kind: few are queued.
 _QUEUED = "SELECT {} FROM runs WHERE status = ? AND +kind = ? ORDER BY COALESCE(scheduled_for, queued_at), id"
+_ACTIVE = ", ".join(f"'{status}'" for status in sorted(ACTIVE))
 _ENDED = ", ".join(f"'{status}'" for status in sorted(TERMINAL))
 
 
@@ -109,6 +111,17 @@ def active(connection: sqlite3.Connection, kind: RunKind) -> list[ActiveRow]:
         ActiveRow(row["subject_id"], row["id"], row["started_at"], row["status"] == RunStatus.CANCELLING)
         for row in found
     ]
+
+
+def is_next(connection: sqlite3.Connection, run: Run) -> bool:
+    """Whether no earlier run of the same subject is queued or at work, or the run is not queued any more."""
+    # The plus keeps SQLite from going through all runs of the subject: few are active.
+    sql = f"""
+        SELECT 1 FROM runs WHERE status IN ({_ACTIVE}) AND +kind = :kind AND +subject_id = :subject AND id < :id
+            AND EXISTS (SELECT 1 FROM runs WHERE id = :id AND status = :queued)
+    """  # noqa: S608  # our own words
+    values = {"kind": run.kind, "subject": run.subject_id, "id": run.id, "queued": RunStatus.QUEUED}
+    return connection.execute(sql, values).fetchone() is None
 
 
 def take(connection: sqlite3.Connection, run_id: str, owner: str, now: float) -> Run | None:

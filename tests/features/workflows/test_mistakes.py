@@ -125,7 +125,7 @@ def test_a_problem_names_key_pointer_and_column():
 
 
 def test_ssh_is_refused_where_no_feature_runs_commands_on_other_hosts():
-    without = Surroundings(ssh=False)
+    without = Surroundings(has_ssh=lambda: False)
     text = b"name: nightly\nsteps:\n  - {name: a, type: ssh, command: uptime, hosts: web1}\n"
     [problem] = read_workflow(text, Path("nightly.yaml"), without).errors
     assert (problem.line, problem.detail.partition(":")[0]) == (3, "ssh is not available here")

@@ -191,6 +191,11 @@ async def test_a_second_run_is_refused_or_waits_as_overlap_says(client: Dashboar
     assert [each.json()["status"] for each in (begun, queued, cancelled)] == ["running", "queued", "queued"]
     assert [each.status for each in (begun, queued, cancelled)] == [202] * 3
     assert (await client.post(f"{cancelled.headers['location']}/cancel")).json()["status"] == "cancelled"
+
+    def audited() -> list[str]:
+        return [str(entry.metadata["status"]) for entry in flows.bench.audit("workflow.run")]
+
+    await eventually(lambda: audited() == ["skipped", "cancelled"])  # at once, though the first is still at work
     gate.touch()
 
     async def ended() -> bool:

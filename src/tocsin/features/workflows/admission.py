@@ -4,7 +4,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 
+from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import Clock
+from tocsin.runs import queue
 from tocsin.runs.model import Run
 from tocsin.runs.service import Runs
 from tocsin.runs.store import RunEndedError
@@ -26,10 +28,11 @@ async def end_all(runs: Runs, active: Active) -> None:
     for run in await active():
         with suppress(RunEndedError):
             await runs.cancel(run.id, "a newer run replaces it")
-    await wait_for_turn(active, "")
+    while await active():  # noqa: ASYNC110  # they end in any process
+        await asyncio.sleep(LOOK_S)
 
 
-async def wait_for_turn(active: Active, run_id: str) -> None:
-    """Wait until no earlier run is at work or queued; without `run_id`, until none is."""
-    while any(not run_id or run.id < run_id for run in await active()):  # noqa: ASYNC110  # they end in any process
+async def wait_for_turn(database: Database, run: Run) -> None:
+    """Wait until no earlier run is at work or queued, or until the run itself is not queued any more."""
+    while not await database.read(lambda connection: queue.is_next(connection, run)):  # noqa: ASYNC110  # as above
         await asyncio.sleep(LOOK_S)

@@ -10,14 +10,11 @@ from tocsin.core.config.data_dir import require_usable
 from tocsin.core.errors import ConfigError
 from tocsin.core.storage.files import make_directory, only_writer, read_limited, write_atomically
 from tocsin.core.text.strings import number_of
-from tocsin.features.workflows.documents import detail_document, list_document, validation_document
 from tocsin.features.workflows.example import example
-from tocsin.features.workflows.language.published_schema import published_schema
 from tocsin.features.workflows.language.schema import WORKFLOW_NAME
 from tocsin.features.workflows.requests import PlannedRun, WorkflowRequest
 from tocsin.features.workflows.service import Workflows
 from tocsin.features.workflows.store import WorkflowFile
-from tocsin.runs.document import as_document
 from tocsin.runs.model import SUCCESSFUL, Line, Run, RunTrigger
 from tocsin.terminal.options import add_subcommands
 from tocsin.terminal.output import DONE, FAILED, Console
@@ -89,6 +86,8 @@ _EXIT_CODES = "exit code 0: it succeeded, also in part, 1: it did not, 2: the fi
 
 
 def _list(_: argparse.Namespace, out: Console, program: Program) -> int:
+    from tocsin.features.workflows.documents import list_document
+
     async def work(workflows: Workflows) -> tuple[list[dict[str, Any]], list[str]]:
         found = await workflows.all()
         schedules = await workflows.schedules()
@@ -117,6 +116,8 @@ def _row(document: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _show(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    from tocsin.features.workflows.documents import detail_document
+
     async def work(workflows: Workflows) -> tuple[dict[str, Any], WorkflowFile]:
         file = await workflows.get(readable(arguments.name))
         schedules = (await workflows.schedules()).get(file.name, ())
@@ -175,6 +176,8 @@ def _validate(arguments: argparse.Namespace, out: Console, program: Program) -> 
     files = [file for file in found if not file.unreadable]
     bad = sum(not file.valid for file in found)
     if out.as_json:
+        from tocsin.features.workflows.documents import validation_document
+
         out.document([{"name": f.name, "file": str(f.path), **validation_document(f)} for f in files])
         return FAILED if bad else DONE
     for file in files:
@@ -217,6 +220,8 @@ def _new(arguments: argparse.Namespace, out: Console, program: Program) -> int:
 def _schema(_: argparse.Namespace, out: Console, __: Program) -> int:
     import json
 
+    from tocsin.features.workflows.language.published_schema import published_schema
+
     schema = published_schema()
     if out.as_json:
         out.document(schema)
@@ -243,6 +248,8 @@ def _run(arguments: argparse.Namespace, out: Console, program: Program) -> int:
 
     run = program.run(work, writes=True)
     if out.as_json:
+        from tocsin.runs.document import as_document
+
         out.document(as_document(run))
     else:
         out.table(("step", "status", "took", "why"), [_step_row(step) for step in run.steps])

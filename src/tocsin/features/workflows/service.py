@@ -1,7 +1,7 @@
 """Workflows: read them, plan their runs, carry them out."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from tocsin.core.errors import TocsinError
 from tocsin.core.text.redaction import Redactor
 from tocsin.features.context import AbilityMissingError, FeatureContext
-from tocsin.features.workflows.admission import Active, end_all, reason_to_skip, wait_for_turn
 from tocsin.features.workflows.audit_actions import WORKFLOW_RUN, WORKFLOW_SAVE
 from tocsin.features.workflows.language.model import MAX_DEPTH
 from tocsin.features.workflows.language.params import take_params
@@ -25,8 +24,6 @@ from tocsin.features.workflows.requests import (
 from tocsin.features.workflows.store import WorkflowFile, WorkflowFolder
 from tocsin.features.workflows.summary import is_wanted, summary
 from tocsin.messaging.outbound.caller import Caller
-from tocsin.runs.active_run import ActiveRun
-from tocsin.runs.document import audit_facts
 from tocsin.runs.model import (
     ACTIVE,
     Line,
@@ -36,7 +33,6 @@ from tocsin.runs.model import (
     RunResult,
     RunStatus,
 )
-from tocsin.runs.store import RunEndedError
 
 # Whoever lists workflows does without the engine, which takes as long to import as all the rest.
 if TYPE_CHECKING:
@@ -45,16 +41,17 @@ if TYPE_CHECKING:
     from tocsin.features.workflows.engine.values import RunValues
     from tocsin.features.workflows.language.model import Workflow
     from tocsin.features.workflows.preparing import PreparedRun, RunBuilder
+    from tocsin.runs.active_run import ActiveRun
     from tocsin.runs.recorder import RunHandle, Work
+    from tocsin.runs.service import Runs
 
 RECENT = 30  # runs that the record of a workflow shows
 
 
 class _Waiting(NamedTuple):
-    """A queued run, and how it begins when no earlier one is `active`."""
+    """A queued run, and how it begins when no earlier one is at work."""
 
     run: Run
-    active: Active
     work: "Work"
     redact: Callable[[str], str]
     watch: Callable[[Line], None] | None
@@ -76,7 +73,6 @@ class Workflows:
         self._context = context
         self._execute = execute
         self._close = close
-        self._runs = context.runs()
         self._saving = asyncio.Lock()
         self._queued: set[asyncio.Task[Run]] = set()
         self._starting = asyncio.Lock()  # nobody else looks what is at work until a run is recorded
@@ -85,6 +81,10 @@ class Workflows:
     def folder(self) -> Path:
         """Where the files are."""
         return self._folder.path
+
+    @cached_property
+    def _runs(self) -> "Runs":
+        return self._context.runs()
 
     @cached_property
     def _builder(self) -> "RunBuilder":
@@ -135,26 +135,38 @@ class Workflows:
         return await asyncio.to_thread(self._folder.file, path, content, self._context.clock.now(), around)
 
     async def surroundings(self) -> Surroundings:
-        """Return what workflows may refer to here, for threads: skills are looked for by the loop of the caller."""
+        """Return what workflows may refer to here, for threads: the loop of the caller asks other features."""
         can, messenger = self._context.can, self._context.messenger
         loop = asyncio.get_running_loop()
 
         async def skills() -> list[str]:
             return [skill.name for skill in await can.list_skills()]
 
-        ssh, hosts = True, None
-        try:
-            hosts = await can.list_subjects(RunKind.SSH)
-        except AbilityMissingError:
-            ssh = False
+        async def hosts() -> Sequence[str] | None:
+            return await can.list_subjects(RunKind.SSH)
+
+        async def secrets() -> Sequence[str] | None:
+            return await can.secret_names()
+
+        def late(find: Callable[[], Coroutine[None, None, Sequence[str] | None]]) -> LateNames:
+            return LateNames(lambda: asyncio.run_coroutine_threadsafe(find(), loop).result())
+
+        def has_ssh() -> bool:
+            try:
+                len(known_hosts)
+            except AbilityMissingError:
+                return False
+            return True
+
+        known_hosts = late(hosts)
         return Surroundings(
             profiles=messenger.profile_names(),
             channels=messenger.channel_names(),
             parse_modes=messenger.parse_modes(),
-            skills=LateNames(lambda: asyncio.run_coroutine_threadsafe(skills(), loop).result()),
-            hosts=hosts,
-            ssh=ssh,
-            secrets=await can.secret_names(),
+            skills=late(skills),
+            hosts=known_hosts,
+            has_ssh=has_ssh,
+            secrets=late(secrets),
         )
 
     async def plan(self, name: str, request: WorkflowRequest) -> PlannedRun:
@@ -179,22 +191,22 @@ class Workflows:
 
     async def start(
         self, name: str, request: WorkflowRequest, *, watch: Callable[[Line], None] | None = None
-    ) -> ActiveRun:
+    ) -> "ActiveRun":
         """Start a workflow and return as soon as its run has begun, which may take long where `overlap` is `queue`.
 
         Raises like `begin`.
         """
         begun = await self._begin(name, request, watch)
-        return begun if isinstance(begun, ActiveRun) else await self._take_turn(begun)
+        return await self._take_turn(begun) if isinstance(begun, _Waiting) else begun
 
-    async def begin(self, name: str, request: WorkflowRequest) -> ActiveRun | PendingRun:
+    async def begin(self, name: str, request: WorkflowRequest) -> "ActiveRun | PendingRun":
         """Start a workflow and return at once: its run has begun, or waits for earlier ones.
 
         Each run writes one audit entry, when it ends. Raises UnknownWorkflowError, InvalidWorkflowError,
         InvalidRunError, and AlreadyRunningError where `overlap` is `skip` and a run is at work.
         """
         begun = await self._begin(name, request)
-        if isinstance(begun, ActiveRun):
+        if not isinstance(begun, _Waiting):
             return begun
         self._queued.add(task := asyncio.create_task(self._to_the_end(begun)))
         task.add_done_callback(self._queued.discard)
@@ -256,6 +268,7 @@ class Workflows:
         watch: Callable[[Line], None] | None,
     ) -> "ActiveRun | _Waiting":
         """Begin a run as the `overlap` of its workflow says."""
+        from tocsin.features.workflows.admission import end_all, reason_to_skip
 
         async def active() -> Sequence[Run]:
             return await self.active(workflow.name)
@@ -278,15 +291,24 @@ class Workflows:
             if workflow.overlap == "replace":
                 await end_all(self._runs, active)
                 return await self._runs.start(order, work, redact=redact, watch=watch, on_end=note)
-            return _Waiting(await self._runs.queue(order), active, work, redact, watch, note)
+            return _Waiting(await self._runs.queue(order), work, redact, watch, note)
 
-    async def _take_turn(self, waiting: "_Waiting") -> ActiveRun:
+    async def _take_turn(self, waiting: "_Waiting") -> "ActiveRun":
         """Wait for the earlier runs, then begin; raises RunEndedError for a run that was cancelled meanwhile."""
-        run, active, work, redact, watch, note = waiting
-        await wait_for_turn(active, run.id)
-        return await self._runs.begin(run, work, redact=redact, watch=watch, on_end=note)
+        from tocsin.features.workflows.admission import wait_for_turn
+        from tocsin.runs.store import RunEndedError
+
+        run, work, redact, watch, note = waiting
+        await wait_for_turn(self._context.database, run)
+        try:
+            return await self._runs.begin(run, work, redact=redact, watch=watch, on_end=note)
+        except RunEndedError:
+            note(await self._runs.get(run.id))
+            raise
 
     async def _to_the_end(self, waiting: "_Waiting") -> Run:
+        from tocsin.runs.store import RunEndedError
+
         try:
             running = await self._take_turn(waiting)
         except RunEndedError:
@@ -319,6 +341,8 @@ class Workflows:
             handle.write("system", f"the profile {workflow.notify_profile} is not told: {error.sentence()}\n")
 
     def _note(self, run: Run, request: WorkflowRequest) -> None:
+        from tocsin.runs.document import audit_facts
+
         facts = {
             "workflow": run.subject_id,
             **audit_facts(run),

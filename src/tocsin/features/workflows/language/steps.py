@@ -181,7 +181,7 @@ class StepReader:
 
     def _check_ssh(self, draft: StepDraft, _: KnownNames, found: dict[str, Any]) -> None:
         given, around = draft.values.given, self._texts.around
-        if not around.ssh:
+        if not around.has_ssh():
             detail = "ssh is not available here: this installation has no feature that runs commands on other hosts"
             given["type"].refuse(detail, BAD_VALUE)
         if given["hosts"].absent and given["groups"].absent:

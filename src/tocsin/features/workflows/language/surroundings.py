@@ -2,32 +2,35 @@
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 
 def _no_children(_: str) -> Collection[str]:
     return ()
 
 
+def _yes() -> bool:
+    return True
+
+
 class LateNames(Collection[str]):
-    """Names that are found out when a file refers to one, which most do not."""
+    """Names that are found out when a file refers to one, which most do not; `find` returns None where none is known.
 
-    def __init__(self, find: Callable[[], Sequence[str]]) -> None:
-        self._find = find
-        self._found: Sequence[str] | None = None
+    Any name may exist then.
+    """
 
-    def _names(self) -> Sequence[str]:
-        if self._found is None:
-            self._found = self._find()
-        return self._found
+    def __init__(self, find: Callable[[], Sequence[str] | None]) -> None:
+        self._names = cache(find)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._names()
+        names = self._names()
+        return names is None or name in names
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._names())
+        return iter(self._names() or ())
 
     def __len__(self) -> int:
-        return len(self._names())
+        return len(self._names() or ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,7 @@ class Surroundings:
     parse_modes: Collection[str] | None = None  # of all channels
     skills: Collection[str] | None = None
     hosts: Collection[str] | None = None  # `group:NAME` for groups
-    ssh: bool = True  # whether steps of the type ssh can be run
+    has_ssh: Callable[[], bool] = field(default=_yes)  # whether steps of the type ssh can be run
     secrets: Collection[str] | None = None
     workflows: Collection[str] | None = None
     children_of: Callable[[str], Collection[str]] = field(default=_no_children)  # workflows that a workflow starts
