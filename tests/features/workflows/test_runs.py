@@ -181,8 +181,10 @@ async def test_outputs_pass_filters_and_reach_later_steps(flows: WorkflowBench):
     assert flows.printed("show") == ["last 12"]
 
 
-async def test_a_step_whose_output_is_not_there_fails_with_the_name_of_the_output(flows: WorkflowBench):
-    run = await flows.run("steps: [{name: a, command: echo no, outputs: {n: stdout | json}}]")
+@pytest.mark.parametrize("printed", ["no", '{"a": NaN}', "[1e999]", r'"\ud800"', "[" * 9_000])
+async def test_a_step_whose_output_is_not_there_fails_with_the_name_of_the_output(flows: WorkflowBench, printed: str):
+    (flows.folder / "printed").write_text(printed)
+    run = await flows.run("steps: [{name: a, command: cat printed, outputs: {n: stdout | json}}]")
     assert run.steps[0].error == {"code": "bad-value", "message": "output n: it is not JSON"}
 
 
@@ -286,6 +288,29 @@ async def test_no_value_is_worked_on_any_more_when_a_step_with_for_each_has_ende
         assert given_up == ["good"]
 
 
+@pytest.mark.parametrize(
+    ("printed", "values"),
+    [
+        ("42\n", ["42"]),
+        ('{"a": 1}\n', ['{"a": 1}']),
+        (" a \n\nb\n", ["a", "b"]),
+        ("", []),
+        ("[" * 9_000, ["[" * 9_000]),
+    ],
+    ids=["a number", "an object", "lines", "empty", "nested"],
+)
+async def test_for_each_takes_the_lines_of_a_text_that_is_no_json_list(
+    flows: WorkflowBench, printed: str, values: list[str]
+):
+    (flows.folder / "printed").write_text(printed)
+    steps = await flows.steps("""
+        steps:
+          - {name: list, command: cat printed, outputs: {all: stdout}}
+          - {name: each, for_each: '${steps.list.outputs.all}', command: 'echo ${item}', outputs: {said: stdout | trim}}
+    """)
+    assert steps["each"].outputs == {"said": values}
+
+
 async def test_parameters_are_checked_before_anything_runs(flows: WorkflowBench):
     flows.write("""
         params:
@@ -359,6 +384,7 @@ async def test_cancelling_asks_the_steps_at_work_to_end_and_starts_no_other(flow
 @pytest.mark.parametrize("approved", [True, False])
 async def test_a_step_waits_for_a_person_and_goes_on_or_fails(flows: WorkflowBench, approved: bool):
     flows.write("""
+        defaults: {retry: {max_attempts: 3}}
         steps:
           - {name: ask, type: wait, approval: true, message: deploy now?, approvers: ['chat:7']}
           - {name: deploy, command: 'echo ${steps.ask.outputs.decision} by ${steps.ask.outputs.by}'}

@@ -10,10 +10,10 @@ from tocsin.core.errors import TocsinError
 from tocsin.core.storage.files import read_limited
 from tocsin.core.tasks import side_by_side
 from tocsin.core.time.clock import Clock, sleep_or_event
-from tocsin.features.workflows.engine.step_call import Execute, StepCall, StepLog, StepOutcome, failed
+from tocsin.features.workflows.engine.step_call import REJECTED, Execute, StepCall, StepLog, StepOutcome, failed
 from tocsin.features.workflows.engine.values import StepScope, spelled
 from tocsin.features.workflows.language.model import StepType, Workflow, WorkflowStep
-from tocsin.features.workflows.language.outputs import OutputRule, OutputRuleError
+from tocsin.features.workflows.language.outputs import OutputRule, OutputRuleError, json_of
 from tocsin.features.workflows.language.template import Template
 from tocsin.runs.model import RunStatus, StepRun
 from tocsin.runs.recorder import RunHandle
@@ -124,7 +124,7 @@ class StepWork:
         return outcome, outputs
 
     def _may_help(self, outcome: StepOutcome) -> bool:
-        if outcome.status not in {RunStatus.FAILED, RunStatus.TIMED_OUT}:
+        if outcome.status not in {RunStatus.FAILED, RunStatus.TIMED_OUT} or outcome.code == REJECTED:
             return False
         codes = self._step.retry.on_exit_codes
         return not codes or outcome.exit_code in codes
@@ -201,11 +201,10 @@ def _read(path: Path) -> str:
         raise OutputRuleError(str(error)) from None
 
 
-def _listed(text: str) -> Any:
-    """Return the list that a text holds: JSON, or else its lines."""
-    import json
-
+def _listed(text: str) -> list[Any]:
+    """Return the list that a text holds: a JSON list, or else its lines."""
     try:
-        return json.loads(text)
-    except ValueError:
-        return [line.strip() for line in text.splitlines() if line.strip()]
+        found = json_of(text)
+    except OutputRuleError:
+        found = None
+    return found if isinstance(found, list) else [line.strip() for line in text.splitlines() if line.strip()]

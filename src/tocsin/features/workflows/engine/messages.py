@@ -1,12 +1,12 @@
 """Steps of the types notify and prompt: a message to people, a question to the chat model."""
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
 from tocsin.core.errors import TocsinError
 from tocsin.features.abilities import Ask
 from tocsin.features.workflows.engine.step_call import StepCall, StepOutcome, failed, succeeded
+from tocsin.features.workflows.language.outputs import OutputRuleError, json_of
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.messaging.outbound.messenger import Messenger
 
@@ -70,8 +70,8 @@ class MessageSteps:
         if not wants_json:
             return succeeded(answer, text=answer, json=None)
         try:
-            return succeeded(answer, text=answer, json=json.loads(_unfenced(answer)))
-        except ValueError:
+            return succeeded(answer, text=answer, json=json_of(_unfenced(answer)))
+        except OutputRuleError:
             return failed("the answer is not JSON", "not-json", stdout=answer, outputs={"text": answer, "json": None})
 
 

@@ -11,7 +11,7 @@ from tocsin.core.time.clock import Clock
 from tocsin.features.abilities import Notify, TellOperator
 from tocsin.features.context import Notice, NoticeLevel
 from tocsin.features.workflows.engine.approval_buttons import buttons_for
-from tocsin.features.workflows.engine.step_call import StepCall, StepOutcome, failed, succeeded
+from tocsin.features.workflows.engine.step_call import REJECTED, StepCall, StepOutcome, failed, succeeded
 from tocsin.runs.model import RunStatus, StepRun
 
 _SLICE_S = 3600.0  # at the end of each the clock is read anew: it may have been set
@@ -73,7 +73,7 @@ class WaitSteps:
         if decision.approved:
             return succeeded(decision.comment, **outputs)
         said = f"{by} rejected it{': ' if decision.comment else ''}{decision.comment}"
-        return failed(said, "rejected", stdout=decision.comment, outputs=outputs)
+        return failed(said, REJECTED, stdout=decision.comment, outputs=outputs)
 
     async def _ask(self, call: StepCall, message: str) -> None:
         """Ask the operator with buttons; where there is no such chat, the notice is a warning that goes elsewhere."""

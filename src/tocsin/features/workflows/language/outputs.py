@@ -100,6 +100,19 @@ def _check_regex(pattern: str) -> None:
         raise OutputRuleError(str(error)) from None
 
 
+def json_of(text: str) -> Any:
+    """Return what a JSON text holds; raises OutputRuleError, also for what could not be written as JSON again.
+
+    Those are numbers such as `NaN`, and halves of a character.
+    """
+    try:
+        document = json.loads(text)
+        json.dumps(document, ensure_ascii=False, allow_nan=False).encode()
+    except (ValueError, RecursionError):
+        raise OutputRuleError("it is not JSON") from None
+    return document
+
+
 def _spelled(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
@@ -117,10 +130,7 @@ def _last_line(value: Any, _: str) -> Any:
 
 
 def _json(value: Any, pointer: str) -> Any:
-    try:
-        document = json.loads(value) if isinstance(value, str) else value
-    except (ValueError, RecursionError):
-        raise OutputRuleError("it is not JSON") from None
+    document = json_of(value) if isinstance(value, str) else value
     for step in pointer.split("/")[1:]:
         document = _member(document, step.replace("~1", "/").replace("~0", "~"), pointer)
     return document
