@@ -122,6 +122,8 @@ def test_names_mean_their_expressions(alias: str):
         ("*/15 * * * *", "Every 15th minute of every hour, UTC"),
         ("every 1h30m", "Every 1 h 30 min"),
         ("at 2026-12-01T09:00", "Once at 2026-12-01 09:00, UTC"),
+        ("0 0 1-31 * 1", "At 00:00 every day, UTC"),
+        ("0 0 1 4 0-7", "At 00:00 every day in April, UTC"),
     ],
 )
 def test_schedules_are_said_in_words(schedule: str, words: str):

@@ -22,6 +22,7 @@ _LONE = re.compile(r"\b(\w+)-\1/\d+", re.IGNORECASE)
 # CronSim says `21th`.
 _ORDINAL = re.compile(r"\b([2-5])([123])th\b")
 _ENDINGS = {"1": "st", "2": "nd", "3": "rd"}
+_ALL_DAYS, _ALL_WEEKDAYS = frozenset(range(1, 32)), frozenset(range(7))
 _DAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 
 
@@ -80,6 +81,9 @@ class CronExpression:
 
     def words(self) -> str:
         """Return the expression in words, such as `At 09:00 on Monday through Friday`."""
+        if not self._fields.day_and and (self._fields.days >= _ALL_DAYS or self._fields.weekdays >= _ALL_WEEKDAYS):
+            minute, hour, _, month, _ = self.text.split()
+            return CronExpression(f"{minute} {hour} * {month} *").words()
         said = _ORDINAL.sub(lambda found: found[1] + found[2] + _ENDINGS[found[2]], str(self._fields.explain()))
         if self._fields.day_and:
             return said
