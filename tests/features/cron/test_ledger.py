@@ -10,6 +10,7 @@ import pytest
 from tests.features.cron.conftest import HUMAN, START, Crontab, Service, WallClock, opened, running
 from tests.waiting import eventually
 
+from tocsin.core.errors import TocsinError
 from tocsin.features.context import SubsystemState
 from tocsin.features.cron.model import KIND, JobConflictError
 from tocsin.runs.model import RunStatus
@@ -443,6 +444,25 @@ async def test_a_job_that_keeps_failing_is_disabled_told_and_enabled_anew(cronta
     assert (job.enabled, job.auto_disabled) == (True, False)
     await crontab.jobs.start("job", HUMAN)
     assert (await crontab.jobs.get("job")).enabled
+
+
+async def test_failures_count_once_however_often_each_run_is_tried_before_a_job_is_disabled(tmp_path: Path):
+    async def fail(_: str, /, **__: object) -> str:
+        raise TocsinError("no answer")
+
+    async with opened(tmp_path, can={"ask": fail}) as crontab, running(crontab) as service:
+        retry = {"max_attempts": 12, "delay_seconds": 0}
+        await crontab.add(type="prompt", command="hello", retry=retry, auto_disable_after=2)
+        await crontab.jobs.start("job", HUMAN)
+        assert await service.quiet() == ["failed"] * 12
+        assert (await crontab.jobs.get("job")).enabled
+        await crontab.jobs.start("job", HUMAN)
+        assert await service.quiet() == ["failed"] * 24
+
+        async def is_disabled() -> bool:
+            return (await crontab.jobs.get("job")).auto_disabled
+
+        await eventually(is_disabled)
 
 
 async def test_instants_while_a_job_is_disabled_are_not_missed(crontab: Crontab, service: Service):

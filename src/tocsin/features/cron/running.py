@@ -16,7 +16,15 @@ from tocsin.features.cron.execution import CronDependencies, JobExecution
 from tocsin.features.cron.model import KIND, CronJob, JobDefinition, JobRunningError, JobType, restored
 from tocsin.features.cron.notices import failing, recovered
 from tocsin.features.cron.output import is_wanted, text_of
-from tocsin.features.cron.store import JobStore, add_running, enqueue, note_failure, note_success, settle
+from tocsin.features.cron.store import (
+    JobStore,
+    add_running,
+    enqueue,
+    failures_in_a_row,
+    note_failure,
+    note_success,
+    settle,
+)
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs import queue
 from tocsin.runs.active_run import ActiveRun
@@ -271,8 +279,8 @@ class JobRunner:
         limit = job.definition.auto_disable_after if job and job.definition else 0
         if job is None or not limit or not job.enabled:
             return
-        runs = [run, *await self._newest(run, 5 * limit)]
-        failures = count_failures(runs, job.failures_since)
+        since = job.failures_since
+        failures = await self._context.database.read(lambda connection: failures_in_a_row(connection, run, since))
         if failures < limit:
             return
         reason = "the last run failed" if failures == 1 else f"the last {failures} runs failed"
@@ -353,7 +361,7 @@ def definition_of(run: Run) -> JobDefinition:
     return restored(run.snapshot or {})
 
 
-def count_failures(runs: Sequence[Run | RunGlimpse], since: float) -> int:
+def count_failures(runs: Sequence[RunGlimpse], since: float) -> int:
     """Return how many of the newest runs failed in a row; cancelled and repeated ones do not count."""
     repeated, failures = {run.retry_of for run in runs}, 0
     for run in runs:

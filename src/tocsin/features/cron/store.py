@@ -248,6 +248,21 @@ def note_success(connection: sqlite3.Connection, job_id: str) -> float | None:
     return None if row is None else float(row[0])
 
 
+def failures_in_a_row(connection: sqlite3.Connection, run: Run, since: float) -> int:
+    """Return how many runs up to this one failed in a row; cancelled and repeated ones do not count."""
+    sql = """
+        SELECT COUNT(*) FROM runs AS failed
+        WHERE kind = :kind AND subject_id = :job AND id <= :run AND queued_at >= :since
+            AND started_at IS NOT NULL AND finished_at IS NOT NULL AND status NOT IN ('succeeded', 'cancelled')
+            AND id > COALESCE((
+                SELECT MAX(id) FROM runs WHERE kind = :kind AND subject_id = :job AND id < :run AND status = 'succeeded'
+            ), '')
+            AND NOT EXISTS (SELECT 1 FROM runs WHERE retry_of = failed.id)
+    """
+    values = {"kind": KIND, "job": run.subject_id, "run": run.id, "since": since}
+    return int(connection.execute(sql, values).fetchone()[0])
+
+
 def waits(connection: sqlite3.Connection) -> dict[str, float]:
     """Return the runs that are not to be started before a time."""
     found = connection.execute("SELECT run_id, not_before FROM cron_unsettled WHERE not_before IS NOT NULL")
