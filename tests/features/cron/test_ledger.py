@@ -221,13 +221,17 @@ async def test_overlap_queue_holds_as_many_as_it_may(crontab: Crontab, service: 
 
 
 async def test_overlap_replace_ends_the_earlier_run_first(crontab: Crontab, service: Service):
-    await crontab.add("every 10s", "sleep 60", overlap="replace")
-    await service.pass_time(20)
+    await crontab.add("every 10m", "sleep 600", overlap="replace")
+    await service.pass_time(1200)
+
+    async def has_ended() -> bool:  # meanwhile the clock stands: a third run would replace the second
+        return await crontab.statuses() == ["cancelled", "queued"]
 
     async def replaced() -> bool:
         await service.pass_time(1)
-        return (await crontab.statuses())[:2] == ["cancelled", "running"]
+        return await crontab.statuses() == ["cancelled", "running"]
 
+    await eventually(has_ended)
     await eventually(replaced)
     assert (await crontab.runs())[0].reason == "a newer run replaces it"
 
