@@ -85,6 +85,7 @@ async def test_a_dead_delivery_degrades_messaging_and_needs_a_person(tmp_path: P
     messaging = report.subsystems["messaging"]
     assert (str(messaging.state), messaging.counts) == ("degraded", {"channels": 1, "waiting": 0, "dead_24h": 1})
     assert [item.message.partition(":")[0] for item in report.attention] == ["1 message could not be delivered"]
+    assert report.attention[0].link == "#/deliveries?status=dead"
     assert lines[0] == "Needs a person: 1; `tocsin status` says what"
     assert "Messaging: 1 channel, 0 waiting, 1 not delivered within 24 hours (degraded)" in lines
 
@@ -121,6 +122,11 @@ async def test_a_delivery_that_dies_and_a_request_for_access_become_notification
             ("info", "Chat 7 asks for access to the bot"),
             ("error", "A message on email was not delivered"),
         ]
+
+
+def test_the_notice_of_an_undelivered_message_leads_to_what_ended_like_it():
+    facts = {"channel": "email", "target": "ops@example.org", "delivery": "d1", "status": "uncertain"}
+    assert dead_delivery(facts).link == "#/deliveries?status=uncertain"
 
 
 async def test_weak_settings_are_told_once_a_day_however_often_services_start(tmp_path: Path):

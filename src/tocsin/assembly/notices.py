@@ -130,7 +130,7 @@ def dead_delivery(facts: Mapping[str, object]) -> Notice:
         NoticeLevel.ERROR,
         "messaging",
         source="queue",
-        link="#/msg",
+        link=f"#/deliveries?status={facts['status']}",
         dedupe_key=f"undelivered:{channel}:{target}",
     )
 

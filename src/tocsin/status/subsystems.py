@@ -38,7 +38,7 @@ async def messaging_status(
     if dead:
         summary += f", {dead} not delivered within 24 hours"
         told = f"{number_of(dead, 'message')} could not be delivered: `tocsin deliveries list --status dead`"
-        attention.append(AttentionItem(NoticeLevel.WARNING, told, "#/msg"))
+        attention.append(AttentionItem(NoticeLevel.WARNING, told, "#/deliveries?status=dead"))
     if mistake:
         attention.append(AttentionItem(NoticeLevel.ERROR, f"the file of profiles has mistakes: {mistake}", "#/msg"))
     state = SubsystemState.ERROR if problems else SubsystemState.DEGRADED if dead or mistake else SubsystemState.OK
