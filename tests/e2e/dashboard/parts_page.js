@@ -6,7 +6,7 @@ import { definePage } from "../lib/page.js";
 import { link } from "../lib/router.js";
 import { ActionButton } from "../parts/action.js";
 import { CodeEditor, CodeView, DiffView } from "../parts/code.js";
-import { confirm } from "../parts/dialog.js";
+import { confirm, Dialog } from "../parts/dialog.js";
 import { Form } from "../parts/form.js";
 import { HistoryBar } from "../parts/history_bar.js";
 import { LogView } from "../parts/log_view.js";
@@ -47,9 +47,22 @@ function Parts({ data, query }) {
     { name: "form", label: "Form", view: () => html`<${Fields} />` },
     { name: "log", label: "Log", view: () => html`<${Output} lines=${Number(query.lines ?? 3000)} />` },
     { name: "code", label: "Code", view: () => html`<${Code} />` },
+    { name: "gone", label: "Gone", view: () => html`<${Gone} />` },
     { name: "states", label: "States", view: () => html`<${States} />` },
   ];
   return html`<${PageHead} title="Parts" note="Every part once." back=${{ href: "#/home", label: "Home" }} /><${Tabs} tabs=${tabs} label="Parts" />`;
+}
+
+function Gone() {
+  const [rows, setRows] = useState(["one", "two", "three"].map((name) => ({ name })));
+  const [asking, setAsking] = useState(false);
+  const remove = async (row) => setRows(rows.filter((other) => other !== row));
+  return html`<${Table} label="Rows" rows=${rows} rowKey=${(row) => row.name} empty=${html`<${Empty} text="None." />`} columns=${[
+    { name: "name", title: "Name", primary: true, value: (row) => row.name },
+    { name: "do", title: "", cell: (row) => html`<${ActionButton} small about=${row.name} run=${() => remove(row)}>Remove<//>` },
+  ]} /><button type="button" class="button" onClick=${() => setAsking(true)}>Rename</button>
+  ${asking && html`<${Dialog} title="Rename" close=${() => setAsking(false)}>
+    <label class="field">New name <input class="input" /></label><//>`}`;
 }
 
 function Jobs({ rows, state }) {

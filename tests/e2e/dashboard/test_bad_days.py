@@ -102,6 +102,27 @@ def test_too_many_requests_are_waited_out(visit: Visit):
     expect(page.get_by_text("Too many requests")).to_have_count(0)
 
 
+def test_a_server_that_is_not_ready_is_called_so_and_asked_until_it_fails_for_good(visit: Visit):
+    visitor = visit()
+    visitor.expected += ("503",)
+    visitor.page.clock.install()
+    page = visitor.open("#/settings")
+    expect(page.get_by_text("Data directory")).to_be_visible()
+    problem = {"title": "The service is not ready", "status": 503, "code": "not-ready", "detail": "The disk is full."}
+    page.route(re.compile("/api/runs[?]"), lambda route: route.fulfill(status=503, json=problem))
+    page.goto(f"{visitor.address}#/runs")
+    notice = page.get_by_text("The server is not ready: trying again")
+    failed = page.get_by_role("heading", name="The service is not ready", level=1)
+    expect(notice).to_be_visible()
+
+    def ended() -> bool:
+        page.clock.fast_forward(5_000)
+        return failed.is_visible()
+
+    until(ended, "the page to give up")
+    expect(notice).to_have_count(0)
+
+
 def test_a_session_that_ends_in_the_middle_of_a_form_costs_nothing(visit: Visit):
     visitor = visit()
     visitor.expected += ("401",)

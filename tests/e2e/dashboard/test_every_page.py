@@ -12,7 +12,7 @@ from tests.web.ui.xss_strings import STRINGS
 from tocsin.web.ui.assets import ROOT
 
 Visit = Callable[..., Visitor]
-SMALLEST = (320, 640)
+SMALLEST, TABLET = (320, 640), (768, 1024)
 ROUTES = (ROOT / "shell" / "routes.js").read_text(encoding="utf-8")
 PAGES = re.findall(r'\{ name: "(\w+)"', ROUTES)
 DETAILS = re.findall(r'\["(/[^"]+)", "\w+"\]', ROUTES)
@@ -49,13 +49,21 @@ def look(visitor: Visitor, number: int) -> None:
     visitor.page.set_viewport_size({"width": size[0], "height": size[1]})
 
 
+# What several rows have: heard out of its row, in a list of all buttons, it must say which one it is.
+UNTOLD = """[...document.querySelectorAll("main tbody .button")]
+    .filter((one) => !one.ariaLabel && !one.querySelector(".visually-hidden"))
+    .map((one) => `not told: ${one.outerHTML}`)"""
+
+
 def wrongs(visitor: Visitor, part: str) -> list[str]:
-    """Return what axe finds, what failed, and whether the page is too wide for the smallest screen."""
+    """Return what axe finds, what failed, what has no name, and whether the page is too wide for the smallest."""
     expect(visitor.page.locator("main .loading")).to_have_count(0)
     found = [*visitor.violations(part), *visitor.page.locator("main .failure").all_inner_texts()]
-    visitor.page.set_viewport_size({"width": SMALLEST[0], "height": SMALLEST[1]})
-    if visitor.overflow() > 0:
-        found.append(f"{visitor.overflow()} pixels wider than {SMALLEST[0]}")
+    found += visitor.page.evaluate(UNTOLD)
+    for width, height in (TABLET, SMALLEST):
+        visitor.page.set_viewport_size({"width": width, "height": height})
+        if visitor.overflow() > 0:
+            found.append(f"{visitor.overflow()} pixels wider than {width}")
     return found
 
 

@@ -66,6 +66,17 @@ def test_a_page_is_reached_by_keyboard_alone_and_tells_so(visit: Visit):
     expect(page.get_by_role("dialog")).to_have_count(0)
 
 
+def test_who_cannot_see_the_page_hears_which_one_is_there(visit: Visit):
+    page = visit().open()
+    said = page.locator(".frame > [role=status]")
+    expect(said).to_have_text("")  # the browser itself says where one begins
+
+    page.keyboard.press("g")
+    page.keyboard.press("c")
+    expect(said).to_have_text("Cron")
+    expect(page.locator("main")).to_be_focused()
+
+
 def test_shortcuts_of_one_letter_can_be_switched_off(visit: Visit):
     page = visit().open()
 
@@ -86,6 +97,7 @@ def test_the_palette_finds_a_page_by_a_part_of_its_name(visit: Visit):
     assert visitor.violations() == []
     page.keyboard.type("hom")
     expect(page.get_by_role("option", name="Home")).to_have_attribute("aria-selected", "true")
+    expect(page.get_by_role("dialog").get_by_role("status")).to_contain_text("1 found.")
     page.keyboard.press("Enter")
     expect(page.get_by_role("dialog")).to_have_count(0)
     assert page.url.endswith("#/home")
@@ -127,6 +139,7 @@ def test_the_theme_is_chosen_kept_and_there_before_anything_is_seen(visit: Visit
 def test_an_address_that_means_nothing_says_so_and_leads_home(visit: Visit):
     visitor = visit()
     visitor.page.goto(f"{visitor.address}#/no/such/page")
+    expect(visitor.page.get_by_role("heading", name="There is no such page", level=1)).to_be_visible()
     visitor.page.get_by_role("link", name="Go to Home").click()
     expect(visitor.page.get_by_role("heading", name="Home", level=1)).to_be_visible()
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from playwright.sync_api import expect
-from tests.e2e.dashboard.conftest import Visitor
+from tests.e2e.dashboard.conftest import NARROW, Visitor
 from tests.e2e.dashboard.test_page_cron import add_job
 
 Visit = Callable[..., Visitor]
@@ -51,3 +51,20 @@ def test_a_failed_run_is_found_by_its_state_and_says_why(visit: Visit):
     row.locator("a").first.click()
     expect(page.locator(".run .notice")).to_contain_text("exit code 7")
     expect(page.locator(".log__text")).to_contain_text("<b>bold</b>")
+
+
+def test_on_a_small_screen_a_run_tells_in_one_line_what_it_was_and_below_why_it_failed(visit: Visit):
+    visitor = visit(NARROW)
+    job = add_job(visitor, {"name": "narrow", "command": "exit 9"})
+    run = begin(visitor, job)
+    page = visitor.open("#/runs")
+    card = page.locator(f'tr[data-key="{run}"]')
+    expect(card).to_contain_text("exit code 9")
+    tops = card.locator("td[data-title]:is([data-title=Kind], [data-title=Started], [data-title=Took])").evaluate_all(
+        "cells => cells.map((cell) => cell.getBoundingClientRect().top)"
+    )
+    assert len(tops) == 3
+    assert len(set(tops)) == 1
+
+    page.goto(f"{visitor.address}#/cron/{job}")
+    expect(page.locator(f'tr[data-key="{run}"]').get_by_text("exit code 9")).to_be_visible()

@@ -83,6 +83,26 @@ def test_what_cannot_be_undone_wants_the_name_and_shows_what_fails(visit: Visit)
     expect(page.get_by_role("button", name="Delete nightly-backup-0")).to_be_focused()
 
 
+def test_a_row_that_goes_away_leaves_the_focus_to_the_next_one(visit: Visit):
+    page = visit().open("#/parts?tab=gone")
+    rows = page.locator("tbody tr")
+    expect(rows).to_have_count(3)
+    for left in (2, 1):
+        rows.first.get_by_role("button", name="Remove").press("Enter")
+        expect(rows).to_have_count(left)
+        expect(rows.first.get_by_role("button", name="Remove")).to_be_focused()
+    rows.first.get_by_role("button", name="Remove").press("Enter")
+    expect(page.get_by_role("main")).to_be_focused()
+
+
+def test_a_window_with_fields_begins_at_the_first_of_them(visit: Visit):
+    page = visit().open("#/parts?tab=gone")
+    page.get_by_role("button", name="Rename").click()
+    expect(page.get_by_role("dialog").get_by_label("New name")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("button", name="Rename")).to_be_focused()
+
+
 def test_what_was_done_can_be_taken_back(visit: Visit):
     visitor = visit()
     page = visitor.open("#/parts")

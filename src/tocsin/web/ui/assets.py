@@ -22,12 +22,12 @@ COMMON: Final = (
     "parts/action.js",
     "parts/dialog.js",
     "parts/form.js",
-    "parts/history_bar.js",
     "parts/log_view.js",
     "parts/page_head.js",
     "parts/said.js",
     "parts/table.js",
     "parts/tabs.js",
+    "parts/time.js",
     "parts/toolbar.js",
 )
 # In this order: later files build on the tokens.

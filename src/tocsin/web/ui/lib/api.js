@@ -68,7 +68,7 @@ export class ApiProblem extends Error {
 /** Whether somebody is signed in: `unknown` until the first answer; `needed` shows the login. */
 export const session = signal(/** @type {"unknown" | "in" | "needed"} */ ("unknown"));
 /** How the server answers. */
-export const reach = signal(/** @type {{state: "ok" | "offline" | "waiting", until?: number}} */ ({ state: "ok" }));
+export const reach = signal(/** @type {{state: "ok" | "offline" | "waiting", until?: number, crowded?: boolean}} */ ({ state: "ok" }));
 
 const GET_TIMEOUT = 20_000;
 const CHANGE_TIMEOUT = 60_000;
@@ -111,7 +111,9 @@ export async function call(method, path, body, options = {}) {
     } catch (error) {
       if (!(error instanceof ApiProblem)) throw error;
       if (error.status === 401 && path !== "/login" && (await waitForLogin())) continue;
-      if (!(await mayRepeat(error, method, attempt, options.signal))) throw error;
+      if (await mayRepeat(error, method, attempt, options.signal)) continue;
+      if (error.status) reached();
+      throw error;
     }
   }
 }
@@ -134,7 +136,7 @@ async function mayRepeat(error, method, attempt, cancel) {
   if (!passing || method !== "GET" || attempt >= TRIES) return false;
   const seconds = error.retryAfter || attempt;
   if (seconds > MAX_WAIT_S || (error.status === 0 && navigator.onLine === false)) return false;
-  if (error.status) reach.set({ state: "waiting", until: Date.now() + seconds * 1000 });
+  if (error.status) reach.set({ state: "waiting", until: Date.now() + seconds * 1000, crowded: error.status === 429 });
   await new Promise((done) => setTimeout(done, seconds * 1000));
   return !cancel?.aborted;
 }

@@ -67,7 +67,7 @@ function columns(decide) {
   /** @param {Chat} chat */
   const who = (chat) => Object.values(chat.details).join(", ");
   /** @param {Chat} chat @param {Change} what */
-  const button = (chat, what) => html`<${ActionButton} small run=${() => decide(chat.chat_id, what)}>${ACCESS[what]}<//>`;
+  const button = (chat, what) => html`<${ActionButton} small about=${chat.chat_id} run=${() => decide(chat.chat_id, what)}>${ACCESS[what]}<//>`;
   return [
     { name: "chat", title: ACCESS.chat, primary: true, value: (chat) => chat.chat_id, cell: (chat) => html`<code>${chat.chat_id}</code>` },
     { name: "state", title: ACCESS.state, value: (chat) => chat.state, cell: (chat) => html`<${Status} state=${chat.state} />` },

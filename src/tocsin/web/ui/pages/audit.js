@@ -132,7 +132,7 @@ function columns(open, setOpen) {
       cell: (entry) => html`<button type="button" class="link-button" aria-expanded=${entry.id === open}
         onClick=${() => setOpen(entry.id === open ? "" : entry.id)}><code>${entry.action}</code></button>`,
     },
-    { name: "detail", title: AUDIT.detail, value: (entry) => entry.detail, cell: (entry) => html`<span class="audit__detail" dir="auto">${entry.detail}</span>` },
+    { name: "detail", title: AUDIT.detail, card: "wide", value: (entry) => entry.detail, cell: (entry) => html`<span class="audit__detail" dir="auto">${entry.detail}</span>` },
     { name: "actor", title: AUDIT.actor, value: (entry) => entry.actor ?? entry.source, cell: (entry) => html`<span dir="auto">${entry.actor ?? entry.source}</span>` },
     { name: "from", title: AUDIT.from, value: (entry) => entry.ip ?? entry.source, hideSmall: true },
     {

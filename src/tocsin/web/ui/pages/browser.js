@@ -68,7 +68,7 @@ function columns(turn) {
       title: "",
       sort: false,
       bare: true,
-      cell: (profile) => profile.driver === "managed" && html`<${ActionButton} small run=${() => turn(profile)}>${RUNNING.includes(profile.status) ? BROWSER.stop : BROWSER.start}<//>`,
+      cell: (profile) => profile.driver === "managed" && html`<${ActionButton} small about=${profile.name} run=${() => turn(profile)}>${RUNNING.includes(profile.status) ? BROWSER.stop : BROWSER.start}<//>`,
     },
   ];
 }

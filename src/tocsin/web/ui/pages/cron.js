@@ -113,7 +113,7 @@ function columnsOf(take) {
   return [
     { name: "state", title: CRON.state, value: (/** @type {CronJob} */ job) => wordOf(standing(job)), cell: (/** @type {CronJob} */ job) => html`<${Status} state=${standing(job)} title=${job.paused_reason ?? undefined} />` },
     { name: "name", title: CRON.job, primary: true, value: (/** @type {CronJob} */ job) => job.name },
-    { name: "schedule", title: CRON.schedule, value: (/** @type {CronJob} */ job) => job.schedule_text ?? job.schedule ?? CRON.notValid, cell: scheduleOf },
+    { name: "schedule", title: CRON.schedule, card: "wide", value: (/** @type {CronJob} */ job) => job.schedule_text ?? job.schedule ?? CRON.notValid, cell: scheduleOf },
     { name: "last", title: CRON.last, value: (/** @type {CronJob} */ job) => lastAt(job), cell: lastOf },
     { name: "next", title: CRON.next, value: (/** @type {CronJob} */ job) => job.next_run_at, cell: (/** @type {CronJob} */ job) => html`<${Time} at=${job.next_run_at} zone=${job.timezone} none=${CRON.noNext} />` },
     { name: "history", title: CRON.history, sort: false, cell: historyOf },

@@ -118,7 +118,7 @@ function RunList({ data, change }) {
       { name: "status", title: JOB.status, value: (/** @type {Run} */ run) => run.status, cell: (/** @type {Run} */ run) => html`<${Status} state=${run.status} />` },
       { name: "took", title: JOB.duration, align: "end", value: (/** @type {Run} */ run) => run.duration_ms, cell: (/** @type {Run} */ run) => duration(run.duration_ms) },
       { name: "trigger", title: JOB.trigger, value: causeOf },
-      { name: "reason", title: JOB.reason, sort: false, hideSmall: true, value: (/** @type {Run} */ run) => run.reason ?? run.error?.message ?? "" },
+      { name: "reason", title: JOB.reason, sort: false, value: (/** @type {Run} */ run) => run.reason ?? run.error?.message ?? "" },
     ]} />`;
 }
 

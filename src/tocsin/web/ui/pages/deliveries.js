@@ -78,7 +78,7 @@ function columns(show) {
     { name: "state", title: DELIVERIES.state, value: (one) => one.status, cell: (one) => html`<${State} delivery=${one} />` },
     { name: "message", title: DELIVERIES.message, primary: true, value: (one) => one.message, cell: (one) => html`<span class="delivery__text">${one.message.slice(0, 160)}</span>` },
     { name: "target", title: DELIVERIES.target, value: (one) => `${channelName(one.channel)} ${one.target}`, cell: (one) => html`<${Target} to=${one} />` },
-    { name: "error", title: DELIVERIES.error, value: (one) => one.error, cell: (one) => html`<span class="muted" dir="auto">${one.error.slice(0, 120) || "–"}</span>`, hideSmall: true },
+    { name: "error", title: DELIVERIES.error, value: (one) => one.error, cell: (one) => html`<span class="muted" dir="auto">${one.error.slice(0, 120) || "–"}</span>` },
     { name: "next", title: DELIVERIES.next, value: (one) => one.next_attempt_at, cell: (one) => html`<${Time} at=${one.next_attempt_at} none="–" />` },
     { name: "created", title: DELIVERIES.created, value: (one) => one.created_at, cell: (one) => html`<${Time} at=${one.created_at} />` },
     { name: "do", title: "", sort: false, bare: true, cell: (one) => html`<${Actions} delivery=${one} show=${show} small />` },

@@ -43,8 +43,8 @@ export function Actions({ delivery, show, small = false }) {
     toast.undo(DELIVERIES.cancelled, async () => show(await api.post(url`/api/deliveries/${delivery.id}/replay`)));
   };
   return html`<span class="row">
-    ${REPLAYABLE.includes(delivery.status) && html`<${ActionButton} small=${small} icon="retry" run=${replay}>${DELIVERIES.replay}<//>`}
-    ${delivery.status === "retry_wait" && html`<${ActionButton} small=${small} icon="play" run=${retry}>${DELIVERIES.retry}<//>`}
-    ${WAITING.includes(delivery.status) && html`<${ActionButton} small=${small} run=${cancel}>${DELIVERIES.cancel}<//>`}
+    ${REPLAYABLE.includes(delivery.status) && html`<${ActionButton} small=${small} about=${small ? delivery.target : undefined} icon="retry" run=${replay}>${DELIVERIES.replay}<//>`}
+    ${delivery.status === "retry_wait" && html`<${ActionButton} small=${small} about=${small ? delivery.target : undefined} icon="play" run=${retry}>${DELIVERIES.retry}<//>`}
+    ${WAITING.includes(delivery.status) && html`<${ActionButton} small=${small} about=${small ? delivery.target : undefined} run=${cancel}>${DELIVERIES.cancel}<//>`}
   </span>`;
 }

@@ -30,7 +30,8 @@ export function Strip({ seen }) {
   const most = Math.max(FULL, ...hours.map(({ good, bad, due }) => good + bad + due));
   const middle = ((now() - hours[0].at) / HOUR_MS) * WIDTH;
   return html`<section class="panel strip"><div class="panel__head"><h2>${HOME.strip} <span class="strip__zone">${browserZone()}</span></h2>
-      <span class="strip__legend"><i class="strip__ok"></i>${HOME.stripOk}<i class="strip__bad"></i>${HOME.stripBad}<i class="strip__due"></i>${HOME.stripDue}${hours.at(-1)?.unknown && html`<i class="strip__unknown"></i>${HOME.stripCut(MOST_PAGES * PAGE)}`}</span></div>
+      <span class="strip__legend"><span><i class="strip__ok"></i>${HOME.stripOk}</span><span><i class="strip__bad"></i>${HOME.stripBad}</span><span><i class="strip__due"></i>${HOME.stripDue}</span>
+        ${hours.at(-1)?.unknown && html`<span><i class="strip__unknown"></i>${HOME.stripCut(MOST_PAGES * PAGE)}</span>`}</span></div>
     <svg viewBox=${`0 0 ${2 * SPAN * WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label=${HOME.stripSummary(all("good"), all("bad"), all("due"))}>
       ${hours.map((hour, index) => html`<${Column} hour=${hour} x=${index * WIDTH} most=${most} />`)}
       <line class="strip__now" x1=${middle} x2=${middle} y1="0" y2=${HEIGHT} />

@@ -5,7 +5,7 @@ import { useKeys } from "../lib/keys.js";
 import { nextPage, withRecord, withoutRecord } from "../lib/list.js";
 import { definePage } from "../lib/page.js";
 import { go, link } from "../lib/router.js";
-import { ActionButton } from "../parts/action.js";
+import { About, ActionButton } from "../parts/action.js";
 import { Icon } from "../parts/icon.js";
 import { PageHead } from "../parts/page_head.js";
 import { Empty } from "../parts/states.js";
@@ -87,9 +87,9 @@ function JobTable({ rows, take, more }) {
 
 /** What comes next for a job. @param {{job: TaskJob, take: (job: TaskJob) => void}} props */
 function Next({ job, take }) {
-  if (job.status === "queued") return html`<${ActionButton} small icon="play" title=${`${JOBS.start}: ${job.title}`} run=${() => startJob(job, take)}>${JOBS.start}<//>`;
+  if (job.status === "queued") return html`<${ActionButton} small icon="play" about=${job.title} run=${() => startJob(job, take)}>${JOBS.start}<//>`;
   if (job.status !== "running") return null;
-  return html`<button type="button" class="button button--small" title=${`${JOBS.complete}: ${job.title}`} onClick=${() => endJob(job, take)}>${JOBS.complete}</button>`;
+  return html`<button type="button" class="button button--small" onClick=${() => endJob(job, take)}>${JOBS.complete}<${About} name=${job.title} /></button>`;
 }
 
 /** @param {{rows: TaskJob[], take: (job: TaskJob) => void}} props */

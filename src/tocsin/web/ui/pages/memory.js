@@ -116,10 +116,10 @@ function columns(remove) {
   return [
     { name: "key", title: MEMORY.key, primary: true, value: (entry) => entry.key, cell: (entry) => html`<code>${entry.key}</code>` },
     { name: "value", title: MEMORY.value, value: (entry) => entry.value, cell: (entry) => html`<span class="delivery__text" dir="auto">${entry.value}</span>` },
-    { name: "type", title: MEMORY.type, value: (entry) => MEMORY.types[entry.type] ?? entry.type },
+    { name: "type", title: MEMORY.type, card: "short", value: (entry) => MEMORY.types[entry.type] ?? entry.type },
     { name: "scope", title: MEMORY.scope, value: (entry) => entry.scope, hideSmall: true },
-    { name: "strength", title: MEMORY.strength, value: (entry) => entry.strength, cell: (entry) => html`<${Strength} entry=${entry} />` },
-    { name: "updated", title: MEMORY.updated, value: (entry) => entry.updated_at, cell: (entry) => html`<${Time} at=${entry.updated_at} />` },
+    { name: "strength", title: MEMORY.strength, card: "short", value: (entry) => entry.strength, cell: (entry) => html`<${Strength} entry=${entry} />` },
+    { name: "updated", title: MEMORY.updated, card: "short", value: (entry) => entry.updated_at, cell: (entry) => html`<${Time} at=${entry.updated_at} />` },
     { name: "do", title: "", sort: false, bare: "icons", cell: (entry) => html`<${ActionButton} icon="trash" label=${`${MEMORY.remove}: ${entry.key}`} run=${() => remove(entry)} />` },
   ];
 }
@@ -128,6 +128,6 @@ function columns(remove) {
 function Strength({ entry }) {
   const percent = Math.round(entry.strength * 100);
   const state = entry.strength >= 0.5 ? "ok" : entry.strength >= 0.05 ? "warning" : "expired";
-  return html`<span class="age"><progress class=${`age__bar age__bar--${state}`} max="100" value=${percent} aria-label=${`${entry.key}: ${MEMORY.percent(percent)}`}></progress>
+  return html`<span class="age"><progress class=${`age__bar age__bar--${state}`} max="100" value=${percent} aria-hidden="true"></progress>
     <span class="muted">${entry.pinned ? MEMORY.pinned : MEMORY.percent(percent)}</span></span>`;
 }

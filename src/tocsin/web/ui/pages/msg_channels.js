@@ -37,7 +37,7 @@ function Card({ channel, about, reload }) {
       <dt>${MSG.limit}</dt><dd>${channel.capabilities.max_length ? MSG.chars(channel.capabilities.max_length) : MSG.noLimit}</dd>
       ${channel.retry_after_until && html`<dt>${MSG.throttled}</dt><dd><${Time} at=${channel.retry_after_until} clock /></dd>`}
     </dl>
-    ${channel.configured && html`<span class="channel__foot"><${LastTest} channel=${channel} /><${ActionButton} small run=${test}>${MSG.test}<//></span>`}
+    ${channel.configured && html`<span class="channel__foot"><${LastTest} channel=${channel} /><${ActionButton} small about=${channel.label} run=${test}>${MSG.test}<//></span>`}
   </div>`;
 }
 

@@ -2,6 +2,7 @@
 import { html } from "../vendor/preact.js";
 import { channelName } from "../lib/channels.js";
 import { link } from "../lib/router.js";
+import { About } from "../parts/action.js";
 import { Empty } from "../parts/states.js";
 import { Shape, Status } from "../parts/status.js";
 import { Table } from "../parts/table.js";
@@ -23,6 +24,7 @@ const COLUMNS = [
   {
     name: "targets",
     title: MSG.targets,
+    card: "wide",
     value: (profile) => profile.entries.length,
     cell: (profile) => html`<ul class="targets">${profile.entries.map((entry) => html`<li><${Shape} tone=${entry.usable ? "ok" : "bad"} />
       <span>${channelName(entry.channel)} <span dir="auto">${entry.target}</span></span>${entry.problem && html` <span class="muted" dir="auto">${entry.problem}</span>`}</li>`)}</ul>`,
@@ -40,6 +42,6 @@ const COLUMNS = [
     title: "",
     sort: false,
     bare: true,
-    cell: (profile) => html`<a class="button button--small" href=${`#/msg?to=${encodeURIComponent(`profile:${profile.name}`)}`}>${MSG.sendTo}</a>`,
+    cell: (profile) => html`<a class="button button--small" href=${`#/msg?to=${encodeURIComponent(`profile:${profile.name}`)}`}>${MSG.sendTo}<${About} name=${profile.name} /></a>`,
   },
 ];

@@ -4,7 +4,7 @@ import { api, url } from "../lib/api.js";
 import { useKeys } from "../lib/keys.js";
 import { nextPage, withRecord, withoutRecord } from "../lib/list.js";
 import { definePage } from "../lib/page.js";
-import { ActionButton } from "../parts/action.js";
+import { About, ActionButton } from "../parts/action.js";
 import { confirm } from "../parts/dialog.js";
 import { PageHead } from "../parts/page_head.js";
 import { Said } from "../parts/said.js";
@@ -97,8 +97,8 @@ function columns(turn, remove) {
       sort: false,
       bare: true,
       cell: (notice) => html`<span class="row">
-        ${notice.link && html`<a class="button button--small" href=${safe(notice.link)}>${NOTICES.open}</a>`}
-        <${ActionButton} small run=${() => turn(notice)}>${notice.read ? NOTICES.unreadAgain : NOTICES.read}<//>
+        ${notice.link && html`<a class="button button--small" href=${safe(notice.link)}>${NOTICES.open}<${About} name=${notice.title} /></a>`}
+        <${ActionButton} small about=${notice.title} run=${() => turn(notice)}>${notice.read ? NOTICES.unreadAgain : NOTICES.read}<//>
         <${ActionButton} icon="trash" label=${`${NOTICES.remove}: ${notice.title}`} run=${() => remove(notice)} /></span>`,
     },
   ];

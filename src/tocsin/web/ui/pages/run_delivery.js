@@ -20,7 +20,7 @@ export function Deliveries({ run }) {
     { name: "result", title: RUN.result, sort: false, cell: (/** @type {OutputResult} */ result) => html`<${Status} state=${result.ok ? "delivered" : "failed"} title=${result.error || undefined} />` },
     { name: "target", title: RUN.target, primary: true, sort: false, value: (/** @type {OutputResult} */ result) => `${channelName(result.channel)} ${result.target}` },
     { name: "message", title: RUN.message, sort: false, value: (/** @type {OutputResult} */ result) => result.error || result.message, cell: (/** @type {OutputResult} */ result) => html`<span class="run__message" dir="auto">${result.error || result.message}</span>` },
-    { name: "again", title: "", bare: true, cell: (/** @type {OutputResult} */ result) => result.delivery_id && html`<${ActionButton} small icon="retry" run=${() => replay(String(result.delivery_id))}>${RUN.replay}<//>` },
+    { name: "again", title: "", bare: true, cell: (/** @type {OutputResult} */ result) => result.delivery_id && html`<${ActionButton} small icon="retry" about=${`${channelName(result.channel)} ${result.target}`} run=${() => replay(String(result.delivery_id))}>${RUN.replay}<//>` },
   ];
   return html`<section class="stack"><div class="row"><h2>${RUN.delivery}</h2><${Status} state=${status} /></div>
     ${results.length > 0 && html`<${Table} label=${RUN.delivery} rows=${results} rowKey=${(/** @type {OutputResult} */ result) => `${result.channel}:${result.target}`} columns=${columns} />`}</section>`;

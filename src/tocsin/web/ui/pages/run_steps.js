@@ -2,6 +2,7 @@
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { api, url } from "../lib/api.js";
 import { duration } from "../lib/format.js";
+import { About } from "../parts/action.js";
 import { CodeView } from "../parts/code.js";
 import { Status } from "../parts/status.js";
 import { Table } from "../parts/table.js";
@@ -31,7 +32,7 @@ export function Steps({ run }) {
     { name: "took", title: RUN.took, sort: false, align: "end", cell: (/** @type {StepRun} */ step) => duration(step.duration_ms) },
     { name: "exit", title: RUN.exit, sort: false, align: "end", value: (/** @type {StepRun} */ step) => step.exit_code },
     { name: "error", title: RUN.error, sort: false, value: (/** @type {StepRun} */ step) => step.error?.message ?? "" },
-    { name: "again", title: "", bare: true, cell: (/** @type {StepRun} */ step) => run.finished_at && html`<button type="button" class="button button--small" onClick=${() => retryFrom(run, step.name)}>${run.status === "succeeded" ? RUN.againFrom : RUN.retryFrom}</button>` },
+    { name: "again", title: "", bare: true, cell: (/** @type {StepRun} */ step) => run.finished_at && html`<button type="button" class="button button--small" onClick=${() => retryFrom(run, step.name)}>${run.status === "succeeded" ? RUN.againFrom : RUN.retryFrom}<${About} name=${step.name} /></button>` },
   ];
   return html`<section class="stack"><h2>${RUN.steps}</h2>
     ${fits && html`<${Graph} drawing=${drawing} steps=${steps} label=${RUN.graph} />`}

@@ -62,9 +62,9 @@ const startOf = (run) => run.started_at ?? run.scheduled_for ?? run.queued_at;
 const COLUMNS = [
   { name: "status", title: RUNS.status, value: (/** @type {Run} */ run) => wordOf(run.status), cell: (/** @type {Run} */ run) => html`<${Status} state=${run.status} />` },
   { name: "subject", title: RUNS.subject, primary: true, value: (/** @type {Run} */ run) => run.subject_name },
-  { name: "kind", title: RUNS.kind, value: (/** @type {Run} */ run) => RUNS.kinds[run.kind] ?? run.kind },
-  { name: "started", title: RUNS.started, value: startOf, cell: (/** @type {Run} */ run) => html`<${Time} at=${startOf(run)} />` },
-  { name: "took", title: RUNS.took, align: "end", value: (/** @type {Run} */ run) => run.duration_ms, cell: (/** @type {Run} */ run) => duration(run.duration_ms) },
+  { name: "kind", title: RUNS.kind, card: "short", value: (/** @type {Run} */ run) => RUNS.kinds[run.kind] ?? run.kind },
+  { name: "started", title: RUNS.started, card: "short", value: startOf, cell: (/** @type {Run} */ run) => html`<${Time} at=${startOf(run)} />` },
+  { name: "took", title: RUNS.took, card: "short", align: "end", value: (/** @type {Run} */ run) => run.duration_ms, cell: (/** @type {Run} */ run) => duration(run.duration_ms) },
   { name: "because", title: RUNS.because, hideSmall: true, value: causeOf },
   { name: "reason", title: RUNS.reason, sort: false, value: (/** @type {Run} */ run) => run.reason ?? run.error?.message ?? "" },
 ];

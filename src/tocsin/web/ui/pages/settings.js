@@ -60,7 +60,7 @@ function OverviewTab({ data }) {
             <span dir="auto">${message}</span>${fix && html`<span class="muted" dir="auto">${fix}</span>`}</li>`)}</ul>`
         : html`<p class="all-well"><${Shape} tone="ok" size=${16} />${SETTINGS.noWarnings}</p>`}</section>
     <dl class="facts panel facts--panel">
-      ${Object.entries(SETTINGS.facts).map(([name, word]) => html`<div><dt>${word}</dt><dd dir="auto"><span class=${String(told[name]).length > 24 ? "wraps" : ""}>${String(told[name])}</span></dd></div>`)}
+      ${Object.entries(SETTINGS.facts).map(([name, word]) => html`<div><dt>${word}</dt><dd dir="auto"><span class=${String(told[name]).length > 18 ? "wraps" : ""}>${String(told[name])}</span></dd></div>`)}
       <div><dt>${SETTINGS.uptime}</dt><dd>${duration(data.uptime_seconds * 1000)}</dd></div>
       <div><dt>${SETTINGS.https}</dt><dd>${security.force_https ? SETTINGS.enforced : SETTINGS.notEnforced}</dd></div>
       <div><dt>${SETTINGS.signatures}</dt><dd>${security.webhook_require_signature ? SETTINGS.checked : SETTINGS.unchecked}</dd></div>

@@ -60,6 +60,6 @@ function columns(revoke) {
     { name: "scopes", title: SETTINGS.scopes, value: (token) => token.scopes.map((scope) => SETTINGS.scopeNames[scope] ?? scope).join(", ") },
     { name: "created", title: SETTINGS.created, value: (token) => token.created_at, cell: (token) => html`<${Time} at=${token.created_at} />` },
     { name: "used", title: SETTINGS.used, value: (token) => token.last_used_at, cell: (token) => html`<${Time} at=${token.last_used_at} />` },
-    { name: "do", title: "", sort: false, bare: true, cell: (token) => html`<${ActionButton} small run=${() => revoke(token)}>${SETTINGS.revoke}<//>` },
+    { name: "do", title: "", sort: false, bare: true, cell: (token) => html`<${ActionButton} small about=${token.name} run=${() => revoke(token)}>${SETTINGS.revoke}<//>` },
   ];
 }

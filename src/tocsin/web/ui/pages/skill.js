@@ -139,7 +139,7 @@ const COLUMNS = [
   { name: "status", title: SKILLS.state, value: (run) => run.status, cell: (run) => html`<${Status} state=${run.status} />` },
   { name: "started", title: SKILL.started, primary: true, value: (run) => run.queued_at, cell: (run) => html`<${Time} at=${run.started_at ?? run.queued_at} />` },
   { name: "by", title: SKILL.by, value: causeOf },
-  { name: "reason", title: SKILLS.why, hideSmall: true, value: (run) => run.reason },
+  { name: "reason", title: SKILLS.why, value: (run) => run.reason },
   { name: "took", title: SKILL.took, align: "end", value: (run) => run.duration_ms, cell: (run) => duration(run.duration_ms) },
 ];
 

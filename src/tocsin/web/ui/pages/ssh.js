@@ -128,7 +128,7 @@ function Recent({ runs }) {
 const RUNS = [
   { name: "status", title: SSH.state, value: (run) => run.status, cell: (run) => html`<${Status} state=${run.status} />` },
   { name: "name", title: SSH.commandRun, primary: true, value: (run) => run.subject_name },
-  { name: "reason", title: SSH.reason, hideSmall: true, value: (run) => run.reason },
+  { name: "reason", title: SSH.reason, value: (run) => run.reason },
   { name: "took", title: SSH.took, align: "end", value: (run) => run.duration_ms, cell: (run) => duration(run.duration_ms) },
   { name: "at", title: SSH.when, value: (run) => run.queued_at, cell: (run) => html`<${Time} at=${run.started_at ?? run.queued_at} />` },
 ];

@@ -78,7 +78,7 @@ function columns(outcomes) {
     { name: "action", title: TRIGGERS.action, value: (rule) => TRIGGERS.actions[rule.action] ?? rule.action },
     { name: "command", title: TRIGGERS.text, value: (rule) => rule.command, cell: (rule) => html`<code class="wraps">${rule.command}</code>` },
     { name: "reply", title: TRIGGERS.reply, value: (rule) => (rule.reply ? TRIGGERS.yes : TRIGGERS.no) },
-    { name: "notes", title: TRIGGERS.notes, value: (rule) => rule.notes.join(" "), cell: (rule) => html`<span class="muted">${rule.notes.join(" ") || "–"}</span>`, hideSmall: true },
+    { name: "notes", title: TRIGGERS.notes, value: (rule) => rule.notes.join(" "), cell: (rule) => html`<span class="muted">${rule.notes.join(" ") || "–"}</span>` },
   ];
   if (!outcomes.size) return usual;
   /** @param {Rule} rule */

@@ -6,9 +6,11 @@ import { DIALOG, PARTS } from "../strings/states.js";
 
 /** @typedef {import("../vendor/preact.js").Child} Child */
 
+const FIELD = ".dialog__body :is(input, select, textarea):not(:disabled)";
+
 /**
  * @param {{title: string, close: () => void, children?: Child, foot?: Child, wide?: boolean}} props
- *   The focus goes to what has `autofocus`, else to the first field or button.
+ *   The focus goes to what has `autofocus`, else to the first field, else to the first button.
  */
 export function Dialog({ title, close, children, foot, wide = false }) {
   const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
@@ -16,13 +18,15 @@ export function Dialog({ title, close, children, foot, wide = false }) {
     const before = document.activeElement;
     const shown = dialog.current;
     shown?.showModal();
-    const first = /** @type {HTMLElement | null} */ (dialog.current?.querySelector("[autofocus]") ?? null);
-    first?.focus();
+    const first = shown?.querySelector("[autofocus]") ?? shown?.querySelector(FIELD);
+    if (first instanceof HTMLElement) first.focus();
     addEventListener("hashchange", close); // its page is gone
     return () => {
       removeEventListener("hashchange", close);
       shown?.close(); // while it is open, nothing behind it takes the focus
-      if (before instanceof HTMLElement && before.isConnected) before.focus();
+      // What opened it may be gone with the record that it belonged to.
+      const next = before instanceof HTMLElement && before.isConnected ? before : document.getElementById("content");
+      next?.focus();
     };
   }, []);
   /** @param {Event} event */

@@ -18,7 +18,7 @@ export function LogBar({ log, name, download, words, at, all, search, jump, wrap
   };
   return html`<div class="log__bar">
     <label class="filter"><${Icon} name="search" size=${15} /><span class="visually-hidden">${LOG.search}</span>
-      <input class="input" type="search" data-filter placeholder=${LOG.search} value=${words} autocomplete="off" spellcheck=${false}
+      <input class="input" type="search" data-filter placeholder=${LOG.searchShort} value=${words} autocomplete="off" spellcheck=${false}
         onInput=${(/** @type {any} */ event) => search(event.currentTarget.value)} onKeyDown=${onKey} /></label>
     ${words && html`<span class="muted numbers" role="status">${LOG.matches(at, all)}</span>
       <button type="button" class="icon-button" aria-label=${LOG.previous} onClick=${() => jump(-1)}><span class="turned"><${Icon} name="down" size=${15} /></span></button>

@@ -33,16 +33,17 @@ export function Empty({ text, action, command, icon, example }) {
 }
 
 /**
- * @param {{error: unknown, retry?: () => void, compact?: boolean, back?: string}} props  `back` is where what is gone was listed.
+ * @param {{error: unknown, retry?: () => void, compact?: boolean, back?: string, page?: boolean}} props
+ *   `back` is where what is gone was listed; `page`: it is all there is, and heads the page.
  */
-export function Failure({ error, retry, compact = false, back }) {
+export function Failure({ error, retry, compact = false, back, page = false }) {
   const problem = error instanceof ApiProblem ? error : null;
   const gone = problem?.status === 404;
   const title = gone ? PARTS.goneTitle : (problem?.title ?? PARTS.crashTitle);
   const detail = problem ? problem.detail || (gone ? PARTS.goneText : "") : PARTS.crashText;
   const trace = problem ? "" : String(error instanceof Error ? (error.stack ?? error.message) : error);
   return html`<div class=${compact ? "failure failure--compact" : "failure"} role="alert">
-    <p class="failure__title"><${Shape} tone="bad" size=${16} />${title}</p>
+    <${page ? "h1" : "p"} class="failure__title"><${Shape} tone="bad" size=${16} />${title}<//>
     ${detail && html`<p><${Said} text=${detail} /></p>`}
     ${trace && html`<pre class="failure__trace" tabindex="0">${trace}</pre>`}
     <div class="row">

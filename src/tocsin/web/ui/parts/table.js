@@ -1,5 +1,6 @@
 // A table of records: sorted, filtered, paged; cards on small screens; a thousand rows without waiting.
-import { html, useEffect, useMemo, useRef, useState } from "../vendor/preact.js";
+// Its roles are written out: Safari forgets them where the style makes cards of rows.
+import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../vendor/preact.js";
 import { remembered, signal, useSignal } from "../lib/store.js";
 import { go } from "../lib/router.js";
 import { ActionButton } from "../parts/action.js";
@@ -19,6 +20,7 @@ import { TABLE } from "../strings/states.js";
  * @property {"end"} [align]  For numbers.
  * @property {boolean} [primary]  What the record is called: it holds the link, and heads the card on a small screen.
  * @property {boolean} [hideSmall]  Not on cards.
+ * @property {"short" | "wide"} [card]  On cards a third of the width, or all of it; else half of it.
  * @property {boolean | "icons"} [bare]  On cards without its title, such as a row of buttons; `icons` stand beside its name.
  */
 /** @typedef {{name: string, down: boolean}} Order */
@@ -78,11 +80,13 @@ export function Table(props) {
   }, [shown, sorted.length]);
   /** @param {KeyboardEvent} event */
   const onKey = (event) => onRowKey(event, sorted, rowKey, keys);
+  const root = useRef(/** @type {HTMLElement | null} */ (null));
+  const hold = useHeldFocus(root, rows.length);
   if (!rows.length && empty) return empty;
-  return html`<div class="table" onKeyDown=${onKey}>
-    <table><caption class="visually-hidden">${label}</caption>
-      <thead><tr>${columns.map((column) => html`<${Head} column=${column} name=${name} down=${down} order=${order} />`)}</tr></thead>
-      <tbody>${sorted.slice(0, shown).map((row) => drawnOnce(row, props, known.drawn))}</tbody>
+  return html`<div class="table" ref=${root} onKeyDown=${onKey} onfocusin=${hold}>
+    <table role="table"><caption class="visually-hidden">${label}</caption>
+      <thead role="rowgroup"><tr role="row">${columns.map((column) => html`<${Head} column=${column} name=${name} down=${down} order=${order} />`)}</tr></thead>
+      <tbody role="rowgroup">${sorted.slice(0, shown).map((row) => drawnOnce(row, props, known.drawn))}</tbody>
     </table>
     ${shown < sorted.length && html`<div ref=${end} class="table__end"></div>`}
     ${!sorted.length && html`<${Empty} icon="search" text=${rows.length ? TABLE.noMatch(filter) : TABLE.none} />`}
@@ -91,13 +95,33 @@ export function Table(props) {
   </div>`;
 }
 
+/**
+ * Where the row that had the focus is gone, such as after "Delete", the one in its place gets it.
+ * @param {{current: HTMLElement | null}} root
+ * @param {number} count
+ */
+function useHeldFocus(root, count) {
+  const held = useRef({ row: /** @type {Element | null} */ (null), at: 0 });
+  const rows = () => [...(root.current?.querySelectorAll("tr[data-key]") ?? [])];
+  useLayoutEffect(() => {
+    const { row, at } = held.current;
+    if (!row || row.isConnected || document.activeElement !== document.body) return;
+    const next = rows()[at] ?? rows()[at - 1];
+    /** @type {HTMLElement | null} */ (next?.querySelector("a, button") ?? document.getElementById("content"))?.focus();
+  }, [count]);
+  return (/** @type {any} */ event) => {
+    const row = event.target.closest("tr[data-key]");
+    held.current = { row, at: rows().indexOf(row) };
+  };
+}
+
 /** @param {{column: Column<any>, name: string, down: boolean, order: import("../lib/store.js").Signal<Order>}} props */
 function Head({ column, name, down, order }) {
   const here = column.name === name;
   const align = column.align === "end" ? "table__end-align" : undefined;
-  if (column.sort === false || !column.value) return html`<th scope="col" class=${align}>${column.title || html`<span class="visually-hidden">${TABLE.actions}</span>`}</th>`;
+  if (column.sort === false || !column.value) return html`<th scope="col" role="columnheader" class=${align}>${column.title || html`<span class="visually-hidden">${TABLE.actions}</span>`}</th>`;
   const turn = () => order.set(here && down ? NONE : { name: column.name, down: here });
-  return html`<th scope="col" class=${align} aria-sort=${here ? (down ? "descending" : "ascending") : undefined}>
+  return html`<th scope="col" role="columnheader" class=${align} aria-sort=${here ? (down ? "descending" : "ascending") : undefined}>
     <button type="button" class=${`table__sort${here ? " table__sort--on" : ""}`} onClick=${turn}>${column.title}
       <span class=${down ? "" : "table__up"}><${Icon} name="down" size=${12} /></span></button></th>`;
 }
@@ -120,15 +144,15 @@ function Row({ row, props }) {
     const value = column.value?.(row);
     const inner = column.cell ? column.cell(row) : text(value);
     const name = `table__cell ${fixedNames(column)}${namesOf(value)}${column.value && isNothing(value) ? " table__nothing" : ""}`;
-    if (!column.primary) return html`<td class=${name} data-title=${column.title}>${inner}</td>`;
+    if (!column.primary) return html`<td role="cell" class=${name} data-title=${column.title}>${inner}</td>`;
     const linked = target ? html`<a class="table__link" href=${target} dir="auto">${inner}</a>` : html`<span dir="auto">${inner}</span>`;
-    return html`<th scope="row" class=${`${name} table__primary`}>${linked}</th>`;
+    return html`<th scope="row" role="rowheader" class=${`${name} table__primary`}>${linked}</th>`;
   });
   const open = target && ((/** @type {MouseEvent} */ event) => onRowClick(event, target));
   return [
-    html`<tr class=${[rowClass?.(row), target && "table__row--link"].filter(Boolean).join(" ")} data-key=${rowKey(row)}
+    html`<tr role="row" class=${[rowClass?.(row), target && "table__row--link"].filter(Boolean).join(" ")} data-key=${rowKey(row)}
       tabindex=${keys && !target ? 0 : undefined} onClick=${open || undefined}>${cells}</tr>`,
-    further && html`<tr class="table__below"><td colspan=${columns.length}>${further}</td></tr>`,
+    further && html`<tr role="row" class="table__below"><td role="cell" colspan=${columns.length}>${further}</td></tr>`,
   ];
 }
 
@@ -183,7 +207,7 @@ const fixed = new WeakMap();
 function fixedNames(column) {
   let names = fixed.get(column);
   if (names === undefined) {
-    names = [column.align === "end" && "table__end-align", column.hideSmall && "table__hide-small", column.bare && "table__bare", column.bare === "icons" && "table__bare--icons", STATE.has(column.name) && "table__state"].filter(Boolean).join(" ");
+    names = [column.align === "end" && "table__end-align", column.hideSmall && "table__hide-small", column.bare && "table__bare", column.bare === "icons" && "table__bare--icons", column.card && `table__${column.card}`, STATE.has(column.name) && "table__state"].filter(Boolean).join(" ");
     fixed.set(column, names);
   }
   return names;

@@ -65,7 +65,7 @@ export const toast = {
 
 export function Toasts() {
   const all = useSignal(toasts);
-  return html`<div class="toasts" role="status" aria-live="polite" aria-label=${SHELL.toasts.region}>
+  return html`<div class="toasts" role="status" aria-live="polite" aria-atomic="false" aria-label=${SHELL.toasts.region}>
     ${all.map((entry) => html`<${Toast} key=${entry.id} entry=${entry} />`)}
   </div>`;
 }

@@ -79,7 +79,7 @@ export function ThemeSwitch() {
 
 /** A line above the page while something is wrong with the whole of it. @param {{version: string}} props */
 export function Notices({ version }) {
-  const { state, until } = useSignal(reach);
+  const { state, until, crowded } = useSignal(reach);
   const known = useSignal(status);
   const signedIn = useSignal(session);
   const { draining } = useSignal(liveness);
@@ -92,6 +92,6 @@ export function Notices({ version }) {
     ${signedIn === "needed" && !asking && html`<p class="notice notice--warn">${SHELL.signedOut} ${signIn}</p>`}
     ${draining && html`<p class="notice notice--warn">${SHELL.draining}</p>`}
     ${state === "offline" && !draining && html`<p class="notice notice--bad">${SHELL.offline}</p>`}
-    ${state === "waiting" && html`<p class="notice notice--warn">${SHELL.waiting(relative(until ?? 0, Date.now()))}</p>`}
+    ${state === "waiting" && html`<p class="notice notice--warn">${SHELL[crowded ? "crowded" : "notReady"](relative(until ?? 0, Date.now()))}</p>`}
   </div>`;
 }

@@ -9,7 +9,7 @@ import { Failure } from "../parts/states.js";
 import { Toasts } from "../parts/toast.js";
 import { Header, Notices } from "../shell/header.js";
 import { overlay, Overlays } from "../shell/overlays.js";
-import { PageHost } from "../shell/page_host.js";
+import { pageName, PageHost } from "../shell/page_host.js";
 import { AREAS } from "../shell/routes.js";
 import { BottomBar, collapsed, Sidebar } from "../shell/sidebar.js";
 import { chooseTheme } from "../lib/theme.js";
@@ -43,7 +43,16 @@ function App() {
     <${Header} version=${VERSION} />
     <main class="content" id="content" tabindex="-1"><${Notices} version=${VERSION} /><${PageHost} /></main>
     <${BottomBar} />
+    <${Arrival} />
   </div><${Overlays} page=${true} /><${Toasts} />`;
+}
+
+/** Says where one has arrived; the browser says it of the first page. */
+function Arrival() {
+  const name = useSignal(pageName);
+  const first = useRef("");
+  first.current ||= name;
+  return html`<p class="visually-hidden" role="status">${name === first.current ? "" : name}</p>`;
 }
 
 /** The server does not answer, or nobody can sign in yet: it says why. */
@@ -53,7 +62,7 @@ function StartFailure() {
     startProblem.set(null);
     void refreshStatus();
   };
-  return problem && session.get() !== "needed" ? html`<${Failure} error=${problem} retry=${retry} />` : null;
+  return problem && session.get() !== "needed" ? html`<${Failure} error=${problem} retry=${retry} page />` : null;
 }
 
 /** The address is taken by the page: a link to a place in it must not change that. @param {Event} event */

@@ -2,7 +2,7 @@
 import { html, useEffect, useErrorBoundary, useRef, useState } from "../vendor/preact.js";
 import { ApiProblem, call } from "../lib/api.js";
 import { place } from "../lib/router.js";
-import { useSignal } from "../lib/store.js";
+import { signal, useSignal } from "../lib/store.js";
 import { listen, liveness, stale } from "../lib/stream.js";
 import { Empty, Failure, Loading } from "../parts/states.js";
 import { routeOf } from "../shell/routes.js";
@@ -15,6 +15,8 @@ const GATHER_MS = 250;
 /** @type {Record<string, AnyPage>} */
 const modules = {};
 let missed = 0;
+/** The name of the page, for who cannot see that it is another one. */
+export const pageName = signal("");
 
 /** @param {string} file @returns {Promise<AnyPage>} */
 async function moduleOf(file) {
@@ -77,7 +79,7 @@ function Host({ file, area, params, query }) {
   const change = (change) => setData(change(current.current.data));
 
   const old = useSignal(stale) || (error !== undefined && data !== undefined);
-  if (error !== undefined && data === undefined) return html`<${Failure} error=${error} retry=${reload} back=${area} />`;
+  if (error !== undefined && data === undefined) return html`<${Failure} error=${error} retry=${reload} back=${area} page />`;
   if (!page || data === undefined) return html`<${Loading} lines=${6} />`;
   return html`<div class=${`page${page.wide ? " page--wide" : ""}${old ? " page--stale" : ""}`} aria-busy=${busy}>
     ${error !== undefined && html`<${Failure} error=${error} retry=${reload} compact />`}
@@ -123,16 +125,17 @@ function useTitle(page, params, data) {
   const title = typeof page?.title === "function" ? page.title({ params, data }) : page?.title;
   useEffect(() => {
     document.title = title ? `${title} · ${SHELL.product}` : SHELL.product;
+    pageName.set(title ?? "");
   }, [title]);
 }
 
 /** @param {{children: import("../vendor/preact.js").Child}} props */
 function Boundary({ children }) {
   const [error, reset] = useErrorBoundary((problem) => console.error(problem));
-  return error ? html`<${Failure} error=${error} retry=${reset} />` : children;
+  return error ? html`<${Failure} error=${error} retry=${reset} page />` : children;
 }
 
 function NotFound() {
-  return html`<${Empty} icon="search" text=${html`<strong>${SHELL.notFound}</strong><br />${SHELL.notFoundText}`}
+  return html`<${Empty} icon="search" text=${html`<h1>${SHELL.notFound}</h1>${SHELL.notFoundText}`}
     action=${html`<a class="button" href="#/home">${SHELL.toHome}</a>`} />`;
 }

@@ -77,11 +77,11 @@ export function Palette({ close }) {
     <div class="palette__list" id="palette-list" role="listbox" aria-label=${WORDS.title}>
       ${shown.map((entry, index) => [
         entry.group !== shown[index - 1]?.group && html`<div class="palette__group" role="presentation">${entry.group}</div>`,
-        html`<div class="palette__item" id=${`palette-${index}`} role="option" aria-selected=${index === active} onMouseMove=${() => setActive(index)} onClick=${() => choose(entry)}>
+        html`<div class="palette__item" key=${`${entry.group} ${entry.id}`} id=${`palette-${index}`} role="option" aria-selected=${index === active} onMouseMove=${() => setActive(index)} onClick=${() => choose(entry)}>
           <${Icon} name=${entry.icon} size=${16} /><span dir="auto">${entry.label}</span></div>`,
       ])}
     </div>
-    <p class="palette__note" role="status">${shown.length ? WORDS.keys : reading ? WORDS.reading : WORDS.none}</p>
+    <p class="palette__note" role="status">${shown.length ? WORDS.keys(shown.length) : reading ? WORDS.reading : WORDS.none}</p>
   </dialog>`;
 }
 

@@ -28,7 +28,7 @@ export const MEMORY = {
   importance: "Importance",
   importanceHint: "0 to 1: what is important fades more slowly.",
   keyHint: "Letters, digits and . _ : -",
-  tagsHint: "One a line",
+  tagsHint: "Separated by commas.",
   stats: "Entries",
   fading: "Fading",
   size: "Size",

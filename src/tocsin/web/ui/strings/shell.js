@@ -28,7 +28,9 @@ export const SHELL = {
   draining: "Tocsin is stopping or restarting. This page continues once it is back.",
   offline: "The server does not answer. What you see may be old.",
   /** @param {string} when */
-  waiting: (when) => `Too many requests: going on ${when}.`,
+  crowded: (when) => `Too many requests: going on ${when}.`,
+  /** @param {string} when */
+  notReady: (when) => `The server is not ready: trying again ${when}.`,
   toneNames: /** @type {Record<string, string>} */ ({ warn: "needs a look", bad: "has a problem" }),
   groups: { operate: "Operate", talk: "Talk", knowledge: "Knowledge", secure: "Secure", system: "System" },
   pages: {
@@ -91,7 +93,8 @@ export const SHELL = {
     sshRun: "Run a command on hosts",
     newChat: "New conversation",
     readAll: "Mark all notifications as read",
-    keys: "↑ ↓ to choose, Enter to go, Esc to close",
+    /** @param {number} count */
+    keys: (count) => `${count} found. ↑ ↓ to choose, Enter to go, Esc to close`,
     view: "Open",
   },
   keyGroups: { everywhere: "Everywhere", go: "Go to", page: "On this page" },

@@ -129,6 +129,7 @@ export const FORM = {
 export const LOG = {
   label: "Log",
   search: "Search in the log",
+  searchShort: "Search",
   previous: "Previous match",
   next: "Next match",
   /** @param {number} at @param {number} all */

@@ -1,0 +1,56 @@
+// What the bell shows: the newest that is unread.
+import { html, useEffect, useState } from "../vendor/preact.js";
+import { api, url } from "../lib/api.js";
+import { go } from "../lib/router.js";
+import { listen, refreshStatus } from "../lib/stream.js";
+import { Failure, Loading } from "../parts/states.js";
+import { Said } from "../parts/said.js";
+import { Shape, toneOf } from "../parts/status.js";
+import { Time } from "../parts/time.js";
+import { toast } from "../parts/toast.js";
+import { SHELL } from "../strings/shell.js";
+
+/** @param {{close: () => void}} props */
+export function Unread({ close }) {
+  const [items, setItems] = useState(/** @type {any[] | null} */ (null));
+  const [error, setError] = useState(/** @type {unknown} */ (null));
+  useEffect(() => {
+    const read = () => api.get("/api/notifications/unread").then((found) => setItems(found.items), setError);
+    void read();
+    return listen("notification.*", read);
+  }, []);
+  const readAll = async () => {
+    await act(() => api.post("/api/notifications/read-all"));
+    setItems([]);
+  };
+  /** @param {any} item */
+  const open = async (item) => {
+    setItems((all) => (all ?? []).filter((other) => other.id !== item.id));
+    if (item.link) {
+      close();
+      go(item.link);
+    }
+    await act(() => api.post(url`/api/notifications/${item.id}/read`));
+  };
+  return html`<div class="bell">
+    <div class="bell__head"><h2>${SHELL.bell.title}</h2>
+      ${items?.length ? html`<button type="button" class="button button--small" onClick=${readAll}>${SHELL.bell.readAll}</button>` : null}
+    </div>
+    ${error ? html`<${Failure} error=${error} compact />` : !items ? html`<${Loading} />` : null}
+    ${items && !items.length && html`<p class="muted">${SHELL.bell.none}</p>`}
+    ${items?.length ? html`<ul class="bell__list">${items.map((item) => html`<li key=${item.id}><button type="button" class="bell__item" onClick=${() => open(item)}>
+      <${Shape} tone=${toneOf(item.level)} /><span><span class="bell__title" dir="auto">${item.title}${item.count > 1 ? ` (${item.count}×)` : ""}</span>
+      ${item.body && html`<span class="bell__body"><${Said} text=${item.body} /></span>`}<${Time} at=${item.last_at} /></span></button></li>`)}</ul>` : null}
+    <a class="bell__all" href="#/notifications" onClick=${close}>${SHELL.bell.all}</a>
+  </div>`;
+}
+
+/** @param {() => Promise<unknown>} change */
+async function act(change) {
+  try {
+    await change();
+    await refreshStatus();
+  } catch (error) {
+    toast.problem(error);
+  }
+}
