@@ -6,7 +6,7 @@ import random
 import pytest
 from tests.bot.bench import Bench, SteppedClock
 from tests.bot.conftest import MakeBench
-from tests.waiting import PATIENCE_S
+from tests.waiting import PATIENCE_S, eventually
 
 from tocsin.bot.settings import BotSettings
 from tocsin.bot.talk.sequencer import LONGEST_S, MAX_CHATS, MessageSequencer
@@ -87,8 +87,10 @@ async def test_a_flood_is_let_in_as_it_came_and_only_the_last_ones_are_turned_aw
     bench.bot.access.state_of = late  # type: ignore[method-assign,assignment]  # as slow as a disk, now and then
     bench.provider.reply = None
     running = [asyncio.create_task(bench.send(f"m{number}")) for number in range(20)]
+    # An answer makes room for one more, so that all must have come before the first.
+    await eventually(lambda: sum(task.done() for task in running) == 8)
     for done in range(12):
-        await bench.settle()
+        await eventually(lambda done=done: bench.provider.calls[done:])
         bench.provider.calls[done].answer("ok")
     verdicts = await asyncio.gather(*running)
     assert [call.turns[-1] for call in bench.provider.calls] == [f"user: m{number}" for number in range(12)]

@@ -17,12 +17,22 @@ Everything that Tocsin does can be seen and steered here.
 Sign in with HTTP Basic (DASHBOARD_USER and DASHBOARD_PASS), with a session cookie (`POST /login`), or with a token
 (`tocsin tokens create`) as `Authorization: Bearer`; `x-scope` names the scope that a token needs. Errors are problem
 documents (RFC 9457): switch on `code`. Lists come in pages: pass `next_cursor` as `cursor`. Times are RFC 3339 in UTC.
+Every answer has an `X-Request-Id`, which the audit log knows; `RateLimit` tells how many requests are left.
 """
 _SECURITY = {
     "basic": {"type": "http", "scheme": "basic"},
     "token": {"type": "http", "scheme": "bearer"},
     "session": {"type": "apiKey", "in": "cookie", "name": "session"},
 }
+_HEADERS = {
+    "ETag": {
+        "description": "Names the record as it is: for `If-None-Match`, and for the `If-Match` of a change.",
+        "schema": {"type": "string"},
+    },
+    "Location": {"description": "The path of what was made or started.", "schema": {"type": "string"}},
+    "Retry-After": {"description": "After so many seconds, try again.", "schema": {"type": "integer", "minimum": 0}},
+}
+_SENT_WITH = (("201", "Location"), ("202", "Location"), ("429", "Retry-After"))
 
 
 class OpenApiRoutes:
@@ -59,7 +69,7 @@ def describe(routes: Sequence[Any]) -> dict[str, Any]:
     # The framework's own form of a 422 is never answered.
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
-    document["components"]["securitySchemes"] = _SECURITY
+    document["components"] |= {"securitySchemes": _SECURITY, "headers": _HEADERS}
     for operations in document["paths"].values():
         for described in operations.values():
             _complete(described)
@@ -74,3 +84,7 @@ def _complete(described: dict[str, Any]) -> None:
     found = answers.get("422", {})
     if "HTTPValidationError" in str(found):  # a path parameter, which cannot be wrong
         described["responses"] = {status: answer for status, answer in answers.items() if status != "422"}
+    is_record = any(each["name"] == "If-None-Match" for each in described.get("parameters", ()))
+    for status, name in (*_SENT_WITH, *(("200", "ETag"), ("304", "ETag")) * is_record):
+        if status in described["responses"]:
+            described["responses"][status]["headers"] = {name: {"$ref": f"#/components/headers/{name}"}}

@@ -166,8 +166,11 @@ async def test_each_succeeds_as_documented_and_each_change_is_one_audit_entry(wo
             answer = await world.streamed(path, headers)
         else:
             answer = await world.client.call(operation.method, path, request.body, headers=headers)
-        if answer.status != example.status or str(answer.status) not in operation.says["responses"]:
+        described = operation.says["responses"].get(str(answer.status))
+        if answer.status != example.status or described is None:
             wrong.append(f"{operation.name}: {answer.status} {answer.body[:300]!r}")
+        elif absent := [name for name in described.get("headers", ()) if name.lower() not in answer.headers]:
+            wrong.append(f"{operation.name}: no {', '.join(absent)}")
         expected[operation.name] = (headers["x-request-id"], 0 if why_not("audit", operation.name) else 1)
     # What was started is recorded when it has ended.
     await eventually(world.is_idle)
