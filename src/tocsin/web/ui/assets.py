@@ -37,6 +37,7 @@ DOCUMENT: Final = "index.html"
 _SERVED = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".txt": "text/plain"}
 _TEXT = "; charset=utf-8"
 _REMARK = re.compile(r"/\*.*?\*/\n?", re.DOTALL)
+_SPACE = re.compile(r"\s*([{};,])\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,8 @@ def load_assets(root: Path = ROOT) -> Assets:
     }
     modules = {name: text for name, text in texts.items() if name.endswith(".js") and "/" in name}
     styles = {name: text for name, text in texts.items() if name.endswith(".css") and name not in STYLES}
-    style = _REMARK.sub("", "\n".join(texts[name] for name in STYLES))  # remarks are for who reads the source
+    # Remarks and indentation are for who reads the source.
+    style = _SPACE.sub(r"\1", _REMARK.sub("", "\n".join(texts[name] for name in STYLES)))
     rest = {name: text for name, text in texts.items() if name not in modules and not name.endswith(".css")}
     served = {**rest, **joined(ENTRY, modules, COMMON), **styles, STYLE: style}
     document = (root / DOCUMENT).read_text(encoding="utf-8")
