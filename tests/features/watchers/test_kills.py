@@ -52,7 +52,10 @@ def _watching(data: Path) -> Iterator[None]:
     env = {"PATH": os.environ["PATH"], "TOCSIN_DATA_DIR": str(data), "REDIS_URL": "off", "TZ": "UTC"}
     child = subprocess.Popen([sys.executable, "-m", "tests.features.watchers.victim"], cwd=ROOT, env=env)
     try:
-        until(lambda: _count(data, "SELECT COUNT(*) FROM watcher_states WHERE is_watching"), "the folder to be watched")
+        until(
+            lambda: _count(data, "SELECT COUNT(*) FROM watcher_states WHERE is_watching AND rule <> ''"),
+            "the folder to be watched",
+        )
         yield
     finally:
         child.kill()
