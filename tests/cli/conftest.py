@@ -152,6 +152,17 @@ def until() -> Callable[[Callable[[], Any]], Any]:
     return waiting.until
 
 
+def wait_until_it_listens(child: subprocess.Popen[bytes]) -> list[dict[str, Any]]:
+    """Read the log, JSON lines, until the service listens; return what was read."""
+    assert child.stderr
+    lines = []
+    while not lines or lines[-1]["event"] != "listening":
+        line = child.stderr.readline()
+        assert line, f"it ended with {child.wait()}: {lines}"
+        lines.append(json.loads(line))
+    return lines
+
+
 def end(child: subprocess.Popen[bytes], number: int = signal.SIGTERM) -> tuple[int, str, str]:
     """Send the signal and return exit code and what is left of both outputs."""
     child.send_signal(number)

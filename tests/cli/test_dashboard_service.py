@@ -6,7 +6,7 @@ import signal
 import urllib.error
 import urllib.request
 
-from tests.cli.conftest import Cli
+from tests.cli.conftest import Cli, wait_until_it_listens
 from tests.ports import free_port
 from tests.waiting import PATIENCE_S
 
@@ -26,17 +26,10 @@ def ask(url: str, user: str = "", password: str = "") -> tuple[int, bytes]:
             return error.code, error.read()
 
 
-def until_it_listens(child) -> None:
-    for line in child.stderr:
-        if b"listening" in line:
-            return
-    raise AssertionError("it ended before it listened")
-
-
 def test_it_serves_pages_and_api_to_who_signs_in_and_ends_at_sigterm(cli: Cli):
     port = str(free_port())
     with cli.running("dashboard", env={**LOGIN, "DASHBOARD_PORT": port}) as child:
-        until_it_listens(child)
+        wait_until_it_listens(child)
         base = f"http://127.0.0.1:{port}"
         assert b"<html" in ask(base)[1]
         assert ask(f"{base}/api/status")[0] == 401
@@ -50,7 +43,7 @@ def test_it_serves_pages_and_api_to_who_signs_in_and_ends_at_sigterm(cli: Cli):
 def test_without_a_login_it_says_which_settings_to_add(cli: Cli):
     port = str(free_port())
     with cli.running("dashboard", env={"DASHBOARD_PORT": port}) as child:
-        until_it_listens(child)
+        wait_until_it_listens(child)
         status, body = ask(f"http://127.0.0.1:{port}/api/status")
         assert (status, json.loads(body)["code"]) == (503, "not-ready")
         assert "DASHBOARD_USER" in json.loads(body)["detail"]

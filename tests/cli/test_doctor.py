@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import trustme
 from tests import ports
-from tests.cli.conftest import Cli, Done
+from tests.cli.conftest import Cli, Done, wait_until_it_listens
 from tests.waiting import PATIENCE_S
 
 from tocsin.terminal.packages import NEEDED_PACKAGES
@@ -184,9 +184,7 @@ def test_a_port_that_another_program_uses_is_an_error(sound: Cli):
 def test_a_gateway_of_another_data_directory_is_told_from_ones_own(sound: Cli, tmp_path: Path):
     port = sound.env["GATEWAY_PORT"]
     with sound.running("gateway", env={"TOCSIN_DATA_DIR": str(tmp_path / "other")}) as child:
-        assert child.stderr
-        while b"listening" not in child.stderr.readline():
-            assert child.poll() is None
+        wait_until_it_listens(child)
         code, finding = examine(sound, "gateway")
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=PATIENCE_S) as answer:
             health = answer.read().decode()
@@ -207,9 +205,7 @@ def test_a_disk_that_takes_nothing_more_is_an_error_of_directory_and_queue(sound
 
 def test_a_gateway_that_runs_is_fine(sound: Cli):
     with sound.running("gateway") as child:
-        assert child.stderr
-        while b"listening" not in child.stderr.readline():
-            assert child.poll() is None
+        wait_until_it_listens(child)
         code, finding = examine(sound, "gateway")
     assert (code, finding["state"]) == (0, "ok")
     assert "it runs on" in finding["detail"]
@@ -229,9 +225,7 @@ def test_a_dashboard_where_nobody_can_sign_in_is_off_with_what_to_set(sound: Cli
 
 def test_a_dashboard_that_runs_is_fine(sound: Cli):
     with sound.running("dashboard") as child:
-        assert child.stderr
-        while b"listening" not in child.stderr.readline():
-            assert child.poll() is None
+        wait_until_it_listens(child)
         code, finding = examine(sound, "dashboard")
     assert (code, finding["state"]) == (0, "ok")
     assert finding["detail"] == f"a Tocsin dashboard answers on 127.0.0.1 port {sound.env['DASHBOARD_PORT']}"
@@ -243,9 +237,7 @@ def test_a_dashboard_that_speaks_tls_is_fine(sound: Cli, tmp_path: Path):
     cert.cert_chain_pems[0].write_to_path(tmp_path / "chain.pem")
     tls = {"DASHBOARD_TLS_CERT": str(tmp_path / "chain.pem"), "DASHBOARD_TLS_KEY": str(tmp_path / "key.pem")}
     with sound.running("dashboard", env=tls) as child:
-        assert child.stderr
-        while b"listening" not in child.stderr.readline():
-            assert child.poll() is None
+        wait_until_it_listens(child)
         code, finding = examine(sound, "dashboard", **tls)
     assert (code, finding["state"]) == (0, "ok")
 

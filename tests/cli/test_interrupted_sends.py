@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from tests.cli.conftest import TOCSIN, Cli, end
+from tests.cli.conftest import TOCSIN, Cli, end, wait_until_it_listens
 from tests.waiting import PATIENCE_S
 
 from tocsin_standins import Fault, StandinCluster
@@ -116,9 +116,7 @@ def test_a_stopped_gateway_records_what_it_was_sending_and_answers_504(
 ):
     town.teamchat.faults.push(Fault.stall(86_400))
     with wired.running("gateway", env={"GATEWAY_PORT": str(free_port)}) as child:
-        assert child.stderr
-        while b"listening" not in (line := child.stderr.readline()):
-            assert line, "it ended before it listened"
+        wait_until_it_listens(child)
         body = json.dumps({"channel": "slack", "target": "#ops", "message": "hello"})
         head = (
             "POST /send HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -143,9 +141,7 @@ def test_a_gateway_that_is_stopped_twice_still_records_what_it_was_sending(
 ):
     town.teamchat.faults.push(Fault.stall(86_400))
     with wired.running("gateway", env={"GATEWAY_PORT": str(free_port)}) as child:
-        assert child.stderr
-        while b"listening" not in (line := child.stderr.readline()):
-            assert line, "it ended before it listened"
+        wait_until_it_listens(child)
         body = json.dumps({"channel": "slack", "target": "#ops", "message": "hello"})
         head = (
             f"POST /send HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"

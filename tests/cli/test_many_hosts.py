@@ -5,9 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.conftest import Cli, end
+from tests.cli.conftest import Cli, end, wait_until_it_listens
 from tests.cli.test_receiving import SECRET, UPDATE, report
-from tests.cli.test_serve import wait_until_it_listens
 from tests.delivery.conftest import RedisServer, private_redis  # noqa: F401
 from tests.ports import free_port
 

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.conftest import Cli, end
+from tests.cli.conftest import Cli, end, wait_until_it_listens
 from tests.cli.test_receiving import ended, environment, report
-from tests.cli.test_serve import wait_until_it_listens
 
 from tocsin.cli.demo.files import write_files
 from tocsin.core.audit.log import AuditLog

@@ -4,8 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Cli, end
-from tests.cli.test_serve import wait_until_it_listens
+from tests.cli.conftest import Cli, end, wait_until_it_listens
 
 SKILL = "name: greet\ndescription: Greets.\ncommand: ./greet.sh\n"
 OFF = {"REDIS_URL": "off"}

@@ -11,8 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.cli.conftest import Cli, end
-from tests.cli.test_serve import wait_until_it_listens
+from tests.cli.conftest import Cli, end, wait_until_it_listens
 from tests.waiting import PATIENCE_S
 
 from tocsin.channels.inbound import InboundMessage, MessageKind

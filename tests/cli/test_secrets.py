@@ -6,8 +6,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from tests.cli.conftest import Cli, end
-from tests.cli.test_serve import post, wait_until_it_listens
+from tests.cli.conftest import Cli, end, wait_until_it_listens
+from tests.cli.test_serve import post
 
 from tocsin_standins import Fault, StandinCluster
 

@@ -3,7 +3,6 @@
 import json
 import signal
 import socket
-import subprocess
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -11,23 +10,12 @@ from typing import Any
 
 import pytest
 from tests import ports
-from tests.cli.conftest import Cli, end
+from tests.cli.conftest import Cli, end, wait_until_it_listens
 from tests.waiting import PATIENCE_S, until
 
 from tocsin_standins import Fault, StandinCluster
 
 LOGIN = {"DASHBOARD_USER": "anna", "DASHBOARD_PASS": "a long made-up password"}
-
-
-def wait_until_it_listens(child: subprocess.Popen[bytes]) -> list[dict[str, Any]]:
-    """Read the log, JSON lines, until the service listens; return what was read."""
-    assert child.stderr
-    lines = []
-    while not lines or lines[-1]["event"] != "listening":
-        line = child.stderr.readline()
-        assert line, f"it ended with {child.wait()}: {lines}"
-        lines.append(json.loads(line))
-    return lines
 
 
 def post(port: int, document: object, **headers: str) -> tuple[int, dict[str, Any]]:
