@@ -89,3 +89,32 @@ async def test_an_address_that_is_gone_is_named(tmp_path: Path):
     refused = told.value.__context__
     assert isinstance(refused, HTTPError)
     assert refused.closed  # its connection does not wait for the garbage collector
+
+
+async def test_the_proxy_s_password_does_not_reach_a_server_that_needs_no_proxy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    seen: list[tuple[str, bool]] = []
+
+    async def redirecting(request: web.Request) -> web.Response:
+        seen.append((request.path, "Proxy-Authorization" in request.headers))
+        if request.path == "/file":
+            return web.Response(body=CONTENT)
+        raise web.HTTPFound(f"{url.replace('127.0.0.1', 'localhost')}/file")
+
+    async with server(redirecting) as url:
+        monkeypatch.setenv("http_proxy", url.replace("//", "//user:word@"))
+        monkeypatch.setenv("no_proxy", "localhost")
+        await asyncio.to_thread(
+            download, "http://files.example/moved", tmp_path / "file", size=len(CONTENT), digest=DIGEST
+        )
+    assert seen == [("/moved", True), ("/file", False)]
+
+
+async def test_a_redirect_that_is_not_followed_is_a_failed_download(tmp_path: Path):
+    async def away(request: web.Request) -> web.Response:
+        raise web.HTTPFound("ftp://files.example/file")
+
+    async with server(away) as url:
+        with pytest.raises(DownloadError):
+            await asyncio.to_thread(download, f"{url}/file", tmp_path / "file", size=1, digest=DIGEST)

@@ -4,6 +4,7 @@ import asyncio
 import json
 import subprocess
 from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -30,6 +31,8 @@ class WebServer:
         self.asked.append((asked.method, asked.path_qs, dict(asked.headers), await asked.text()))
         if asked.path.startswith("/to/"):
             raise web.HTTPFound(asked.path.removeprefix("/to"))
+        if asked.path[1:4] in {"302", "307", "308"}:
+            return web.Response(status=int(asked.path[1:4]), headers={"Location": asked.path[5:]})
         if asked.path == "/loop":
             raise web.HTTPFound("/loop")
         if asked.path == "/missing":
@@ -37,8 +40,8 @@ class WebServer:
         return web.json_response({"path": asked.path, "ok": True})
 
 
-@pytest.fixture
-async def server() -> AsyncIterator[WebServer]:
+@asynccontextmanager
+async def serving() -> AsyncIterator[WebServer]:
     made = WebServer()
     app = web.Application()
     app.router.add_route("*", "/{rest:.*}", made.handle)
@@ -49,6 +52,19 @@ async def server() -> AsyncIterator[WebServer]:
     made.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
     yield made
     await runner.cleanup()
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[WebServer]:
+    async with serving() as made:
+        yield made
+
+
+@pytest.fixture
+async def other() -> AsyncIterator[WebServer]:
+    """A server at another port: another origin."""
+    async with serving() as made:
+        yield made
 
 
 async def test_a_call_hands_on_status_body_and_headers_and_quotes_values_in_its_address(opening: Opening, server):
@@ -83,6 +99,7 @@ async def test_a_call_hands_on_status_body_and_headers_and_quotes_values_in_its_
         ("url: URL/x, expect_body: 'ok.: true'", ""),
         ("url: URL/x, expect_body: 'not this'", "the answer does not match 'not this'"),
         ("url: URL/to/x", ""),
+        ("url: 'http://a.example:99999/'", "the address is not valid: write it as https://host:port/path"),
         ("url: URL/loop", "more than 5 redirects: call the address they lead to"),
     ],
 )
@@ -109,25 +126,55 @@ def test_an_address_that_a_name_resolves_to_is_refused_where_it_is_not_public(ad
     refuse_private("93.184.216.34")
 
 
-async def test_credentials_do_not_follow_a_redirect_to_another_place(opening: Opening, server):
-    other = WebServer()
-    app = web.Application()
+CALL = """
+env: {TOKEN: 'placed-${params.who}'}
+params: {who: {default: dave}}
+steps:
+  - name: a
+    type: http
+    url: URL
+    method: METHOD
+    body: BODY
+    headers: {Authorization: written, X-Api-Key: written, X-Env: '${env.TOKEN}', X-Run: '${run.id}', X-Trace: kept}
+"""
 
-    async def away(_: web.Request) -> web.Response:
-        raise web.HTTPFound(f"{server.url}/there")
 
-    app.router.add_get("/{rest:.*}", away)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    other.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+async def _call(opening: Opening, url: str, method: str, body: str = "") -> tuple[str, list[str]]:
+    """Make a call; return why it failed, and what the run's log says."""
     async with opening(ALLOWED) as flows:
-        await flows.run(
-            f"steps: [{{name: a, type: http, url: '{other.url}/', headers: {{Authorization: x, X-Trace: y}}}}]"
-        )
-    await runner.cleanup()
-    [(_, path, headers, _)] = server.asked
-    assert (path, "Authorization" in headers, headers["X-Trace"]) == ("/there", False, "y")
+        text = CALL.replace("URL", f"'{url}'").replace("METHOD", method).replace("BODY", f"'{body}'")
+        steps = await flows.steps(text)
+        return (steps["a"].error or {}).get("message", ""), flows.printed("a:system")
+
+
+@pytest.mark.parametrize(("method", "status", "arrives"), [("GET", 307, "GET"), ("POST", 302, "GET")])
+async def test_another_origin_gets_no_placeholder_no_credential_and_no_body(
+    opening: Opening, server, other, method: str, status: int, arrives: str
+):
+    body = "a placed-value" if method == "POST" else ""
+    error, log = await _call(opening, f"{server.url}/{status}/{other.url}/x", method, body)
+    assert not error
+    [(got, _, headers, text)] = other.asked
+    assert (got, text) == (arrives, "")
+    assert headers["X-Trace"] == "kept"
+    assert not {"Authorization", "X-Api-Key", "X-Env", "X-Run", "Content-Type"} & headers.keys()
+    assert log[1].endswith("without Authorization, X-Api-Key, X-Env, X-Run")
+
+
+async def test_a_body_that_a_redirect_would_repeat_at_another_origin_fails_the_step(opening: Opening, server, other):
+    error, _ = await _call(opening, f"{server.url}/308/{other.url}/x", "PUT", "a placed-value")
+    assert "redirects the PUT to 127.0.0.1" in error
+    assert other.asked == []
+
+
+async def test_the_first_origin_gets_headers_and_body_again_only_if_the_chain_never_left_it(
+    opening: Opening, server, other
+):
+    await _call(opening, f"{server.url}/307/{server.url}/there", "POST", "text")
+    assert {(body, headers["X-Env"]) for _, _, headers, body in server.asked} == {("text", "placed-dave")}
+    server.asked.clear()
+    await _call(opening, f"{server.url}/307/{other.url}/307/{server.url}/back", "GET")
+    assert ["X-Env" in headers for _, _, headers, _ in server.asked] == [True, False]
 
 
 async def test_a_message_that_is_not_sent_fails_a_step_only_where_it_is_required(flows: WorkflowBench):

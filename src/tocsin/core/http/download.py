@@ -3,12 +3,14 @@
 import os
 from collections.abc import Callable
 from hashlib import sha256
-from http.client import HTTPException
+from http.client import HTTPException, HTTPMessage
 from pathlib import Path
+from typing import IO
 from urllib.error import HTTPError, URLError
-from urllib.request import urlopen
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from tocsin.core.errors import FailureKind, RemoteError
+from tocsin.core.http.redirects import MAX_REDIRECTS, HttpRequest, RedirectError, redirected
 from tocsin.core.http.transport import host_of, reason_of
 from tocsin.core.storage.files import make_directory
 
@@ -27,8 +29,8 @@ def download(
 ) -> None:
     """Put the file at `url` into `path` once it has the size and the SHA-256 that it must have.
 
-    `on_progress` gets the number of bytes so far. Redirects are followed: no secret goes with them, and the
-    digest vouches for the content. Raises DownloadError, OSError where it cannot be written.
+    `on_progress` gets the number of bytes so far. Redirects are followed: the digest vouches for the content. Raises
+    DownloadError, or OSError where it cannot be written.
     """
     make_directory(path.parent)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
@@ -43,13 +45,29 @@ def download(
         part.unlink(missing_ok=True)
 
 
+class _Redirects(HTTPRedirectHandler):
+    """Follows redirects by our rule: urllib would repeat `Proxy-Authorization` at a server that needs no proxy."""
+
+    max_redirections = MAX_REDIRECTS
+
+    def redirect_request(
+        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
+    ) -> Request | None:
+        after = redirected(HttpRequest(req.get_method(), req.full_url, dict(req.header_items())), code, newurl)
+        if after is None:
+            return None
+        return Request(after.url, headers=dict(after.headers), method=after.method)  # noqa: S310  # http or https
+
+
 def _fetch(url: str, part: Path, size: int, on_progress: Callable[[int], None]) -> tuple[int, str]:
     """Return the number of bytes that came, and their digest."""
     try:
-        response = urlopen(url, timeout=STALL_S)  # noqa: S310  # the address is the operator's, or our own
+        response = build_opener(_Redirects).open(url, timeout=STALL_S)
     except HTTPError as error:
         error.close()  # it is an answer, too
         raise DownloadError(f"{host_of(url)} answered {error.code}", hint="check the address") from None
+    except RedirectError as error:
+        raise DownloadError(str(error), hint=error.hint) from None
     except URLError as error:
         reason = reason_of(error.reason) if isinstance(error.reason, OSError) else str(error.reason)
         raise _broken(url, f"could not be reached: {reason}") from None

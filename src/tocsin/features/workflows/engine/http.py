@@ -1,24 +1,22 @@
 """Steps of the type http: one call, with redirects, whose addresses are checked before they are connected to."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
-from urllib.parse import quote, urljoin, urlsplit
+from typing import Any
+from urllib.parse import quote, urlsplit
 
 from tocsin.core.errors import TocsinError
 from tocsin.core.http.addresses import is_private
-from tocsin.core.http.transport import HttpResponse, Transport, host_of, origin_of
+from tocsin.core.http.redirects import MAX_REDIRECTS, HttpRequest, redirected
+from tocsin.core.http.transport import HttpResponse, Transport, host_of
 from tocsin.features.workflows.engine.step_call import StepCall, StepOutcome, failed, succeeded
 from tocsin.features.workflows.engine.values import spelled
 from tocsin.features.workflows.language.outputs import MAX_OUTPUT_BYTES
 from tocsin.features.workflows.language.patterns import compile_pattern
 
 DEFAULT_TIMEOUT_S = 30.0
-MAX_REDIRECTS = 5
-_REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _SHOWN_CHARS = 2_000  # of an answer in the log
-_CREDENTIALS = frozenset({"authorization", "cookie", "proxy-authorization"})
 
 
 class HttpStepError(TocsinError):
@@ -46,13 +44,6 @@ def refuse_private(address: str) -> None:
         )
 
 
-class _HttpCall(NamedTuple):
-    method: str
-    url: str
-    headers: Mapping[str, str]
-    body: bytes
-
-
 @dataclass(frozen=True, slots=True)
 class HttpSteps:
     """Calls what http steps name; `allow_private` is HTTP_ALLOW_PRIVATE."""
@@ -76,7 +67,7 @@ class HttpSteps:
             return failed(problem, "unexpected-answer", stdout=text, outputs=outputs)
         return succeeded(text, **outputs)
 
-    async def _follow(self, request: _HttpCall, call: StepCall) -> HttpResponse:
+    async def _follow(self, request: HttpRequest, call: StepCall) -> HttpResponse:
         """Make a call and follow its redirects."""
         for _ in range(MAX_REDIRECTS + 1):
             self._check(request.url)
@@ -89,15 +80,21 @@ class HttpSteps:
                 read_timeout_s=call.step.timeout_s or DEFAULT_TIMEOUT_S,
             )
             call.log.write("system", f"{request.method} {host_of(request.url)}: {response.status}")
-            place = response.headers.get("location")
-            if response.status not in _REDIRECTS or not place:
+            following = redirected(request, response.status, response.headers.get("location", ""))
+            if following is None:
                 return response
-            request = _redirected(request, response.status, urljoin(request.url, place))
+            if left_out := [name for name in request.headers if name not in following.headers]:
+                call.log.write("system", f"redirected to {host_of(following.url)}, without {', '.join(left_out)}")
+            request = following
         raise HttpStepError(f"more than {MAX_REDIRECTS} redirects", hint="call the address they lead to")
 
     def _check(self, url: str) -> None:
         """Refuse what needs no look-up; the transport checks every address that it connects to."""
-        parts = urlsplit(url)
+        try:
+            parts = urlsplit(url)
+            _ = parts.port  # checked when it is read
+        except ValueError:
+            raise HttpStepError("the address is not valid", hint="write it as https://host:port/path") from None
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise HttpStepError("the address does not begin with http:// or https://")
         if not self.allow_private and is_private(parts.hostname):
@@ -107,7 +104,7 @@ class HttpSteps:
             )
 
 
-def _request_of(call: StepCall) -> _HttpCall:
+def _request_of(call: StepCall) -> HttpRequest:
     """Return the call that a step describes; values in its address are quoted."""
     scope, options = call.scope, call.step.options
     template = options["url"]
@@ -116,30 +113,21 @@ def _request_of(call: StepCall) -> _HttpCall:
     url = template.fill(
         lambda each: scope.text_of(each, None if (each,) == first else lambda value: quote(spelled(value), safe=""))
     )
-    headers = {name: _one_line(name, scope.text(value)) for name, value in options.get("headers", {}).items()}
+    templates = options.get("headers", {})
+    headers = {name: _one_line(name, scope.text(value)) for name, value in templates.items()}
+    private = frozenset(name.lower() for name, value in templates.items() if any(value.placeholders()))
     body = call.option("body").encode()
     if "json" in options:
         body = json.dumps(scope.structure(options["json"]), ensure_ascii=False).encode()
         if not any(name.lower() == "content-type" for name in headers):
             headers["Content-Type"] = "application/json"
-    return _HttpCall(call.step.option("method", "GET"), url, headers, body)
+    return HttpRequest(call.step.option("method", "GET"), url, headers, body, private)
 
 
 def _one_line(name: str, value: str) -> str:
     if any(char in value for char in "\r\n\0"):
         raise HttpStepError(f"the header {name} has a line break", hint="take the last_line of an output")
     return value
-
-
-def _redirected(request: _HttpCall, status: int, url: str) -> _HttpCall:
-    """Return the call that follows a redirect; credentials go to the same place alone."""
-    method, body = request.method, request.body
-    if status == 303 or (status in {301, 302} and method == "POST"):
-        method, body = "HEAD" if method == "HEAD" else "GET", b""
-    headers = request.headers
-    if origin_of(url) != origin_of(request.url):
-        headers = {name: value for name, value in headers.items() if name.lower() not in _CREDENTIALS}
-    return _HttpCall(method, url, headers, body)
 
 
 def _problem(call: StepCall, response: HttpResponse, text: str) -> str:
