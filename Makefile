@@ -10,7 +10,7 @@ COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 \
 ifndef TOGETHER
 .NOTPARALLEL:
 endif
-.PHONY: help demo test check format lint types imports timing unit tested coverage compiled bench chaos many-hosts bot-proof ops-proof api-proof ui-proof tour house docs fix lock demo-env dev-env clean
+.PHONY: help demo test check format lint types imports timing generated unit tested coverage compiled bench chaos many-hosts bot-proof ops-proof api-proof ui-proof tour house docs fix lock demo-env dev-env clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
@@ -27,7 +27,7 @@ tested: compiled
 	@$(MAKE) --silent unit
 
 check: dev-env ## Run every check but the tests
-	@$(MAKE) --silent -j 2 TOGETHER=yes types format lint imports timing compiled
+	@$(MAKE) --silent -j 2 TOGETHER=yes types format lint imports timing generated compiled
 
 bench: dev-env ## Measure start-up, sending, throughput and the queue
 	@$(BIN)/python benchmarks/run.py
@@ -102,6 +102,10 @@ imports: dev-env
 
 timing: dev-env
 	@$(BIN)/python -m tools.timing
+
+# Also the packages that the dashboard ships: their checksums, and npm's versions. `make test` has a test of it.
+generated: dev-env
+	@$(BIN)/python -m tools.docs --check
 
 # Neighbouring tests share fixtures, so each worker takes them together; without its cache, each worker compiles all.
 unit: dev-env

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from tests.web.dashboard.contract.curl import PREAMBLE, curl_of
 from tools.operations import DescribedOperation, dashboard_api, described_operations
 from tools.ui_types import types_file
+from tools.ui_vendor import VendorError, vendored_files
 from tools.ui_workflow_keys import workflow_keys_file
 
 from tocsin.bot.commands import ADMIN_DESCRIPTIONS, DESCRIPTIONS
@@ -75,7 +76,7 @@ def main() -> int:
     check = parser.parse_args().check
     try:
         changed = stale()
-    except DocsError as error:
+    except (DocsError, VendorError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     for path, text in changed.items():
@@ -112,6 +113,7 @@ def generated() -> dict[Path, str]:
         SOURCE / "web" / "ui" / "strings" / "workflow_keys.js": workflow_keys_file(
             published_schema(), RUN, [name for name in STEP if name != "outputs"]
         ),
+        **vendored_files(),
         reference / "audit-actions.md": audit_actions_page(),
         ROOT / "README.md": filled(ROOT / "README.md", {"channels": readme_channels(specs)}),
         ROOT / "docs" / "delivery.md": filled(ROOT / "docs" / "delivery.md", delivery_blocks(specs)),

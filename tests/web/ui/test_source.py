@@ -1,6 +1,7 @@
 """The browser's files keep the rules of docs/writing-a-page.md."""
 
 import hashlib
+import json
 import posixpath
 import re
 from pathlib import Path
@@ -13,12 +14,8 @@ from tocsin.web.ui.joining import JoiningError, imports_of, joined, members_of
 MAX_LINES = 300
 MAX_FIRST_LOAD_BYTES = 60 * 1024
 MAX_PAGE_BYTES = {"pages/chat.js": 45 * 1024}  # of others 15 kB
-VENDORED = {
-    # htm 3.1.1, preact/standalone.module.js
-    "vendor/preact.js": "72284e8e9079c87817145df1110f74e8a2aa040b2fc384922e18dfcb46fc1fd7",
-    # marked 18.2.1, lib/marked.esm.js
-    "vendor/marked.js": "5371fea86fd0656b4fc7bea7c94c663109d82789b69433eeee78d42895aa44de",
-}
+VENDORED = json.loads((ROOT / "vendor" / "versions.json").read_text("utf-8"))
+PINNED = json.loads((Path(__file__).parent / "node" / "package-lock.json").read_text("utf-8"))["packages"]
 # All but `confirm`: ours is the one to call.
 FUNCTIONS_OF_THE_BROWSER = frozenset(
     {
@@ -63,16 +60,16 @@ def modules() -> dict[str, str]:
     return {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in ROOT.rglob("*/*.js")}
 
 
-@pytest.mark.parametrize(("name", "digest"), VENDORED.items(), ids=VENDORED)
-def test_a_vendored_file_is_the_one_its_authors_published(name: str, digest: str):
-    assert hashlib.sha256((ROOT / name).read_bytes()).hexdigest() == digest
+def test_each_vendored_file_has_the_checksum_that_stands_beside_it():
+    found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in (ROOT / "vendor").glob("*.js")}
+    assert found == {name: file["sha256"] for name, file in VENDORED.items()}
 
 
-def test_each_vendored_file_has_its_licence_and_its_checksum():
+def test_each_vendored_package_has_the_version_that_npm_checks_and_its_licence():
+    packages = {name: version for file in VENDORED.values() for name, version in file["packages"].items()}
+    assert packages == {name: PINNED[f"node_modules/{name}"]["version"] for name in packages}
     licences = (ROOT / "vendor" / "LICENSES.txt").read_text("utf-8")
-    vendored = [path.relative_to(ROOT).as_posix() for path in (ROOT / "vendor").glob("*.js")]
-    assert sorted(vendored) == sorted(VENDORED)
-    assert [name for name in vendored if name not in licences] == []
+    assert sorted(re.findall(r"^==== (\S+) \(", licences, re.M)) == sorted(packages)
 
 
 def test_no_file_is_longer_than_its_ceiling():
@@ -174,13 +171,13 @@ def needs(name: str, files: dict[str, Asset]) -> set[str]:
     return found
 
 
-def test_comments_stay_at_home_and_lines_where_they_are():
+def test_comments_and_types_are_not_served_and_lines_keep_their_numbers():
     source = (
         "// why\nexport const a = 1; // here\n/**\n * @type {string}\n */\nexport const b = /** @type {any} */ (2);\n"
     )
     served = joined("shell/main.js", {"shell/main.js": source})["shell/main.js"]
     assert "why" not in served
-    assert "export const a = 1; // here\n\n\n\nexport const b = /** @type {any} */ (2);\n" in served
+    assert "export const a = 1; // here\n\n\n\nexport const b = (2);\n" in served
 
 
 def test_what_a_page_needs_of_the_frame_it_takes_from_the_one_file():

@@ -1,8 +1,8 @@
 """Join modules that are needed together into one answer, so that a page takes few requests.
 
-Nothing is compiled: the text of the modules is put one after the other, without the imports between them and with an
-empty line for each line of a comment, which would be a third of what travels. Apart from that, a person reads in the
-browser's tools what stands in the repository. The frame is joined with all that it imports, and
+Nothing is compiled: the text of the modules is put one after the other, without the imports between them, without
+types, and with an empty line for each line of a comment, which would be a third of what travels. Apart from that, a
+person reads in the browser's tools what stands in the repository. The frame is joined with all that it imports, and
 a page with the sentences and further modules of its own. Modules follow a few rules that make this safe: imports are
 `import { a, b } from "../folder/file.js";` at the start of a line, each lies in a folder directly below the root, and
 no name is given at the top level of two joined modules. In the frame that is a mistake; a module of a page that shares
@@ -17,6 +17,8 @@ _IMPORT = re.compile(r'^import\s*(?:\{(?P<names>[^}]*)\}\s*from\s*)?"(?P<path>\.
 _DECLARED = re.compile(r"^(?:export )?(?:async )?(?:function\*?|const|let|class) +(\w+)", re.MULTILINE)
 # Whole lines of comments, at which no code stands.
 _COMMENT = re.compile(r"^[ \t]*(?://[^\n]*|/\*(?:[^*]|\*(?!/))*\*/)[ \t]*$", re.MULTILINE)
+# A type within a line of code, such as `/** @type {string} */ (name)`.
+_CAST = re.compile(r"/\*\* @\w+ [^*\n]*\*/ ?")
 # It has a name for every letter: it stays a module of its own.
 _APART = "vendor/"
 # What lies here and only one page needs is joined with that page; parts are for all.
@@ -116,7 +118,7 @@ def _text_of(group: Sequence[str], sources: Mapping[str, str], holder: Mapping[s
 
 
 def _bare(text: str) -> str:
-    return _COMMENT.sub(lambda comment: "\n" * comment[0].count("\n"), text)
+    return _CAST.sub("", _COMMENT.sub(lambda comment: "\n" * comment[0].count("\n"), text))
 
 
 def _check_names(group: Iterable[str], sources: Mapping[str, str]) -> None:

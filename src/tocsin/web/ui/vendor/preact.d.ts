@@ -4,21 +4,10 @@ export interface VNode { type: unknown; props: Record<string, unknown>; key: unk
 export function html(strings: TemplateStringsArray, ...values: unknown[]): VNode;
 export function h(type: unknown, props: object | null, ...children: Child[]): VNode;
 export function render(node: Child, into: Element): void;
-export class Component<P = {}, S = {}> {
-  constructor(props?: P);
-  props: P;
-  state: S;
-  setState(change: Partial<S>): void;
-  forceUpdate(): void;
-}
-export interface Context<T> { Provider: unknown; Consumer: unknown; _: T }
-export function createContext<T>(initial: T): Context<T>;
-export function useContext<T>(context: Context<T>): T;
 export function useState<T>(initial: T | (() => T)): [T, (next: T | ((old: T) => T)) => void];
 export function useReducer<T, A>(reduce: (state: T, action: A) => T, initial: T): [T, (action: A) => void];
 export function useEffect(effect: () => void | (() => void), inputs?: readonly unknown[]): void;
 export function useLayoutEffect(effect: () => void | (() => void), inputs?: readonly unknown[]): void;
 export function useRef<T>(initial: T): { current: T };
 export function useMemo<T>(make: () => T, inputs?: readonly unknown[]): T;
-export function useCallback<F>(callback: F, inputs?: readonly unknown[]): F;
 export function useErrorBoundary(onError?: (error: unknown) => void): [unknown, () => void];
