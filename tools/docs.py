@@ -149,8 +149,9 @@ def settings_page(specs: Iterable[ChannelSpec], features: Iterable[Feature]) -> 
     lines = [
         "# Settings",
         NOTICE,
-        "Each one is looked up in the environment, then in `.env` of the working directory, then in `.env` of the data "
-        "directory; `--env-file FILE` replaces both files. A secret may also come as `NAME_FILE`, the path of a file "
+        "Each one is looked up in the environment, then in one `.env` file: the one that `--env-file FILE` names, else "
+        "`.env` of the working directory, else `.env` of the data directory. "
+        "A secret may also come as `NAME_FILE`, the path of a file "
         "that holds it; in each of these places `NAME` wins over `NAME_FILE`. An empty value counts as not set. "
         "Settings are read once, at the start. `tocsin config show` prints what is in force and where it comes from.",
         "HTTP calls to providers also obey `HTTPS_PROXY` and `NO_PROXY`, as most programs do.",

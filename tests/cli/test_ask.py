@@ -94,7 +94,8 @@ def test_without_a_chat_model_the_settings_to_write_are_named(cli: Cli):
     assert done.err == (
         "tocsin: no chat model is configured\n"
         "  hint: set CHAT_PROVIDER to anthropic or openai, CHAT_MODEL to one of its models, "
-        "and ANTHROPIC_API_KEY or OPENAI_API_KEY; OPENAI_BASE_URL leads to a model of your own\n"
+        "and ANTHROPIC_API_KEY or OPENAI_API_KEY; OPENAI_BASE_URL leads to a model of your own; "
+        f"settings were read from the environment; there is no {cli.data_dir}/.env\n"
     )
 
 

@@ -69,7 +69,7 @@ def test_its_setting_is_known_shown_and_written_into_a_new_env_file(plugged: Cli
     refused = plugged("heartbeat", env={"HEARTBEAT_EVERY_S": "often"})
     assert (refused.code, "HEARTBEAT_EVERY_S is set to 'often'" in refused.err) == (2, True)
     plugged("init")
-    assert "#HEARTBEAT_EVERY_S=60" in (plugged.home / ".env").read_text()
+    assert "#HEARTBEAT_EVERY_S=60" in (plugged.data_dir / ".env").read_text()
 
 
 def test_its_command_opens_its_table(plugged: Cli):

@@ -70,7 +70,7 @@ def test_a_full_disk_under_the_output_does_not_undo_what_was_done(wired: Cli, co
     assert told.endswith(done)
     with unread() as nobody_reads:
         for output in (nobody_reads, None):
-            (wired.home / ".env").unlink(missing_ok=True)
+            (wired.data_dir / ".env").unlink(missing_ok=True)
             code = wired.into(output, *words, env={"REDIS_URL": "off"}).code
             assert code in {0, 1 if "cancel" in command else 0}  # it was cancelled above
 

@@ -105,7 +105,7 @@ def test_a_channel_of_another_distribution_is_listed_with_its_settings(plugged: 
     shown = {setting["name"]: setting for setting in plugged("config", "show", "--json").json()}
     assert shown["WEBHOOKCHAT_TOKEN"]["value"] == "[secret]"
     plugged("init")
-    assert "#WEBHOOKCHAT_TOKEN=" in (plugged.home / ".env").read_text()
+    assert "#WEBHOOKCHAT_TOKEN=" in (plugged.data_dir / ".env").read_text()
 
 
 def test_a_message_goes_out_over_it(plugged: Cli):

@@ -47,7 +47,7 @@ def test_a_service_sends_until_sigterm_and_then_ends_with_0(
     assert [(entry["action"], entry["source"]) for entry in wired.audit_log()] == [("msg.send", "gateway")]
 
 
-def test_each_service_says_where_it_listens(wired: Cli, free_port: int):
+def test_each_service_says_where_it_listens_and_the_dashboard_how_to_sign_in(wired: Cli, free_port: int):
     both = {**LOGIN, "GATEWAY_PORT": str(free_port), "DASHBOARD_PORT": str(ports.free_port())}
     with wired.running("up", env=both) as child:
         lines = wait_until_it_listens(child)
@@ -58,6 +58,7 @@ def test_each_service_says_where_it_listens(wired: Cli, free_port: int):
         "gateway": f"http://127.0.0.1:{free_port}",
         "dashboard": f"http://127.0.0.1:{both['DASHBOARD_PORT']}",
     }
+    assert [line["sign_in"] for line in lines if "sign_in" in line] == [f"{wired.tocsin} dashboard link"]
 
 
 def test_ctrl_c_ends_a_service_with_0(wired: Cli, free_port: int):
@@ -159,7 +160,8 @@ def test_weak_settings_are_warned_of_in_the_log(wired: Cli, free_port: int):
         events = [line["event"] for line in wait_until_it_listens(child) if line["level"] == "warning"]
         end(child)
     assert any("WEBHOOK_REQUIRE_SIGNATURE" in event for event in events)
-    assert "nobody can sign in to the dashboard: set DASHBOARD_USER and DASHBOARD_PASS" in events
+    missing = "nobody can sign in to the dashboard: set DASHBOARD_USER and DASHBOARD_PASS in "
+    assert f"{missing}{wired.data_dir / '.env'}" in events
 
 
 @pytest.mark.parametrize("command", ["up", "gateway", "worker"])

@@ -4,11 +4,15 @@ import os
 import re
 import stat
 import subprocess
+from pathlib import Path
 
 import pytest
 from dotenv import dotenv_values
-from tests.cli.conftest import Cli
+from tests import command_line
+from tests.cli.conftest import TOCSIN, Cli
 
+import tocsin
+from tocsin.providers.chat import HOW_TO_CONFIGURE
 from tocsin_standins import StandinCluster
 
 TOKEN = "xoxb-100000000001-example-example-example"
@@ -109,18 +113,51 @@ def test_a_command_that_works_says_nothing_of_it(wired: Cli):
 # --- where values come from
 
 
-def test_the_environment_wins_over_a_file_and_a_file_over_env_files(cli: Cli):
+def test_only_the_env_file_of_the_working_directory_is_read_where_there_is_one(cli: Cli):
     cli.data_dir.mkdir()
     (cli.data_dir / ".env").write_text("DASHBOARD_USER=data\nSMTP_HOST=data.example\nGATEWAY_PORT=8103\n")
+    assert settings(cli)["GATEWAY_PORT"]["source"] == str(cli.data_dir / ".env")
     (cli.home / ".env").write_text("DASHBOARD_USER=here\nSMTP_HOST=here.example\n")
     found = settings(cli, DASHBOARD_USER="environment")
-    assert [found[name]["value"] for name in ("DASHBOARD_USER", "SMTP_HOST", "GATEWAY_PORT")] == [
-        "environment",
-        "here.example",
-        "8103",
+    assert [
+        (found[name]["value"], found[name]["source"]) for name in ("DASHBOARD_USER", "SMTP_HOST", "GATEWAY_PORT")
+    ] == [
+        ("environment", "environment"),
+        ("here.example", str(cli.home / ".env")),
+        ("8100", "default"),
     ]
-    assert found["SMTP_HOST"]["source"] == str(cli.home / ".env")
-    assert found["GATEWAY_PORT"]["source"] == str(cli.data_dir / ".env")
+
+
+LACKING = {
+    ("dashboard", "link"): "set DASHBOARD_USER and DASHBOARD_PASS, and start it anew",
+    ("ask", "hello"): HOW_TO_CONFIGURE,
+    ("bot",): "set BOTCHAT_BOT_TOKEN",
+    ("gateway",): "set GATEWAY_TOKEN (or ALLOW_INSECURE_BIND=true to override)",
+    ("store", "migrate", "--to", "redis"): "set REDIS_URL",
+}
+
+
+@pytest.mark.parametrize("command", LACKING, ids=" ".join)
+def test_an_error_about_a_missing_setting_names_the_files_that_were_read(cli: Cli, command: tuple[str, ...]):
+    env = {"GATEWAY_HOST": "0.0.0.0", "REDIS_URL": "off", "LOG_LEVEL": "error"}
+    own = cli.data_dir / ".env"
+    nothing = f"  hint: {LACKING[command]}; settings were read from the environment; there is no {own}\n"
+    assert nothing in cli(*command, env=env).err
+    own.parent.mkdir(exist_ok=True)
+    own.touch(0o600)
+    (cli.home / ".env").touch(0o600)
+    done = cli(*command, "--json", env=env)
+    read = f"settings were read from the environment and {cli.home}/.env; {own} was not read"
+    assert done.json()["hint"] == f"{LACKING[command]}; {read}"
+
+
+def test_the_doctor_warns_of_an_env_file_that_another_one_hides(cli: Cli):
+    cli("init")
+    (cli.home / ".env").touch(0o600)
+    findings = cli("doctor", "--offline", "--json", env={"GATEWAY_PORT": "1"}).json()["findings"]
+    found = [(finding["state"], finding["detail"]) for finding in findings if finding["subject"] == ".env"]
+    hidden = f"{cli.data_dir}/.env is not read, because {cli.home}/.env is"
+    assert found == [("ok", str(cli.home / ".env")), ("warning", hidden)]
 
 
 def test_an_env_file_that_is_named_replaces_both_others(cli: Cli):
@@ -218,48 +255,88 @@ def test_config_show_masks_secrets(cli: Cli):
 # --- init
 
 
-def test_init_writes_an_env_file_for_its_owner_alone_with_a_random_password(cli: Cli):
+SECRETS = ("DASHBOARD_PASS", "GATEWAY_TOKEN")
+
+
+def test_init_writes_an_env_file_for_its_owner_alone_with_random_secrets(cli: Cli):
     done = cli("init")
     assert (done.code, done.err) == (0, "")
-    path = cli.home / ".env"
+    path = cli.data_dir / ".env"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     values = dotenv_values(path)
+    assert values.keys() == {"DASHBOARD_USER", *SECRETS}
     assert values["DASHBOARD_USER"] == "operator"
-    assert len(values["DASHBOARD_PASS"] or "") >= 20
-    assert values["DASHBOARD_PASS"] not in done.out
-    assert all(f"  {step}. " in done.out for step in (1, 2, 3))
+    assert all(len(values[name] or "") >= 20 and values[name] not in done.out for name in SECRETS)
     path.unlink()
     cli("init")
-    assert dotenv_values(path)["DASHBOARD_PASS"] != values["DASHBOARD_PASS"]
+    assert [name for name in SECRETS if dotenv_values(path)[name] == values[name]] == []
+
+
+def test_what_init_wrote_is_read_in_every_directory(cli: Cli):
+    cli("init")
+    elsewhere = cli.home / "elsewhere"
+    elsewhere.mkdir()
+    for directory in (cli.home, elsewhere, Path("/")):
+        done = command_line.call(["config", "show"], env=cli.env, cwd=directory, program=TOCSIN)
+        assert str(cli.data_dir / ".env") in done.out
+
+
+def test_init_writes_to_the_working_directory_when_asked_or_in_its_own_checkout(cli: Cli):
+    other = cli.home / "other"
+    (other / "src").mkdir(parents=True)
+    for directory, options, expected in (
+        (cli.home, ["--here"], cli.home),
+        (other, ["--data-dir", str(cli.home / "apart")], cli.home / "apart"),
+        (other, ["--env-file", "named"], other),
+    ):
+        init = ["init", "--json", *options]
+        done = command_line.call(init, env=cli.env, cwd=directory, program=TOCSIN)
+        assert Path(done.json()["env_file"]).parent == expected, done.err
+    (other / "src" / "tocsin").symlink_to(Path(tocsin.__file__).parent)
+    done = command_line.call(["init", "--json"], env=cli.env, cwd=other, program=TOCSIN)
+    assert done.json()["env_file"] == str(other / ".env")
 
 
 def test_init_names_the_next_steps_so_that_they_can_be_copied(cli: Cli, tmp_path):
     empty = tmp_path / "no-tocsin-here"
     empty.mkdir()
-    assert f"  2. {cli.tocsin} doctor  " in cli("init", env={"PATH": str(empty)}).out
-    (cli.home / ".env").unlink()
-    assert "  2. tocsin doctor  " in cli("init", env={"PATH": str(cli.tocsin.parent)}).out
+    out = cli("init", env={"PATH": str(empty)}).out
+    assert f"  2. {cli.tocsin} doctor  " in out
+    assert f"  4. {cli.tocsin} dashboard link  " in out
+    assert "http://127.0.0.1:8200" in out
+    options = ("--data-dir", "my data", "--env-file", "my.env")
+    out = cli("init", *options, env={"PATH": str(cli.tocsin.parent)}).out
+    assert "  2. tocsin --data-dir 'my data' --env-file my.env doctor  " in out
 
 
-def test_init_lists_every_setting_commented_out(cli: Cli):
+def test_init_lists_every_other_setting_commented_out(cli: Cli):
     cli("init")
-    text = (cli.home / ".env").read_text()
+    text = (cli.data_dir / ".env").read_text()
     assert [name for name in settings(cli) if f"{name}=" not in text] == []
-    assert set(dotenv_values(cli.home / ".env")) == {"DASHBOARD_USER", "DASHBOARD_PASS"}
+
+
+def test_init_tells_of_another_file_that_is_read_in_this_directory(cli: Cli):
+    (cli.home / ".env").write_text("MINE=1\n")
+    done = cli("init")
+    assert done.code == 0
+    assert f"{cli.home}/.env is read" in done.err
+    assert cli("init", "-q", "--here").code == 2
 
 
 def test_init_does_not_overwrite(cli: Cli):
     (cli.home / ".env").write_text("MINE=1\n")
-    done = cli("init")
+    done = cli("init", "--here")
     assert done.code == 2
     assert "exists already" in done.err
     assert (cli.home / ".env").read_text() == "MINE=1\n"
 
 
 def test_init_does_not_write_through_a_link(cli: Cli):
-    (cli.home / ".env").symlink_to(cli.home / "elsewhere")
+    (cli.home / "there").touch()
+    cli.data_dir.mkdir()
+    (cli.data_dir / ".env").symlink_to(cli.home / "there")
     assert cli("init").code == 2
-    assert not (cli.home / "elsewhere").exists()
+    assert (cli.home / "there").read_text() == ""
 
 
 def test_what_init_writes_satisfies_the_doctor(cli: Cli):
@@ -277,14 +354,14 @@ def test_init_keeps_a_data_directory_that_was_asked_for(cli: Cli):
 
 
 def test_init_as_json_names_file_and_user(cli: Cli):
-    assert cli("init", "--json").json() == {"env_file": str(cli.home / ".env"), "dashboard_user": "operator"}
+    assert cli("init", "--json").json() == {"env_file": str(cli.data_dir / ".env"), "dashboard_user": "operator"}
 
 
 def test_init_where_nothing_can_be_written_is_a_sentence(cli: Cli):
     done = cli("init", "--env-file", "no/such/directory/.env")
     assert done.code == 2
     assert "cannot be written: No such file or directory" in done.err
-    done = cli.shell("mkdir gone && cd gone && rmdir ../gone && tocsin init")
+    done = cli.shell("mkdir gone && cd gone && rmdir ../gone && tocsin init --here")
     assert done.code == 2
     assert "Traceback" not in done.err
 

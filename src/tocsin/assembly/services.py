@@ -20,7 +20,7 @@ from tocsin.core.config.variables import (
     STORE,
     TRUSTED_PROXIES,
 )
-from tocsin.core.errors import ConfigError, TocsinError
+from tocsin.core.errors import ConfigError, MissingSettingError, TocsinError
 
 if TYPE_CHECKING:
     from tocsin.assembly.receiving import Receiving
@@ -176,7 +176,7 @@ def _dashboard(app: App, *, needed: bool) -> "tuple[EventHub | None, Service | N
 def _tell_that_the_bot_is_off(app: App, *, needed: bool) -> None:
     missing = ", ".join(app.registry.bot_channel().missing)
     if needed:
-        raise ConfigError("the bot cannot run", hint=f"set {missing}")
+        raise MissingSettingError("the bot cannot run", hint=f"set {missing}")
     log.info("the bot is off", extra={"missing": missing})
 
 

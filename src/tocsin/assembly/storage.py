@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tocsin.core.config.settings import Settings
 from tocsin.core.config.variables import REDIS_URL, REDIS_WAIT_REPLICAS, STORE
-from tocsin.core.errors import ConfigError
+from tocsin.core.errors import MissingSettingError
 from tocsin.core.time.clock import Clock, SystemClock
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def stores_in(settings: Settings, database: "Database", redis: "Lazy[RedisClient
     if settings[STORE] != "redis":
         return _in_sqlite(database, redis, clock)
     if not settings[REDIS_URL]:
-        raise ConfigError("STORE=redis needs a Redis, but REDIS_URL is off", hint="set REDIS_URL")
+        raise MissingSettingError("STORE=redis needs a Redis, but REDIS_URL is off", hint="set REDIS_URL")
     return _in_redis(settings, database, redis, clock)
 
 

@@ -11,6 +11,7 @@ class TocsinError(Exception):
     """Root of all errors that a person may see; `str(error)` is one sentence."""
 
     code: ClassVar[str] = "error"
+    lacks_setting: ClassVar[bool] = False  # its hint names settings to set; commands add which files were read
 
     def __init__(self, message: str, *, hint: str = "", body_key: str = "") -> None:
         """`body_key` is the key of a request whose value is wrong, where it is one."""
@@ -27,6 +28,12 @@ class ConfigError(TocsinError):
     """A setting or a file of the operator is wrong; nothing was started or sent."""
 
     code = "invalid-config"
+
+
+class MissingSettingError(ConfigError):
+    """A setting that the operation needs is not set."""
+
+    lacks_setting = True
 
 
 class UnknownProfileError(TocsinError):

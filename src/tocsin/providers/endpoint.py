@@ -12,7 +12,7 @@ from tocsin.core.config.variables import (
     OPENAI_BASE_URL,
     Variable,
 )
-from tocsin.core.errors import ConfigError
+from tocsin.core.errors import MissingSettingError
 from tocsin.core.http.addresses import refuse_clear_text
 from tocsin.core.http.transport import host_of
 from tocsin.providers.contract import ProviderError
@@ -61,7 +61,7 @@ def endpoint_of(settings: Values, provider: Variable[str], model: Variable[str],
     if kind != "openai" or not elsewhere:
         needed.append(key)
     if missing := [variable.name for variable in needed if not settings[variable]]:
-        raise ConfigError(f"{provider.name}={kind} needs {' and '.join(missing)}", hint="set it, or put it into .env")
+        raise MissingSettingError(f"{provider.name}={kind} needs {' and '.join(missing)}", hint="set it")
     if not settings[ALLOW_INSECURE_API_URL]:
         refuse_clear_text(base_url.name, settings[base_url])
     label = host_of(settings[base_url]) if elsewhere else product

@@ -2,7 +2,7 @@
 
 # name: the module below tocsin.cli that defines `configure_<name>(parser)`, and what `tocsin --help` says.
 COMMANDS = {
-    "init": ("commands.setup", "write a .env with a random dashboard password and name the next steps"),
+    "init": ("commands.setup", "write a .env with a random password and token, and name the next steps"),
     "doctor": ("doctor.command", "check the installation and name cause and fix of every finding"),
     "status": ("commands.status", "show how everything is, with what needs a person first"),
     "config": ("commands.setup", "show the effective settings and where each one comes from"),

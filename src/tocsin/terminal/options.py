@@ -31,7 +31,7 @@ def add_global_options(parser: argparse.ArgumentParser) -> None:
         type=_path,
         metavar="FILE",
         default=argparse.SUPPRESS,
-        help="read this file instead of the .env files",
+        help="read settings from this file instead of a .env",
     )
     group.add_argument(
         "--json",

@@ -40,6 +40,7 @@ class Console:
         self._done = ""
         # Yields what may be behind a failure, each with a hint; the settings are known later than we are.
         self.doubts: Callable[[], Iterable[tuple[str, str]]] = tuple
+        self.read_from: Callable[[], str] = str  # which files settings were read from
 
     def effect_done(self, what: str) -> None:
         """Mark the command as done: a failure to print from now on does not change its exit code."""
@@ -99,10 +100,11 @@ class Console:
 
     def failure(self, error: TocsinError, prog: str = "tocsin") -> None:
         """Report the error that ended the command; with `--json` also as the document."""
-        self.error(str(error), error.hint, prog)
+        hint = f"{error.hint}; {self.read_from()}" if error.lacks_setting else error.hint
+        self.error(str(error), hint, prog)
         if self.as_json and not isinstance(error, OutputError):
             try:
-                self.document({"ok": False, "code": error.code, "error": str(error), "hint": error.hint})
+                self.document({"ok": False, "code": error.code, "error": str(error), "hint": hint})
             except OutputError as unwritten:  # the exit code and the error above tell of the failure
                 self.error(str(unwritten))
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from tocsin.core.errors import ConfigError
 from tocsin.core.time.timestamps import seconds_of
+from tocsin.terminal.options import Options
 from tocsin.terminal.output import Console, is_terminal
 
 # A message beyond that is a file, not a message; reading it all would only fill the memory.
@@ -105,8 +106,11 @@ def moment(text: str) -> float:
         raise argparse.ArgumentTypeError(f"it must be {error}") from None
 
 
-def own_command() -> str:
-    """Return the command that started this program, so that printed commands can be copied."""
+def own_command(options: Options | None = None) -> str:
+    """Return the command that started this program, so that printed commands can be copied.
+
+    With `options`, it repeats the options that say where settings and data are.
+    """
     import shlex
     from pathlib import Path
     from shutil import which
@@ -114,4 +118,9 @@ def own_command() -> str:
     here = Path(sys.argv[0]).absolute()
     found = which("tocsin")
     same = found is not None and here.exists() and here.samefile(found)
-    return "tocsin" if same or here.name != "tocsin" else shlex.quote(str(here))
+    words = ["tocsin" if same or here.name != "tocsin" else str(here)]
+    if options and options.data_dir:
+        words += ["--data-dir", str(options.data_dir)]
+    if options and options.env_file:
+        words += ["--env-file", str(options.env_file)]
+    return shlex.join(words)

@@ -31,7 +31,7 @@ def test_a_well_configured_installation_has_no_warning():
 
 @pytest.mark.parametrize("name", ["DASHBOARD_USER", "DASHBOARD_PASS"])
 def test_half_a_login_of_the_dashboard_is_warned_of(name: str):
-    assert warnings(**{name: ""}) == [f"nobody can sign in to the dashboard: set {name}"]
+    assert warnings(**{name: ""}) == [f"nobody can sign in to the dashboard: set {name} in /nonexistent/.env"]
 
 
 def test_no_login_at_all_means_no_dashboard_and_is_no_warning():

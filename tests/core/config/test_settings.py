@@ -13,7 +13,6 @@ from tocsin.core.config.variables import (
     DASHBOARD_PASS,
     DASHBOARD_USER,
     DATA_DIR,
-    GATEWAY_HOST,
     GATEWAY_PORT,
     GATEWAY_TOKEN,
     TRUSTED_PROXIES,
@@ -75,9 +74,35 @@ def test_the_environment_wins_over_file_and_dotenv_and_each_lower_place_stands_i
 
 def test_the_data_directory_may_be_named_in_the_working_directorys_dotenv(place: Path):
     (place / "here" / ".env").write_text(f"TOCSIN_DATA_DIR={place}/data\n")
-    (place / "data" / ".env").write_text("GATEWAY_PORT=9000\n")
-    settings = Settings.load(environ={})
-    assert (settings.data_dir, settings[GATEWAY_PORT]) == (place / "data", 9000)
+    assert Settings.load(environ={}).data_dir == place / "data"
+
+
+NAMED, HERE, DATA = "other.env", "here/.env", "data/.env"
+
+
+@pytest.mark.parametrize(
+    ("existing", "named", "read", "unread"),
+    [
+        ((), "", None, None),
+        ((DATA,), "", DATA, None),
+        ((HERE,), "", HERE, None),
+        ((HERE, DATA), "", HERE, DATA),
+        ((NAMED, HERE, DATA), NAMED, NAMED, None),
+    ],
+)
+def test_of_the_dotenv_files_only_the_first_that_exists_is_read(
+    place: Path, existing: tuple[str, ...], named: str, read: str | None, unread: str | None
+):
+    names = {NAMED: "GATEWAY_HOST", HERE: "DASHBOARD_USER", DATA: "GATEWAY_TOKEN"}
+    for file in existing:
+        (place / file).write_text(f"{names[file]}=made-up\n")
+    environ = {"TOCSIN_DATA_DIR": str(place / "data")}
+    settings = Settings.load(environ=environ, env_file=place / named if named else None)
+    assert settings.env_file == (place / read if read else None)
+    assert settings.unread_env_file == (place / unread if unread else None)
+    assert settings.sources.keys() - environ.keys() == ({names[read]} if read else set())
+    assert settings.own_file == place / (read or DATA)
+    assert all(str(place / file) in settings.read_from for file in (read, unread) if file)
 
 
 def test_the_option_for_the_data_directory_wins_over_every_place(place: Path):
@@ -86,18 +111,12 @@ def test_the_option_for_the_data_directory_wins_over_every_place(place: Path):
     assert settings.sources["TOCSIN_DATA_DIR"] == "--data-dir"
 
 
-def test_the_option_for_the_dotenv_file_replaces_both_usual_ones(place: Path):
-    for directory_ in ("here", "data"):
-        (place / directory_ / ".env").write_text("GATEWAY_PORT=1\nGATEWAY_HOST=::1\n")
-    (place / "other.env").write_text("GATEWAY_PORT=9000\n")
-    environ = {"TOCSIN_DATA_DIR": str(place / "data")}
-    settings = Settings.load(environ=environ, env_file=place / "other.env")
-    assert (settings[GATEWAY_PORT], settings[GATEWAY_HOST]) == (9000, "127.0.0.1")
-
-
 def test_a_dotenv_whose_link_leads_nowhere_is_told_and_a_folder_of_that_name_is_none(place: Path):
     (place / "data" / ".env").mkdir()
     load(place)
+    (place / "here" / ".env").write_text("GATEWAY_PORT=9000\n")
+    assert load(place).unread_env_file is None
+    (place / "here" / ".env").unlink()
     (place / "here" / ".env").symlink_to("nowhere")
     with pytest.raises(ConfigError, match=r"\.env cannot be read: No such file"):
         load(place)
@@ -107,6 +126,7 @@ def test_a_dotenv_in_a_directory_that_is_both_is_read_once(place: Path):
     (place / "here" / ".env").write_text("GATEWAY_PORT=9000\n")
     settings = load(place, TOCSIN_DATA_DIR=str(place / "here"))
     assert [layer.name for layer in settings.layers] == ["environment", str(place / "here" / ".env")]
+    assert settings.unread_env_file is None
 
 
 def test_without_any_setting_the_defaults_and_the_users_data_directory_hold(place: Path):

@@ -11,7 +11,7 @@ from tocsin.assembly.storage import DATABASE_FILE, lazy_redis, schemas
 from tocsin.core.audit.actions import AuditAction, AuditField
 from tocsin.core.config.settings import Settings
 from tocsin.core.config.variables import REDIS_URL
-from tocsin.core.errors import ConfigError, TocsinError
+from tocsin.core.errors import MissingSettingError, TocsinError
 from tocsin.core.time.clock import Clock, SystemClock
 from tocsin.delivery.model import LEASE_S, DeliveryStatus
 
@@ -110,7 +110,9 @@ async def open_migration(
     from tocsin.core.storage.database import Database
 
     if not settings[REDIS_URL]:
-        raise ConfigError("there is no Redis to move anything to or from, as REDIS_URL is off", hint="set REDIS_URL")
+        raise MissingSettingError(
+            "there is no Redis to move anything to or from, as REDIS_URL is off", hint="set REDIS_URL"
+        )
     clock = clock or SystemClock()
     file = settings.data_dir / DATABASE_FILE
     if await asyncio.to_thread(is_in_use, file):

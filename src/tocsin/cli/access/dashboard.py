@@ -2,7 +2,7 @@
 
 import argparse
 
-from tocsin.core.errors import ConfigError
+from tocsin.core.errors import ConfigError, MissingSettingError
 from tocsin.terminal.options import Options, add_subcommands
 from tocsin.terminal.output import DONE, Console
 
@@ -66,7 +66,7 @@ def _link(_: argparse.Namespace, options: Options, out: Console) -> int:
     async def work(app: App) -> str:
         settings = app.settings
         if missing := missing_dashboard_login(settings):
-            raise ConfigError("nobody can sign in to the dashboard", hint=f"set {missing}, and start it anew")
+            raise MissingSettingError("nobody can sign in to the dashboard", hint=f"set {missing}, and start it anew")
         host = settings[DASHBOARD_HOST] if is_loopback(settings[DASHBOARD_HOST]) else "127.0.0.1"
         authority = f"[{host.strip('[]')}]" if ":" in host else host
         scheme = "https" if dashboard_tls(settings) else "http"

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tocsin.cli.opening import open_settings
-from tocsin.core.errors import ConfigError
+from tocsin.core.errors import ConfigError, MissingSettingError
 from tocsin.terminal.options import Options
 from tocsin.terminal.output import DONE, Console, is_terminal
 from tocsin.terminal.text import message_of, readable
@@ -48,7 +48,7 @@ def _ask(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     settings, _ = open_settings(options, out)
     chat = open_chat(settings, SystemClock(), out.redact, model=readable(arguments.model))
     if chat is None:
-        raise ConfigError(NOT_CONFIGURED, hint=HOW_TO_CONFIGURE)
+        raise MissingSettingError(NOT_CONFIGURED, hint=HOW_TO_CONFIGURE)
     images = tuple(asyncio.run(_image(path)) for path in arguments.image)
     text = message_of(arguments.question, out)
     if not text.strip() and not images:

@@ -10,7 +10,8 @@ from tocsin.features.contract import Feature
 
 _HEAD = """\
 # Settings of Tocsin. A line that starts with # is not in force.
-# Order: environment, NAME_FILE (a file that holds a secret), .env here, .env in the data directory.
+# Order: environment, NAME_FILE (a file that holds a secret), this file. One such file is read: the one that
+# --env-file names, else .env of the working directory, else .env of the data directory.
 """
 
 

@@ -18,6 +18,7 @@ from tocsin.core.process.garbage import rare_collections
 from tocsin.core.storage.files import refuse_others
 from tocsin.terminal.options import Options
 from tocsin.terminal.output import DONE, Console
+from tocsin.terminal.text import own_command
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +45,7 @@ def run_services(arguments: argparse.Namespace, options: Options, out: Console) 
     """Run the services that `arguments.parts` names until a signal asks to stop."""
     settings, installed = load_settings(data_dir=options.data_dir, env_file=options.env_file)
     prepare_service(settings, options)
+    out.read_from = lambda: settings.read_from
     for problem in installed.problems:
         log.error(problem)
 
@@ -56,7 +58,7 @@ def run_services(arguments: argparse.Namespace, options: Options, out: Console) 
         async with forked_reapers(), opened as app:  # in this order: runs end before what supervises them
             log.info("channels configured", extra={"channels": app.registry.configured()})
             await tell_mistakes(app, out)
-            await serve(app, arguments.parts, ready=lambda addresses: announce(out, addresses))
+            await serve(app, arguments.parts, ready=lambda addresses: announce(out, addresses, own_command(options)))
 
     with rare_collections():
         run_on_uvloop(main())
@@ -111,9 +113,13 @@ def run_on_uvloop(work: Coroutine[Any, Any, None]) -> None:
         runner.run(work)
 
 
-def announce(out: Console, addresses: Mapping[str, str]) -> None:
-    """Report at which address each service listens."""
+def announce(out: Console, addresses: Mapping[str, str], command: str) -> None:
+    """Report at which address each service listens, and how a person signs in to the dashboard."""
+    link = f"{command} dashboard link"
     for service, address in addresses.items():
-        log.info("listening", extra={"service": service, "address": address})
+        how = {"sign_in": link} if service == "dashboard" else {}
+        log.info("listening", extra={"service": service, "address": address, **how})
     if sys.stderr.isatty():
+        if dashboard := addresses.get("dashboard"):
+            out.note(f"The dashboard is at {dashboard}; `{link}` prints a link that signs you in.")
         out.note("Ctrl-C stops it.")

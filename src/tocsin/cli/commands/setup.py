@@ -5,10 +5,21 @@ import os
 import re
 from pathlib import Path
 
+import tocsin
 from tocsin.cli.opening import open_settings
 from tocsin.core.config.settings import Settings
-from tocsin.core.config.variables import DASHBOARD_PASS, DASHBOARD_USER, DATA_DIR, Variable
+from tocsin.core.config.variables import (
+    DASHBOARD_HOST,
+    DASHBOARD_PASS,
+    DASHBOARD_PORT,
+    DASHBOARD_USER,
+    DATA_DIR,
+    GATEWAY_PORT,
+    GATEWAY_TOKEN,
+    Variable,
+)
 from tocsin.core.errors import ConfigError
+from tocsin.core.storage.files import make_directory
 from tocsin.terminal.options import Options, add_subcommands
 from tocsin.terminal.output import DONE, Console
 from tocsin.terminal.text import own_command
@@ -20,7 +31,12 @@ SHELLS = ("bash", "zsh", "tcsh")
 
 def configure_init(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `tocsin init`."""
-    parser.epilog = "example: tocsin init"
+    parser.epilog = "examples:\n  tocsin init\n  tocsin init --here"
+    parser.add_argument(
+        "--here",
+        action="store_true",
+        help="write to the working directory, as in a checkout, and not to the data directory",
+    )
     parser.set_defaults(run=_init)
 
 
@@ -42,20 +58,26 @@ def configure_completion(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_completion)
 
 
-def _init(_: argparse.Namespace, options: Options, out: Console) -> int:
+def _init(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     from secrets import token_urlsafe
 
     from tocsin.assembly.program import find_installed
     from tocsin.cli.commands.env_template import env_template
 
-    path = _absolute(options.env_file or Path(".env"))
-    password = token_urlsafe(18)
-    settings = {DASHBOARD_USER.name: LOGIN_NAME, DASHBOARD_PASS.name: password}
-    if options.data_dir:
-        settings[DATA_DIR.name] = _quoted(str(_absolute(options.data_dir)))
+    found = Settings.load(data_dir=options.data_dir and _absolute(options.data_dir))
+    path = _new_env_file(options, found, here=arguments.here)
+    settings = {
+        GATEWAY_TOKEN.name: token_urlsafe(24),
+        DASHBOARD_USER.name: LOGIN_NAME,
+        DASHBOARD_PASS.name: token_urlsafe(18),
+    }
+    if options.data_dir and path.parent != found.data_dir:
+        settings[DATA_DIR.name] = _quoted(str(found.data_dir))
     installed = find_installed()
     text = env_template([channel.spec for channel in installed.channels], installed.features, settings)
     try:
+        if path.parent == found.data_dir:
+            make_directory(path.parent)
         # Created with its final rights: at no moment can anybody else read the password.
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
             file.write(text)
@@ -68,13 +90,36 @@ def _init(_: argparse.Namespace, options: Options, out: Console) -> int:
     out.effect_done(f"{path} is written")
     if out.as_json:
         out.document({"env_file": str(path), "dashboard_user": LOGIN_NAME})
-    out.line(f"wrote {path} (readable by you alone) with a random dashboard password")
+        return DONE
+    command = own_command(options)
+    out.line(f"wrote {path} (readable by you alone) with a random dashboard password and gateway token")
+    if not options.env_file and found.env_file not in {None, path}:
+        out.note(f"tocsin: in this directory {found.env_file} is read, and not the new file")
+    gateway, dashboard = (f"http://{DASHBOARD_HOST.default}:{port.default}" for port in (GATEWAY_PORT, DASHBOARD_PORT))
     out.line("next steps:")
     out.line(f"  1. set the credentials of a channel in {path.name}; docs/channels says where to get them")
-    tocsin = own_command()
-    out.line(f"  2. {tocsin} doctor              # names what is missing or wrong, and the fix")
-    out.line(f"  3. {tocsin} up                  # then: tocsin send <channel> <target> <message>")
+    out.line(f"  2. {command} doctor              # names what is missing or wrong, and the fix")
+    out.line(f"  3. {command} up                  # gateway {gateway}, dashboard {dashboard}")
+    out.line(f"  4. {command} dashboard link      # prints a link that signs you in")
     return DONE
+
+
+def _new_env_file(options: Options, settings: Settings, *, here: bool) -> Path:
+    """Return where `.env` is to be written: in the data directory, or in the checkout that this program runs from."""
+    if options.env_file:
+        return _absolute(options.env_file)
+    if here or _is_checkout(Path()):
+        return _absolute(Path(".env"))
+    return settings.data_dir / ".env"
+
+
+def _is_checkout(directory: Path) -> bool:
+    """Return whether this program runs from a checkout in `directory`, as an editable installation does."""
+    package = Path(tocsin.__file__).parent
+    try:
+        return package.samefile(directory / "src" / "tocsin")
+    except OSError:
+        return False
 
 
 def _absolute(path: Path) -> Path:
@@ -104,6 +149,7 @@ def _config_show(arguments: argparse.Namespace, options: Options, out: Console) 
     rows = [(v.name, shown(settings, v), settings.sources.get(v.name, "default")) for v in chosen]
     out.table(("setting", "value", "source"), rows)
     if not arguments.all:
+        out.note(settings.read_from)
         out.note("`--all` also shows the settings that have their default")
     out.tell_doubts()
     return DONE

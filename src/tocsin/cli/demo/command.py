@@ -172,7 +172,7 @@ def _welcome(
 def _commands(cluster: "StandinCluster", env_file: Path, gateway: str, *, has_model: bool) -> list[str]:
     """Return commands that can be copied to another terminal, in any directory."""
     unset = "".join(f" -u {name}" for name in _replaced(env_file))
-    tocsin = f"{f'env{unset} ' if unset else ''}{own_command()} --env-file {shlex.quote(str(env_file))}"
+    tocsin = f"{f'env{unset} ' if unset else ''}{own_command(Options(env_file=env_file))}"
     samples = {cluster.product(kind): target for kind, target in cluster.samples().items()}
     channel, target = next(iter(samples.items()))
     body = json.dumps({"channel": channel, "target": target, "message": "hello over HTTP"})

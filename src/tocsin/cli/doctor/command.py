@@ -9,7 +9,7 @@ from tocsin.cli.doctor.channels import check_channels, check_receiving
 from tocsin.cli.doctor.files import check_audit_log, check_profiles
 from tocsin.cli.doctor.machine import (
     check_data_dir,
-    check_env_files,
+    check_env_file,
     check_machine,
     check_names,
     check_packages,
@@ -79,7 +79,7 @@ async def examine(settings: Settings, installed: Installed, *, probe: bool) -> l
         *check_packages(),
         *check_data_dir(settings.data_dir),
         *check_runs_folder(settings.data_dir / RUNS_FOLDER),
-        *check_env_files(settings),
+        *check_env_file(settings),
         *check_names(settings),
         *check_security(settings),
         *check_ports(settings),

@@ -110,18 +110,18 @@ def check_data_dir(path: Path) -> Iterator[Finding]:
     yield Finding("ok", "data directory", str(path))
 
 
-def check_env_files(settings: Settings) -> Iterator[Finding]:
-    """Check the rights of the `.env` files in force."""
-    for layer in settings.layers:
-        path = Path(layer.name)
-        if not path.is_absolute():
-            continue
-        if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-            yield Finding("warning", ".env", f"others may read {path}", f"chmod 600 {path}")
-        else:
-            yield Finding("ok", ".env", str(path))
-    if not any(Path(layer.name).is_absolute() for layer in settings.layers):
-        yield Finding("off", ".env", "there is none; `tocsin init` writes one")
+def check_env_file(settings: Settings) -> Iterator[Finding]:
+    """Check the rights of the `.env` file that was read, and that it hides no other one."""
+    path = settings.env_file
+    if path is None:
+        yield Finding("off", ".env", f"there is no {settings.own_file}; `tocsin init` writes it")
+    elif path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        yield Finding("warning", ".env", f"others may read {path}", f"chmod 600 {path}")
+    else:
+        yield Finding("ok", ".env", str(path))
+    if unread := settings.unread_env_file:
+        detail = f"{unread} is not read, because {path} is"
+        yield Finding("warning", ".env", detail, f"move its settings, or name it with --env-file {unread}")
 
 
 def check_names(settings: Settings) -> Iterator[Finding]:

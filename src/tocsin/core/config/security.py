@@ -21,7 +21,7 @@ from tocsin.core.config.variables import (
     WEBHOOK_REQUIRE_SIGNATURE,
     Variable,
 )
-from tocsin.core.errors import ConfigError
+from tocsin.core.errors import ConfigError, MissingSettingError
 
 INSECURE_NAMES = frozenset({"admin", "password", "changeme"})
 INSECURE_VALUES = INSECURE_NAMES | frozenset(
@@ -64,7 +64,7 @@ def _dashboard_weaknesses(settings: Settings) -> list[str]:
 def missing_login(settings: Settings) -> list[str]:
     """Return the warning that the login of the dashboard lacks settings, if it does."""
     missing = missing_dashboard_login(settings)
-    return [f"nobody can sign in to the dashboard: set {missing}"] if missing else []
+    return [f"nobody can sign in to the dashboard: set {missing} in {settings.own_file}"] if missing else []
 
 
 def missing_dashboard_login(settings: Settings) -> str:
@@ -108,7 +108,7 @@ def check_gateway_bind(settings: Settings, host: str) -> list[str]:
         return []
     problem = f"the gateway would listen on {host} without a token: anybody who reaches it could send"
     if not settings[ALLOW_INSECURE_BIND]:
-        raise ConfigError(problem, hint="set GATEWAY_TOKEN (or ALLOW_INSECURE_BIND=true to override)")
+        raise MissingSettingError(problem, hint="set GATEWAY_TOKEN (or ALLOW_INSECURE_BIND=true to override)")
     return [f"DANGER: {problem}; ALLOW_INSECURE_BIND=true overrides the refusal"]
 
 
@@ -135,7 +135,7 @@ def check_dashboard_bind(settings: Settings, host: str) -> list[str]:
         return []
     problem = f"the dashboard would listen on {host} {' and '.join(problems)}"
     if not settings[ALLOW_INSECURE_BIND]:
-        raise ConfigError(
+        raise MissingSettingError(
             problem, hint=f"set {'; and '.join(remedies)} (or {ALLOW_INSECURE_BIND.name}=true to override)"
         )
     return [f"DANGER: {problem}; {ALLOW_INSECURE_BIND.name}=true overrides the refusal"]
@@ -151,7 +151,7 @@ def dashboard_tls(settings: Settings) -> tuple[Path, Path] | None:
         return None
     if certificate is None or key is None:
         missing = DASHBOARD_TLS_CERT if certificate is None else DASHBOARD_TLS_KEY
-        raise ConfigError("the dashboard has only half of what TLS needs", hint=f"set {missing.name}")
+        raise MissingSettingError("the dashboard has only half of what TLS needs", hint=f"set {missing.name}")
     for variable, path in ((DASHBOARD_TLS_CERT, certificate), (DASHBOARD_TLS_KEY, key)):
         try:
             path.open("rb").close()

@@ -1,12 +1,14 @@
 """Settings: the only reader of the environment.
 
-Order of precedence: environment, `NAME_FILE`, `.env` of the working directory, `.env` of the data
-directory, and for secrets the layers of features, such as the vault. An empty value counts as not set.
+Order of precedence: environment, `NAME_FILE`, one `.env` file, and for secrets the layers of features, such as the
+vault. The file is the one that was named, else the first that exists of `.env` in the working directory and `.env` in
+the data directory. An empty value counts as not set.
 """
 
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -76,6 +78,8 @@ class Settings(Values):
     sources: Mapping[str, str]
     layers: tuple[Layer, ...]
     data_dir: Path
+    env_file: Path | None = None  # the one that was read
+    unread_env_file: Path | None = None  # that of the data directory, where that of the working directory was read
     problems: tuple[TocsinError, ...] = ()  # why late layers could not be read: what they hold counts as not set
 
     @classmethod
@@ -88,7 +92,7 @@ class Settings(Values):
         env_file: Path | None = None,
         late: Iterable[LateLayer] = (),
     ) -> "Settings":
-        """Read all settings; `env_file` replaces both `.env` files, `data_dir` wins over every source.
+        """Read all settings; `env_file` is read instead of any `.env`, `data_dir` wins over every source.
 
         A malformed value raises ConfigError with the variable's name, what was found (never a
         secret) and what is accepted.
@@ -97,17 +101,32 @@ class Settings(Values):
         layers = [Layer("environment", dict(os.environ if environ is None else environ))]
         if data_dir is not None:
             layers.insert(0, Layer("--data-dir", {DATA_DIR.name: str(data_dir)}))
+        named = env_file
+        env_file = named or next(filter(_to_be_read, _usual_env_files(layers)), None)
         if env_file is not None:
             layers.append(read_env_file(env_file))
-        else:
-            layers.extend(_usual_env_files(layers))
         found = {v.name: setting for v in table if (setting := _resolve(v, layers)) is not None}
         chosen = found.get(DATA_DIR.name)
         place = Path(str(chosen.value)) if chosen else default_data_dir()
         problems = tuple(_look_up_late(found, table, place, late))
         values = {name: setting.value for name, setting in found.items()}
         sources = {name: setting.source for name, setting in found.items()}
-        return cls(values, table, sources, tuple(layers), place, problems)
+        usual = place / ".env"
+        hidden = env_file is not None and named is None and _to_be_read(usual) and usual.resolve() != env_file.resolve()
+        return cls(values, table, sources, tuple(layers), place, env_file, usual if hidden else None, problems)
+
+    @property
+    def own_file(self) -> Path:
+        """The file in which a missing setting belongs: the one that was read, else the one `tocsin init` writes."""
+        return self.env_file or self.data_dir / ".env"
+
+    @property
+    def read_from(self) -> str:
+        """Which files were read, as a clause for errors about a missing setting."""
+        if self.env_file is None:
+            return f"settings were read from the environment; there is no {self.own_file}"
+        unread = f"; {self.unread_env_file} was not read" if self.unread_env_file else ""
+        return f"settings were read from the environment and {self.env_file}{unread}"
 
     @cached_property
     def redact(self) -> Redactor:
@@ -178,20 +197,12 @@ def _line(original: "Original") -> int:
     return original.line + blank.count("\n")
 
 
-def _usual_env_files(layers: list[Layer]) -> Iterator[Layer]:
-    """Yield `.env` of the working directory and of the data directory, as far as they exist."""
-    try:
-        here = Path.cwd() / ".env"
-    except FileNotFoundError:  # the working directory was deleted
-        here = None
-    if here is not None and _to_be_read(here):
-        layers = [*layers, read_env_file(here)]
-        yield layers[-1]
+def _usual_env_files(layers: list[Layer]) -> Iterator[Path]:
+    """Yield where `.env` may be: in the working directory, else in the data directory."""
+    with suppress(FileNotFoundError):  # the working directory was deleted
+        yield Path.cwd() / ".env"
     chosen = _resolve(DATA_DIR, layers)
-    base = chosen.value if chosen else default_data_dir()
-    there = Path(str(base)) / ".env"
-    if there != here and _to_be_read(there):
-        yield read_env_file(there)
+    yield Path(str(chosen.value if chosen else default_data_dir())) / ".env"
 
 
 def _to_be_read(path: Path) -> bool:

@@ -36,6 +36,7 @@ class NoModelError(AssistantUnusableError):
     """An assistant skill needs a chat model, and there is none."""
 
     code = "not-ready"
+    lacks_setting = True
 
 
 class Severity(StrEnum):

@@ -49,7 +49,7 @@ def configure_vault(parser: argparse.ArgumentParser) -> None:
     for name in ("set", "rotate"):
         commands[name].set_defaults(asks_for_secret=True)
     commands["rotate"].add_argument("--generate", action="store_true", help="take a random value, and do not ask")
-    commands["import"].add_argument("file", nargs="?", type=Path, help="without it, the .env files that are in use")
+    commands["import"].add_argument("file", nargs="?", type=Path, help="without it, the .env that was read")
     for name in ("delete", "rekey", "import"):
         _add_yes(commands[name])
     _configure_recipients(commands["recipients"])
@@ -248,23 +248,20 @@ def _import(arguments: argparse.Namespace, out: Console, program: Program) -> in
     vault, settings = _opened(program)
     vault.store.require()
     names = [variable.name for variable in settings.variables if variable.secret]
-    in_use = [Path(layer.name) for layer in settings.layers if layer.name not in {"environment", "--data-dir"}]
-    paths = [arguments.file] if arguments.file else in_use
-    files = [file for path in paths if (file := read_secrets(path, names)).secrets]
-    if not files:
-        where = ", ".join(map(str, paths)) or "no .env file is in use"
-        raise VaultError(f"there is no secret setting to import: {where}", hint="name the file")
-    for file in files:
-        settings.redact.learn(file.secrets.values())
-        found = ", ".join(file.secrets)
-        _agreed(arguments, out, f"Move {found} from {file.path} into the vault, and take the values out of the file?")
-        vault.take_in(file.secrets, origin=str(file.path), source=_CLI)
-        take_out(file, S_IMODE(file.path.stat().st_mode))
-        moved = f"moved {found} from {file.path} into the vault"
-        out.effect_done(moved)
-        out.line(moved)
+    path = arguments.file or settings.env_file
+    file = read_secrets(path, names) if path else None
+    if file is None or not file.secrets:
+        raise VaultError(f"there is no secret setting to import: {path or settings.read_from}", hint="name the file")
+    settings.redact.learn(file.secrets.values())
+    found = ", ".join(file.secrets)
+    _agreed(arguments, out, f"Move {found} from {file.path} into the vault, and take the values out of the file?")
+    vault.take_in(file.secrets, origin=str(file.path), source=_CLI)
+    take_out(file, S_IMODE(file.path.stat().st_mode))
+    moved = f"moved {found} from {file.path} into the vault"
+    out.effect_done(moved)
+    out.line(moved)
     if out.as_json:
-        out.document([{"file": str(file.path), "names": list(file.secrets)} for file in files])
+        out.document([{"file": str(file.path), "names": list(file.secrets)}])
     return DONE
 
 

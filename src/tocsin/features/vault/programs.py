@@ -70,5 +70,5 @@ def note_identity(data_dir: Path, identity: Path) -> None:
         run_program(["security", "add-generic-password", *item], b"", SECURITY_TIMEOUT_S)
     except (VaultError, ProcessError) as error:
         raise VaultError(
-            f"the keychain does not take the path of the identity: {error}", hint="set VAULT_IDENTITY in `.env`"
+            f"the keychain does not take the path of the identity: {error}", hint="set VAULT_IDENTITY"
         ) from None

@@ -17,7 +17,7 @@ from tocsin.channels.botchat.receiving.poll_backoff import PollBackoff
 from tocsin.channels.botchat.settings import MODE, WEBHOOK_SECRET, WEBHOOK_URL
 from tocsin.channels.conversation import TellAdmin
 from tocsin.core.config.settings import Values
-from tocsin.core.errors import ConfigError
+from tocsin.core.errors import MissingSettingError
 from tocsin.core.service import ServiceLoop, StopEvent
 from tocsin.core.time.clock import Clock
 
@@ -44,7 +44,7 @@ def hook_of(config: Values) -> Hook:
     """Return the webhook that is set up; raise ConfigError where a part of it is missing."""
     missing = [variable.name for variable in (WEBHOOK_URL, WEBHOOK_SECRET) if not config[variable]]
     if missing:
-        raise ConfigError(
+        raise MissingSettingError(
             f"{MODE.name}=webhook needs {' and '.join(missing)}",
             hint=f"set {'it' if len(missing) == 1 else 'them'}, or {MODE.name}=polling",
         )
