@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from tocsin.channels.contract import SendResult
 from tocsin.core.ids import new_id
@@ -90,6 +90,18 @@ class RunTrigger(StrEnum):
     WATCHER = "watcher"
 
 
+class WritableSpace(Protocol):
+    """What a confined child may write to, of limited size."""
+
+    async def attach(self, pid: int) -> None:
+        """Prepare the folders of the child with this number, which waits for a line of its standard input."""
+        ...
+
+    def excess(self) -> str:
+        """Return which limit the child has reached, or `""`. Blocks."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Command:
     """A child process. `env` is its whole environment; a time-out of 0 is none."""
@@ -102,6 +114,7 @@ class Command:
     wrapped: bool = False  # argv[0] is a wrapper, such as bubblewrap, that must not receive SIGTERM
     max_processes: int = 0  # total over all processes, like max_memory_bytes; 0 is no limit
     max_memory_bytes: int = 0
+    writable: "WritableSpace | None" = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,6 +106,7 @@ def command(order: Command) -> Work:
             cwd=order.cwd,
             wrapped=order.wrapped,
             supervised=not order.wrapped,
+            attach=order.writable.attach if order.writable and order.wrapped else None,
         ) as child:
             handle.on_cancel(child.stop)
             await handle.child_started(child.pid)
@@ -118,14 +119,15 @@ async def _watch(child: Child, order: Command) -> RunResult:
     """Wait for a child, and end it if it exceeds its time or resources."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + order.timeout_s if order.timeout_s else None
-    limited = bool(order.max_processes or order.max_memory_bytes)
+    limited = bool(order.max_processes or order.max_memory_bytes or order.writable)
     while True:
         left = None if deadline is None else max(0.0, deadline - loop.time())
         step = min(_WATCH_S, left if left is not None else _WATCH_S) if limited else left
         code = await child.wait(step)
+        written = await asyncio.to_thread(order.writable.excess) if order.writable else ""
         if code is not None:
-            return _ended(code)
-        if limited and (excess := _excess(child.pid, order)):
+            return _named(code, RunStatus.FAILED, written, "limit-exceeded") if written else _ended(code)
+        if limited and (excess := written or _excess(child.pid, order)):
             child.kill()
             return _named(await child.wait(_KILLED_S), RunStatus.FAILED, excess, "limit-exceeded")
         if deadline is not None and loop.time() >= deadline:

@@ -1,7 +1,7 @@
 """What a sandboxed skill may try so that a later run of it executes something else; each is one line of shell.
 
 They are run without bubblewrap too, with all the rights of whoever runs the tests: none names a file outside the
-skill's own directory and its scratch directory, not even as the target of a link.
+skill's own directory and its home directory, not even as the target of a link.
 """
 
 _SCRIPT = """\
@@ -11,7 +11,7 @@ printf x | tee backup.sh
 cp /bin/true backup.sh
 mv backup.sh other
 rm -f backup.sh
-ln -sf "$SKILL_SCRATCH/decoy" backup.sh
+ln -sf "$HOME/decoy" backup.sh
 ln backup.sh hard
 truncate -s 0 backup.sh
 sed -i s/honest/forged/ backup.sh
@@ -44,9 +44,9 @@ cd .. && rmdir it
 cd .. && mv it gone
 cd .. && rm -rf it
 cd .. && ln -s nowhere it
-cp -r . "$SKILL_SCRATCH/copy" && echo forged > "$SKILL_SCRATCH/copy/backup.sh"
-ln -sfn "$PWD" "$SKILL_SCRATCH/back" && echo forged > "$SKILL_SCRATCH/back/backup.sh"
-cp /bin/sh "$SKILL_SCRATCH/sh" && chmod 4755 "$SKILL_SCRATCH/sh"
+cp -r . "$HOME/copy" && echo forged > "$HOME/copy/backup.sh"
+ln -sfn "$PWD" "$HOME/back" && echo forged > "$HOME/back/backup.sh"
+cp /bin/sh "$HOME/sh" && chmod 4755 "$HOME/sh"
 python3 -c "import os; os.open('backup.sh', os.O_RDWR)" && echo forged > backup.sh
 python3 -c "open('/proc/self/fd/0', 'w')" < backup.sh
 """
@@ -56,8 +56,8 @@ echo x > skill.yaml
 rm -f skill.yaml
 mv skill.yaml old
 cp skill.yaml new && mv -f new skill.yaml
-ln -sf "$SKILL_SCRATCH/decoy" skill.yaml
-ln -f "$SKILL_SCRATCH/decoy" skill.yaml
+ln -sf "$HOME/decoy" skill.yaml
+ln -f "$HOME/decoy" skill.yaml
 chmod 666 skill.yaml
 chmod 4755 skill.yaml
 touch skill.yaml
@@ -84,8 +84,4 @@ MOUNTS = _MOUNTS.splitlines()
 
 def script_of(attacks: list[str]) -> str:
     """Return a script in which no attack that fails keeps the next one from being tried."""
-    return (
-        'echo decoy > "$SKILL_SCRATCH/decoy"\n'
-        + "".join(f"( {attack} ) >/dev/null 2>&1\n" for attack in attacks)
-        + "true\n"
-    )
+    return 'echo decoy > "$HOME/decoy"\n' + "".join(f"( {attack} ) >/dev/null 2>&1\n" for attack in attacks) + "true\n"

@@ -82,12 +82,10 @@ async def use(workshop: Workshop, level: str) -> None:
 
 
 @LEVELS
-async def test_what_a_sandboxed_run_writes_into_its_scratch_folder_is_there_for_the_next_one(
-    workshop: Workshop, level: str
-):
+async def test_what_a_sandboxed_run_writes_into_its_home_is_there_for_the_next_one(workshop: Workshop, level: str):
     await use(workshop, level)
-    assert (await workshop.run('echo kept > "$SKILL_SCRATCH/own"', ExecutionMode.SANDBOXED)).ok
-    assert (await workshop.run('cat "$SKILL_SCRATCH/own"', ExecutionMode.SANDBOXED)).output.tail == "kept"
+    assert (await workshop.run('echo kept > "$HOME/own"', ExecutionMode.SANDBOXED)).ok
+    assert (await workshop.run('cat "$HOME/own"', ExecutionMode.SANDBOXED)).output.tail == "kept"
     assert stat.S_IMODE((workshop.folder / "scratch/it").stat().st_mode) == 0o700
 
 
@@ -104,20 +102,22 @@ async def test_a_sandboxed_run_changes_nothing_in_its_folder(workshop: Workshop,
 
 
 async def test_what_runs_is_the_snapshot_whatever_is_changed_on_the_host_meanwhile(workshop: Workshop):
-    wait = 'touch "$SKILL_SCRATCH/up"; while [ ! -e "$SKILL_SCRATCH/go" ]; do sleep 0.01; done'
-    script = f"{wait}; sh part.sh; cat skill.yaml"
+    script = "trap 'sh part.sh; cat skill.yaml; exit 0' TERM; echo up; while :; do sleep 0.01; done 2>/dev/null"
     workshop.put("it/part.sh", "echo honest")
     folder = workshop.write("it", script)
     digest = digest_of(folder)
-    running = await workshop.skills.start("it", call(ExecutionMode.SANDBOXED))
-    await eventually((workshop.folder / "scratch/it/up").exists)
+    lines: list[str] = []
+    running = await workshop.skills.start(
+        "it", call(ExecutionMode.SANDBOXED), watch=lambda line: lines.append(line.text)
+    )
+    await pid_line(lines)
     (folder / "part.sh").write_text("echo forged")
     forged = folder / "new"
     forged.write_text("name: it\ndescription: d\ncommand: 'true'\npermissions: [network]\n")
     forged.replace(folder / "skill.yaml")
-    (workshop.folder / "scratch/it/go").touch()
+    await workshop.runs.cancel(running.run.id, grace_s=30)
     run = await running.wait()
-    assert run.output.tail.splitlines()[0] == "honest"
+    assert run.output.tail.splitlines()[1] == "honest"
     assert "network" not in run.output.tail
     assert run.params["sha256"] == digest != digest_of(folder)
 
@@ -141,13 +141,11 @@ async def test_the_snapshot_of_a_program_that_was_killed_is_removed_by_the_next_
     assert not left.exists()
 
 
-async def test_no_program_in_the_scratch_folder_keeps_a_set_uid_bit_and_links_are_not_followed(workshop: Workshop):
+async def test_no_program_in_the_home_directory_keeps_a_set_uid_bit_and_links_are_not_followed(workshop: Workshop):
     others = workshop.folder / "others"
     others.touch(0o4755)
     others.chmod(0o4755)
-    script = (
-        'cd "$SKILL_SCRATCH"; cp /bin/true a; mkdir b; cp /bin/true b/c; chmod 6755 a b/c b; ln -s ../../others link'
-    )
+    script = 'cd "$HOME"; cp /bin/true a; mkdir b; cp /bin/true b/c; chmod 6755 a b/c b; ln -s ../../others link'
     assert (await workshop.run(script, ExecutionMode.SANDBOXED)).ok
     assert stat.S_IMODE(others.stat().st_mode) == 0o4755
     modes = [path.lstat().st_mode for path in (workshop.folder / "scratch").rglob("*") if not path.is_symlink()]
@@ -296,13 +294,15 @@ async def test_a_standard_run_has_the_environment_it_is_handed(workshop: Worksho
     assert names(run.output.tail) == {"PATH", "HOME", "EDITOR", "TERM"}
 
 
-async def test_a_sandboxed_run_has_five_variables_and_not_even_those_of_the_shell(
-    workshop: Workshop,
-):
+@LEVELS
+async def test_a_sandboxed_run_has_four_variables_and_not_even_those_of_the_shell(workshop: Workshop, level: str):
+    await use(workshop, level)
     run = await workshop.run("env", ExecutionMode.SANDBOXED)
     # bash cannot be kept from that one.
-    assert names(run.output.tail, shells=frozenset({"_"})) == {"PATH", "HOME", "LANG", "TERM", "SKILL_SCRATCH"}
+    assert names(run.output.tail, shells=frozenset({"_"})) == {"PATH", "HOME", "LANG", "TERM"}
     assert "TERM=vt100" in run.output.tail
+    assert f"HOME={workshop.folder}/scratch/it" in run.output.tail.splitlines()
+    assert run.params["sandbox"] == level
 
 
 @BOTH
@@ -311,21 +311,13 @@ async def test_a_command_may_still_name_its_folder(workshop: Workshop, mode: Exe
     assert run.output.tail == str(workshop.folder / "skills" / "it")
 
 
-async def test_without_bubblewrap_a_sandboxed_run_has_five_variables_too(workshop: Workshop):
-    workshop.sandbox = Sandbox(bwrap="")
-    run = await workshop.run("env", ExecutionMode.SANDBOXED)
-    assert names(run.output.tail, shells=frozenset({"_"})) == {"PATH", "HOME", "LANG", "TERM", "SKILL_SCRATCH"}
-    assert run.params["sandbox"] == "limits"
-
-
 @BOTH
 async def test_the_permission_vault_brings_the_vaults_secrets_and_the_full_environment(
     workshop: Workshop, mode: ExecutionMode
 ):
     workshop.vault = {"API_KEY": "from-the-vault"}
     run = await workshop.run("env", mode, more="permissions: [vault]")
-    scratch = {"SKILL_SCRATCH"} if mode is ExecutionMode.SANDBOXED else set()
-    assert names(run.output.tail) == {"PATH", "HOME", "EDITOR", "TERM", "API_KEY"} | scratch
+    assert names(run.output.tail) == {"PATH", "HOME", "EDITOR", "TERM", "API_KEY"}
     assert run.env_keys == ("API_KEY",)
 
 

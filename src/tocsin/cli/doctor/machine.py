@@ -67,7 +67,7 @@ async def check_sandbox(sandbox: Sandbox) -> Finding:
         )
     needed = "allow user namespaces to unprivileged users, and in a unit what those in deploy/systemd allow"
     fix = needed if sandbox.bwrap else "apt install bubblewrap"
-    consequence = "sandboxed skills have limits and five variables only: they can read your files and use the network"
+    consequence = "sandboxed skills have limits and four variables only: they can read your files and use the network"
     return Finding("off", "sandbox", f"{state.reason}: {consequence}", fix)
 
 

@@ -1,20 +1,23 @@
 """The sandbox: bubblewrap where it is installed and the kernel lets it work, else limits alone.
 
-With bubblewrap a program sees a read-only system, its own folder read-only, one folder that it may write to,
-an empty `/tmp` and home, its own processes and, unless it may use the network, no network. It ends when this
-program does.
+With bubblewrap a program sees a read-only system, its own folder read-only, its own processes and, unless it may use
+the network, no network. It may write to its home directory, `/tmp` and `/dev/shm`: each is in memory and of limited
+size, so the kernel enforces the limit. The program ends when this one does.
 """
 
+import asyncio
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
 from tocsin.core.errors import ProcessError
-from tocsin.core.process.starting import run
+from tocsin.core.process.starting import streaming
+from tocsin.core.process.tree import tree_of
 
 # Where administrators install programs: a `bwrap` that somebody put elsewhere must not be what confines.
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -25,15 +28,20 @@ _ETC = (
     "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "mime.types", "nsswitch.conf", "os-release", "passwd",
     "pki", "protocols", "services", "ssl/certs", "ssl/openssl.cnf", "timezone",
 )  # fmt: skip
-_OWN_HOME = "/home/sandbox"
+_OWN_HOME = Path("/home/sandbox")
 _PROBE_TIMEOUT_S = 10.0
+# Far longer than bubblewrap takes: where this passes, it hangs.
+_OPEN_TIMEOUT_S, _OPEN_LOOK_S = 60.0, 0.002
+_MIB = 1024**2
 # dash says `-p` where other shells say `-u`. A limit that is lower already stays.
 _LIMIT = """\
 ulimit -c 0; ulimit -n {files}; ulimit -f {blocks}; ulimit -v {kib}
 [ {processes} = 0 ] || ulimit -u {processes} || ulimit -p {processes}
 exec 2>&3 3>&-
+{wait}
 exec "$@"
 """
+_TEMPORARY = ("/tmp", "/dev/shm")  # noqa: S108  # in the sandbox
 _NO_REASON = "it ended without a word"
 
 
@@ -41,7 +49,7 @@ class Level(StrEnum):
     """How far a sandboxed program is confined."""
 
     BUBBLEWRAP = "bubblewrap"
-    LIMITS = "limits"  # five variables, limits, and the rights of the user
+    LIMITS = "limits"  # four variables, limits, and the rights of the user
 
 
 class State(NamedTuple):
@@ -59,20 +67,24 @@ class ResourceLimits:
     memory_bytes: int = 1024**3
     address_space_bytes: int = 8 * 1024**3  # of one process; some runtimes reserve far more than they use
     file_bytes: int = 1024**3
-    temporary_bytes: int = 256 * 1024**2
+    home_bytes: int = 256 * _MIB
+    temporary_bytes: int = 256 * _MIB  # of /tmp, and of /dev/shm
+    writable_files: int = 10_000  # in each of these three, directories included
     open_files: int = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class SandboxPolicy:
-    """What one program may reach: a folder to read and work in, one to write to, the network.
+    """What one program may reach: a folder to read and work in, its home directory, the network.
 
-    With bubblewrap the content of `source` stands in `folder`; without, the program works in `source`.
+    With bubblewrap the content of `source` stands in `folder`; without, the program works in `source`. With
+    bubblewrap `home` is an empty folder in memory, which `WritableFolders` opens; without, it is the folder itself.
+    A program with a home reads one line of its standard input before it starts: see `streaming`, `attach`.
     """
 
     folder: Path
     source: Path
-    writable: Path | None = None
+    home: Path | None = None
     network: bool = False
 
 
@@ -84,6 +96,59 @@ class SandboxedCommand:
     env: Mapping[str, str]
     cwd: Path
     wrapped: bool  # see `tocsin.core.process.starting.streaming`
+
+
+class WritableFolders:
+    """The folders in memory to which a program in bubblewrap may write, open also after its end."""
+
+    def __init__(self, home: Path, limits: ResourceLimits) -> None:
+        self._home = home
+        self._limits = limits
+        self._open: dict[str, int] = {}
+
+    @property
+    def home(self) -> int | None:
+        """The descriptor of the home directory, once it is open."""
+        return self._open.get(str(self._home))
+
+    async def open(self, pid: int) -> None:
+        """Open the folders of the bubblewrap with this number as soon as they are mounted; raises ProcessError."""
+        try:
+            async with asyncio.timeout(_OPEN_TIMEOUT_S):
+                while not self._open_below(pid):  # noqa: ASYNC110  # the kernel does not report a mount
+                    await asyncio.sleep(_OPEN_LOOK_S)
+        except TimeoutError:
+            raise ProcessError("bubblewrap did not mount the home directory of the program") from None
+
+    def _open_below(self, pid: int) -> bool:
+        return any(self._open_in(process.pid) for process in tree_of(pid) if process.pid != pid)
+
+    def _open_in(self, pid: int) -> bool:
+        """Open the folders as one process sees them; False while that is still the file system of this process."""
+        with suppress(OSError):
+            home = _opened(pid, str(self._home))
+            self._open[str(self._home)] = home
+            if not self._home.is_dir() or not os.path.samestat(os.fstat(home), self._home.stat()):
+                self._open |= {path: _opened(pid, path) for path in _TEMPORARY}
+                return True
+        self.close()
+        return False
+
+    def excess(self) -> str:
+        """Return which limit the program has reached in one of the folders, or `""`."""
+        for path, descriptor in self._open.items():
+            found, label = os.fstatvfs(descriptor), "its home directory" if path == str(self._home) else path
+            if not found.f_bfree:
+                return f"it filled {label} ({found.f_blocks * found.f_frsize // _MIB} MiB)"
+            if found.f_files - found.f_ffree > self._limits.writable_files:
+                return f"it made more than {self._limits.writable_files:,} files in {label}"
+        return ""
+
+    def close(self) -> None:
+        """Close the folders; the kernel then frees their memory."""
+        for descriptor in self._open.values():
+            os.close(descriptor)
+        self._open.clear()
 
 
 @dataclass(slots=True)
@@ -103,12 +168,11 @@ class Sandbox:
     async def confine(self, argv: Sequence[str], env: Mapping[str, str], room: SandboxPolicy) -> SandboxedCommand:
         """Return how to start `argv` so that it stays in `room`."""
         state = await self.state()
+        env = {**env, "HOME": str(room.home)} if room.home else env
         if state.level is Level.LIMITS:
             return SandboxedCommand((*self._limited(in_namespace=False), *argv), env, room.source, wrapped=False)
-        home = _home(env)
-        inside = {**env, "HOME": home} if "HOME" in env else env
-        wrapper = (*self._bubblewrap(room, home), *self._limited(in_namespace=True))
-        return SandboxedCommand((*wrapper, *argv), inside, Path("/"), wrapped=True)
+        wrapper = (*self._bubblewrap(room), *self._limited(in_namespace=True, waits=room.home is not None))
+        return SandboxedCommand((*wrapper, *argv), env, Path("/"), wrapped=True)
 
     def reachable(self, path: str, level: Level) -> str:
         """Return those folders of a `PATH` in which a confined program finds programs."""
@@ -124,18 +188,32 @@ class Sandbox:
     async def _try_out(self) -> State:
         if not self.bwrap:
             return State(Level.LIMITS, "bubblewrap is not installed")
-        room = SandboxPolicy(Path("/tmp"), Path("/tmp"))  # noqa: S108  # a folder that is there
-        argv = [*self._bubblewrap(room, _OWN_HOME), *self._limited(in_namespace=True), "/bin/true"]
+        room = SandboxPolicy(Path("/tmp"), Path("/tmp"), _OWN_HOME)  # noqa: S108  # a folder that is there
+        argv = [*self._bubblewrap(room), *self._limited(in_namespace=True, waits=True), "/bin/true"]
+        said, folders = bytearray(), WritableFolders(_OWN_HOME, self.limits)
+        start = streaming(
+            argv,
+            lambda _, data: said.extend(data),
+            env={"PATH": SYSTEM_PATH},
+            cwd=Path("/"),
+            wrapped=True,
+            attach=folders.open,
+        )
         try:
-            done = await run(argv, timeout_s=_PROBE_TIMEOUT_S, env={"PATH": SYSTEM_PATH}, cwd=Path("/"))
+            async with asyncio.timeout(_PROBE_TIMEOUT_S), start as child:
+                code = await child.wait()
+        except TimeoutError:
+            return State(Level.LIMITS, "bubblewrap does not work here: it hangs")
         except ProcessError as error:
             return State(Level.LIMITS, f"bubblewrap does not work here: {error}")
-        if done.exit_code:
-            said = (done.stderr.strip().splitlines() or [_NO_REASON])[-1].removeprefix("bwrap: ")
-            return State(Level.LIMITS, f"bubblewrap does not work here: {said}")
+        finally:
+            folders.close()
+        if code:
+            reason = (said.decode(errors="replace").strip().splitlines() or [_NO_REASON])[-1].removeprefix("bwrap: ")
+            return State(Level.LIMITS, f"bubblewrap does not work here: {reason}")
         return State(Level.BUBBLEWRAP)
 
-    def _bubblewrap(self, room: SandboxPolicy, home: str) -> Iterator[str]:
+    def _bubblewrap(self, room: SandboxPolicy) -> Iterator[str]:
         size = str(self.limits.temporary_bytes)
         folder = str(room.folder)
         yield from (self.bwrap, "--die-with-parent", "--new-session", "--cap-drop", "ALL")
@@ -143,19 +221,19 @@ class Sandbox:
         yield from ("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--hostname", "sandbox")
         yield from () if room.network else ("--unshare-net",)
         yield from _system(network=room.network)
-        yield from ("--proc", "/proc", "--dev", "/dev", "--size", size, "--tmpfs", "/dev/shm")  # noqa: S108  # in there
-        yield from ("--size", size, "--tmpfs", "/tmp")  # noqa: S108  # in there
+        yield from ("--proc", "/proc", "--dev", "/dev")
+        for path in _TEMPORARY:
+            yield from ("--size", size, "--tmpfs", path)
         yield from ("--dir", "/run", "--dir", "/var", "--symlink", "../tmp", "/var/tmp")  # noqa: S108  # in there
-        yield from ("--size", size, "--tmpfs", home)
         yield from ("--ro-bind", str(room.source), folder)
-        if room.writable:
-            yield from ("--bind", str(room.writable), str(room.writable))
+        if room.home:
+            yield from ("--size", str(self.limits.home_bytes), "--tmpfs", str(room.home))
         # Where this program is root, `/proc/sys` and its like belong to the sandboxed program, too.
         for place in ("/proc", "/dev", "/"):
             yield from ("--remount-ro", place)
         yield from ("--chdir", folder, "--")
 
-    def _limited(self, *, in_namespace: bool) -> tuple[str, ...]:
+    def _limited(self, *, in_namespace: bool, waits: bool = False) -> tuple[str, ...]:
         limits = self.limits
         script = _LIMIT.format(
             files=limits.open_files,
@@ -163,9 +241,14 @@ class Sandbox:
             kib=limits.address_space_bytes // 1024,
             # Outside a user namespace, and in one before Linux 5.14, all processes of the user would count.
             processes=limits.processes if in_namespace and _counts_by_namespace() else 0,
+            wait="read -r line; unset line" if waits else "",
         )
         # What the shell says of a limit that cannot be set is none of the program's output.
         return ("/bin/sh", "-c", f"exec 3>&2 2>/dev/null\n{script}", "limits")
+
+
+def _opened(pid: int, path: str) -> int:
+    return os.open(f"/proc/{pid}/root{path}", os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
 
 
 def _system(*, network: bool) -> Iterator[str]:
@@ -179,13 +262,6 @@ def _system(*, network: bool) -> Iterator[str]:
             yield from ("--ro-bind", str(path), str(path))
     for name in (*_ETC, *(("resolv.conf",) if network else ())):
         yield from ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")
-
-
-def _home(env: Mapping[str, str]) -> str:
-    """Return where the empty home is: where the real one is, unless the system is there."""
-    home = os.path.normpath(env.get("HOME") or _OWN_HOME)
-    taken = home in {"/", "//"} or not home.startswith("/") or _is_system(home) or _top(home) in {"proc", "dev", "etc"}
-    return _OWN_HOME if taken else home
 
 
 def _is_system(folder: str) -> bool:

@@ -107,12 +107,14 @@ async def streaming(
     cwd: Path | None = None,
     wrapped: bool = False,
     supervised: bool = False,
+    attach: Callable[[int], Coroutine[Any, Any, None]] | None = None,
 ) -> AsyncIterator[Child]:
     """Run `argv` during the block, and kill what is left of its group at the end.
 
     `on_output` gets what it prints as it comes: `stdout` or `stderr`, and bytes. With `wrapped`, argv[0] only
     wraps the program and would take it along too early: `stop` asks what is below it. With `supervised`, what
-    the program starts ends with it also where it leaves the group, if `SUPERVISES` says so. Raises ProcessError.
+    the program starts ends with it also where it leaves the group, if `SUPERVISES` says so. `attach` gets the
+    number of the child; when it has returned, the child reads a line end in front of `stdin`. Raises ProcessError.
     """
     data = stdin.encode(errors="replace")
     supervised = supervised and SUPERVISES
@@ -124,6 +126,9 @@ async def streaming(
     else:
         await _start(child, argv, env, cwd, before=(*_REAPER, str(os.getpid())) if supervised else ())
     try:
+        if attach is not None:
+            await _first(attach(child.pid), child.exited.wait())
+            data = b"\n" + data
         child.feed(data)
         yield child
     finally:
@@ -217,6 +222,19 @@ def _not_started(program: str, cwd: Path | None, error: OSError | ValueError) ->
         return ProcessError(sentence, hint="create that working directory, or name another one")
     too_long = "hand long values on in a file or as standard input" if error.errno == errno.E2BIG else ""
     return ProcessError(f"{program} could not be started: {error.strerror}", hint=too_long)
+
+
+async def _first(*works: Coroutine[Any, Any, object]) -> None:
+    """Do things at the same time until one of them is done; raises what it raised."""
+    tasks = [asyncio.ensure_future(work) for work in works]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
 
 
 async def _abandon(starting: Awaitable[object], child: "_Child") -> None:

@@ -70,7 +70,7 @@ def _configure_run(parser: argparse.ArgumentParser) -> None:
         "--mode",
         choices=[str(mode) for mode in ExecutionMode],
         default=str(ExecutionMode.STANDARD),
-        help="standard: the environment of this command without secrets; sandboxed: five variables, confined",
+        help="standard: the environment of this command without secrets; sandboxed: four variables, confined",
     )
     parser.add_argument(
         "--timeout",

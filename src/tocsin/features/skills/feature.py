@@ -2,11 +2,13 @@
 
 from tocsin.features.contract import Feature, FeatureCheck, FeatureCommand
 from tocsin.features.skills.audit_actions import SKILL_RUN
+from tocsin.features.skills.settings import SKILL_HOME_MIB
 
 FEATURE = Feature(
     name="skills",
     summary="programs that people and models run by name, confined where they must be",
     page="skills.md",
+    variables=(SKILL_HOME_MIB,),
     audit_actions=(SKILL_RUN,),
     commands=(
         FeatureCommand(

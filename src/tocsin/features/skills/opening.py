@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tocsin.core.process.identity import own_identity
-from tocsin.core.process.sandbox import Sandbox
+from tocsin.core.process.sandbox import ResourceLimits, Sandbox
 from tocsin.core.text.strings import number_of
 from tocsin.features.context import AttentionItem, FeatureContext, NoticeLevel, SubsystemState, SubsystemStatus
 from tocsin.features.skills.model import ExecutionMode
 from tocsin.features.skills.service import SkillRequest, Skills
+from tocsin.features.skills.settings import SKILL_HOME_MIB
 from tocsin.features.skills.snapshot import Workplace
 from tocsin.features.skills.store import SkillFolder
 from tocsin.runs.active_run import ActiveRun
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 SKILLS_FOLDER = "skills"
-SNAPSHOTS_FOLDER, SCRATCH_FOLDER = "skill-snapshots", "skill-scratch"
+SNAPSHOTS_FOLDER, HOMES_FOLDER = "skill-snapshots", "skill-scratch"
 
 
 def open_skills(context: FeatureContext) -> Skills:
@@ -34,11 +35,11 @@ def open_skills(context: FeatureContext) -> Skills:
     return Skills(
         SkillFolder(data_dir / SKILLS_FOLDER),
         context.runs(),
-        Sandbox(),
+        Sandbox(ResourceLimits(home_bytes=context.settings[SKILL_HOME_MIB] * 1024**2)),
         context.audit,
         environment=context.environment(),
         secrets=context.secrets(),
-        workplace=Workplace(data_dir / SNAPSHOTS_FOLDER, data_dir / SCRATCH_FOLDER, own_identity()),
+        workplace=Workplace(data_dir / SNAPSHOTS_FOLDER, data_dir / HOMES_FOLDER, own_identity()),
         can=context.can,
     )
 

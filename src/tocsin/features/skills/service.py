@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tocsin.core.errors import ConfigError
 from tocsin.core.process.sandbox import SYSTEM_PATH, Sandbox, SandboxPolicy, State
+from tocsin.core.tasks import to_the_end
 from tocsin.core.text.redaction import Redactor
 from tocsin.features.skills.audit_actions import SKILL_RUN
+from tocsin.features.skills.home import SkillHome
 from tocsin.features.skills.model import (
     MANIFEST,
     MAX_TIMEOUT_S,
@@ -25,7 +27,7 @@ from tocsin.features.skills.model import (
     kept_call,
 )
 from tocsin.features.skills.program import Doubt, doubts_about
-from tocsin.features.skills.snapshot import Snapshot, Workplace, digest_of, drop_set_uid
+from tocsin.features.skills.snapshot import Snapshot, Workplace, digest_of
 from tocsin.features.skills.store import SkillFolder, read_skill
 from tocsin.runs.control import Retry, retried
 from tocsin.runs.document import audit_facts
@@ -40,7 +42,6 @@ if TYPE_CHECKING:
 
 # All that a sandboxed skill gets, and what stands for one that is not set.
 _SANDBOXED = {"PATH": SYSTEM_PATH, "HOME": "/", "LANG": "C.UTF-8", "TERM": "dumb"}
-SCRATCH = "SKILL_SCRATCH"
 # The shell adds variables of its own to what it starts; the skill may still ask it for the folder.
 _NO_MORE = "folder=$PWD; unset PWD OLDPWD SHLVL; PWD=$folder; unset folder; "
 _SHOWN_ARGUMENT = 200
@@ -172,8 +173,9 @@ class Skills:
         snapshot = await self._take(skill.path)
         try:
             copied = runnable(read_skill(snapshot.path), name)
-            plan = await self._plan(copied, call, snapshot.digest, skill.path)
-            work = _with(snapshot, self._workplace.scratch_of(name), plan.work)
+            home = await self._home(name)
+            plan = await self._plan(copied, call, snapshot.digest, skill.path, home)
+            work = _with(snapshot, home, plan.work)
             return await self._start(plan._replace(work=work), call, watch)
         except BaseException:
             await asyncio.to_thread(snapshot.remove)
@@ -197,7 +199,13 @@ class Skills:
     def _runnable(self, name: str) -> Skill:
         return runnable(self.get(name), name)
 
-    async def _plan(self, skill: Skill, call: SkillRequest, digest: str, folder: Path) -> _Plan:
+    async def _home(self, name: str) -> SkillHome:
+        level = (await self._sandbox.state()).level
+        return await asyncio.to_thread(SkillHome, self._workplace.home_of(name), self._sandbox.limits, level)
+
+    async def _plan(
+        self, skill: Skill, call: SkillRequest, digest: str, folder: Path, home: SkillHome | None = None
+    ) -> _Plan:
         """Plan the run of a skill that is read from its snapshot, where there is one, and belongs in `folder`."""
         manifest = skill.manifest
         if manifest is None:  # `_runnable` has seen to it
@@ -214,8 +222,8 @@ class Skills:
             "args": [redact(argument)[:_SHOWN_ARGUMENT] for argument in call.args],
             **({"sha256": digest} if digest else {}),
         }
-        if call.mode is ExecutionMode.SANDBOXED:
-            started = await self._confined(started, skill.path, folder, manifest)
+        if home is not None:
+            started = await self._confined(started, skill.path, folder, manifest, home)
             params["sandbox"] = str((await self._sandbox.state()).level)
         order = RunSpec(
             RunKind.SKILL,
@@ -232,11 +240,11 @@ class Skills:
         missing = [d.name for d in await self.dependencies(skill, call.mode) if not d.found]
         return _Plan(order, _refuse(missing) if missing else command(started), redact)
 
-    async def _confined(self, started: Command, source: Path, folder: Path, manifest: Manifest) -> Command:
-        scratch = self._workplace.scratch_of(manifest.name)
-        env = {**started.env, SCRATCH: str(scratch)}
-        room = SandboxPolicy(folder, source, scratch, network=Permission.NETWORK in manifest.permissions)
-        confined = await self._sandbox.confine(started.argv, env, room)
+    async def _confined(
+        self, started: Command, source: Path, folder: Path, manifest: Manifest, home: SkillHome
+    ) -> Command:
+        room = SandboxPolicy(folder, source, home.path, network=Permission.NETWORK in manifest.permissions)
+        confined = await self._sandbox.confine(started.argv, started.env, room)
         return Command(
             confined.argv,
             confined.env,
@@ -246,6 +254,7 @@ class Skills:
             wrapped=confined.wrapped,
             max_processes=self._sandbox.limits.processes,
             max_memory_bytes=self._sandbox.limits.memory_bytes,
+            writable=home,
         )
 
     async def _vault(self, manifest: Manifest) -> Mapping[str, str]:
@@ -310,18 +319,25 @@ def _digest(folder: Path) -> str:
     return ""
 
 
-def _with(snapshot: Snapshot, scratch: Path, work: Work) -> Work:
-    """Return work after which the snapshot is gone, and no program in the scratch folder has rights of its own."""
+def _with(snapshot: Snapshot, home: SkillHome, work: Work) -> Work:
+    """Return work after which the snapshot is gone and the home directory is kept; it fails where that cannot be."""
 
-    def clean_up() -> None:
+    def clean_up() -> str:
         snapshot.remove()
-        drop_set_uid(scratch)
+        return home.settle()
 
     async def cleaned_up(recorder: RunHandle) -> RunResult:
+        problem = ""
         try:
-            return await work(recorder)
+            ended = await work(recorder)
         finally:
-            await asyncio.to_thread(clean_up)
+            problem = await to_the_end(asyncio.to_thread(clean_up))
+        if problem and problem != ended.reason:
+            recorder.write("stderr", f"{problem}\n")
+        if problem and ended.status is RunStatus.SUCCEEDED:
+            error = {"code": "limit-exceeded", "message": problem}
+            return replace(ended, status=RunStatus.FAILED, reason=problem, error=error)
+        return ended
 
     return cleaned_up
 

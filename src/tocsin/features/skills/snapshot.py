@@ -18,7 +18,7 @@ MAX_BYTES = 256 * 1024**2
 _OWNER = "owner"
 MAX_DEPTH, MAX_PASSES = 64, 1_000
 _SET_ID = stat.S_ISUID | stat.S_ISGID
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Names a file without opening it, where the system can.
 _REFERENCE = getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK) | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -36,21 +36,19 @@ class Snapshot:
 
 
 class Workplace:
-    """Where sandboxed runs find a copy of their skill, and a folder to write to that is kept.
+    """Where sandboxed runs find a copy of their skill, and their home directory, which is kept.
 
     `identity` is that of this process: copies that a dead process left behind are known by it.
     """
 
-    def __init__(self, snapshots: Path, scratch: Path, identity: str) -> None:
+    def __init__(self, snapshots: Path, homes: Path, identity: str) -> None:
         self._place = snapshots
-        self._scratch = scratch
+        self._homes = homes
         self._identity = identity
 
-    def scratch_of(self, skill: str) -> Path:
-        """Return the folder that runs of a skill may write to."""
-        folder = self._scratch / skill
-        make_directory(folder)
-        return folder
+    def home_of(self, skill: str) -> Path:
+        """Return the home directory of a skill, which may not be there yet."""
+        return self._homes / skill
 
     def take(self, folder: Path) -> Snapshot:
         """Copy a skill's folder without set-uid bits, read-only; raises ConfigError where it is too large."""
@@ -83,13 +81,18 @@ def drop_set_uid(folder: Path) -> None:
 
     What lies deeper than `MAX_DEPTH` levels is moved to the top: nothing is too deep to be looked at.
     """
-    top = os.open(folder, _DIRECTORY)
+    top = os.open(folder, DIRECTORY)
     try:
-        for _ in range(MAX_PASSES):
-            if not _tidy(top, top, 0):
-                return
+        tidy_below(top)
     finally:
         os.close(top)
+
+
+def tidy_below(top: int) -> None:
+    """Do the work of `drop_set_uid` for an open directory, and let this user read all that is in it."""
+    for _ in range(MAX_PASSES):
+        if not _tidy(top, top, 0):
+            return
 
 
 def _tidy(here: int, top: int, depth: int) -> bool:
@@ -106,7 +109,7 @@ def _tidy(here: int, top: int, depth: int) -> bool:
                 os.rename(name, f"deep-{new_id()}", src_dir_fd=here, dst_dir_fd=top)
                 moved = True
             elif is_directory:
-                below = os.open(name, _DIRECTORY, dir_fd=here)
+                below = os.open(name, DIRECTORY, dir_fd=here)
                 try:
                     moved |= _tidy(below, top, depth + 1)
                 finally:
@@ -119,7 +122,7 @@ def _without_set_id(descriptor: int) -> bool:
     mode = os.fstat(descriptor).st_mode
     if stat.S_ISLNK(mode):
         return False
-    wanted = stat.S_IMODE(mode) & ~_SET_ID | (stat.S_IRWXU if stat.S_ISDIR(mode) else 0)
+    wanted = stat.S_IMODE(mode) & ~_SET_ID | (stat.S_IRWXU if stat.S_ISDIR(mode) else stat.S_IRUSR)
     if wanted != stat.S_IMODE(mode):
         if hasattr(os, "O_PATH"):
             Path(f"/proc/self/fd/{descriptor}").chmod(wanted)
