@@ -77,3 +77,10 @@ def test_a_skill_is_run_with_arguments_and_shows_what_it_prints(visit: Visit):
     page.get_by_role("dialog").get_by_label("Mode").select_option("standard")
     page.get_by_role("dialog").get_by_role("button", name="Run", exact=True).press("Enter")
     expect(page.get_by_text("hello Ann", exact=True)).to_be_visible()
+
+
+def test_an_assistant_skill_that_no_service_uses_is_idle_and_the_first_answer_says_why(visit: Visit):
+    page = visit().open("#/skills/secret-scanner")
+    expect(page.get_by_text("Idle", exact=True)).to_be_visible()
+    expect(page.locator(".whys li").first).to_contain_text("SKILLS_WATCH is empty")
+    expect(page.locator(".whys li").nth(3)).to_contain_text("Not known")

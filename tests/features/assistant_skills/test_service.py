@@ -63,7 +63,7 @@ def test_a_file_of_the_public_convention_loads_and_may_only_read(bench: FeatureB
     put(bench, "pdf", "---\nname: pdf\ndescription: Reads PDF files.\nversion: 1\n---\nDo it.\n")
     skill = bench.service.get("pdf")
     assert (skill.errors, skill.definition.tools) == ((), ("Read", "Grep", "Glob"))
-    assert [hint.line for hint in skill.definition.hints] == [3, 4]
+    assert [hint.line for hint in skill.definition.hints] == [3, 4, 2]
 
 
 async def test_a_broken_skill_is_listed_with_its_line_told_by_doctor_and_answers_why(bench: FeatureBench):
@@ -72,7 +72,7 @@ async def test_a_broken_skill_is_listed_with_its_line_told_by_doctor_and_answers
     assert (record["valid"], record["runnable"], [error["line"] for error in record["errors"]]) == (False, False, [8])
     assert f"{file}:8:11" in next(found.detail for found in await bench.findings() if found.state == "error")
     checks = bench.service.why("reviewer", "a.py")
-    assert [check.ok for check in checks] == [False, False, False, False]
+    assert [check.ok for check in checks] == [False, None, None, None]
     assert f"{file}:8:11" in checks[0].reason
 
 
@@ -209,9 +209,8 @@ async def test_without_a_watched_folder_chats_have_no_assistant_skills(tmp_path:
 
 @pytest.fixture
 def command(tmp_path: Path):
-    cli = Cli(tmp_path, {"REDIS_URL": "off"})
-
-    def call(*words: str) -> tuple[int, str]:
+    def call(*words: str, watch: Path | None = None) -> tuple[int, str]:
+        cli = Cli(tmp_path, {"REDIS_URL": "off", **({"SKILLS_WATCH": str(watch)} if watch else {})})
         done = cli(*words)
         return done.code, done.out
 
@@ -236,10 +235,52 @@ def test_the_command_runs_an_assistant_skill_on_files_and_prints_its_findings(co
     assert (code, out.splitlines()[0][:18]) == (0, "a.py:1: critical: ")
 
 
+def test_findings_of_warnings_and_above_end_the_command_with_1_on_request(command, folder: Path):
+    finding = ("skills", "run", "secret-scanner", "--exit-code", str(folder / "a.py"))
+    assert command(*finding)[0] == 1
+    code, out = command("--json", *finding)
+    assert (code, json.loads(out)["status"]) == (1, "succeeded")
+    (folder / "a.py").write_text("KEY = None\n")
+    assert command(*finding)[0] == 0
+    assert command("skills", "run", "--exit-code", "git-commit-helper", str(folder))[0] == 0  # it only suggests
+
+
+def test_a_file_that_no_service_looks_at_is_told_before_what_patterns_say(command, folder: Path):
+    file = str(folder / "go.mod")
+    code, out = command("--json", "skills", "why", "dependency-auditor", file)
+    document = json.loads(out)
+    assert (code, document["acts"]) == (1, False)
+    assert [check["ok"] for check in document["checks"]] == [False, True, True, True, True]
+    assert "SKILLS_WATCH is empty" in document["checks"][0]["reason"]
+    document = json.loads(command("--json", "skills", "which", file)[1])
+    assert (document["watched"], len(document["skills"])) == (False, 3)
+    assert "SKILLS_WATCH is empty" in document["reason"]
+    assert "SKILLS_WATCH is empty" in command("skills", "which", file)[1].splitlines()[0]
+
+
+def test_a_file_outside_the_watched_folders_is_told_as_unwatched(command, folder: Path, tmp_path: Path):
+    document = json.loads(command("--json", "skills", "why", "dependency-auditor", "go.mod", watch=folder)[1])
+    assert document["checks"][0]["reason"] == f"it is in no folder of SKILLS_WATCH: {folder}"
+
+
+@pytest.mark.parametrize("is_repository", [True, False])
+async def test_patterns_start_where_runs_look(bench: FeatureBench, tmp_path: Path, is_repository: bool):
+    base = tmp_path / "base"
+    (base / "src").mkdir(parents=True)
+    (base / "src" / "a.py").touch()
+    if is_repository:
+        subprocess.run(["git", "init", "-q", base / "src"], check=True)
+    runner = bench.service.runner()
+    for file in ("src/a.py", "src"):
+        place = await runner.locate(base, [file])
+        assert await runner.top_of(base, base / file) == place.root == (base / "src" if is_repository else base)
+    assert await runner.top_of(base, base / "src" / "new" / "b.py") == (base / "src" if is_repository else base)
+
+
 def test_the_command_says_why_and_which(command, folder: Path):
-    code, out = command("skills", "why", "dependency-auditor", str(folder / "new" / "go.mod"))
+    code, out = command("skills", "why", "dependency-auditor", str(folder / "new" / "go.mod"), watch=folder)
     assert (code, out.splitlines()[-1]) == (0, "dependency-auditor acts on new/go.mod")
-    assert command("skills", "why", "dependency-auditor", str(folder / "a.py"))[0] == 1
+    assert command("skills", "why", "dependency-auditor", str(folder / "a.py"), watch=folder)[0] == 1
     code, out = command("--json", "skills", "which", str(folder / "go.mod"), "--folder", str(folder))
     assert [each["name"] for each in json.loads(out)["skills"]] == [
         "dependency-auditor",

@@ -128,9 +128,9 @@ def _read_public(fields: dict[str, Node], folder: str, unknown: Iterable[str]) -
     if model not in MODELS:
         hints.append(fields["model"].problem(f"{shorten(model)!r} is none of: {', '.join(MODELS)}"))
         model = MODELS[0]
+    hints.append(fields["tools"].problem(f"key 'tools' is missing: the skill gets {', '.join(PUBLIC_TOOLS)}"))
     if not fields[_ALLOWED_TOOLS].absent:
-        used = f"without `tools` a skill has {', '.join(PUBLIC_TOOLS)}"
-        hints.append(fields[_ALLOWED_TOOLS].key_problem(f"{_ALLOWED_TOOLS} is not used: {used}"))
+        hints.append(fields[_ALLOWED_TOOLS].key_problem(f"{_ALLOWED_TOOLS} is not used: name them in tools"))
     name = _name(fields["name"], folder)
     return SkillDefinition(name, description, tools=PUBLIC_TOOLS, model=model, hints=tuple(hints))
 

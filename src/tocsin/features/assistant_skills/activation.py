@@ -1,4 +1,4 @@
-"""Whether a skill acts on a file: four questions, in the order in which they are asked."""
+"""Whether a skill acts on a file: four questions, and in front of them why no service looks at the file at all."""
 
 import os
 from collections.abc import Sequence
@@ -12,6 +12,7 @@ from tocsin.features.assistant_skills.model import ActivationCheck, AssistantSki
 if TYPE_CHECKING:
     import pathspec
 
+WATCHED = "is the file watched?"
 VALID, ENABLED, MATCHES, NOT_EXCLUDED = (
     "is the definition valid?",
     "is it enabled?",
@@ -26,7 +27,7 @@ def activation(skill: AssistantSkill, path: str) -> tuple[ActivationCheck, ...]:
     if definition is None or skill.errors:
         mistakes = "; ".join(map(str, skill.errors))
         unknown = "not known while the definition has a mistake"
-        rest = (ActivationCheck(question, False, unknown) for question in (ENABLED, MATCHES, NOT_EXCLUDED))
+        rest = (ActivationCheck(question, None, unknown) for question in (ENABLED, MATCHES, NOT_EXCLUDED))
         return ActivationCheck(VALID, False, f"{skill.file}:{mistakes}"), *rest
     matching = first_match(definition.file_patterns, path)
     excluding = first_match(definition.exclude_patterns, path)
@@ -44,22 +45,33 @@ def activation(skill: AssistantSkill, path: str) -> tuple[ActivationCheck, ...]:
     )
 
 
+def unwatched(folders: Sequence[Path], file: Path | None = None) -> tuple[ActivationCheck, ...]:
+    """Return why no service looks at a file, or at any file; empty where one does."""
+    if not folders:
+        reason = "SKILLS_WATCH is empty: only `tocsin skills watch` looks at files, while it runs"
+    elif file is not None and not any(file.is_relative_to(folder) for folder in folders):
+        reason = f"it is in no folder of SKILLS_WATCH: {', '.join(map(str, folders))}"
+    else:
+        return ()
+    return (ActivationCheck(WATCHED, False, reason),)
+
+
 def questions(skill: AssistantSkill, path: str) -> list[dict[str, Any]]:
     """Return the four questions as records; without a path, those about patterns have no answer."""
     unasked = {MATCHES, NOT_EXCLUDED} if not path and skill.definition and not skill.errors else set()
     return [
         {"question": each.question, "ok": None, "reason": "name a file"}
         if each.question in unasked
-        else {"question": each.question, "ok": each.ok, "reason": each.reason}
+        else each.document()
         for each in activation(skill, path or ".")
     ]
 
 
 def path_below(folders: Sequence[Path], file: str) -> str:
-    """Return a file as patterns see it: from the watched folder that it is in; raises ConfigError."""
+    """Return a file as patterns see it: from the watched folder that it is in, or from the root; raises ConfigError."""
     path = PurePath(os.path.normpath(file))
     if path.is_absolute():
-        tops = [folder for folder in folders if path.is_relative_to(folder)]
+        tops = [folder for folder in folders or (Path("/"),) if path.is_relative_to(folder)]
         if not tops:
             raise ConfigError(f"{path} is in no watched folder", hint="write the path from the watched folder")
         path = path.relative_to(tops[0])

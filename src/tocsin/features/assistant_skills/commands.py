@@ -96,19 +96,19 @@ def _add_file(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--folder",
         metavar="FOLDER",
-        help="the watched folder, at which patterns start; the usual one is the work tree of git around the file",
+        help="where patterns start; the usual one is the work tree of git around the file, else the working directory",
     )
 
 
 def _why(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     async def work(skills: AssistantSkills) -> tuple[str, tuple[ActivationCheck, ...]]:
-        path = await _path(skills, arguments)
-        return path, skills.why(readable(arguments.name), path)
+        file, path = await _path(skills, arguments)
+        return path, (*skills.unwatched(file), *skills.why(readable(arguments.name), path))
 
     path, checks = program.run(work)
     acts = all(check.ok for check in checks)
     if out.as_json:
-        questions = [{"question": check.question, "ok": check.ok, "reason": check.reason} for check in checks]
+        questions = [check.document() for check in checks]
         out.document({"name": arguments.name, "file": path, "acts": acts, "checks": questions})
     else:
         out.table(("question", "answer", "because"), [_answer(check) for check in checks])
@@ -117,40 +117,47 @@ def _why(arguments: argparse.Namespace, out: Console, program: Program) -> int:
 
 
 def _answer(check: ActivationCheck) -> tuple[str, str, str]:
-    return check.question, "yes" if check.ok else "no", check.reason
+    return check.question, "not known" if check.ok is None else "yes" if check.ok else "no", check.reason
 
 
 def _which(arguments: argparse.Namespace, out: Console, program: Program) -> int:
-    async def work(skills: AssistantSkills) -> tuple[str, list[dict[str, object]]]:
-        path = await _path(skills, arguments)
-        return path, [
-            {
-                "name": skill.name,
-                "priority": skill.definition.priority if skill.definition else "",
-                "because": activation(skill, path)[2].reason,
-            }
-            for skill in skills.which(path)
-        ]
+    async def work(skills: AssistantSkills) -> tuple[str, str, list[dict[str, object]]]:
+        file, path = await _path(skills, arguments)
+        reason = next((check.reason for check in skills.unwatched(file)), "")
+        return (
+            path,
+            reason,
+            [
+                {
+                    "name": skill.name,
+                    "priority": skill.definition.priority if skill.definition else "",
+                    "because": activation(skill, path)[2].reason,
+                }
+                for skill in skills.which(path)
+            ],
+        )
 
-    path, found = program.run(work)
+    path, reason, found = program.run(work)
     if out.as_json:
-        out.document({"file": path, "skills": found})
-    elif not found:
+        out.document({"file": path, "watched": not reason, "reason": reason or None, "skills": found})
+        return DONE
+    if reason:
+        out.line(f"no service looks at {path}: {reason}")
+    if not found:
         out.line(f"no skill acts on {path}")
     else:
         out.table(("skill", "priority", "because"), [[str(value) for value in each.values()] for each in found])
     return DONE
 
 
-async def _path(skills: AssistantSkills, arguments: argparse.Namespace) -> str:
-    """Return the path of a file from the top of what is watched."""
-    file, folder, above = _places(readable(arguments.file), arguments.folder)
-    top = folder or (await skills.runner().locate(above, ())).root
-    return place_of(top, [file]).paths[0]
+async def _path(skills: AssistantSkills, arguments: argparse.Namespace) -> tuple[Path, str]:
+    """Return a file in full, and from where patterns start: as `tocsin skills run` does."""
+    file, base, folder = _places(readable(arguments.file), arguments.folder)
+    top = folder or await skills.runner().top_of(base, file)
+    return file, place_of(top, [file]).paths[0]
 
 
-def _places(file: str, folder: str | None) -> tuple[Path, Path | None, Path]:
-    """Return file and folder in full, and the directory of the file, or the next one above that is there."""
+def _places(file: str, folder: str | None) -> tuple[Path, Path, Path | None]:
+    """Return a file in full, the working directory, and the folder in full."""
     path = Path(os.path.abspath(file))  # noqa: PTH100  # a link is not followed
-    above = next((parent for parent in path.parents if parent.is_dir()), Path("/"))
-    return path, None if folder is None else Path(folder).absolute(), above
+    return path, Path.cwd(), None if folder is None else Path(folder).absolute()

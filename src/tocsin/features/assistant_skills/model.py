@@ -131,11 +131,15 @@ class AssistantSkill:
 
 @dataclass(frozen=True, slots=True)
 class ActivationCheck:
-    """One of the four questions whether a skill acts on a file, with its answer and the reason."""
+    """A question whether a skill acts on a file, with its answer and the reason; `None` where that is not known."""
 
     question: str
-    ok: bool
+    ok: bool | None
     reason: str
+
+    def document(self) -> dict[str, Any]:
+        """Return it as `--json` prints it."""
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)

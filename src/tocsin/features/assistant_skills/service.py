@@ -1,11 +1,12 @@
 """Assistant skills: which there are, which act on a file, and what runs them."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tocsin.core.config.variables import CHAT_PROVIDER
 from tocsin.core.lazy import Lazy
-from tocsin.features.assistant_skills.activation import activation, acts_on, path_below, questions
+from tocsin.features.assistant_skills.activation import activation, acts_on, path_below, questions, unwatched
 from tocsin.features.assistant_skills.model import WITHOUT_MODEL, ActivationCheck, AssistantSkill
 from tocsin.features.assistant_skills.settings import SKILLS_WATCH
 from tocsin.features.context import FeatureContext
@@ -68,11 +69,16 @@ class AssistantSkills:
         """Return the four questions about a skill and a file; raises UnknownAssistantError."""
         return activation(self.get(name), path)
 
+    def unwatched(self, file: Path | None = None) -> tuple[ActivationCheck, ...]:
+        """Return why no service looks at a file, or at any; empty where one does."""
+        return unwatched(self.context.settings[SKILLS_WATCH], file)
+
     def describe(self, name: str, file: str = "") -> Mapping[str, Any]:
-        """Return the instructions of a skill, and the four questions; without a file, two have no answer."""
+        """Return the instructions of a skill, and the questions; without a file, two of the four have no answer."""
         skill = self.get(name)
-        path = path_below(self.context.settings[SKILLS_WATCH] or (), file) if file else ""
-        return {"body": skill.body, "checks": questions(skill, path)}
+        path = path_below(self.context.settings[SKILLS_WATCH], file) if file else ""
+        cause = [check.document() for check in self.unwatched()]
+        return {"body": skill.body, "checks": cause + questions(skill, path)}
 
     def which(self, path: str) -> tuple[AssistantSkill, ...]:
         """Return the skills that act on a file, in their order."""

@@ -28,7 +28,7 @@ from tocsin.terminal.program import Program
 from tocsin.terminal.text import message_of, readable, whole_number
 
 # What still belongs to us behind the name, until the first word of another kind: with and without a value.
-_VALUED, _PLAIN = ("--mode", "--timeout", "--input"), ("--json",)
+_VALUED, _PLAIN = ("--mode", "--timeout", "--input"), ("--json", "--exit-code")
 
 
 def configure_skills(parser: argparse.ArgumentParser) -> None:
@@ -63,7 +63,7 @@ def _configure_run(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         "example: tocsin skills run backup --mode sandboxed web\n\n"
         "What follows the name and these options goes to the skill; `--` ends the options. A skill for the\n"
-        "assistant takes files and folders, and of the options --input: what to do with them.\n"
+        "assistant takes files and folders, and of the options --input, what to do with them, and --exit-code.\n"
         "exit code 0: it succeeded, 1: it did not"
     )
     parser.add_argument(
@@ -80,6 +80,9 @@ def _configure_run(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--input", default="", metavar="TEXT", help="standard input for the skill; `-` forwards this command's"
+    )
+    parser.add_argument(
+        "--exit-code", action="store_true", help="exit code 1 if there is a finding of the severity warning or above"
     )
     # One argument for both: argparse would take a `--` behind the name for its own.
     parser.add_argument(
@@ -219,7 +222,8 @@ def _run(arguments: argparse.Namespace, out: Console, program: Program) -> int:
         out.document({**as_document(run), **found})
     elif not run.ok:
         out.error(f"{run.subject_name}: {run.status}: {run.reason}")
-    return DONE if run.ok else FAILED
+    found_some = isinstance(ended, AssistantRun) and any(each["severity"] != "info" for each in ended.findings)
+    return FAILED if not run.ok or (arguments.exit_code and found_some) else DONE
 
 
 class _ProgramRun(NamedTuple):

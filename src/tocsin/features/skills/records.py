@@ -46,9 +46,10 @@ async def detail_of(skills: Skills, name: str, file: str = "") -> dict[str, Any]
 def _questions(record: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the questions whether a skill acts on a file, of a program, which files never start."""
     mistakes = "; ".join(f"{error['line']}:{error['column']}: {error['detail']}" for error in record["errors"])
+    enabled = (record["enabled"], f"enabled: {'true' if record['enabled'] else 'false'}")
     answers = (
         ("is the definition valid?", record["valid"], mistakes or "it has no mistake"),
-        ("is it enabled?", record["enabled"], f"enabled: {'true' if record['enabled'] else 'false'}"),
+        ("is it enabled?", *(enabled if record["valid"] else (None, "not known while the definition has a mistake"))),
         ("does a pattern match?", False, "a program has no patterns: it is run by name"),
         ("is the file not excluded?", True, "no pattern excludes it"),
     )
@@ -96,7 +97,9 @@ def _reason(record: Mapping[str, Any]) -> str:
         return "it is run by name"
     if not record.get("usable", True):
         return "it needs a chat model"
-    return "it acts on changes in the folders of SKILLS_WATCH" if record.get("at_hand") else "it is run by name"
+    if record.get("at_hand"):
+        return "it acts on changes in the folders of SKILLS_WATCH"
+    return "SKILLS_WATCH is empty: it is run by name, or by `tocsin skills watch`"
 
 
 def missing_of(dependencies: Sequence[Mapping[str, Any]]) -> list[str]:

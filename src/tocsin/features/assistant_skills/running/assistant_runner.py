@@ -87,9 +87,12 @@ class AssistantRunner:
         missing = [str(path) for path in asked if not path.exists() and not path.is_symlink()]
         if missing:
             raise ConfigError(f"there is no file {missing[0]}", hint="paths start at the working directory")
-        start = asked[0] if asked[0].is_dir() else asked[0].parent
-        top = await self._git(start).top()
-        return place_of(top or (base if start.is_relative_to(base) else start), asked)
+        return place_of(await self.top_of(base, asked[0]), asked)
+
+    async def top_of(self, base: Path, file: Path) -> Path:
+        """Return where patterns for a file start, which need not exist: its work tree, else `base` or its folder."""
+        start = next(place for place in (file, *file.parents) if place.is_dir())
+        return await self._git(start).top() or (base if start.is_relative_to(base) else start)
 
     async def committed_files(self, folder: Path, commit: str) -> Sequence[str]:
         """Return the files that a commit added or changed."""

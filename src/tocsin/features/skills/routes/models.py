@@ -69,10 +69,10 @@ class SkillRecord(ResponseModel):
 
 
 class ActivationRecord(ResponseModel):
-    """One of the four questions whether a skill acts on a file."""
+    """A question whether a skill acts on a file: why no service looks at it, then the four about the skill."""
 
     question: str
-    ok: bool | None = Field(description="Null where only a file gives the answer.")
+    ok: bool | None = Field(description="Null where it is not known, or only a file gives the answer.")
     reason: str
 
 

@@ -14,7 +14,8 @@ export function standingOf(skill) {
   if (!skill.valid) return "invalid";
   if (!skill.enabled) return "disabled";
   if (skill.dependencies.some(({ found }) => !found)) return "missing";
-  return skill.usable === false ? "unconfigured" : "active";
+  if (skill.usable === false) return "unconfigured";
+  return skill.at_hand === false ? "idle" : "active";
 }
 
 /** @param {Skill} skill @param {(run: Run) => void} begun */

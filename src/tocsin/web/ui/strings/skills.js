@@ -29,7 +29,7 @@ export const SKILL = {
   whyFile: "Ask for one file",
   whyHint: "Named from the watched folder, such as src/app.py.",
   ask: "Ask",
-  answer: /** @type {Record<string, [tone: "ok" | "bad" | "off", word: string]>} */ ({ true: ["ok", "Yes"], false: ["bad", "No"], null: ["off", "Depends on the file"] }),
+  answer: /** @type {Record<string, [tone: "ok" | "bad" | "off", word: string]>} */ ({ true: ["ok", "Yes"], false: ["bad", "No"], null: ["off", "Not known"] }),
   noChecks: "A program is run by its name: by people, triggers, cron jobs, workflows and watchers.",
   needs: "Needs",
   needsNone: "No other program.",

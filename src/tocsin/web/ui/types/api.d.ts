@@ -1,5 +1,5 @@
 // Made by `make docs` from the OpenAPI document of the REST API. Do not edit.
-/** One of the four questions whether a skill acts on a file. */
+/** A question whether a skill acts on a file: why no service looks at it, then the four about the skill. */
 export interface ActivationRecord {
   question: string;
   ok: boolean | null;
