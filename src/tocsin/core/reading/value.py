@@ -6,9 +6,11 @@ Nothing raises on the way: a wrong value is reported and read as a harmless one,
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from typing import ClassVar, TypeVar
 
 SHOWN_LENGTH = 60
+MAX_COMPARED = 40_000  # pairs of characters, which difflib compares in about 3 ms
 
 UNKNOWN, MISSING, DUPLICATE = "unknown-key", "missing-key", "duplicate-key"
 WRONG_TYPE, WRONG_VALUE, WRONG_DURATION = "wrong-type", "wrong-value", "bad-duration"
@@ -183,13 +185,29 @@ def _first_of_each(members: Iterable[tuple[str, V]]) -> dict[str, V]:
 
 
 def near_word(word: str, known: Iterable[str]) -> str:
-    """Return the known word that is close to `word`, if there is one."""
+    """Return the known word that is close to `word`, if there is one.
+
+    Of many known words, only the first that share its initial are compared: the cost stays bounded.
+    """
     # difflib costs 3 ms to import and is needed only where there is a mistake.
     from difflib import get_close_matches
 
-    # Its cost grows with the square of the length.
-    near = get_close_matches(word[:SHOWN_LENGTH], list(known), 1)
+    word = word[:SHOWN_LENGTH]
+    near = get_close_matches(word, _comparable(word, known), 1)
     return near[0] if near else ""
+
+
+def _comparable(word: str, known: Iterable[str]) -> list[str]:
+    """Return the known words that are compared with `word`, at most MAX_COMPARED pairs of characters."""
+    size = len(word)
+    # All others are less than 0.6 similar, which is difflib's limit, because of their length alone.
+    found = [each for each in known if 3 * size <= 7 * len(each) and 3 * len(each) <= 7 * size]
+    if size * sum(map(len, found)) <= MAX_COMPARED:
+        return found
+    found = [each for each in found if each[:1].casefold() == word[:1].casefold()]
+    return [
+        each for each, chars in zip(found, accumulate(map(len, found)), strict=True) if size * chars <= MAX_COMPARED
+    ]
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
