@@ -1,6 +1,8 @@
-"""Who calls an operation: for its scope, its limits and its audit entry."""
+"""Who calls an operation, for its scope, its limits and its audit entry, and whether they are still connected."""
 
-from typing import Annotated
+import asyncio
+from collections.abc import Coroutine
+from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Request
 from starlette.types import Scope
@@ -8,6 +10,8 @@ from starlette.types import Scope
 from tocsin.core.audit.actions import ACTOR, IP, REQUEST_ID, AuditSource
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.rest.problems import HttpProblemError
+
+T = TypeVar("T")
 
 DASHBOARD = AuditSource("dashboard", "the dashboard and its REST API", (ACTOR, IP, REQUEST_ID))
 SCOPES = ("read", "send", "run", "admin")
@@ -39,3 +43,22 @@ async def _caller(request: Request) -> Caller:
 
 
 CallerOf = Annotated[Caller, Depends(_caller)]
+
+
+async def while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T:
+    """Return what `work` returns; cancel it if the client disconnects, and raise HttpProblemError."""
+    task, leaving = asyncio.ensure_future(work), asyncio.ensure_future(_disconnected(request))
+    try:
+        await asyncio.wait([task, leaving], return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            raise HttpProblemError("invalid-request", "The client closed the connection before its answer was ready.")
+        return task.result()
+    finally:
+        task.cancel()
+        leaving.cancel()
+        await asyncio.gather(task, leaving, return_exceptions=True)
+
+
+async def _disconnected(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

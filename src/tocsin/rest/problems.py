@@ -68,7 +68,9 @@ PROBLEMS = {
     "precondition-failed": ProblemType(
         412, "The record has changed meanwhile", "Read it again, and repeat the change with its new ETag."
     ),
-    "payload-too-large": ProblemType(413, "The body is too large", "Send at most 1 MiB (1,048,576 bytes)."),
+    "payload-too-large": ProblemType(
+        413, "The body is too large", "Send at most 1 MiB (1,048,576 bytes), of a workflow 128 KiB."
+    ),
     "unsupported-media-type": ProblemType(
         415, "The media type is not supported", "Send JSON with `Content-Type: application/json`."
     ),

@@ -12,7 +12,7 @@ from tocsin.core.reading.value import MISSING, WRONG_VALUE, InputValue, shorten
 
 MAX_PROBLEMS = 50  # a file with more is something else altogether
 SHOWN_PROBLEMS = 10
-SYNTAX = "syntax"
+SYNTAX, TOO_LARGE = "syntax", "too-large"
 
 # YAML 1.2, section 10.3.2 (core schema). Everything else that has no quotes is text.
 _NOTHING = re.compile(r"|~|null|Null|NULL")
@@ -96,9 +96,9 @@ class Document:
         if len(self.problems) >= MAX_PROBLEMS:
             self.check()
 
-    def stop(self, place: SourcePosition, key: str, detail: str) -> NoReturn:
+    def stop(self, place: SourcePosition, key: str, detail: str, code: str = SYNTAX) -> NoReturn:
         """Record a mistake that makes the rest unreadable, and raise YamlError."""
-        problem = YamlIssue(place.line, place.column, key, detail, SYNTAX)
+        problem = YamlIssue(place.line, place.column, key, detail, code)
         raise YamlError(self.path, [*self.problems, problem])
 
     def check(self) -> None:
@@ -164,6 +164,11 @@ class Node(InputValue):
     def refuse(self, detail: str, code: str = WRONG_VALUE, near: str = "") -> None:
         """Record a mistake of this value."""
         self._document.refuse(self.problem(detail, code, near))
+
+    def stop(self, detail: str, code: str) -> None:
+        """Record a mistake of this value, and raise YamlError: nothing more is to be read."""
+        self.refuse(detail, code)
+        self._document.check()
 
     def refuse_key(self, detail: str, code: str = WRONG_VALUE, near: str = "") -> None:
         """Record a mistake of the key in front of this value."""

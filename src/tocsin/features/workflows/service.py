@@ -2,9 +2,11 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, NamedTuple
 
 from tocsin.core.errors import TocsinError
@@ -87,6 +89,11 @@ class Workflows:
         return self._context.runs()
 
     @cached_property
+    def _text_readers(self) -> ThreadPoolExecutor:
+        """Apart from the threads that everything else shares: anyone with a token may send texts."""
+        return ThreadPoolExecutor(1, thread_name_prefix="workflow-text")
+
+    @cached_property
     def _builder(self) -> "RunBuilder":
         from tocsin.features.workflows.preparing import RunBuilder
 
@@ -129,10 +136,17 @@ class Workflows:
         return file, created
 
     async def read_text(self, name: str, content: bytes) -> WorkflowFile:
-        """Return what a text would be as the file of a workflow."""
-        path = self.folder / f"{name}.yaml"
-        around = await self.surroundings()
-        return await asyncio.to_thread(self._folder.file, path, content, self._context.clock.now(), around)
+        """Return what a text would be as the file of a workflow.
+
+        Texts are read one after the other by a thread of their own, which stops when the caller is cancelled.
+        """
+        path, cancelled = self.folder / f"{name}.yaml", Event()
+        around = replace(await self.surroundings(), is_cancelled=cancelled.is_set)
+        read = partial(self._folder.file, path, content, self._context.clock.now(), around)
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._text_readers, read)
+        finally:
+            cancelled.set()
 
     async def surroundings(self) -> Surroundings:
         """Return what workflows may refer to here, for threads: the loop of the caller asks other features."""
@@ -258,6 +272,8 @@ class Workflows:
         for task in (queued := list(self._queued)):
             task.cancel()
         await asyncio.gather(*queued, return_exceptions=True)
+        if "_text_readers" in self.__dict__:
+            await asyncio.to_thread(self._text_readers.shutdown, cancel_futures=True)
         await self._close()
 
     async def _admit(

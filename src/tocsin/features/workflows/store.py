@@ -1,8 +1,8 @@
 """The folder of workflows: every `<name>.yaml` in it is one."""
 
 from collections.abc import Callable, Collection
-from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
@@ -82,6 +82,7 @@ class WorkflowFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._children_of: dict[str, tuple[bytes, tuple[str, ...]]] = {}  # by name: of which content, and its children
 
     def names(self) -> tuple[str, ...]:
         """Return the names of all workflows, valid or not."""
@@ -153,22 +154,23 @@ class WorkflowFolder:
 
     def _among(self, names: Collection[str], around: Surroundings) -> Surroundings:
         """Return what workflows may refer to, with the workflows beside them; each file of those is read once."""
-        return replace(around, workflows=names, children_of=self._children(names, around))
 
-    def _children(self, names: Collection[str], around: Surroundings) -> "Callable[[str], tuple[str, ...]]":
-        """Return what tells which workflows one of `names` starts."""
-        found: dict[str, tuple[str, ...]] = {}
-
+        @cache
         def children_of(name: str) -> tuple[str, ...]:
-            if name not in found:
-                found[name] = ()
-                path = self.path / f"{name}{SUFFIX}"
-                if name not in names:
-                    return ()
-                with suppress(ConfigError):  # what cannot be read starts none
-                    content = read_limited(path)
-                    workflow = read_workflow(content, path, replace(around, secrets=None)).workflow
-                    found[name] = tuple(children_in(workflow)) if workflow else ()
-            return found[name]
+            return self._children(name, around.is_cancelled) if name in names else ()
 
-        return children_of
+        return replace(around, workflows=names, children_of=children_of)
+
+    def _children(self, name: str, is_cancelled: Callable[[], bool]) -> tuple[str, ...]:
+        """Return which workflows a stored one starts, whether or not all else that it names exists here."""
+        path = self.path / f"{name}{SUFFIX}"
+        try:
+            content = read_limited(path)
+        except ConfigError:  # what cannot be read starts none
+            return ()
+        digest = sha256(content).digest()
+        known = self._children_of.get(name)
+        if known is None or known[0] != digest:
+            workflow = read_workflow(content, path, Surroundings(is_cancelled=is_cancelled)).workflow
+            known = self._children_of[name] = digest, tuple(children_in(workflow)) if workflow else ()
+        return known[1]

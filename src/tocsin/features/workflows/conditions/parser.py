@@ -17,8 +17,8 @@ from tocsin.features.workflows.conditions.expression import (
     Name,
     Negation,
     Node,
-    compiled,
 )
+from tocsin.features.workflows.language.patterns import compile_pattern
 
 MAX_CHARS = 2_000
 MAX_DEPTH = 40
@@ -36,11 +36,11 @@ _WORDS = {"true": True, "false": False, "null": None}
 _COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 
 
-def parse_expression(text: str) -> Expression:
-    """Read an expression; raises ExpressionError."""
+def parse_expression(text: str, check: Callable[[str], object] = compile_pattern) -> Expression:
+    """Read an expression; raises ExpressionError. `check` raises ValueError for a pattern that cannot be used."""
     if len(text) > MAX_CHARS:
         raise ExpressionError(f"a condition has at most {MAX_CHARS:,} characters")
-    return Expression(text, _Parser(text).parse())
+    return Expression(text, _Parser(text, check).parse())
 
 
 class _Token(NamedTuple):
@@ -50,8 +50,9 @@ class _Token(NamedTuple):
 
 
 class _Parser:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, check: Callable[[str], object]) -> None:
         self._text = text
+        self._check = check
         self._tokens = list(self._split())
         self._next = 0
         self._depth = 0
@@ -172,8 +173,16 @@ class _Parser:
         wanted = FUNCTIONS[token.text]
         if len(arguments) != wanted:
             raise ExpressionError(f"{token.text}() takes {wanted} arguments, found {len(arguments)}")
-        _check_pattern(token.text, arguments)
+        if token.text == "matches" and isinstance(arguments[1], Literal):
+            self._check_pattern(str(arguments[1].value))
         return Call(token.text, arguments)
+
+    def _check_pattern(self, pattern: str) -> None:
+        """Raise ExpressionError for a pattern that is written out and cannot be used."""
+        try:
+            self._check(pattern)
+        except ValueError as error:
+            raise ExpressionError(str(error)) from None
 
     def _name(self, token: _Token) -> Node:
         if token.text in FUNCTIONS:
@@ -191,9 +200,3 @@ class _Parser:
             if self._take(end):
                 return tuple(found)
             self._expect(",")
-
-
-def _check_pattern(function: str, arguments: "tuple[Node, ...]") -> None:
-    """Raise ExpressionError for a pattern that is written out and cannot be read."""
-    if function == "matches" and isinstance(arguments[1], Literal):
-        compiled(str(arguments[1].value))

@@ -99,14 +99,14 @@ class WorkflowRunner:
     async def _phase(self, steps: Sequence[WorkflowStep], limit: int, after: Collection[str] = ()) -> None:
         """Run a list of steps, each when those that it needs have ended."""
         waiting = {step.name: step for step in steps if step.name not in self._kept}
-        needs = {step.name: step.needs for step in steps}
+        before = ancestors({step.name: step.needs for step in steps})
         running: dict[asyncio.Task[StepRun], WorkflowStep] = {}
         try:
             while waiting or running:
                 for step in [each for each in waiting.values() if self._may_start(each, waiting, running.values())]:
                     if len(running) < limit:
                         del waiting[step.name]
-                        scope = self._scope(step, ancestors(step.name, needs), after)
+                        scope = self._scope(step, before[step.name], after)
                         running[asyncio.create_task(self._step(step, scope))] = step
                 done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
                 for task in done:

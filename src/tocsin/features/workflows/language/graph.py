@@ -6,38 +6,47 @@ from collections.abc import Iterable, Mapping, Sequence
 def waves(needs: Mapping[str, Sequence[str]]) -> dict[str, int]:
     """Return by step in which wave it can start at the earliest, from 1; steps of a cycle are left out."""
     found: dict[str, int] = {}
-    left = dict(needs)
-    while ready := [name for name, before in left.items() if all(each in found for each in before)]:
+    missing = {name: len(before) for name, before in needs.items()}
+    after: dict[str, list[str]] = {}
+    for name, before in needs.items():
+        for each in before:
+            after.setdefault(each, []).append(name)
+    ready = [name for name, count in missing.items() if not count]
+    while ready:
         for name in ready:
-            found[name] = 1 + max((found[each] for each in left[name]), default=0)
-            del left[name]
+            found[name] = 1 + max((found[each] for each in needs[name]), default=0)
+        following = []
+        for each in (each for name in ready for each in after.get(name, ())):
+            missing[each] -= 1
+            if not missing[each]:
+                following.append(each)
+        ready = following
     return found
 
 
-def ancestors(name: str, needs: Mapping[str, Sequence[str]]) -> set[str]:
-    """Return all steps that end before a step starts."""
-    found: set[str] = set()
-    waiting = list(needs.get(name, ()))
-    while waiting:
-        each = waiting.pop()
-        if each not in found:
-            found.add(each)
-            waiting += needs.get(each, ())
+def ancestors(needs: Mapping[str, Sequence[str]]) -> dict[str, set[str]]:
+    """Return for each step all steps that end before it starts; a step of a cycle is among its own."""
+    found = {name: set(before) for name, before in needs.items()}
+    for middle, before in found.items():  # Warshall's algorithm: no way through the graph is followed twice
+        for others in found.values():
+            if middle in others:
+                others.update(before)
     return found
 
 
 def descendants(names: Iterable[str], needs: Mapping[str, Sequence[str]]) -> set[str]:
     """Return the steps that start after any of `names`, and these."""
     wanted = set(names)
-    return wanted | {name for name in needs if wanted & ancestors(name, needs)}
+    return wanted | {name for name, before in ancestors(needs).items() if wanted & before}
 
 
 def cycles(needs: Mapping[str, Sequence[str]]) -> list[list[str]]:
     """Return each cycle once, from its first step in the file on."""
     done: set[str] = set()
     found: list[list[str]] = []
+    before = ancestors(needs)
     for start in needs:
-        if start not in done and start in ancestors(start, needs):
+        if start not in done and start in before[start]:
             way = _way_back(start, needs)
             found.append(way)
             done.update(way)

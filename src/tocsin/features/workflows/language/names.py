@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from heapq import nsmallest
 from typing import NamedTuple
 
 from tocsin.core.reading.value import did_you_mean, near_word
@@ -60,7 +61,7 @@ class KnownNames:
 
     def _unknown(self, path: str, before: str, word: str, known: Collection[str]) -> NameProblem:
         near = near_word(word, known)
-        listed = "" if near or not known else f"; there are: {', '.join(sorted(known)[:8])}"
+        listed = "" if near or not known else f"; there are: {', '.join(nsmallest(8, known))}"
         meant = f"{before}{near}" if near else ""
         return NameProblem(f"{path!r} is not known{did_you_mean(meant)}{listed}", meant)
 

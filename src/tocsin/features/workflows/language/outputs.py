@@ -14,7 +14,7 @@ MAX_OUTPUT_BYTES = 64 * 1024
 FILE = "file:"
 SOURCES = ("stdout", "stderr", "exit_code")
 FILTERS = ("trim", "first_line", "last_line", "json", "regex")
-_PART = re.compile(r"""\s*((?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^|'"])*?)\s*(\||\Z)""", re.DOTALL)
+_PIECE = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^|'"]+|[|'"]""", re.DOTALL)
 
 
 class OutputRuleError(TocsinError):
@@ -51,27 +51,29 @@ class OutputRule:
         return value
 
 
-def parse_output(text: str) -> OutputRule:
-    """Read a rule; raises OutputRuleError."""
+def parse_output(text: str, check: Callable[[str], object] = compile_pattern) -> OutputRule:
+    """Read a rule; raises OutputRuleError. `check` raises ValueError for a pattern that cannot be used."""
     source, *filters = _parts(text)
     if source not in SOURCES and not (source.startswith(FILE) and source != FILE):
         near = near_word(source, (*SOURCES, FILE))
         listed = f"{', '.join(SOURCES)} or file:PATH"
         raise OutputRuleError(f"{source!r} is not a source: use {listed}{did_you_mean(near)}", near=near)
-    return OutputRule(source, tuple(map(_filter, filters)))
+    return OutputRule(source, tuple(_filter(each, check) for each in filters))
 
 
 def _parts(text: str) -> Iterable[str]:
-    at, parts = 0, []
-    while found := _PART.match(text, at):
-        parts.append(found[1])
-        at = found.end()
-        if not found[2]:
-            return parts
-    raise OutputRuleError("a quote is never closed")
+    parts = [""]
+    for piece in _PIECE.findall(text):
+        if piece in {"'", '"'}:
+            raise OutputRuleError("a quote is never closed")
+        if piece == "|":
+            parts.append("")
+        else:
+            parts[-1] += piece
+    return [part.strip() for part in parts]
 
 
-def _filter(text: str) -> OutputFilter:
+def _filter(text: str, check: Callable[[str], object]) -> OutputFilter:
     name, colon, argument = text.partition(":")
     name = name.strip()
     if name not in FILTERS:
@@ -83,7 +85,7 @@ def _filter(text: str) -> OutputFilter:
     if argument[:1] in {"'", '"'} and argument[-1:] == argument[:1]:
         argument = argument[1:-1]
     if name == "regex":
-        _check_regex(argument)
+        _check_regex(argument, check)
     elif name == "json" and argument and not argument.startswith("/"):
         raise OutputRuleError("write a JSON pointer after 'json:'; it begins with '/'", near=f"json:/{argument}")
     elif name != "json" and colon:
@@ -91,11 +93,11 @@ def _filter(text: str) -> OutputFilter:
     return OutputFilter(name, argument)
 
 
-def _check_regex(pattern: str) -> None:
+def _check_regex(pattern: str, check: Callable[[str], object]) -> None:
     if not pattern:
         raise OutputRuleError("write a pattern in quotes after 'regex:', such as regex:'size (\\d+)'")
     try:
-        compile_pattern(pattern)
+        check(pattern)
     except ValueError as error:
         raise OutputRuleError(str(error)) from None
 

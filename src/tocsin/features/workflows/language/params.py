@@ -6,13 +6,14 @@ from typing import Any
 from tocsin.core.reading.value import did_you_mean, near_word
 from tocsin.features.workflows.language.model import ParamRule
 
+MAX_UNKNOWN = 10  # that are named: finding the likely name of each takes time
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
 def take_params(rules: Mapping[str, ParamRule], given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """Return the values of a run, and a sentence for each that is missing or wrong."""
     values: dict[str, Any] = {}
-    unknown = [name for name in given if name not in rules]
+    unknown = [name for name in given if name not in rules][:MAX_UNKNOWN]
     problems = [f"there is no parameter {name!r}{did_you_mean(near_word(name, rules))}" for name in unknown]
     for name, rule in rules.items():
         if name not in given:

@@ -7,8 +7,8 @@ from urllib.parse import quote
 
 from tocsin.core.reading.fields import RecordValues
 from tocsin.core.reading.value import WRONG_VALUE, did_you_mean, near_word
-from tocsin.core.reading.yaml_file import parse_yaml
-from tocsin.core.reading.yaml_node import Node, YamlError, YamlIssue
+from tocsin.core.reading.yaml_file import Bounds, ReadCancelledError, parse_yaml
+from tocsin.core.reading.yaml_node import MAX_PROBLEMS, TOO_LARGE, Node, YamlError, YamlIssue
 from tocsin.features.workflows.language.graph import ancestors, cycles
 from tocsin.features.workflows.language.model import (
     MAX_DEPTH,
@@ -28,6 +28,9 @@ from tocsin.features.workflows.language.texts import BAD_VALUE, TextReader, plai
 
 DUPLICATE_STEP, UNKNOWN_DEPENDENCY, CYCLE = "duplicate-step", "unknown-dependency", "dependency-cycle"
 UNREACHABLE = "unreachable-step"
+MAX_FILE_BYTES = 128 * 1024
+MAX_VALUES = 10_000  # keys and values: 200 steps of 50
+MAX_STEPS = 200  # of all four lists together
 
 
 class ReadWorkflow(NamedTuple):
@@ -48,12 +51,18 @@ class ReadWorkflow(NamedTuple):
 
 
 def read_workflow(content: bytes, path: Path, around: Surroundings) -> ReadWorkflow:
-    """Read the content of a file; `path` is what it is called, and its stem is the workflow's name."""
+    """Read the content of a file; `path` is what it is called, and its stem is the workflow's name.
+
+    Raises ReadCancelledError.
+    """
+    if len(content) > MAX_FILE_BYTES:
+        detail = f"a workflow has at most {MAX_FILE_BYTES:,} bytes, this one has {len(content):,}"
+        return ReadWorkflow(None, (Problem(1, 1, "", "#", TOO_LARGE, detail),))
     reader = _WorkflowReader(path.stem, around)
     issues: Sequence[YamlIssue] = ()
     workflow = None
     try:
-        workflow = parse_yaml(content, path, reader.read)
+        workflow = parse_yaml(content, path, reader.read, Bounds(MAX_VALUES, around.is_cancelled))
     except YamlError as error:
         issues = error.problems
     # Of two reports of one key, the later one knows more: that another type of step has it.
@@ -61,7 +70,7 @@ def read_workflow(content: bytes, path: Path, around: Surroundings) -> ReadWorkf
         {(issue.code, issue.steps) if issue.code == "unknown-key" else issue: issue for issue in issues}.values()
     )
     problems = [_problem(issue, ProblemSeverity.ERROR) for issue in issues]
-    problems += [_problem(issue, ProblemSeverity.WARNING) for issue in reader.texts.warnings]
+    problems += [_problem(issue, ProblemSeverity.WARNING) for issue in reader.texts.warnings[:MAX_PROBLEMS]]
     return ReadWorkflow(workflow, tuple(sorted(problems, key=lambda each: (each.line, each.column))))
 
 
@@ -81,6 +90,7 @@ class _WorkflowReader:
         self.texts = TextReader(around)
         self._stem = stem
         self._around = around
+        self._ways_down: set[tuple[str, int]] = set()
 
     def read(self, root: Node) -> Workflow:
         if root.absent or root.is_null:
@@ -88,6 +98,7 @@ class _WorkflowReader:
         values = WORKFLOW.read(root)
         self._check_root(values)
         params = {name: self._param(name, each) for name, each in values["params"].items()}
+        self._refuse_too_many(values)
         drafts = {name: self._drafts(values.given[name]) for name in LISTS}
         graph = values["parallel"] or any(draft.needs for draft in drafts["steps"])
         self._refuse_repeated(drafts)
@@ -140,6 +151,12 @@ class _WorkflowReader:
             default.refuse(problem, BAD_VALUE)
         return rule
 
+    def _refuse_too_many(self, values: RecordValues[Node]) -> None:
+        """Refuse more steps than are read, before any of them is."""
+        steps = [step for name in LISTS for step in values.given[name].as_items() or ()]
+        if len(steps) > MAX_STEPS:
+            steps[MAX_STEPS].stop(f"a workflow has at most {MAX_STEPS} steps, this one has {len(steps):,}", TOO_LARGE)
+
     def _drafts(self, node: Node) -> list[StepDraft]:
         if node.absent:
             return []
@@ -172,11 +189,14 @@ class _WorkflowReader:
         retry = read_retry(defaults["retry"]) if defaults and defaults["retry"] else RetryRule()
         reader = StepReader(self.texts, defaults, retry)
         outputs = {draft.name: draft.outputs for each in LISTS for draft in drafts[each] if draft.name}
+        before_each = ancestors(needs)
         steps: list[WorkflowStep] = []
         for draft in mine:
-            before = ancestors(draft.name, needs) if draft.name else set(outputs)
+            if self._around.is_cancelled():
+                raise ReadCancelledError
+            before = before_each[draft.name] if draft.name else set(outputs)
             if place != "steps":
-                before |= {each.name for each in main}
+                before = before | {each.name for each in main}
             visible = {name: outputs[name] for name in outputs if name in before}
             inside = "add it to depends_on" if graph and place == "steps" else "move it above this step"
             later = _remedies(draft, drafts, {place: inside})
@@ -191,7 +211,7 @@ class _WorkflowReader:
     def _check_needs(
         self, mine: list[StepDraft], needs: Mapping[str, Sequence[str]], *, graph: bool, place: str
     ) -> None:
-        names = [draft.name for draft in mine]
+        names = dict.fromkeys(draft.name for draft in mine)
         for draft in mine:
             node = draft.values.given["depends_on"]
             if not node.absent and place != "steps":
@@ -218,15 +238,18 @@ class _WorkflowReader:
     def _check_child(self, node: Node) -> None:
         """Report a child workflow that starts this one, or too many inside each other."""
         child = node.as_text() or ""
-        way, problem = _way_down(child, self._stem, self._around)
+        way, problem = _way_down(child, self._stem, self._around, self._ways_down)
         if problem == CYCLE:
             node.refuse(f"workflows start each other: {' -> '.join([self._stem, *way])}", CYCLE)
         elif problem:
             node.refuse(f"more than {MAX_DEPTH} workflows inside each other: {' -> '.join(way)}", BAD_VALUE)
 
 
-def _way_down(child: str, start: str, around: Surroundings) -> tuple[list[str], str]:
-    """Return the way from a child to `start`, or one that is too deep, and which of both it is."""
+def _way_down(child: str, start: str, around: Surroundings, harmless: set[tuple[str, int]]) -> tuple[list[str], str]:
+    """Return the way from a child to `start`, or one that is too deep, and which of both it is.
+
+    `harmless` has the names and depths from which no such way leads; further ones are added.
+    """
     waiting: list[list[str]] = [[child]]
     seen: set[tuple[str, int]] = set()
     while waiting:
@@ -235,9 +258,11 @@ def _way_down(child: str, start: str, around: Surroundings) -> tuple[list[str], 
             return way, CYCLE
         if len(way) >= MAX_DEPTH + 1:
             return way, BAD_VALUE
-        if (way[-1], len(way)) not in seen:
-            seen.add((way[-1], len(way)))
+        place = way[-1], len(way)
+        if place not in seen and place not in harmless:
+            seen.add(place)
             waiting += [[*way, each] for each in around.children_of(way[-1])]
+    harmless |= seen
     return [], ""
 
 

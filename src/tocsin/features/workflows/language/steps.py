@@ -14,7 +14,6 @@ from tocsin.features.workflows.conditions.expression import Expression
 from tocsin.features.workflows.conditions.parser import parse_expression
 from tocsin.features.workflows.language.model import ALIASES, RetryRule, StepType, WorkflowStep
 from tocsin.features.workflows.language.names import KnownNames
-from tocsin.features.workflows.language.patterns import compile_pattern
 from tocsin.features.workflows.language.schema import STEPS, UNTYPED, owners_of
 from tocsin.features.workflows.language.shell_text import is_shell
 from tocsin.features.workflows.language.template import EMPTY, Template
@@ -184,6 +183,7 @@ class StepReader:
         if not around.has_ssh():
             detail = "ssh is not available here: this installation has no feature that runs commands on other hosts"
             given["type"].refuse(detail, BAD_VALUE)
+            return
         if given["hosts"].absent and given["groups"].absent:
             given["hosts"].refuse_missing()
         for key, before in (("hosts", ""), ("groups", "group:")):
@@ -226,7 +226,7 @@ class StepReader:
 
     def _check_pattern(self, node: Node) -> None:
         try:
-            compile_pattern(node.as_text() or "")
+            self._texts.check_pattern(node.as_text() or "")
         except ValueError as error:
             node.refuse(str(error), BAD_VALUE)
 

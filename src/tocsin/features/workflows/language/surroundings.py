@@ -13,6 +13,10 @@ def _yes() -> bool:
     return True
 
 
+def _no() -> bool:
+    return False
+
+
 class LateNames(Collection[str]):
     """Names that are found out when a file refers to one, which most do not; `find` returns None where none is known.
 
@@ -45,4 +49,5 @@ class Surroundings:
     has_ssh: Callable[[], bool] = field(default=_yes)  # whether steps of the type ssh can be run
     secrets: Collection[str] | None = None
     workflows: Collection[str] | None = None
+    is_cancelled: Callable[[], bool] = field(default=_no)  # whether reading is to end
     children_of: Callable[[str], Collection[str]] = field(default=_no_children)  # workflows that a workflow starts

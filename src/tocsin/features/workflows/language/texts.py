@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tocsin.core.reading.value import near_word
-from tocsin.core.reading.yaml_node import Node, Scalar, YamlIssue, kind_of
+from tocsin.core.reading.yaml_node import MAX_PROBLEMS, Node, Scalar, YamlIssue, kind_of
 from tocsin.core.text.redaction import Redactor
 from tocsin.features.workflows.conditions.expression import Expression, ExpressionError
 from tocsin.features.workflows.conditions.parser import parse_expression
 from tocsin.features.workflows.language.names import KnownNames
 from tocsin.features.workflows.language.outputs import OutputRule, OutputRuleError, parse_output
+from tocsin.features.workflows.language.patterns import PatternChecks
 from tocsin.features.workflows.language.shell_text import shell_text
 from tocsin.features.workflows.language.surroundings import Surroundings
 from tocsin.features.workflows.language.template import EMPTY, Placeholder, Template, TemplateError, parse_template
@@ -30,6 +31,7 @@ class TextReader:
 
     around: Surroundings
     warnings: list[YamlIssue] = field(default_factory=list)
+    check_pattern: PatternChecks = field(default_factory=PatternChecks)
 
     def template(self, node: Node, names: KnownNames, *, secrets: bool = False) -> Template:
         """Read a text; `secrets` allows `${vault:…}` in it."""
@@ -43,7 +45,7 @@ class TextReader:
             return EMPTY
         for placeholder in template.placeholders():
             self._check(node, placeholder, names, secrets=secrets)
-        if _LOOKS_SECRET(text) != text or _OPTION.search(text):
+        if len(self.warnings) < MAX_PROBLEMS and (_LOOKS_SECRET(text) != text or _OPTION.search(text)):
             detail = "this looks like a secret: keep it in the vault and write ${vault:NAME} in env"
             self.warnings.append(node.problem(detail, SECRET, "env"))
         return template
@@ -84,7 +86,7 @@ class TextReader:
         if text is None:
             return None
         try:
-            expression = parse_expression(text)
+            expression = parse_expression(text, self.check_pattern)
         except ExpressionError as error:
             node.refuse(str(error), BAD_EXPRESSION, error.near)
             return None
@@ -101,7 +103,7 @@ class TextReader:
                 member.refuse_key(f"every step of this type has an output {name!r}", BAD_VALUE)
                 continue
             try:
-                rule = parse_output(member.as_text() or "")
+                rule = parse_output(member.as_text() or "", self.check_pattern)
             except OutputRuleError as error:
                 if member.as_text() is not None:
                     member.refuse(str(error), BAD_VALUE, error.near)

@@ -9,6 +9,7 @@ from fastapi.responses import JSONResponse
 
 from tocsin.core.text.strings import number_of
 from tocsin.features.workflows.documents import detail_document, list_document, validation_document
+from tocsin.features.workflows.language.reading import MAX_FILE_BYTES
 from tocsin.features.workflows.requests import WorkflowRequest
 from tocsin.features.workflows.routes.models import (
     TEXT_SCHEMA,
@@ -24,7 +25,7 @@ from tocsin.features.workflows.routes.models import (
 )
 from tocsin.features.workflows.service import Workflows
 from tocsin.features.workflows.store import InvalidWorkflowError, UnknownWorkflowError, WorkflowFile
-from tocsin.rest.callers import CallerOf
+from tocsin.rest.callers import CallerOf, while_connected
 from tocsin.rest.conditional import check_unchanged, tag, wants_new
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
@@ -90,7 +91,7 @@ class WorkflowRoutes:
         """
         digest = await self._digest_to_replace(request, name)
         with _pointing_out(name):
-            content = body.yaml.encode()
+            content = _content_of(body.yaml)
             file, created = await self._workflows.save(name, content, source=caller.source, digest=digest)
         if created:
             response.status_code = 201
@@ -119,11 +120,12 @@ class WorkflowRoutes:
         media=(JSON, YAML),
         openapi_extra=TEXT_SCHEMA,
     )
-    async def validate_workflow(self, name: WorkflowNameOf, body: WorkflowCheck | None = None) -> Any:
-        """Tell what is wrong with the stored file, or with a text; this is no error."""
+    async def validate_workflow(self, request: Request, name: WorkflowNameOf, body: WorkflowCheck | None = None) -> Any:
+        """Validate the stored file, or a text; answers 200 whatever it finds."""
         if body is None or body.yaml is None:
             return validation_document(await self._workflows.look(name))
-        return validation_document(await self._workflows.read_text(name, body.yaml.encode()))
+        text = self._workflows.read_text(name, _content_of(body.yaml))
+        return validation_document(await while_connected(request, text))
 
     @operation(
         "POST",
@@ -155,6 +157,15 @@ class WorkflowRoutes:
     async def _answer(self, response: Response, file: WorkflowFile) -> Any:
         schedules = (await self._workflows.schedules()).get(file.name, ())
         return tag(response, detail_document(file, await self._workflows.recent(file.name), schedules), file.digest)
+
+
+def _content_of(text: str) -> bytes:
+    """Return the text of a workflow as bytes; raises 413."""
+    content = text.encode()
+    if len(content) > MAX_FILE_BYTES:
+        detail = f"A workflow has at most 128 KiB ({MAX_FILE_BYTES:,} bytes), this text has {len(content):,}."
+        raise HttpProblemError("payload-too-large", detail)
+    return content
 
 
 def workflow_operations(workflows: Workflows) -> Operations:
