@@ -166,14 +166,16 @@ class Skills:
     """Installed skills, and what became of those that ran."""
 
     names: list[str] = field(default_factory=list)
+    reasons: dict[str, str] = field(default_factory=dict)
     ran: list[tuple[str, tuple[str, ...], str, str]] = field(default_factory=list)
     status: RunStatus = RunStatus.SUCCEEDED
     output: str = "done"
     error: TocsinError | None = None
     hold: asyncio.Event | None = None
 
-    async def list(self) -> list[SkillInfo]:
-        return [SkillInfo(name, f"does {name}") for name in self.names]
+    async def list(self, *, every: bool = False) -> list[SkillInfo]:
+        found = [SkillInfo(name, f"does {name}", self.reasons.get(name, "")) for name in self.names]
+        return [skill for skill in found if every or not skill.reason]
 
     async def run(self, name: str, *, args: tuple[str, ...], input: str, actor: str) -> SkillResult:
         self.ran.append((name, args, input, actor))
@@ -287,6 +289,9 @@ class Bench:
         async def status_lines() -> list[str]:
             return ["Queue: 0 waiting", "Cron: 3 jobs, all well"]
 
+        async def run_lines() -> list[str]:
+            return ["2b8d7c6e backup (cron): failed, 5 min ago"]
+
         async def prepare(message: InboundMessage) -> Prepared:
             return self.prepared(message)
 
@@ -309,6 +314,7 @@ class Bench:
                 self.skills.list,
                 self.skills.run,
                 status_lines,
+                run_lines,
                 "scripted model-1",
                 model_problems=lambda: self.model_problems,
             ),

@@ -16,7 +16,7 @@ from tocsin.core.errors import TocsinError
 from tocsin.messaging.inbound.handling import HandlerResult, HandlingStatus, MessageContext, Reply
 from tocsin.runs.model import RunStatus
 
-SPECIFIED = ["start", "help", "status", "skills", "run", "mode", "history", "reset", "cancel"]
+SPECIFIED = ["start", "help", "status", "skills", "run", "runs", "mode", "history", "reset", "cancel"]
 
 
 async def test_help_lists_every_command(bench: Bench):
@@ -82,6 +82,19 @@ async def test_skills_are_listed_with_a_button_for_each(bench: Bench):
     (backup, long) = buttons_of(verdict)
     assert backup == ["backup", "skill:backup"]
     assert len(long[1].encode()) <= 64
+
+
+async def test_a_skill_that_cannot_run_now_is_listed_with_the_reason_and_not_started(bench: Bench):
+    bench.skills.names, bench.skills.reasons = ["backup", "reviewer"], {"reviewer": "it needs a chat model"}
+    verdict = await bench.send("/skills")
+    assert text_of(verdict).splitlines()[2] == "reviewer: does reviewer (not now: it needs a chat model)"
+    for answer in (await bench.press(buttons_of(verdict)[1][1]), await bench.send("/run reviewer src")):
+        assert text_of(answer) == "Skill reviewer cannot run now: it needs a chat model."
+    assert bench.skills.ran == []
+
+
+async def test_runs_shows_the_newest_runs(bench: Bench):
+    assert text_of(await bench.send("/runs")) == "2b8d7c6e backup (cron): failed, 5 min ago"
 
 
 async def test_leafing_through_skills_changes_the_message_that_has_the_buttons(bench: Bench):

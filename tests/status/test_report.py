@@ -8,13 +8,14 @@ from pathlib import Path
 
 from tocsin.assembly.notices import CoreNotices, dead_delivery
 from tocsin.assembly.program import App, direct_transport, load_settings, open_app
-from tocsin.assembly.status import status_lines, status_report
+from tocsin.assembly.status import recent_run_lines, status_lines, status_report
 from tocsin.bot.door.audit_actions import BOT_REQUEST
 from tocsin.channels.contract import Outgoing, Receipt, SendResult
 from tocsin.core.errors import ChannelError
 from tocsin.core.ids import new_id
 from tocsin.features.notifications.store import NotificationFilter
 from tocsin.messaging.outbound.audit_actions import MSG_SEND
+from tocsin.runs.model import RunTrigger
 
 EMAIL = {"SMTP_HOST": "127.0.0.1", "SMTP_USER": "u@example.org", "SMTP_PASS": "a-long-password"}
 
@@ -60,6 +61,17 @@ async def test_the_skills_of_the_program_count_beside_those_of_its_user(tmp_path
         skills = (await status_report(app)).subsystems["skills"]
     assert (str(skills.state), skills.counts) == ("ok", {"skills": 9, "broken": 0})
     assert skills.summary.startswith("9 skills, 1 of your own; sandbox: ")
+
+
+async def test_a_chat_sees_the_newest_runs_without_their_output(tmp_path: Path):
+    (tmp_path / "skills" / "hello").mkdir(parents=True)
+    (tmp_path / "skills" / "hello" / "skill.yaml").write_text("name: hello\ndescription: Greets.\ncommand: echo hi\n")
+    async with program(tmp_path) as app:
+        assert await recent_run_lines(app) == []
+        run = await app.features.can.run_skill("hello", source="bot", cause=RunTrigger.BOT)
+        short = (await app.runs().shortened([run.id]))[run.id]
+        (line,) = await recent_run_lines(app)
+    assert line.startswith(f"{short} hello (skill): succeeded, ")
 
 
 async def test_the_time_zone_shown_is_that_of_the_setting_tz(tmp_path: Path):

@@ -153,7 +153,7 @@ async def _no_notices() -> int:
     return 0
 
 
-async def _no_skills() -> "Sequence[SkillInfo]":
+async def _no_skills(*, every: bool = False) -> "Sequence[SkillInfo]":
     return ()
 
 

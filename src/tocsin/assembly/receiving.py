@@ -140,7 +140,7 @@ def inbox_of(
 
 def _open_bot(app: App, channel: "ConversationAdapter", settings: "BotSettings", sessions: "Sessions") -> "Bot":
     from tocsin.assembly.bot import BotDependencies, build_bot, build_executor, shown_by, tell_through
-    from tocsin.assembly.status import status_lines
+    from tocsin.assembly.status import recent_run_lines, status_lines
     from tocsin.bot.commands import CommandDependencies
     from tocsin.bot.contract import ChatMode
     from tocsin.bot.files.attachments import Attachments
@@ -166,6 +166,7 @@ def _open_bot(app: App, channel: "ConversationAdapter", settings: "BotSettings",
         list_skills=can.list_skills,
         run_skill=_skill_runner(app, "bot"),
         status_lines=partial(status_lines, app),
+        run_lines=partial(recent_run_lines, app),
         provider=models.name,
         max_history=settings.max_history,
         model_problems=models.problems,

@@ -11,6 +11,7 @@ from tocsin.core.config.variables import GATEWAY_HOST, GATEWAY_PORT
 from tocsin.features.context import AttentionItem, NoticeLevel, SubsystemState, SubsystemStatus
 from tocsin.runs.model import AT_WORK, FAILING, RunStatus
 from tocsin.runs.store import RunFilter, RunStore
+from tocsin.scheduling.schedule import duration_words
 from tocsin.scheduling.zones import default_zone
 from tocsin.status.model import (
     RECENT_RUNS,
@@ -82,6 +83,18 @@ async def status_lines(app: "App") -> list[str]:
             state = "" if status.state is SubsystemState.OK else f" ({status.state})"
             lines.append(f"{label_of(name)}: {status.summary}{state}")
     return [*lines, *await app.features.status_lines()]
+
+
+async def recent_run_lines(app: "App") -> list[str]:
+    """Return what the bot's `/runs` shows of the newest runs: any allowed chat may ask, so output is left out."""
+    runs, now = app.runs(), app.clock.now()
+    found = (await runs.search(limit=RECENT_RUNS)).items
+    short = await runs.shortened([run.id for run in found])
+    return [
+        f"{short[run.id]} {run.subject_name} ({run.kind}): {str(run.status).replace('_', ' ')}, "
+        f"{duration_words(max(0.0, now - run.queued_at))} ago"
+        for run in found
+    ]
 
 
 async def _services(app: "App") -> list[ServiceStatus]:

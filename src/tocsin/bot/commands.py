@@ -41,6 +41,7 @@ DESCRIPTIONS = {
     "status": "show mode, history and what is going on",
     "skills": "list the installed skills",
     "run": "run a skill: /run name what it should do",
+    "runs": "show the newest runs",
     "mode": "switch between chat and skill mode",
     "history": "show what I remember of this chat",
     "reset": "forget this chat's history",
@@ -54,6 +55,7 @@ MAX_OUTPUT = 4_000  # characters of a skill's output, as for triggers
 MAX_SHOWN = 160  # characters of a message in /history: 20 of them are one message of ours
 WELCOME = "Hello! Write to me, and I answer. What else I understand:"
 NO_SKILLS = "No skills are installed."
+NO_RUNS = "Nothing has run yet."
 
 
 class FurtherCommand(NamedTuple):
@@ -70,6 +72,7 @@ class CommandDependencies:
     list_skills: ListSkills
     run_skill: RunSkillForChat
     status_lines: StatusLines  # such as the states of the queue and of cron jobs
+    run_lines: StatusLines  # the newest runs, one per line
     provider: str = ""  # which chat model answers, for people; empty: none
     max_history: int = 20
     # By chat model: what the operator must do before it answers again.
@@ -107,6 +110,7 @@ class Commands:
             "status": self.status,
             "skills": self._skills,
             "run": self._run,
+            "runs": self._runs,
             "mode": self._mode,
             "history": self._history,
             "reset": self._reset,
@@ -185,7 +189,7 @@ class Commands:
         return await self._show_page(0)
 
     async def _show_page(self, page: int) -> HandlerResult:
-        skills = await self._dependencies.list_skills()
+        skills = await self._dependencies.list_skills(every=True)
         if not skills:
             return answered(NO_SKILLS)
         page = min(page, keyboards.pages(skills) - 1)
@@ -194,18 +198,25 @@ class Commands:
     async def _press_skill(self, received: MessageContext, rest: str) -> HandlerResult:
         if (page := keyboards.page_of(rest)) is not None:
             return await self._show_page(page)
-        name = keyboards.find_skill(rest, [skill.name for skill in await self._dependencies.list_skills()])
+        installed = {skill.name: skill for skill in await self._dependencies.list_skills(every=True)}
+        name = keyboards.find_skill(rest, installed)
         if name is None:
             return answered("That skill is not installed any more. /skills lists what there is.")
-        return await self._executor.do(received, partial(self._run_skill, name, ""))
+        return await self._run_if_possible(received, installed[name], "")
 
     async def _run(self, received: MessageContext) -> HandlerResult:
         name, _, rest = received.message.args.strip().partition(" ")
         if not name:
             return answered("Which skill? Write /run and its name; /skills lists them.")
-        if name not in {skill.name for skill in await self._dependencies.list_skills()}:
+        installed = {skill.name: skill for skill in await self._dependencies.list_skills(every=True)}
+        if name not in installed:
             return answered(f"There is no skill {truncate(name, 100)}. /skills lists what there is.")
-        return await self._executor.do(received, partial(self._run_skill, name, rest.strip()))
+        return await self._run_if_possible(received, installed[name], rest.strip())
+
+    async def _run_if_possible(self, received: MessageContext, skill: SkillInfo, rest: str) -> HandlerResult:
+        if skill.reason:
+            return answered(f"Skill {skill.name} cannot run now: {skill.reason}.")
+        return await self._executor.do(received, partial(self._run_skill, skill.name, rest))
 
     async def _run_skill(self, name: str, rest: str, work: TaskContext) -> HandlerResult:
         message = work.received.message
@@ -217,6 +228,9 @@ class Commands:
             return failed(f"Skill {name} did not run: {error.sentence()}", error.sentence())
         text = result_text(name, result)
         return answered(text) if result.run.ok else failed(text, f"run {result.run.id} ended as {result.run.status}")
+
+    async def _runs(self, received: MessageContext) -> HandlerResult:
+        return answered("\n".join(await self._dependencies.run_lines()) or NO_RUNS)
 
     async def _mode(self, received: MessageContext) -> HandlerResult:
         wanted = received.message.args.strip().lower()
@@ -281,7 +295,12 @@ def skills_text(skills: Sequence[SkillInfo], page: int) -> str:
     shown = skills[page * keyboards.PER_PAGE : (page + 1) * keyboards.PER_PAGE]
     pages = keyboards.pages(skills)
     head = f"Installed skills, page {page + 1} of {pages}:" if pages > 1 else "Installed skills:"
-    return "\n".join([head, *(f"{s.name}: {truncate(s.description, 100)}" if s.description else s.name for s in shown)])
+    return "\n".join([head, *map(_skill_line, shown)])
+
+
+def _skill_line(skill: SkillInfo) -> str:
+    line = f"{skill.name}: {truncate(skill.description, 100)}" if skill.description else skill.name
+    return f"{line} (not now: {skill.reason})" if skill.reason else line
 
 
 def result_text(name: str, result: SkillResult) -> str:

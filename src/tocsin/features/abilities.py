@@ -25,10 +25,11 @@ OnEnd = Callable[[Run], None]
 
 @dataclass(frozen=True, slots=True)
 class SkillInfo:
-    """One skill that can be run."""
+    """One skill that is installed."""
 
     name: str
     description: str = ""
+    reason: str = ""  # why it cannot be run now; empty if it can
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +42,7 @@ class AssistantRequest:
     folder: Path | None = None  # the working directory of who asks; None is the first folder that is watched
     files: Sequence[str] = ()  # files and folders, from there; without any, the folder itself
     input: str = ""  # what a person asks for
+    is_typed: bool = False  # `files` are words of a person: from the first that is not a file on, they are the input
     watch: Callable[[Line], None] | None = None  # gets each line as it comes
     on_end: OnEnd | None = None  # writes the audit entry of the run, in place of the usual one
     parent_run_id: str | None = None
@@ -114,6 +116,14 @@ class UseTools(Protocol):
         ...
 
 
+class ListSkills(Protocol):
+    """Lists skills by name: programs, and those for the assistant that have a folder to look at."""
+
+    async def __call__(self, *, every: bool = False) -> Sequence[SkillInfo]:
+        """Return those that can be run; with `every`, all that are installed."""
+        ...
+
+
 class RunSkill(Protocol):
     """Runs a skill in the sandbox to its end; raises TocsinError for one that cannot be started."""
 
@@ -132,6 +142,7 @@ class RunSkill(Protocol):
         """Return the ended run; `on_end` gets it also where the caller is cancelled, and writes its audit entry.
 
         `args` of a skill for the assistant are files of `folder`, by default of the first folder that is watched.
+        Where a person typed them to the bot, those in front are files, and what follows them is what is asked for.
         `source` is that of the audit entry which is written where there is no `on_end`.
         """
         ...
@@ -246,8 +257,6 @@ class ListBotWindows(Protocol):
 Notify = Callable[[Notice], Awaitable[None]]  # never raises for a notice that cannot be delivered
 
 UnreadNotices = Callable[[], Awaitable[int]]
-
-ListSkills = Callable[[], Awaitable[Sequence[SkillInfo]]]
 
 ListAssistants = Callable[[], Awaitable[Sequence[Mapping[str, Any]]]]  # the records of assistant skills, by name
 AssistantNames = Callable[[], Awaitable[Collection[str]]]  # of assistant skills: no file of them is read

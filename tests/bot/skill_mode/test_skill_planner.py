@@ -69,7 +69,7 @@ class Skills:
         self.broken: set[str] = set()
         self.cancels: tuple[str, Callable[[], object]] = ("", lambda: None)
 
-    async def list(self) -> list[SkillInfo]:
+    async def list(self, *, every: bool = False) -> list[SkillInfo]:
         return SKILLS
 
     async def run(

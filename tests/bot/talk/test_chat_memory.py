@@ -198,7 +198,7 @@ async def further(tmp_path: Path) -> AsyncIterator[Bench]:
         "broken": FurtherCommand("fail", refuse),
         "help": FurtherCommand("taken by the bot", refuse),
     }
-    dependencies = CommandDependencies(nothing, nothing, nothing, further=commands)  # type: ignore[arg-type]
+    dependencies = CommandDependencies(nothing, nothing, nothing, nothing, further=commands)  # type: ignore[arg-type]
     settings = BotSettings(allowed=frozenset({"7"}), admin=ADMIN)
     bench = Bench(tmp_path, settings, for_commands=dependencies)
     yield bench

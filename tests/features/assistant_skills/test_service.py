@@ -202,9 +202,44 @@ async def test_whatever_starts_skills_starts_those_for_the_assistant_too(tmp_pat
         assert (run.status, run.params["files"]) == ("succeeded", ["a.py"])
 
 
-async def test_without_a_watched_folder_chats_have_no_assistant_skills(tmp_path: Path):
+async def test_without_a_watched_folder_chats_list_assistant_skills_and_cannot_run_them(tmp_path: Path):
     async with open_feature(FEATURE, tmp_path / "data", others=[RUNNABLE]) as bench:
+        put(bench, "broken", file_of().replace("priority: high", "priority: urgent"))
         assert await bench.features.can.list_skills() == []
+        every = {skill.name: skill.reason for skill in await bench.features.can.list_skills(every=True)}
+        assert len(every) == 9
+        assert every["secret-scanner"] == "SKILLS_WATCH names no folder for it"
+        assert every["code-reviewer"] == "it needs a chat model"
+        assert every["broken"] == "it has a mistake"
+
+
+@pytest.mark.parametrize(
+    ("typed", "files", "asked_for"),
+    [
+        ("", [""], ""),
+        ("a.py", ["a.py"], ""),
+        ("a.py sub look for  tokens", ["a.py", "sub"], "look for tokens"),
+        ("look at a.py", [""], "look at a.py"),
+    ],
+)
+async def test_what_a_person_types_are_files_and_then_what_to_do(
+    tmp_path: Path, folder: Path, typed: str, files: list[str], asked_for: str
+):
+    (folder / "sub").mkdir()
+    env = {"SKILLS_WATCH": str(folder)}
+    async with open_feature(FEATURE, tmp_path / "data", env, others=[RUNNABLE]) as bench:
+        run = await bench.features.can.run_skill(
+            "secret-scanner", source="bot", cause=RunTrigger.BOT, args=typed.split(), input=typed
+        )
+        assert run.snapshot == {"folder": str(folder), "files": files, "input": asked_for}
+
+
+async def test_a_person_in_a_chat_cannot_name_files_outside_the_watched_folder(tmp_path: Path, folder: Path):
+    env = {"SKILLS_WATCH": str(folder)}
+    (tmp_path / "data").mkdir(mode=0o700)
+    async with open_feature(FEATURE, tmp_path / "data", env, others=[RUNNABLE]) as bench:
+        with pytest.raises(ConfigError, match="is not below"):
+            await bench.features.can.run_skill("secret-scanner", source="bot", cause=RunTrigger.BOT, args=["../data"])
 
 
 @pytest.fixture

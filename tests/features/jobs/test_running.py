@@ -9,6 +9,7 @@ import pytest
 from tests.features.jobs.conftest import ANA, Workshop, git, open_workshop
 from tests.waiting import eventually
 
+from tocsin.channels.inbound import InboundMessage, MessageKind
 from tocsin.core.process.identity import own_identity
 from tocsin.features.abilities import AssistantRequest, AssistantRun
 from tocsin.features.jobs.model import (
@@ -153,6 +154,17 @@ async def test_people_do_the_work_of_a_job_without_a_command_and_complete_it(wor
     done = await workshop.jobs.complete(job.id, TaskJobStatus.COMPLETED, ANA, summary="merged by hand")
     assert done.document()["result"] == {"outcome": "completed", "summary": "merged by hand", "exit_code": None}
     assert done.run_id is None
+
+
+async def test_a_chat_lists_the_newest_task_jobs(workshop: Workshop):
+    _, answer = workshop.bench.features.bot_commands()["jobs"]
+    message = InboundMessage("town", MessageKind.COMMAND, "1", ("1",), "7", "/jobs", sender_id="7", command="jobs")
+    assert await answer(message) == "There are no task jobs."
+    first = await workshop.done("true", title="First")
+    second = await workshop.create(title="Second")
+    lines = (await answer(message)).splitlines()
+    assert [line.partition(" ")[2] for line in lines] == ["Second: queued", "First: completed"]
+    assert [line.partition(" ")[0] for line in lines] == [job.id.rpartition("-")[2][:8] for job in (second, first)]
 
 
 async def test_a_transition_that_is_not_allowed_names_those_that_are(workshop: Workshop):

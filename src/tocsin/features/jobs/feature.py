@@ -1,6 +1,6 @@
 """What task jobs are to the rest of the program."""
 
-from tocsin.features.contract import Feature, FeatureCheck, FeatureCommand, LiveTopic
+from tocsin.features.contract import BotCommand, Feature, FeatureCheck, FeatureCommand, LiveTopic
 from tocsin.features.jobs.audit_actions import JOB_COMPLETE, JOB_CREATE, JOB_DELETE, JOB_START, JOBS
 from tocsin.features.jobs.schema import MIGRATIONS
 from tocsin.features.jobs.settings import JOB_HOOKS, JOB_REPOSITORIES, JOB_TIMEOUT_S
@@ -26,6 +26,7 @@ FEATURE = Feature(
     checks=(FeatureCheck(f"{_FOLDER}.checks:check_jobs"),),
     status=f"{_FOLDER}.opening:status_of",
     services=(f"{_FOLDER}.opening:watch_of",),
+    bot_commands=(BotCommand("jobs", "list the newest task jobs", f"{_FOLDER}.opening:jobs_command"),),
     dashboard_routes=f"{_FOLDER}.routes:job_operations",
     live=(
         LiveTopic("jobs", "job", f"{_FOLDER}.opening:live_jobs", tells_new=True),

@@ -1,9 +1,10 @@
 """The task jobs of a data directory as the rest of the program uses them."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+from tocsin.channels.inbound import InboundMessage
 from tocsin.core.errors import TocsinError
 from tocsin.core.service import ServiceLoop
 from tocsin.features.context import FeatureContext
@@ -22,6 +23,7 @@ log = logging.getLogger(__name__)
 WORKTREES = "worktrees"
 LOOK_S = 5.0  # how soon a commit in a work tree, or the end of another process, is seen
 LIVELY_S = 60.0
+SHOWN_IN_CHATS = 20
 
 
 def open_jobs(context: FeatureContext) -> TaskJobs:
@@ -60,6 +62,18 @@ async def status_of(jobs: TaskJobs) -> list[str]:
     }
     told = [f"{count} {status}" for status, count in counts.items() if count]
     return [f"Task jobs: {', '.join(told)}"] if told else []
+
+
+def jobs_command(jobs: TaskJobs) -> Callable[[InboundMessage], Awaitable[str]]:
+    """Return what answers `/jobs`: any allowed chat may ask, so it gets titles and states alone."""
+
+    async def answer(_: InboundMessage) -> str:
+        page = await jobs.store.search(TaskJobFilter(limit=SHOWN_IN_CHATS))
+        lines = [f"{job.id.rpartition('-')[2][:8]} {job.title}: {job.status}" for job in page.items]
+        more = [f"… and {page.total - len(lines):,} more"] if page.total > len(lines) else []
+        return "\n".join([*lines, *more]) or "There are no task jobs."
+
+    return answer
 
 
 def watch_of(jobs: TaskJobs) -> ServiceLoop:

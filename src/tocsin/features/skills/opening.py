@@ -11,6 +11,7 @@ from tocsin.core.process.sandbox import ResourceLimits, Sandbox
 from tocsin.core.text.strings import number_of
 from tocsin.features.context import AttentionItem, FeatureContext, NoticeLevel, SubsystemState, SubsystemStatus
 from tocsin.features.skills.model import ExecutionMode
+from tocsin.features.skills.records import all_records, hindrance_of
 from tocsin.features.skills.service import SkillRequest, Skills
 from tocsin.features.skills.settings import SKILL_HOME_MIB
 from tocsin.features.skills.snapshot import Workplace
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 SKILLS_FOLDER = "skills"
+BOT = "bot"  # the source of runs that a person asks for by the bot's /run
 SNAPSHOTS_FOLDER, HOMES_FOLDER = "skill-snapshots", "skill-scratch"
 
 
@@ -47,9 +49,13 @@ def open_skills(context: FeatureContext) -> Skills:
 def list_skills_of(skills: Skills) -> "ListSkills":
     """Return what lists the skills that can be run, and those for the assistant that have a folder to look at."""
 
-    async def list_skills() -> "Sequence[SkillInfo]":
+    async def list_skills(*, every: bool = False) -> "Sequence[SkillInfo]":
         from tocsin.features.abilities import SkillInfo
 
+        if every:
+            return [
+                SkillInfo(each["name"], each["description"], hindrance_of(each)) for each in await all_records(skills)
+            ]
         own = {skill.name: skill.description for skill in skills.list() if skill.runnable}
         assistants = {str(each["name"]): str(each["description"]) for each in await _at_hand(skills)}
         return [SkillInfo(name, description) for name, description in sorted((assistants | own).items())]
@@ -76,7 +82,14 @@ def run_skill_of(skills: Skills) -> "RunSkill":
         is_own = any(skill.name == name and skill.runnable for skill in skills.list())
         if not is_own and name in {each["name"] for each in await _at_hand(skills, folder)}:
             asked = AssistantRequest(
-                source=source, cause=cause, actor=actor, folder=folder, files=tuple(args), input=input, on_end=on_end
+                source=source,
+                cause=cause,
+                actor=actor,
+                folder=folder,
+                files=tuple(args),
+                input=input,
+                is_typed=source == BOT,
+                on_end=on_end,
             )
             return (await skills.can.run_assistant(name, asked)).run
         request = SkillRequest(ExecutionMode.SANDBOXED, cause, source, actor, args, input, on_end=on_end)

@@ -102,6 +102,17 @@ def _reason(record: Mapping[str, Any]) -> str:
     return "SKILLS_WATCH is empty: it is run by name, or by `tocsin skills watch`"
 
 
+def hindrance_of(record: Mapping[str, Any]) -> str:
+    """Return why a skill cannot be run without being given a folder, or `""`; anyone in a chat may read it."""
+    if not record["valid"]:
+        return "it has a mistake"
+    if not record["enabled"]:
+        return "it is switched off"
+    if record["kind"] == str(Kind.RUNNABLE) or record["at_hand"]:
+        return ""
+    return "SKILLS_WATCH names no folder for it" if record["usable"] else "it needs a chat model"
+
+
 def missing_of(dependencies: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the names of the dependencies that are not there."""
     return [str(each["name"]) for each in dependencies if not each["found"]]

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -147,7 +148,7 @@ class AssistantRunner:
         self, name: str, request: AssistantRequest, place: SkillPlace | None, chain: tuple[str, ...]
     ) -> "_Look":
         skill = self._usable(name)
-        request, earlier = as_before(request, name)
+        request, earlier = as_before(self._understood(name, request), name)
         place = place or earlier or await self._place(name, request)
         found, invoked = SkillResultRecord("", skill.name, str(place.root)), list[Invocation]()
 
@@ -223,10 +224,25 @@ class AssistantRunner:
     async def _place(self, name: str, request: AssistantRequest) -> SkillPlace:
         if request.folder is not None:
             return await self.locate(request.folder, request.files)
+        top = self._watched(name)
+        return place_of(top, [top / file for file in request.files])
+
+    def _watched(self, name: str) -> Path:
         watched = self._context.settings[SKILLS_WATCH]
         if not watched:
             raise ConfigError(f"the skill {name} needs a folder to look at", hint=f"name one in {SKILLS_WATCH.name}")
-        return place_of(watched[0], [watched[0] / file for file in request.files])
+        return watched[0]
+
+    def _understood(self, name: str, request: AssistantRequest) -> AssistantRequest:
+        """Tell the files that a person named from what the person asks for."""
+        if not request.is_typed:
+            return request
+        words = request.files
+        if not words:
+            return replace(request, is_typed=False)
+        top = request.folder or self._watched(name)
+        count = next((at for at, word in enumerate(words) if not os.path.lexists(top / word)), len(words))
+        return replace(request, files=words[:count], input=" ".join(words[count:]), is_typed=False)
 
     def _usable(self, name: str) -> AssistantSkill:
         skill = self._skills.get(name)
