@@ -214,6 +214,18 @@ def test_a_service_logs_at_its_start_how_far_skills_are_confined(wired: Cli, fre
     assert ("reason" in lines[-1]) is (level == "limits")
 
 
+def test_a_service_loads_the_client_of_the_chat_model_before_it_is_asked(wired: Cli, free_port: int):
+    (wired.home / "sitecustomize.py").write_text("import sys\nsys.modules['pydantic_ai'] = None\n")
+    env = {"PYTHONPATH": str(wired.home), "GATEWAY_PORT": str(free_port)}
+    with wired.running("worker", env=env) as child:
+        assert child.stderr
+        lines = []
+        while not lines or lines[-1]["event"] != "the chat model cannot be used":
+            lines.append(json.loads(child.stderr.readline()))
+        end(child)
+    assert lines[-1]["reason"].startswith("pydantic-ai-slim: package not installed")
+
+
 def test_the_command_line_works_while_the_service_runs(wired: Cli, free_port: int):
     with wired.running("up", env={"GATEWAY_PORT": str(free_port)}) as child:
         wait_until_it_listens(child)

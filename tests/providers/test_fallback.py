@@ -54,6 +54,14 @@ async def test_fallback_answers_when_the_primary_fails(chat, model, fault, caplo
     assert told.reason
 
 
+async def test_fallback_is_asked_at_once_when_the_primary_cannot_be_connected_to(chat, desk, model):
+    await model.stop()
+    answer = await chat.ask(question())
+    assert (answer.provider, desk.clock.slept) == ("anthropic", [])
+    assert (await chat.extract(question(), Anything)).text
+    assert desk.clock.slept == []
+
+
 async def test_fallback_is_not_called_after_a_piece_was_shown(chat, model, second):
     model.faults.push(Fault.answer("unfinished"))
     pieces = []

@@ -108,6 +108,28 @@ def test_a_missing_package_is_named_with_what_installs_it(module, package):
     assert failure == [f"{package}: package not installed", 'pip install "tocsin[chat]"']
 
 
+LOADING = """
+async def ask():
+    from tocsin.providers.chat import load_clients
+    both = env | {"CHAT_FALLBACK_PROVIDER": "anthropic", "CHAT_FALLBACK_MODEL": "m", "ANTHROPIC_API_KEY": "k"}
+    load_clients(Settings.load(environ=both | {"TOCSIN_DATA_DIR": "/nonexistent"}))
+    before = set(sys.modules)
+    for provider in ("openai", "anthropic"):
+        given = both | {"CHAT_PROVIDER": provider, "ANTHROPIC_BASE_URL": "http://127.0.0.1:1"}
+        chat = open_chat(Settings.load(environ=given | {"TOCSIN_DATA_DIR": "/nonexistent"}), FakeClock(), str)
+        try:
+            await chat.ask(Question((Turn("user", "hi"),)))
+        except ProviderError:
+            pass
+    return sorted(name for name in set(sys.modules) - before if name.startswith(("pydantic", "openai", "anthropic")))
+"""
+
+
+def test_loading_the_clients_leaves_none_of_their_modules_to_the_first_question():
+    _, imported_by_questions = in_a_process_of_its_own(asking=True, instead=LOADING)
+    assert imported_by_questions == []
+
+
 IMPORTING = """
 import importlib.abc, threading
 class Witness(importlib.abc.MetaPathFinder):

@@ -1,15 +1,17 @@
 """The chat model of the program: made when it is first asked, and watched for failures that the operator mends."""
 
+import asyncio
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
 from tocsin.core.config.settings import Settings
 from tocsin.core.config.variables import CHAT_MODEL, CHAT_PROVIDER
-from tocsin.core.errors import ConfigError
+from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.text.redaction import Redactor
 from tocsin.core.time.clock import Clock
-from tocsin.providers.chat import HOW_TO_CONFIGURE, NOT_CONFIGURED, open_chat
+from tocsin.providers.chat import HOW_TO_CONFIGURE, NOT_CONFIGURED, load_clients, open_chat
 from tocsin.providers.contract import (
     ChatProvider,
     ModelTool,
@@ -23,6 +25,10 @@ from tocsin.providers.remote import named
 from tocsin.providers.watch import ModelWatch
 
 T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+LOAD_AFTER_S = 3.0  # loading takes seconds of a processor: what starts a service goes first
 
 
 class ChatModels:
@@ -62,6 +68,16 @@ class ChatModels:
             await self._watch.failed(named(self._settings[CHAT_MODEL], self._settings[CHAT_PROVIDER]), error)
             raise
         return self._opened[0]
+
+    async def load(self) -> None:
+        """Import the clients beforehand; a failure is only logged, because the first question reports it."""
+        if not self._settings[CHAT_PROVIDER]:
+            return
+        await self._clock.sleep(LOAD_AFTER_S)
+        try:
+            await asyncio.to_thread(load_clients, self._settings)
+        except TocsinError as error:
+            log.warning("the chat model cannot be used", extra={"reason": error.sentence()})
 
     async def ask(
         self,

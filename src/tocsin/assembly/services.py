@@ -93,6 +93,7 @@ async def serve(app: App, parts: frozenset[str], ready: Callable[[Mapping[str, s
             group.create_task(_anchor_audit_log(app)),
             group.create_task(receiving.introduce()),
             group.create_task(app.features.start()),
+            group.create_task(app.models().load()),
         ]
         try:
             # At the signal, and not when the last request has ended: all have the same 5 s to finish.

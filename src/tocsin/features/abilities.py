@@ -30,6 +30,7 @@ class SkillInfo:
     name: str
     description: str = ""
     reason: str = ""  # why it cannot be run now; empty if it can
+    keywords: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from tocsin.core.time.clock import Clock
 from tocsin.providers.contract import ChatProvider
 from tocsin.providers.endpoint import CallTimeouts, endpoint_of
 from tocsin.providers.fallback import Fallback
-from tocsin.providers.remote import RemoteChat
+from tocsin.providers.remote import RemoteChat, load_model
 from tocsin.providers.watch import ModelWatch
 
 # What skills call their models (docs/skills.md, "Instructions for the assistant").
@@ -46,11 +46,22 @@ def open_chat(
         return None
     limits = limits or CallTimeouts()
     endpoint = endpoint_of(settings, CHAT_PROVIDER, CHAT_MODEL, model_named(settings, model))
-    chat = RemoteChat(endpoint, clock, redact, limits, watch)
-    if not settings[CHAT_FALLBACK_PROVIDER]:
+    has_fallback = bool(settings[CHAT_FALLBACK_PROVIDER])
+    chat = RemoteChat(endpoint, clock, redact, limits, watch, has_fallback=has_fallback)
+    if not has_fallback:
         return chat
     second = endpoint_of(settings, CHAT_FALLBACK_PROVIDER, CHAT_FALLBACK_MODEL)
     return Fallback(chat, RemoteChat(second, clock, redact, limits, watch))
+
+
+def load_clients(settings: Values) -> None:
+    """Import the clients of the configured chat models, so that the first question does not wait. Takes seconds.
+
+    Raises ConfigError and ProviderError.
+    """
+    for provider, model in ((CHAT_PROVIDER, CHAT_MODEL), (CHAT_FALLBACK_PROVIDER, CHAT_FALLBACK_MODEL)):
+        if settings[provider]:
+            load_model(endpoint_of(settings, provider, model), str, CallTimeouts())
 
 
 def model_named(settings: Values, name: str) -> str:

@@ -36,7 +36,10 @@ class RemoteChat:
         redact: Callable[[str], str],
         limits: CallTimeouts | None = None,
         watch: ModelWatch | None = None,
+        *,
+        has_fallback: bool = False,
     ) -> None:
+        """With a fallback, a provider that cannot be connected to is not tried again."""
         self.name = endpoint.provider
         self.model = endpoint.model
         self._endpoint = endpoint
@@ -48,6 +51,7 @@ class RemoteChat:
         self._starting = asyncio.Lock()
         self._started: Model | None = None
         self._refused_until = float("-inf")
+        self._passing = _PASSING - {"connect"} if has_fallback else _PASSING
 
     async def ask(
         self,
@@ -139,7 +143,7 @@ class RemoteChat:
 
     def _wait_s(self, failure: ProviderError) -> float | None:
         """Return the wait before the retry, or `None` if a retry cannot help."""
-        passing = failure.provider_code in _PASSING or failure.provider_code.startswith("5")
+        passing = failure.provider_code in self._passing or failure.provider_code.startswith("5")
         if not passing and failure.kind is not FailureKind.RATE_LIMITED:
             return None
         wait_s = PAUSE_S if failure.retry_after_s is None else failure.retry_after_s
@@ -150,14 +154,15 @@ class RemoteChat:
             raise refused_key(self._endpoint)
 
     async def _start(self) -> "Model":
-        """Return the model; the SDK is imported in a thread, because that takes a second."""
+        """Return the model; the SDK is imported in a thread, because that takes seconds."""
         async with self._starting:
             if self._started is None:
-                self._started = await asyncio.to_thread(_load, self._endpoint, self._redact, self._limits)
+                self._started = await asyncio.to_thread(load_model, self._endpoint, self._redact, self._limits)
             return self._started
 
 
-def _load(endpoint: ModelEndpoint, redact: Callable[[str], str], limits: CallTimeouts) -> "Model":
+def load_model(endpoint: ModelEndpoint, redact: Callable[[str], str], limits: CallTimeouts) -> "Model":
+    """Import the SDK of an endpoint, which takes seconds, and return its model; raises ProviderError."""
     try:
         from tocsin.providers.sdk import open_model
 

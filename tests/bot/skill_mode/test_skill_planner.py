@@ -304,6 +304,16 @@ async def test_buttons_that_belong_to_something_else_are_left_alone(room: Room):
     assert await room.planner.on_button(received, "confirm:approve:7") is None
 
 
+def test_keywords_of_skills_count_like_their_names():
+    skills = [
+        SkillInfo("auditor", "Looks at lock files and manifests.", keywords=("dependencies", "lock file")),
+        SkillInfo("scanner", "Finds keys and tokens.", keywords=("secrets", "leaked", "credentials")),
+        *SKILLS,
+    ]
+    text = "Look for leaked credentials; then check each dependency"
+    assert [step.skill for step in match_steps(text, skills)] == ["scanner", "auditor"]
+
+
 @pytest.mark.parametrize("text", ["- backup web\n- greet everybody", "1. backup web\n2) greet everybody"])
 def test_a_list_is_one_requirement_for_each_line(text: str):
     assert [(s.requirement, s.skill) for s in match_steps(text, SKILLS)] == [

@@ -1,6 +1,7 @@
 """Assistant skills in a data directory: listed, asked about, and run."""
 
 import json
+import re
 import subprocess
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -322,6 +323,17 @@ def test_the_command_says_why_and_which(command, folder: Path):
         "secret-scanner",
         "readme-updater",
     ]
+
+
+def test_the_documented_example_of_intake_needs_no_model(command):
+    page = (Path(__file__).parents[3] / "docs" / "assistant_skills.md").read_text()
+    (text,) = re.findall(r'^tocsin intake "(.+)"$', page, re.MULTILINE)
+    code, out = command("--json", "intake", "--yes", text)
+    assert [(step["skill"], step["ok"]) for step in json.loads(out)["steps"]] == [
+        ("secret-scanner", True),
+        ("dependency-auditor", True),
+    ]
+    assert code == 0
 
 
 def test_the_command_lints_a_skill_by_name_folder_and_file(command, tmp_path: Path):

@@ -53,14 +53,15 @@ def _best(part: str, skills: Sequence[SkillInfo]) -> str:
 
 
 def _score(asked: frozenset[str], skill: SkillInfo) -> int:
-    """A word of the name counts as much as three of the description."""
-    return 3 * len(asked & _words(skill.name)) + len(asked & _words(skill.description))
+    """A word of the name or of a keyword counts as much as three of the description."""
+    names = _words(" ".join((skill.name, *skill.keywords)))
+    return 3 * len(asked & names) + len(asked & _words(skill.description))
 
 
 def _words(text: str) -> frozenset[str]:
-    # Without its ending, `backups` and `backup` are one word.
+    # Without its ending, `backups` and `backup` are one word, and so are `dependencies` and `dependency`.
     found = (word.lower() for word in _WORD.findall(text.replace("-", " ")))
-    return frozenset(word.rstrip("s") for word in found if word not in _COMMON)
+    return frozenset(re.sub(r"ies$", "y", word).rstrip("s") for word in found if word not in _COMMON)
 
 
 def _steps(found: Any) -> list[Step]:

@@ -74,7 +74,11 @@ async def _assistants(app: "App") -> "list[SkillInfo]":
     from tocsin.features.abilities import SkillInfo
 
     records = await app.features.can.list_assistants()
-    return [SkillInfo(str(each["name"]), str(each["description"])) for each in records if each["usable"]]
+    return [
+        SkillInfo(each["name"], each["description"], keywords=tuple(each["trigger_keywords"]))
+        for each in records
+        if each["usable"]
+    ]
 
 
 async def _steps(app: "App", text: str, skills: "Sequence[SkillInfo]", out: Console) -> "list[Step]":

@@ -52,13 +52,17 @@ def list_skills_of(skills: Skills) -> "ListSkills":
     async def list_skills(*, every: bool = False) -> "Sequence[SkillInfo]":
         from tocsin.features.abilities import SkillInfo
 
+        def info(record: Mapping[str, Any], reason: str = "") -> SkillInfo:
+            return SkillInfo(record["name"], record["description"], reason, tuple(record["trigger_keywords"]))
+
         if every:
-            return [
-                SkillInfo(each["name"], each["description"], hindrance_of(each)) for each in await all_records(skills)
-            ]
-        own = {skill.name: skill.description for skill in skills.list() if skill.runnable}
-        assistants = {str(each["name"]): str(each["description"]) for each in await _at_hand(skills)}
-        return [SkillInfo(name, description) for name, description in sorted((assistants | own).items())]
+            return [info(record, hindrance_of(record)) for record in await all_records(skills)]
+        found = {record["name"]: info(record) for record in await _at_hand(skills)}
+        for skill in skills.list():
+            if skill.runnable:
+                keywords = skill.definition.trigger_keywords if skill.definition else ()
+                found[skill.name] = SkillInfo(skill.name, skill.description, keywords=keywords)
+        return [found[name] for name in sorted(found)]
 
     return list_skills
 
