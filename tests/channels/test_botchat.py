@@ -239,7 +239,7 @@ async def test_a_long_text_goes_out_in_parts_in_order_and_the_note_is_the_first_
     receipt = await transmit(http, text=" ".join(words))
 
     texts = [body["text"] for body in http.bodies]
-    assert (receipt.result.message, receipt.parts_sent, receipt.parts_total) == (
+    assert (receipt.provider_id, receipt.parts_sent, receipt.parts_total) == (
         "id=1",
         len(texts),
         len(texts),

@@ -82,7 +82,7 @@ async def test_a_receipt_counts_parts_and_attempts():
     throttled = failure(FailureKind.RATE_LIMITED, retry_after_s=1.0)
     _, deliver = noting("one", throttled, "two")
     receipt = await bell(deliver, FakeClock()).transmit(Outgoing("tower", "first paragraph.\n\nsecond paragraph."))
-    assert receipt.result.message == "one"
+    assert (receipt.result.message, receipt.provider_id) == ("one (2 parts)", "one")
     assert (receipt.parts_sent, receipt.parts_total, receipt.attempts) == (2, 2, 3)
     assert receipt.failure is None
 

@@ -167,18 +167,26 @@ async def test_4000_characters_after_escaping_are_one_message():
 async def test_longer_texts_are_split_after_escaping_and_the_first_time_stamp_is_the_result():
     http = answers(*({**POSTED, "ts": f"150343595{n}.000247"} for n in range(9)))
     text = "a < b & c\n" * 600
-    receipt = await adapter(http).transmit(Outgoing("#ops", text))
+    receipt = await adapter(http, TEAMCHAT_CHUNK_AT="4000").transmit(Outgoing("#ops", text))
     texts = [sent.json()["text"] for sent in http.sent]
-    assert receipt.result.message == "ts=1503435950.000247"
+    assert receipt.provider_id == "ts=1503435950.000247"
+    assert receipt.result.message == f"ts=1503435950.000247 ({len(texts)} parts)"
     assert receipt.parts_sent == receipt.parts_total == len(texts) > 2
     assert max(map(len, texts)) <= 4_000
     assert "\n".join(texts).split() == escape(text).split()
 
 
+@pytest.mark.parametrize(("length", "parts"), [(40_000, 1), (40_001, 2), (80_000, 2)])
+async def test_texts_are_split_at_40_000_characters(length: int, parts: int):
+    http = answers(POSTED)
+    assert (await adapter(http).send("#ops", "x" * length)).ok
+    assert len(http.sent) == parts
+
+
 async def test_where_texts_are_split_is_a_setting():
     http = answers(POSTED)
-    assert (await adapter(http, TEAMCHAT_CHUNK_AT="40000").send("#ops", "word " * 7_000)).ok
-    assert len(http.sent) == 1
+    assert (await adapter(http, TEAMCHAT_CHUNK_AT="20000").send("#ops", "word " * 7_000)).ok
+    assert len(http.sent) == 2
     with pytest.raises(ConfigError, match="TEAMCHAT_CHUNK_AT"):
         adapter(http, TEAMCHAT_CHUNK_AT="40001")
 
@@ -192,13 +200,13 @@ def test_no_part_is_longer_than_the_setting_once_it_is_escaped(text: str):
 
 async def test_all_parts_go_into_the_same_thread_one_after_the_other():
     http = answers(POSTED)
-    await adapter(http).send("C0GENERAL/1503435956.000247", "word " * 2_000)
+    await adapter(http).send("C0GENERAL/1503435956.000247", "word " * 20_000)
     assert [sent.json()["thread_ts"] for sent in http.sent] == ["1503435956.000247"] * 3
 
 
 async def test_a_part_that_fails_ends_the_send_and_says_how_many_went_out():
     http = answers(POSTED, refusal("is_archived"))
-    result = await adapter(http).send("#ops", "word " * 2_000)
+    result = await adapter(http).send("#ops", "word " * 20_000)
     assert result.error.startswith("sent 1 of 3 parts: is_archived: the channel is archived")
     assert len(http.sent) == 2
 
@@ -326,7 +334,7 @@ async def test_each_part_may_be_throttled_once():
     http.script[1:1] = [throttled]
     http.script.insert(0, throttled)
     clock = FakeClock()
-    assert (await adapter(http, clock).send("#ops", "word " * 1_200)).ok
+    assert (await adapter(http, clock).send("#ops", "word " * 12_000)).ok
     assert clock.slept == [1.0, 1.0]
 
 

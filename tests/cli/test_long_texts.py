@@ -50,6 +50,7 @@ def read_until(screen: int, text: str) -> str:
 @pytest.fixture
 def long_text(wired: Cli) -> Cli:
     (wired.home / "long.txt").write_text(TEXT)
+    wired.env["TEAMCHAT_CHUNK_AT"] = "4000"
     wired.write_profiles("oncall: [{channel: teamchat, target: '#ops'}, {channel: teamchat, target: '#town'}]\n")
     return wired
 

@@ -253,7 +253,7 @@ async def test_a_text_of_which_a_part_was_sent_is_not_sent_again_when_it_is_repe
     gateway: Gateway, failure: HttpResponse | RemoteError
 ):
     gateway.transport.script = [HttpResponse(200, {}, b'{"ok": true, "ts": "1.2"}'), failure]
-    long = GOOD | {"message": "long " * 1000}
+    long = GOOD | {"message": "long " * 10_000}
     first = await gateway.client.send(long, KEY)
     assert first.status == 504
     check_replayed(await gateway.client.send(long, KEY), first)
@@ -636,7 +636,7 @@ async def test_a_direct_send_is_recorded_as_sent_with_its_facts(gateway: Gateway
 
 async def test_a_direct_send_of_several_parts_that_fails_on_the_way_is_recorded_with_how_far_it_came(gateway: Gateway):
     gateway.transport.script = [gateway.transport.script[0], REFUSED]
-    answer = await gateway.client.send(GOOD | {"message": "word " * 1500})
+    answer = await gateway.client.send(GOOD | {"message": "word " * 15_000})
     assert answer.status == 504
     delivery = await only_record(gateway)
     assert (delivery.status, delivery.parts_sent, delivery.parts_total) == (DeliveryStatus.DEAD, 1, 2)

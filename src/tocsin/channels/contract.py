@@ -96,6 +96,7 @@ class Receipt:
     duration_ms: int = 0
     failure: RemoteError | None = None
     delivery: str = ""  # the ID of its record, if there is one
+    provider_id: str = ""  # of the first part; the result's note also says how many parts there are
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,6 +342,7 @@ class OutboundAdapter(ABC):
             progress.attempts,
             round((time.monotonic() - progress.started) * 1000),
             failure,
+            provider_id="" if failure else self._redact(safe_str(progress.note)),
         )
 
     def _result(self, outgoing: Outgoing, progress: Progress, failure: RemoteError | None) -> SendResult:
@@ -348,7 +350,10 @@ class OutboundAdapter(ABC):
         target = safe_str(outgoing.target)
         if failure is None:
             # A provider's answer may repeat the request, token included.
-            return SendResult(True, kind, target, message=self._redact(safe_str(progress.note)))
+            note = self._redact(safe_str(progress.note))
+            return SendResult(
+                True, kind, target, message=f"{note} ({progress.total} parts)" if progress.total > 1 else note
+            )
         text = self._explain(failure)
         if progress.total > 1:
             text = f"sent {progress.sent} of {progress.total} parts: {text}"

@@ -229,7 +229,7 @@ class Dispatcher:
         failure = receipt.failure
         repeats = self._rules[sending.delivery.channel].recognises_repeats
         if failure is None:
-            outcome = AttemptOutcome(DeliveryStatus.SENT, provider_id=receipt.result.message)
+            outcome = AttemptOutcome(DeliveryStatus.SENT, provider_id=receipt.provider_id)
         else:
             facts = Failure(failure.kind, receipt.result.error, failure.retry_after_s, failure.whole_account)
             outcome = judge(facts, sending.delivery, recognises_repeats=repeats, jitter=random())  # noqa: S311  # jitter

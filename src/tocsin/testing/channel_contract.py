@@ -257,7 +257,8 @@ class ChannelContract(ChannelBench):
             assert f"{spec.max_length:,}" in receipt.result.error
             assert parts == []
             return
-        assert self.well_formed(receipt.result).message == "note 1"
+        several = f" ({len(parts)} parts)" if len(parts) > 1 else ""
+        assert (self.well_formed(receipt.result).message, receipt.provider_id) == (f"note 1{several}", "note 1")
         assert receipt.parts_sent == receipt.parts_total == len(parts)
         assert " ".join(part.text for part in parts).split() == text.split()
         assert len({part.key for part in parts}) == len(parts)

@@ -79,7 +79,7 @@ async def test_an_attempt_that_goes_on_with_the_second_part_answers_nothing():
 async def test_a_text_that_takes_the_place_of_a_message_is_an_edit():
     http = Wire().sends(16).sends(17)
     receipt = await send(http, LONG, "-1001/5", edit_message_id=16, reply_to=15, buttons=BUTTONS)
-    assert receipt.result.message == "id=16"
+    assert receipt.provider_id == "id=16"
     (method, first), (second_method, second) = http.calls()
     assert (method, first["message_id"], first["chat_id"]) == ("editMessageText", 16, -1001)
     assert not {"message_thread_id", "reply_parameters", "reply_markup"} & first.keys()

@@ -289,7 +289,7 @@ async def test_a_direct_send_is_recorded_with_its_outcome(
     (delivery,) = await office.deliveries()
     assert (delivery.status, delivery.error_class, delivery.attempts) == (status, error_class, attempts)
     assert (delivery.parts_sent, delivery.parts_total) == parts
-    assert (delivery.provider_id, delivery.error) == (result.message, result.error)
+    assert (delivery.provider_id, delivery.error) == (result.message.removesuffix(" (3 parts)"), result.error)
     assert (delivery.channel, delivery.source, delivery.message) == ("bell", "test", "one two three four five")
     assert delivery.finished_at == office.clock.now()
 

@@ -64,7 +64,7 @@ async def test_an_unknown_or_unconfigured_channel_is_a_404_send_result(whole):
 
 
 async def test_a_dry_run_shows_the_parts_and_sends_nothing(whole, transport, program):
-    answer = await whole.post("/api/msg/send", {**GOOD, "message": "word " * 1000, "dry_run": True})
+    answer = await whole.post("/api/msg/send", {**GOOD, "message": "word " * 10_000, "dry_run": True})
     assert answer.status == 200
     assert len(answer.json()["parts"]) == 2
     assert answer.json()["warnings"] == ["It is sent as 2 messages"]

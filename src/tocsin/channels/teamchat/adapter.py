@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 CHUNK_AT = Variable(
     "TEAMCHAT_CHUNK_AT",
     integer(100, 40_000),
-    4_000,
+    40_000,  # longer texts are truncated: docs/facts/teamchat.md
     "Longer texts are split into parts of this many characters.",
 )
 _TARGET = r"([CGDUW][A-Z0-9]{1,63}|#[^\s#@,/]{1,80})(?:/(\d{1,12}\.\d{1,9}))?"
@@ -40,7 +40,7 @@ class TeamchatAdapter(OutboundAdapter):
         proof=SIGNING_SECRET,
         target_format="#channel, channel ID or user ID; a thread as C0123/1503435956.000247",
         max_length=40_000,
-        chunk_at=4_000,
+        chunk_at=CHUNK_AT.default,
         measure=escaped_code_points,
         parse_modes=("mrkdwn",),
         inbound=("webhook",),

@@ -296,7 +296,9 @@ class Messenger:
 def _recorded(receipt: Receipt, id_: str) -> Receipt:
     """Return `receipt` with the id of its record; dataclasses.replace takes four times as long."""
     tries = receipt.attempts, receipt.duration_ms
-    return Receipt(receipt.result, receipt.parts_sent, receipt.parts_total, *tries, receipt.failure, id_)
+    return Receipt(
+        receipt.result, receipt.parts_sent, receipt.parts_total, *tries, receipt.failure, id_, receipt.provider_id
+    )
 
 
 def _placed(result: SendResult, place: str) -> SendResult:

@@ -171,7 +171,7 @@ class Outbox:
             attempts=receipt.attempts,
             parts_sent=receipt.parts_sent,
             parts_total=receipt.parts_total,
-            provider_id=result.message,
+            provider_id=receipt.provider_id,
             error=result.error,
             error_class=str(receipt.failure.kind) if receipt.failure else "",
             finished_at=now,
