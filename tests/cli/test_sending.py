@@ -1,10 +1,11 @@
 """channels, test and send, against the stand-ins."""
 
+import re
 import subprocess
 
 import pytest
-from tests.cli.conftest import TOCSIN, Cli
-from tests.waiting import PATIENCE_S
+from tests.cli.conftest import TOCSIN, Cli, end
+from tests.waiting import PATIENCE_S, until
 
 from tocsin_standins import Fault, StandinCluster
 from tocsin_standins.mail import LOGIN_REFUSED
@@ -295,6 +296,24 @@ def test_a_wait_that_is_too_long_fails_at_once_with_the_seconds(wired: Cli, town
     assert done.code == 1
     assert "31 s" in done.err
     assert town.teamchat.requests == requests + 1
+
+
+@pytest.mark.parametrize("queued", [False, True], ids=["by a direct send", "by the queue"])
+def test_a_throttled_send_and_a_held_one_give_one_piece_of_advice(wired: Cli, town: StandinCluster, queued: bool):
+    town.guildchat.faults.push(Fault.rate_limited(120, scope="global"))
+    send = ("send", "discord", "100000000000000002", "hello")
+    if queued:
+        wired(*send, "--queue")
+        with wired.running("worker") as child:
+            until(lambda: wired("deliveries", "list", "--json").json()[0]["attempts"])
+            end(child)
+    for _ in range(2):
+        told, advice = wired(*send).err.removesuffix("\n").split("\n")
+        assert re.fullmatch(
+            "  hint: nothing was sent: try again in [0-9.]+ s, or have the queue do it with --queue", advice
+        )
+        assert "again" not in told
+        assert "queue" not in told
 
 
 def test_a_lost_answer_is_an_unknown_outcome_and_nothing_is_sent_again(wired: Cli, town: StandinCluster):

@@ -98,6 +98,14 @@ class Receipt:
     delivery: str = ""  # the ID of its record, if there is one
     provider_id: str = ""  # of the first part; the result's note also says how many parts there are
 
+    @property
+    def reason(self) -> str:
+        """The error; of a throttled send without its advice to wait, which callers give or follow themselves."""
+        failure, error = self.failure, self.result.error
+        if failure is None or failure.kind is not FailureKind.RATE_LIMITED or not failure.hint:
+            return error
+        return error.removesuffix(failure.hint).rstrip(";: ")
+
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:

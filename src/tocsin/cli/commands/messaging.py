@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from tocsin.assembly.program import App, checked_profiles
@@ -94,7 +95,9 @@ def _send(arguments: argparse.Namespace, options: Options, out: Console) -> int:
         result = receipt.result
         if result.ok:
             out.effect_done("the message was sent")
-        return _show(out, result, f"sent on {result.channel} to {result.target} ({result.message})", what_next(receipt))
+        if hint := what_next(receipt):
+            result = result if out.as_json else replace(result, error=receipt.reason)
+        return _show(out, result, f"sent on {result.channel} to {result.target} ({result.message})", hint)
 
     return with_app(options, out, work)
 

@@ -31,6 +31,7 @@ from tocsin.runs.control import StartRequest
 from tocsin.runs.model import RunKind, RunTrigger
 from tocsin.terminal.options import Options
 from tocsin.terminal.output import DONE, Console
+from tocsin.terminal.packages import EXTRAS, how_to_install, is_installed
 from tocsin.terminal.text import own_command
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ def configure_demo(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(_: argparse.Namespace, options: Options, out: Console) -> int:
+    if missing := [name for name, (extra, _) in EXTRAS.items() if extra == "demo" and not is_installed(name)]:
+        raise ConfigError(f"the demo needs more packages: {', '.join(missing)}", hint=how_to_install(missing[0]))
     from tocsin_standins.cluster import open_standins
 
     async def main(directory: Path) -> None:
