@@ -10,6 +10,7 @@ from starlette.types import Scope
 from tocsin.core.audit.actions import ACTOR, IP, REQUEST_ID, AuditSource
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.rest.problems import HttpProblemError
+from tocsin.runs.model import RunTrigger
 
 T = TypeVar("T")
 
@@ -35,6 +36,11 @@ def facts_of(scope: Scope) -> dict[str, object]:
 def caller_of(request: Request) -> Caller:
     """Return who calls."""
     return Caller(DASHBOARD.name, facts_of(request.scope))
+
+
+def cause_of(request: Request) -> RunTrigger:
+    """Return what starts a run: a person in the browser, or a script by a token or by Basic."""
+    return RunTrigger.MANUAL if request.scope.get("tocsin.login") == "session" else RunTrigger.API
 
 
 # Asynchronous, like all dependencies here: FastAPI hands others to a thread, which costs more than most requests.

@@ -34,6 +34,7 @@ class DashboardClient:
     app: Any  # an ASGI application
     user: str = "admin"
     scopes: frozenset[str] = ALL_SCOPES
+    login: str = "basic"  # how it signs in: `basic`, `session` as a browser does, or `token`
     headers: dict[str, str] = field(default_factory=dict)  # sent with every request
     leaves: bool = False  # whether it closes the connection once the request is sent, so that streams end
     peer: str = "127.0.0.1"  # its address
@@ -77,6 +78,7 @@ class DashboardClient:
             "client": (self.peer, 50_000),
             "server": ("127.0.0.1", 8200),
             "tests.user": self.user,
+            "tests.login": self.login,
             "tests.scopes": self.scopes if self.user else frozenset(),
         }
         sent: list[dict[str, Any]] = []
@@ -108,6 +110,7 @@ def _trusting(app: Any) -> Any:
 
     async def guarded(scope: dict[str, Any], receive: Any, send: Any) -> None:
         scope["tocsin.user"] = scope["tests.user"]
+        scope["tocsin.login"] = scope["tests.login"]
         scope["tocsin.scopes"] = scope["tests.scopes"]
         await app(scope, receive, send)
 

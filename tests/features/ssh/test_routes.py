@@ -109,6 +109,16 @@ async def test_a_dry_run_tells_the_hosts_and_records_nothing(client: DashboardCl
     assert site.bench.audit() == []
 
 
+@pytest.mark.parametrize(("login", "trigger"), [("session", "manual"), ("basic", "api"), ("token", "api")])
+async def test_a_run_from_the_browser_was_started_by_a_person(
+    client: DashboardClient, site: Site, login: str, trigger: str
+):
+    site.write(host("here"))
+    client.login = login
+    run = (await client.post("/api/ssh/run", {"command": "true", "hosts": ["here"]}, Prefer="wait=30")).json()
+    assert run["trigger"] == trigger
+
+
 async def test_a_command_runs_and_its_results_are_sent(client: DashboardClient, site: Site, machine: Machine):
     port, _ = machine.sshd()
     identity = {"kind": "key", "ref": str(machine.key)}

@@ -19,13 +19,12 @@ from tocsin.features.ssh.model import (
     SshRequest,
 )
 from tocsin.features.ssh.service import Ssh
-from tocsin.rest.callers import CallerOf
+from tocsin.rest.callers import CallerOf, cause_of
 from tocsin.rest.models import RequestModel, ResponseModel, Time
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.preferences import answer_run
 from tocsin.rest.runs import RUN_STARTED, RunRecord
-from tocsin.runs.model import RunTrigger
 
 
 class IdentityRecord(ResponseModel):
@@ -192,7 +191,7 @@ class SshRoutes:
         if body.dry_run:
             hosts = [host.name for host in self._ssh.plan(wanted)]
             return JSONResponse({"dry_run": True, "hosts": hosts, "command": remote_command(wanted)})
-        running = await self._ssh.start(wanted, source=caller.source, trigger=RunTrigger.API, actor=caller.actor)
+        running = await self._ssh.start(wanted, source=caller.source, trigger=cause_of(request), actor=caller.actor)
         return await answer_run(request, running)
 
     @operation("GET", "/api/ssh/health", problems=("not-found", "validation-failed"), answer=SshHealth)

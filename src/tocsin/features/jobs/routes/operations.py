@@ -24,12 +24,11 @@ from tocsin.features.jobs.routes.models import (
 )
 from tocsin.features.jobs.service import TaskJobs
 from tocsin.features.jobs.store import TaskJobFilter
-from tocsin.rest.callers import CallerOf
+from tocsin.rest.callers import CallerOf, cause_of
 from tocsin.rest.conditional import check_unchanged, tag
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.problems import HttpProblemError
-from tocsin.runs.model import RunTrigger
 
 
 class JobRoutes:
@@ -99,10 +98,10 @@ class JobRoutes:
         problems=("not-found", "invalid-transition", "conflict"),
         answer=TaskJobRecord,
     )
-    async def start_job(self, jid: str, response: Response, caller: CallerOf) -> Any:
+    async def start_job(self, request: Request, jid: str, response: Response, caller: CallerOf) -> Any:
         """Start a queued task job: its command or skill, or else its work tree for people to work in."""
         try:
-            started = await self._jobs.start(jid, caller, cause=RunTrigger.API)
+            started = await self._jobs.start(jid, caller, cause=cause_of(request))
         except TaskTransitionError as error:
             raise _not_allowed(error) from None
         return _tagged(response, started.job)

@@ -10,14 +10,14 @@ from tocsin.features.skills.records import all_records, detail_of
 from tocsin.features.skills.routes.models import RunSkillNow, SkillDetail, SkillRecord
 from tocsin.features.skills.service import SkillRequest, Skills
 from tocsin.features.skills.starting import begin
-from tocsin.rest.callers import CallerOf
+from tocsin.rest.callers import CallerOf, cause_of
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.preferences import answer_run
 from tocsin.rest.problems import HttpProblemError
 from tocsin.rest.runs import RUN_STARTED, RunRecord
 from tocsin.runs.document import as_document
-from tocsin.runs.model import Run, RunTrigger
+from tocsin.runs.model import Run
 
 
 class SkillRoutes:
@@ -69,7 +69,7 @@ class SkillRoutes:
         wish = body or RunSkillNow()
         call = SkillRequest(
             wish.mode,
-            RunTrigger.API,
+            cause_of(request),
             caller.source,
             caller.actor,
             tuple(wish.args),

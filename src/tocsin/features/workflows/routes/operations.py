@@ -25,7 +25,7 @@ from tocsin.features.workflows.routes.models import (
 )
 from tocsin.features.workflows.service import Workflows
 from tocsin.features.workflows.store import InvalidWorkflowError, UnknownWorkflowError, WorkflowFile
-from tocsin.rest.callers import CallerOf, while_connected
+from tocsin.rest.callers import CallerOf, cause_of, while_connected
 from tocsin.rest.conditional import check_unchanged, tag, wants_new
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
@@ -33,7 +33,6 @@ from tocsin.rest.preferences import answer_run
 from tocsin.rest.problems import HttpProblemError
 from tocsin.rest.reading import JSON
 from tocsin.rest.runs import RUN_STARTED, RunRecord
-from tocsin.runs.model import RunTrigger
 
 _STARTED: dict[int | str, dict[str, Any]] = {
     **RUN_STARTED,
@@ -141,7 +140,7 @@ class WorkflowRoutes:
         """Run a workflow, or tell what a run would do."""
         wish = body or RunWorkflow()
         wanted = WorkflowRequest(
-            RunTrigger.API,
+            cause_of(request),
             caller.source,
             caller.actor,
             params=wish.params,
