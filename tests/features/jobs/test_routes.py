@@ -40,6 +40,19 @@ async def test_a_job_is_created_with_its_branch_and_where_it_can_be_read(client:
     assert (entry.action, entry.source, entry.metadata["actor"]) == ("job.create", "dashboard", "admin")
 
 
+async def test_a_job_that_makes_no_branch_needs_one_to_exist_or_no_repository(client: DashboardClient):
+    refused = await client.post("/api/jobs", {"title": "Fix the login", "repo": "site", "create_branch": False})
+    assert (refused.status, refused.json()["errors"][0]["pointer"]) == (422, "#/branch")
+    job = await made(client, create_branch=False, command="true")
+    assert (job["repo"], job["branch"]) == (None, None)
+    assert (await client.post(f"/api/jobs/{job['id']}/start", {})).status == 200
+
+    async def status() -> bool:
+        return (await client.get(f"/api/jobs/{job['id']}")).json()["status"] == "completed"
+
+    await eventually(status)
+
+
 async def test_a_name_that_is_too_long_for_a_path_is_no_repository(client: DashboardClient):
     long = "a" * 300
     assert (await client.get(f"/api/jobs/branches?repo={long}")).status == 404

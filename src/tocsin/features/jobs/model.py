@@ -142,7 +142,7 @@ class NewTaskJob:
             )
         if not self.repo and (self.base_branch or self.branch):
             raise InvalidTaskJobError("a branch needs a repository", hint="name one as repo", body_key="repo")
-        if not self.create_branch and not self.branch:
+        if self.repo and not self.create_branch and not self.branch:
             raise InvalidTaskJobError(
                 "without a new branch, an existing one is needed", hint="name it as branch", body_key="branch"
             )
