@@ -1,5 +1,6 @@
 """tokens create, list, revoke; dashboard hash-password."""
 
+import pytest
 from argon2 import PasswordHasher
 from tests.cli.conftest import Cli
 
@@ -58,6 +59,13 @@ def test_hash_password_prints_a_line_for_the_env_file_that_settings_take(cli: Cl
     for each in (hashed, settings[DASHBOARD_PASS_HASH]):
         assert each.startswith("$argon2id$v=19$m=65536,t=3,p=1$")
         assert PasswordHasher().verify(each, "schöne grüße")
+
+
+@pytest.mark.parametrize("lines", [b"one\ntwo", b"one\ntwo\n", b"one\r\ntwo\r\n", b"one\n\n"])
+def test_a_password_of_several_lines_is_refused(cli: Cli, lines: bytes):
+    done = cli("dashboard", "hash-password", stdin=lines)
+    assert (done.code, done.out) == (2, "")
+    assert "a password is one line" in done.err
 
 
 def test_an_empty_password_is_refused(cli: Cli):

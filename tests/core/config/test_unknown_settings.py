@@ -109,7 +109,7 @@ def test_every_setting_and_every_file_of_a_secret_is_known(found, tmp_path: Path
 
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
 def test_a_name_of_a_dotenv_has_its_line(found, tmp_path: Path, line_end: str):
-    lines = ["# first", "", "  ", "SMTP_PASS='two", "lines'", "", "GATEWAY_PROT=8101", "export REDIS_ULR=off"]
+    lines = ["# first", "", "  ", "SMTP_USER='two", "lines'", "", "GATEWAY_PROT=8101", "export REDIS_ULR=off"]
     unknown = found(line_end.join(lines))
     assert [str(one) for one in unknown] == [
         f"{tmp_path}/.env:7: there is no setting GATEWAY_PROT",

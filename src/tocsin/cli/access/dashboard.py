@@ -24,8 +24,8 @@ def configure_dashboard(parser: argparse.ArgumentParser) -> None:
     hashing = commands["hash-password"]
     hashing.set_defaults(asks_for_secret=True)
     hashing.description = (
-        "Ask for a password twice, or read it from standard input, and print the line for a .env file with its hash.\n"
-        "DASHBOARD_PASS must not be set beside it."
+        "Ask for a password twice, or read one line from standard input, and print the line for a .env file with\n"
+        "its hash. DASHBOARD_PASS must not be set beside it."
     )
     hashing.epilog = (
         "examples:\n  tocsin dashboard hash-password\n  pass show dashboard | tocsin dashboard hash-password"
@@ -49,6 +49,10 @@ def _hash_password(_: argparse.Namespace, __: Options, out: Console) -> int:
     password = secret_input("Password", MAX_PASSWORD_BYTES)
     if not password:
         raise ConfigError("the password is empty", hint="enter one that nobody guesses")
+    if len(password.splitlines()) > 1:
+        raise ConfigError(
+            "a password is one line, and standard input has several", hint="a login form takes no line end"
+        )
     hashed = hash_password(password)
     if out.as_json:
         out.document({"name": "DASHBOARD_PASS_HASH", "value": hashed})

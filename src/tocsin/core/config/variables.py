@@ -41,7 +41,10 @@ def text(value: str) -> str:
 
 def password(value: str) -> str:
     """Take the value exactly as it was written; only a line end of a file is cut off."""
-    return value.rstrip("\r\n")
+    line = value.rstrip("\r\n")
+    if len(line.splitlines()) > 1:
+        raise ValueError("one line")  # no login form and no mail server takes more
+    return line
 
 
 def password_hash(value: str) -> str:
