@@ -14,9 +14,11 @@ from tests.core.process.test_starting import gone, pid_in
 
 from tocsin.channels.contract import SendResult
 from tocsin.core.storage.database import Database
+from tocsin.runs.log_file import encode, path_of
 from tocsin.runs.model import (
     HostResult,
     HostStatus,
+    Line,
     OutputDelivery,
     OutputDeliveryStatus,
     OutputResult,
@@ -148,17 +150,29 @@ def test_a_run_whose_arguments_held_a_secret_is_not_retried_without_them(cli: Cl
     skill(cli, "true")
     environ = {"SMTP_PASS": "correct-horse"}
     cli("skills", "run", "backup", "correct-horse", env=environ)
-    refused = cli("runs", "retry", the_run(cli)["id"], env=environ)
+    refused = cli("runs", "retry", "--yes", the_run(cli)["id"], env=environ)
     assert refused.code == 1
     assert "are not kept: they are long, or hold a secret" in refused.err
     assert "correct-horse" not in str(the_run(cli))
+
+
+def test_a_run_that_succeeded_is_started_again_only_after_a_yes(cli: Cli):
+    skill(cli, "echo done")
+    cli("skills", "run", "backup")
+    first = the_run(cli)["id"]
+    asked = cli("runs", "retry", first, stdin=b"n\n")
+    assert (asked.code, asked.err) == (1, "backup succeeded in that run. Do it again? [y/N]\n")
+    assert cli("runs", "retry", first).code == 2
+    assert the_run(cli)["id"] == first
+    assert cli("runs", "retry", first, stdin=b"y\n").out == "done\n"
+    assert cli("runs", "retry", first, "--yes").out == "done\n"
 
 
 def test_what_cannot_be_retried_says_why(cli: Cli):
     skill(cli, "true")
     cli("skills", "run", "backup")
     run_id = the_run(cli)["id"]
-    assert f"the run {run_id} has no step copy" in cli("runs", "retry", run_id, "--from-step", "copy").err
+    assert f"the run {run_id} has no step copy" in cli("runs", "retry", "--yes", run_id, "--from-step", "copy").err
     missing = cli("runs", "retry", "nope")
     assert (missing.code, missing.err) == (
         1,
@@ -195,6 +209,18 @@ def test_steps_hosts_and_deliveries_are_shown(cli: Cli):
     assert (document["steps"][0]["name"], document["hosts"][0]["host"]) == ("dump", "web1")
     refused = cli("runs", "approve", run.id)
     assert (refused.code, refused.err.splitlines()[0]) == (1, f"tocsin: the run {run.id} has ended: failed")
+
+
+def test_lines_of_hosts_and_steps_keep_their_origin(cli: Cli):
+    run = Run("01a20302", RunKind.SSH, "uptime", "uptime", RunTrigger.MANUAL, RunStatus.FAILED, 1_700_000_000.0)
+    asyncio.run(stored(run, cli.data_dir / "tocsin.db"))
+    streams = ("web1/stdout", "web2/stderr", "copy", "copy:stderr", "stdout", "system")
+    log = path_of(cli.data_dir / "runs", run.id, run.queued_at)
+    log.parent.mkdir(parents=True)
+    log.write_bytes(b"".join(encode(Line(n, 1_700_000_001.0, each, "up")) for n, each in enumerate(streams, 1)))
+    shown = cli("runs", "log", run.id).out.splitlines()
+    assert shown == ["web1: up", "web2: up", "copy: up", "copy: up", "up", "up"]
+    assert cli("runs", "log", run.id, "--times").out.splitlines()[0].endswith(" web1/stdout up")
 
 
 async def stored(run: Run, path: Path) -> None:

@@ -77,6 +77,7 @@ def test_a_run_that_waits_is_approved_by_another_command(cli: Cli, until):
         assert cli("runs", "approve", waiting[0]["id"]).code == 0
         out, _ = running.communicate(timeout=PATIENCE_S)
     assert (running.returncode, b"b | on" in out) == (0, True)
+    assert f"tocsin runs approve {waiting[0]['id']} --step ask".encode() in out
 
 
 def test_an_interrupted_run_is_continued_where_it_was(cli: Cli, until):

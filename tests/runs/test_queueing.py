@@ -59,7 +59,7 @@ async def test_a_queued_run_of_a_dead_process_is_interrupted(house: House, runs:
     left = await house.process(DEAD).queue(order())
     (ended,) = await runs.recover()
     assert (ended.id, ended.status) == (left.id, RunStatus.INTERRUPTED)
-    assert ended.reason == "the program that queued it ended before it began"
+    assert ended.reason == f"Tocsin ended before it began; run it again: tocsin runs retry {left.id}"
 
 
 async def test_closing_ends_queued_runs(house: House):

@@ -395,7 +395,10 @@ async def test_a_run_whose_program_was_killed_is_interrupted_and_what_it_started
 ):
     (run,) = await runs.recover()
     assert await gone(killed)
-    assert (run.status, run.reason) == (RunStatus.INTERRUPTED, "the program that ran it ended before it did")
+    assert (run.status, run.reason) == (
+        RunStatus.INTERRUPTED,
+        f"Tocsin was killed or crashed while it ran; run it again: tocsin runs retry {run.id}",
+    )
     assert (run.output.tail, await texts(runs, run)) == ("up", ["up"])
     assert await runs.recover() == []
 
@@ -449,7 +452,7 @@ async def test_a_run_is_interrupted_when_its_process_on_another_host_was_silent_
     house.clock.advance(1)
     (ended,) = await runs.recover()
     assert (ended.id, ended.status) == (run.id, RunStatus.INTERRUPTED)
-    assert ended.reason == "the program that ran it was silent for 60 seconds"
+    assert ended.reason.startswith("the Tocsin that ran it was silent for 60 seconds; ")
     assert await runs.recover() == []
 
 

@@ -14,9 +14,9 @@ from tocsin.runs.store import Orphan, RunStore
 
 log = logging.getLogger(__name__)
 
-NOT_BEGUN = RunResult(RunStatus.INTERRUPTED, "the program that queued it ended before it began")
-_DEAD = RunResult(RunStatus.INTERRUPTED, "the program that ran it ended before it did")
-_SILENT = RunResult(RunStatus.INTERRUPTED, f"the program that ran it was silent for {SILENCE_S:.0f} seconds")
+_NOT_BEGUN = "Tocsin ended before it began"
+_DEAD = "Tocsin was killed or crashed while it ran"
+_SILENT = f"the Tocsin that ran it was silent for {SILENCE_S:.0f} seconds"
 
 
 class Recovery:
@@ -58,5 +58,14 @@ class Recovery:
 
     def _end_of(self, orphan: Orphan) -> RunResult:
         if orphan.run.status is RunStatus.QUEUED:
-            return NOT_BEGUN
-        return _DEAD if self._presence.is_dead(orphan.owner) else _SILENT
+            return not_begun(orphan.run.id)
+        return _interrupted(_DEAD if self._presence.is_dead(orphan.owner) else _SILENT, orphan.run.id)
+
+
+def not_begun(run_id: str) -> RunResult:
+    """Return the end of a run whose process ended while it was queued."""
+    return _interrupted(_NOT_BEGUN, run_id)
+
+
+def _interrupted(cause: str, run_id: str) -> RunResult:
+    return RunResult(RunStatus.INTERRUPTED, f"{cause}; run it again: tocsin runs retry {run_id}")

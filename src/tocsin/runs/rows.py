@@ -229,7 +229,7 @@ def _read(text: str | None) -> Any:
 
 
 _SENTENCES = {
-    RunStatus.INTERRUPTED: "the program that ran it ended before it did",
+    RunStatus.INTERRUPTED: "Tocsin was killed or crashed while it ran",
     RunStatus.CANCELLED: "the run was cancelled",
     RunStatus.TIMED_OUT: "the run was out of time",
 }

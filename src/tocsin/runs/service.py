@@ -30,7 +30,7 @@ from tocsin.runs.model import (
 )
 from tocsin.runs.output_log import OutputLog
 from tocsin.runs.recorder import RunHandle, Work
-from tocsin.runs.recovery import NOT_BEGUN, Recovery
+from tocsin.runs.recovery import Recovery, not_begun
 from tocsin.runs.rows import unknown_run
 from tocsin.runs.store import RunFilter, RunStore
 
@@ -282,7 +282,7 @@ class Runs:
         for run_id in list(self._queued):
             self._release(run_id)
             with suppress(StoreUnavailableError):  # the next start ends it
-                await self._store.finish(run_id, NOT_BEGUN, RunOutput(), self._clock.now())
+                await self._store.finish(run_id, not_begun(run_id), RunOutput(), self._clock.now())
 
     async def _remove_logs(self, forgotten: Sequence[Run]) -> int:
         await asyncio.to_thread(remove_logs, [self._log_path(run) for run in forgotten])

@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from time import time
@@ -55,6 +56,7 @@ def configure_runs(parser: argparse.ArgumentParser) -> None:
         "retry"
     ].epilog = "example: tocsin runs retry 2b8d7c6e\n\nexit code 0: the new run succeeded, 1: it did not"
     commands["retry"].add_argument("--from-step", default="", metavar="STEP", help="keep the steps before this one")
+    commands["retry"].add_argument("-y", "--yes", action="store_true", help="do not ask before a run that succeeded")
     commands["retry"].set_defaults(run=_retry)
     for name in ("approve", "reject"):
         commands[name].add_argument("--step", default="", help="which step, if several wait")
@@ -253,13 +255,19 @@ def _shower(arguments: argparse.Namespace, out: Console) -> Callable[[Line], Non
     def show(line: Line) -> None:
         if arguments.stream not in {"", line.stream}:
             return
-        before = f"{timestamp(line.ts)} {line.stream:<6} " if arguments.times else ""
+        before = f"{timestamp(line.ts)} {line.stream:<6} " if arguments.times else _origin(line)
         if arguments.ansi:
             out.coloured(before + line.text)
         else:
             out.text(before + without_sequences(line.text))
 
     return show
+
+
+def _origin(line: Line) -> str:
+    """Return the host or step that printed a line, from a stream such as `web1/stdout` or `copy:stderr`."""
+    place = re.sub("(^|[/:])(stdout|stderr|system)$", "", line.stream)
+    return f"{place}: " if place else ""
 
 
 def _cancel(arguments: argparse.Namespace, options: Options, out: Console) -> int:
@@ -284,13 +292,20 @@ def _cancel(arguments: argparse.Namespace, options: Options, out: Console) -> in
 def _retry(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     show = _plain_shower(out)
 
-    async def work(app: App) -> Run:
+    async def work(app: App) -> Run | None:
+        runs = app.runs()
+        before = await runs.get(await runs.whole_id(arguments.id))
+        question = f"{before.subject_name} succeeded in that run. Do it again?"
+        if before.ok and not (arguments.yes or await out.agreed(question)):
+            return None
         running = await run_control_of(app).retry(arguments.id, Caller(CLI.name), readable(arguments.from_step))
         out.effect_done("the run was started again")
         out.note(f"tocsin: attempt {running.run.attempt} of {running.run.subject_name} is the run {running.run.id}")
-        return await _watched(app.runs(), running, show)
+        return await _watched(runs, running, show)
 
     run = with_app(options, out, work, writes=True)
+    if run is None:
+        return FAILED
     if out.as_json:
         out.document(as_document(run))
     elif not run.ok:
@@ -311,7 +326,7 @@ async def _watched(runs: Runs, running: ActiveRun, show: Callable[[Line], None])
 
 def _plain_shower(out: Console) -> Callable[[Line], None]:
     def show(line: Line) -> None:
-        (out.aside if line.stream == "stderr" else out.text)(line.plain)
+        (out.aside if line.stream.endswith("stderr") else out.text)(f"{_origin(line)}{line.plain}")
 
     return show
 

@@ -68,7 +68,7 @@ class MessageStatus(StrEnum):
 
 
 AT_WORK = frozenset({MessageStatus.PENDING, MessageStatus.STREAMING})
-INTERRUPTED: Mapping[str, str] = {"code": "interrupted", "message": "the program that wrote it ended before it did"}
+INTERRUPTED: Mapping[str, str] = {"code": "interrupted", "message": "Tocsin was killed or crashed while it was written"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,9 @@ class WaitSteps:
         approvers = tuple(step.option("approvers", ()))
         waiting = StepRun(step.name, str(step.type), RunStatus.WAITING, call.attempt, self.clock.now())
         await call.handle.save_steps(replace(waiting, when=step.when.text if step.when else None, message=message))
+        decide = f"{call.log.run_id} --step {step.name}"
         call.log.write("system", f"waiting for approval: {message}")
+        call.log.write("system", f"decide with: tocsin runs approve {decide}, or: tocsin runs reject {decide}")
         asking = asyncio.create_task(self._ask(call, message))  # beside the wait: who answers at once is heard
         try:
             async with asyncio.timeout(limit):

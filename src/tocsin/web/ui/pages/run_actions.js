@@ -16,8 +16,14 @@ export async function cancelRun(run, take) {
   if (await confirm({ title: RUN.cancelTitle, text: RUN.cancelText, action: RUN.cancelAction, danger: true, work })) toast.ok(RUN.cancelled);
 }
 
+/** @param {Run} run */
+export async function retryRun(run) {
+  if (run.status !== "succeeded") return startAgain(run);
+  await confirm({ title: RUN.againTitle, text: RUN.againText, action: RUN.again, work: () => startAgain(run) });
+}
+
 /** @param {Run} run @param {string} [fromStep] */
-export async function retryRun(run, fromStep = "") {
+async function startAgain(run, fromStep = "") {
   const started = await api.post(url`/api/runs/${run.id}/retry`, fromStep ? { from_step: fromStep } : {});
   toast.ok(RUN.retried);
   go(link("runs", started.id));
@@ -26,7 +32,7 @@ export async function retryRun(run, fromStep = "") {
 /** @param {Run} run @param {string} step */
 export async function retryFrom(run, step) {
   const again = run.status === "succeeded";
-  await confirm({ title: again ? RUN.againFromTitle(step) : RUN.retryFromTitle(step), text: RUN.retryFromText, action: again ? RUN.again : RUN.retry, work: () => retryRun(run, step) });
+  await confirm({ title: again ? RUN.againFromTitle(step) : RUN.retryFromTitle(step), text: RUN.retryFromText, action: again ? RUN.again : RUN.retry, work: () => startAgain(run, step) });
 }
 
 /**

@@ -33,6 +33,8 @@ export const RUN = {
   retry: "Retry",
   retried: "Started again.",
   again: "Run again",
+  againTitle: "Run this again?",
+  againText: "It succeeded. A new run does everything once more.",
   retryFrom: "Retry from here",
   againFrom: "Run again from here",
   /** @param {string} step */
