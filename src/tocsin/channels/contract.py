@@ -98,14 +98,6 @@ class Receipt:
     delivery: str = ""  # the ID of its record, if there is one
     provider_id: str = ""  # of the first part; the result's note also says how many parts there are
 
-    @property
-    def reason(self) -> str:
-        """The error; of a throttled send without its advice to wait, which callers give or follow themselves."""
-        failure, error = self.failure, self.result.error
-        if failure is None or failure.kind is not FailureKind.RATE_LIMITED or not failure.hint:
-            return error
-        return error.removesuffix(failure.hint).rstrip(";: ")
-
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
@@ -320,7 +312,8 @@ class OutboundAdapter(ABC):
             key = f"{outgoing.key}:{number}" if outgoing.key else _fresh_key()
             part = Part(target, text, key, mode, markup, extra, first=not number, last=number == total - 1)
             note = await self._deliver_patiently(part, progress)
-            progress.note = progress.note or note
+            # A provider's answer may repeat the request, token included.
+            progress.note = progress.note or self._redact(safe_str(note))
             progress.sent += 1
             progress.departure = None
             if progress.between_parts and progress.sent < progress.total:
@@ -350,18 +343,15 @@ class OutboundAdapter(ABC):
             progress.attempts,
             round((time.monotonic() - progress.started) * 1000),
             failure,
-            provider_id="" if failure else self._redact(safe_str(progress.note)),
+            provider_id="" if failure else progress.note,
         )
 
     def _result(self, outgoing: Outgoing, progress: Progress, failure: RemoteError | None) -> SendResult:
         kind = self.spec.kind
         target = safe_str(outgoing.target)
         if failure is None:
-            # A provider's answer may repeat the request, token included.
-            note = self._redact(safe_str(progress.note))
-            return SendResult(
-                True, kind, target, message=f"{note} ({progress.total} parts)" if progress.total > 1 else note
-            )
+            several = f" ({progress.total} parts)" if progress.total > 1 else ""
+            return SendResult(True, kind, target, message=f"{progress.note}{several}")
         text = self._explain(failure)
         if progress.total > 1:
             text = f"sent {progress.sent} of {progress.total} parts: {text}"

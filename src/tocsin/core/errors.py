@@ -91,6 +91,12 @@ class RemoteError(TocsinError):
         self.retry_after_s = told_wait_s(retry_after_s)
         self.whole_account = whole_account  # the wait concerns every target, not this one alone
 
+    def shortened(self, error: str) -> str:
+        """Return the error of a throttled send without its advice to wait, which callers give or follow themselves."""
+        if self.kind is not FailureKind.RATE_LIMITED or not self.hint:
+            return error
+        return error.removesuffix(self.hint).rstrip(";: ")
+
 
 class ChannelError(RemoteError):
     """A channel's provider, or the adapter before it, would not take a message."""

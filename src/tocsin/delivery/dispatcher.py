@@ -231,7 +231,9 @@ class Dispatcher:
         if failure is None:
             outcome = AttemptOutcome(DeliveryStatus.SENT, provider_id=receipt.provider_id)
         else:
-            facts = Failure(failure.kind, receipt.reason, failure.retry_after_s, failure.whole_account)
+            facts = Failure(
+                failure.kind, failure.shortened(receipt.result.error), failure.retry_after_s, failure.whole_account
+            )
             outcome = judge(facts, sending.delivery, recognises_repeats=repeats, jitter=random())  # noqa: S311  # jitter
         sent, total = receipt.parts_sent, receipt.parts_total
         if not total:  # the try ended before the text was split: nothing new is known of its parts

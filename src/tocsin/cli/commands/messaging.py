@@ -95,8 +95,9 @@ def _send(arguments: argparse.Namespace, options: Options, out: Console) -> int:
         result = receipt.result
         if result.ok:
             out.effect_done("the message was sent")
-        if hint := what_next(receipt):
-            result = result if out.as_json else replace(result, error=receipt.reason)
+        hint = what_next(receipt)
+        if hint and receipt.failure and not out.as_json:
+            result = replace(result, error=receipt.failure.shortened(result.error))
         return _show(out, result, f"sent on {result.channel} to {result.target} ({result.message})", hint)
 
     return with_app(options, out, work)
