@@ -22,13 +22,22 @@ def test_an_entry_is_stored_found_deleted_and_restored(cli: Cli):
     replaced = cli("memory", "set", "office.wifi", "Another")
     assert "undo: tocsin memory restore office.wifi" in replaced.err
     assert cli("memory", "restore", "office.wifi").code == 0
-    assert "The guest network" in cli.process("memory", "get", "office.wifi").out
+    assert cli.process("memory", "get", "office.wifi").out == "The guest network is Lighthouse\n"
     gone = cli("memory", "delete", "office.wifi", "--yes")
     assert (gone.code, gone.out) == (0, "deleted office.wifi\n")
     assert "undo: tocsin memory restore office.wifi" in gone.err
     assert cli("memory", "get", "office.wifi").code == 1
     assert cli("memory", "restore", "office.wifi").code == 0
     assert [entry["key"] for entry in cli("memory", "list", "--tag", "office", "--json").json()] == ["office.wifi"]
+
+
+def test_get_prints_the_value_alone_and_everything_with_v(cli: Cli):
+    value = "first line\n  second line"
+    cli("memory", "set", "note", value)
+    assert cli("memory", "get", "note").out == f"{value}\n"
+    told = cli("memory", "get", "note", "-v").out
+    assert told.endswith(f"\n\n{value}\n")
+    assert any(line.split() == ["type", "fact"] for line in told.splitlines())
 
 
 def test_what_can_never_be_right_is_exit_code_2_and_what_is_not_there_1(cli: Cli):

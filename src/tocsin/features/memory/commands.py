@@ -27,7 +27,7 @@ from tocsin.features.memory.options import argument, expiry, forever_or, number
 from tocsin.features.memory.service import DecayReport, Memories, MemoryCaller
 from tocsin.features.memory.store import SORTS
 from tocsin.features.memory.tables.rows import EntryFilter
-from tocsin.terminal.options import add_subcommands
+from tocsin.terminal.options import add_subcommands, options_of
 from tocsin.terminal.output import DONE, FAILED, Console
 from tocsin.terminal.program import Program
 from tocsin.terminal.text import message_of, readable, whole_number
@@ -45,7 +45,7 @@ def configure_memory(parser: argparse.ArgumentParser) -> None:
         parser,
         {
             "set": "store an entry under a key, or replace it",
-            "get": "show one entry",
+            "get": "print the value of one entry; with -v all of it",
             "search": "find entries by their words",
             "list": "list entries",
             "delete": "remove an entry; `restore` brings it back for 30 days",
@@ -189,9 +189,11 @@ def _get(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     if out.as_json:
         out.document(document)
         return DONE
-    shown = {name: value for name, value in document.items() if name != "value"}
-    out.table(("field", "value"), [(name, _cell(value)) for name, value in shown.items()])
-    out.text(f"\n{document['value']}")
+    if options_of(arguments).verbose:
+        shown = {name: value for name, value in document.items() if name != "value"}
+        out.table(("field", "value"), [(name, _cell(value)) for name, value in shown.items()])
+        out.text("")
+    out.text(document["value"])
     return DONE
 
 
