@@ -65,6 +65,18 @@ async def test_skills_act_on_a_saved_file_in_their_order_and_findings_are_told(b
     assert {str(each.run.trigger) for each in ended} == {"watcher"}
 
 
+async def test_the_output_of_a_watch_names_the_file_also_without_findings(bench: FeatureBench, folder: Path):
+    lines: list[str] = []
+    watch = AssistantWatch(bench.service, [folder], show=lambda line: lines.append(line.plain))
+    task = asyncio.create_task(watch.run())
+    await watch.ready()
+    (folder / "a.txt").write_text("harmless")
+    await eventually(lambda: lines)
+    task.cancel()
+    await asyncio.wait([task])
+    assert lines == ["secret-scanner: a.txt: 0 findings"]
+
+
 async def test_one_version_of_a_file_is_looked_at_once_by_all_who_watch(bench: FeatureBench, folder: Path):
     async with watching(bench, folder) as first, watching(bench, folder) as second:
         (folder / "a.txt").write_text("one")

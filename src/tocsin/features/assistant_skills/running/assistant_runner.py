@@ -166,7 +166,7 @@ class AssistantRunner:
                 applied_at=self._context.clock.now() if applied else None,
             )
             await self._skills.results.add(found)
-            _write(handle, found, output)
+            _write(handle, found, output, place)
             if request.cause is RunTrigger.WATCHER:  # else somebody looks at the output
                 await self._notify(found)
             return RunResult(RunStatus.SUCCEEDED)
@@ -348,7 +348,7 @@ def _apply_at_once(place: SkillPlace, output: SkillOutput) -> bool:
     return True
 
 
-def _write(handle: RunHandle, found: SkillResultRecord, output: SkillOutput) -> None:
+def _write(handle: RunHandle, found: SkillResultRecord, output: SkillOutput, place: SkillPlace) -> None:
     for finding in found.findings:
         handle.write("stdout", f"{finding}\n")
         for line in finding.suggestion.splitlines():
@@ -362,5 +362,6 @@ def _write(handle: RunHandle, found: SkillResultRecord, output: SkillOutput) -> 
         handle.write("stderr", f"{told}\n")
     left_out = len(output.findings) - len(found.findings)
     more = f", {left_out} more are left out" if left_out else ""
-    files, count = number_of(output.files, "file"), number_of(len(found.findings), "finding")
-    handle.write("stderr", f"{found.skill}: {files}, {count}{more}\n")
+    named = place.paths[0] if len(place.paths) == 1 and output.files <= 1 else ""
+    where, count = named or number_of(output.files, "file"), number_of(len(found.findings), "finding")
+    handle.write("stderr", f"{found.skill}: {where}: {count}{more}\n")
