@@ -1,6 +1,7 @@
 """Starting and stopping browsers, with a small program in their place."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import socket
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 from tests.features.browser.conftest import Site
 from tests.ports import free_port
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 
 from tocsin.core.errors import ConfigError
 from tocsin.core.process.identity import identity_of, is_alive
@@ -293,6 +294,39 @@ async def test_a_session_of_a_person_and_a_remote_browser_are_found_by_their_end
     assert "far sends its credentials in clear text" in found
     assert any("which holds credentials" in detail for detail in found)
     assert "hunter2" not in str(found)
+
+
+async def test_browsers_elsewhere_are_asked_at_the_same_time(site: Site):
+    site.browsers.profile_looks.answers_within_s = PATIENCE_S
+    all_ask, asking = asyncio.Event(), list[object]()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asking.append(await reader.readuntil(b"\r\n\r\n"))
+        if len(asking) == 10:
+            all_ask.set()
+        await all_ask.wait()
+        writer.write(b'HTTP/1.1 200 OK\r\n\r\n{"webSocketDebuggerUrl": "ws://x"}')
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    async with server:
+        endpoint = f"http://localhost:{server.sockets[0].getsockname()[1]}"
+        site.write(*({"name": f"b{n}", "driver": "existing_session", "cdp_endpoint": endpoint} for n in range(10)))
+        assert {str(look.status) for look in await site.browsers.looks()} == {"running"}
+
+
+async def test_a_browser_elsewhere_that_accepts_no_connection_is_given_up(site: Site):
+    assert site.browsers.profile_looks.answers_within_s == 1.0
+    site.browsers.profile_looks.answers_within_s = 0.05
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as full, contextlib.ExitStack() as stack:
+        for _ in range(3):  # what is beyond the backlog waits for ever
+            client = stack.enter_context(socket.socket())
+            client.setblocking(False)
+            client.connect_ex(full.getsockname())
+        endpoint = f"ws://127.0.0.1:{full.getsockname()[1]}"
+        site.write({"name": "far", "driver": "remote", "cdp_endpoint": endpoint})
+        (look,) = await site.browsers.looks()
+    assert (look.status, look.error) == (BrowserStatus.ERROR, "no answer within 0.05 s")
 
 
 async def test_what_browsers_print_does_not_grow_without_limit(site: Site):

@@ -3,7 +3,10 @@
 import asyncio
 import os
 import socket
+from concurrent.futures import Future
 from contextlib import suppress
+from threading import Thread
+from typing import Any
 from urllib.parse import urlsplit
 
 _WITHIN_S = 2.0
@@ -13,23 +16,23 @@ _DEFAULT_PORTS = {"http": 80, "ws": 80, "https": 443, "wss": 443}
 _PATH, _SIGN = "/json/version", b'"webSocketDebuggerUrl"'
 
 
-async def is_browser(port: int, host: str = "127.0.0.1") -> bool:
-    """Whether a browser of this machine answers on its debugging port."""
+async def is_browser(port: int, host: str = "127.0.0.1", within_s: float = _WITHIN_S) -> bool:
+    """Whether a browser answers on its debugging port."""
     with suppress(OSError, TimeoutError):
-        async with asyncio.timeout(_WITHIN_S):
+        async with asyncio.timeout(within_s):
             return await _ask(host, port)
     return False
 
 
-async def why_unreachable(endpoint: str) -> str:
+async def why_unreachable(endpoint: str, within_s: float) -> str:
     """Return why nothing accepts a connection at an address, empty where something does. Nothing is sent there."""
     parts = urlsplit(endpoint)
     port = parts.port or _DEFAULT_PORTS[parts.scheme]
     try:
-        async with asyncio.timeout(_WITHIN_S):
-            _, writer = await asyncio.open_connection(parts.hostname, port)
+        async with asyncio.timeout(within_s):
+            _, writer = await _connect(parts.hostname or "", port)
     except TimeoutError:
-        return f"no answer within {_WITHIN_S:g} s"
+        return f"no answer within {within_s:g} s"
     except socket.gaierror:
         return "its name has no address"
     except OSError as error:
@@ -49,8 +52,37 @@ def is_free(port: int) -> bool:
     return True
 
 
+async def _connect(host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Connect to the first address of a host that accepts it."""
+    failed: OSError | None = None
+    for *_, address in await _addresses(host, port):
+        try:
+            return await asyncio.open_connection(str(address[0]), port)
+        except OSError as error:
+            failed = error
+    raise failed or OSError
+
+
+async def _addresses(host: str, port: int) -> list[Any]:
+    """Resolve a name in a thread of its own.
+
+    The threads of the event loop are few, and the program would wait at its end for those that still ask a name server.
+    """
+    found = Future[list[Any]]()
+    found.set_running_or_notify_cancel()  # not to be cancelled: the thread sets its result in any case
+
+    def resolve() -> None:
+        try:
+            found.set_result(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+        except OSError as error:
+            found.set_exception(error)
+
+    Thread(target=resolve, name=f"resolve {host}", daemon=True).start()
+    return await asyncio.wrap_future(found)
+
+
 async def _ask(host: str, port: int) -> bool:
-    reader, writer = await asyncio.open_connection(host, port)
+    reader, writer = await _connect(host, port)
     try:
         writer.write(f"GET {_PATH} HTTP/1.1\r\nHost: localhost:{port}\r\nConnection: close\r\n\r\n".encode())
         answer = b""

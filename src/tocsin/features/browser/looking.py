@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 STARTS_WITHIN_S = 30.0
+ANSWERS_WITHIN_S = 1.0  # a browser that was not started here
 
 
 class ProfileLooks:
@@ -42,11 +43,12 @@ class ProfileLooks:
         self._clock = clock
         self._environment = environment
         self._notify = notify
+        self.answers_within_s = ANSWERS_WITHIN_S
 
     async def look(self, profile: BrowserProfile, process: BrowserProcess | None) -> BrowserLook:
         """Return how a profile is; `process` is the browser that was last started for it."""
         if profile.driver is BrowserDriver.REMOTE:
-            reason = await why_unreachable(profile.cdp_endpoint)
+            reason = await why_unreachable(profile.cdp_endpoint, self.answers_within_s)
             status = BrowserStatus.ERROR if reason else BrowserStatus.RUNNING
             return BrowserLook(profile, status, profile.cdp_endpoint, error=reason)
         if profile.driver is BrowserDriver.EXISTING_SESSION:
@@ -96,7 +98,7 @@ class ProfileLooks:
         used = directory.last_used_at(place) if place else None
         if not endpoint and place and (port := directory.port_in(place)):
             endpoint = local_endpoint(port)
-        if endpoint and await _answers(endpoint):
+        if endpoint and await self._answers(endpoint):
             holder = directory.holder_of(place) if place else None
             pid = holder.pid if holder and not holder.is_elsewhere else None
             return BrowserLook(profile, BrowserStatus.RUNNING, endpoint, pid, self._clock.now())
@@ -105,6 +107,12 @@ class ProfileLooks:
         if place and (holder := directory.holder_of(place)):
             return _held(profile, holder, self._clock.now())
         return BrowserLook(profile, BrowserStatus.STOPPED, profile.cdp_endpoint, last_used_at=used)
+
+    async def _answers(self, endpoint: str) -> bool:
+        parts = urlsplit(endpoint)
+        if parts.scheme in {"http", "ws"}:
+            return await is_browser(parts.port or 80, parts.hostname or "", self.answers_within_s)
+        return not await why_unreachable(endpoint, self.answers_within_s)
 
     def _elsewhere(self, profile: BrowserProfile, process: BrowserProcess) -> BrowserLook:
         error = (
@@ -148,13 +156,6 @@ def _last_used(place: Path, process: BrowserProcess | None) -> float | None:
     if process:
         times += [process.started_at, process.ended_at]
     return max((time for time in times if time is not None), default=None)
-
-
-async def _answers(endpoint: str) -> bool:
-    parts = urlsplit(endpoint)
-    if parts.scheme in {"http", "ws"}:
-        return await is_browser(parts.port or 80, parts.hostname or "")
-    return not await why_unreachable(endpoint)
 
 
 async def sizes_of(looks: list[BrowserLook]) -> list[int | None]:

@@ -51,7 +51,7 @@ class Browsers:
         self._audit = context.audit
         self._clock = context.clock
         self._redact = context.redact
-        self._looks = ProfileLooks(store, context.clock, context.environment, context.can.notify)
+        self.profile_looks = ProfileLooks(store, context.clock, context.environment, context.can.notify)
 
     async def looks(self, *, remote: bool = True) -> list[BrowserLook]:
         """Return how every profile is, without `remote` only those of this machine.
@@ -60,9 +60,9 @@ class Browsers:
         """
         known, profiles = await self._store.all(), self.file.all()
         wanted = [each for each in profiles.values() if remote or each.driver is not BrowserDriver.REMOTE]
-        found = await side_by_side(self._looks.look(each, known.get(each.name)) for each in wanted)
+        found = await side_by_side(self.profile_looks.look(each, known.get(each.name)) for each in wanted)
         rest = [process for name, process in known.items() if name not in profiles]
-        forgotten = [await self._looks.look_at_forgotten(process) for process in rest]
+        forgotten = [await self.profile_looks.look_at_forgotten(process) for process in rest]
         return [*found, *(look for look in forgotten if look)]
 
     async def documents(self) -> list[dict[str, object]]:
@@ -88,7 +88,7 @@ class Browsers:
         profile = self._chosen(name)
         _refuse_foreign(profile, "start")
         with self._held(profile.name):
-            look = await self._looks.look(profile, (await self._store.all()).get(profile.name))
+            look = await self.profile_looks.look(profile, (await self._store.all()).get(profile.name))
             if look.status is BrowserStatus.RUNNING:
                 return look, False
             _refuse_used(look)
@@ -115,7 +115,7 @@ class Browsers:
                 done = await self._forget(profile, process, source)
             else:
                 done = await self._stop(profile, process, source)
-            return await self._looks.look(profile, (await self._store.all()).get(profile.name)), done
+            return await self.profile_looks.look(profile, (await self._store.all()).get(profile.name)), done
 
     async def look_hourly(self) -> None:
         """Tell of browsers that have ended, and keep what browsers print from growing."""
@@ -193,7 +193,7 @@ class Browsers:
         await self._store.put(process._replace(ended_at=self._clock.now()))
 
     async def _stop(self, profile: BrowserProfile, process: BrowserProcess | None, source: str) -> bool:
-        look = await self._looks.look(profile, process)
+        look = await self.profile_looks.look(profile, process)
         if look.status is BrowserStatus.IN_USE:
             raise BrowserInUseError(f"the profile {profile.name}: {look.error}", hint="stop it where it was started")
         if process is None or look.pid is None:
@@ -205,7 +205,7 @@ class Browsers:
         return True
 
     async def _forget(self, profile: BrowserProfile, process: BrowserProcess | None, source: str) -> bool:
-        look = await self._looks.look(profile, process)
+        look = await self.profile_looks.look(profile, process)
         if look.pid is not None:
             raise BrowserInUseError(
                 f"the profile {profile.name} runs here, as process {look.pid}", hint="leave out --forget"
