@@ -4,7 +4,7 @@ A *lane* is the queue of one (channel, target): its deliveries are sent in order
 not deliveries; its holder may send the lane's first delivery.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -14,6 +14,7 @@ from tocsin.core.storage.change_stream import ChangeStream
 from tocsin.delivery.model import OPEN, AttemptOutcome, Delivery, DeliveryStatus, NewDelivery, Rate
 
 # Why `retry`, `replay` and `cancel` refuse.
+MAX_WORDS = 32  # of the text of a search
 ONLY_RETRIES = "only one in retry_wait can be tried now; those behind it follow by themselves"
 ONLY_REPLAYS = "only a finished one that was not sent can be replayed"
 ONLY_CANCELS = "only one that waits can be cancelled"
@@ -68,6 +69,11 @@ class DeliveryFilter:
     since: float | None = None  # Unix seconds
     limit: int = 50
     cursor: str = ""  # `next_cursor` of the previous page
+
+
+def most_words(words: Iterable[str]) -> list[str]:
+    """Return what a search looks for of the words of its text: each takes a search of its own."""
+    return list(dict.fromkeys(words))[:MAX_WORDS]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,8 @@ import re
 
 # What would break or disguise a line on a terminal: controls but tab and newline, line separators, directions.
 _UNSAFE = "[\0-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]"
-_GAPS = r"[ \t]*[\r\n][\s]*|\t"
+# The first alternative begins where a run of blanks does: tried at each of them, it would take their square.
+_GAPS = r"(?<![ \t])[ \t]*+[\r\n]\s*+|\t"
 
 # Escape sequences of terminals: colours and cursor (CSI), titles and links (OSC), and the short ones. ECMA-48, 5.4.
 _SEQUENCE = re.compile(

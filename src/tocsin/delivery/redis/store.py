@@ -53,6 +53,7 @@ from tocsin.delivery.store import (
     DeliveryHold,
     Health,
     check_finished,
+    most_words,
     not_allowed,
     unknown_delivery,
 )
@@ -338,7 +339,7 @@ def _index(query: DeliveryFilter) -> bytes:
 
 
 def _matches(delivery: Delivery, query: DeliveryFilter) -> bool:
-    words = query.text.casefold().split()
+    words = most_words(query.text.casefold().split())
     text = f"{delivery.message}\n{delivery.target}".casefold() if words else ""
     return (
         query.status in {None, delivery.status}

@@ -10,7 +10,7 @@ from tocsin.core.pages import ListPage
 from tocsin.core.text.strings import storable
 from tocsin.delivery.model import Delivery, DeliveryStatus
 from tocsin.delivery.sqlite.lanes import to_delivery
-from tocsin.delivery.store import DeliveryFilter
+from tocsin.delivery.store import DeliveryFilter, most_words
 
 _NEVER = 2**63 - 1
 _TAIL = 12  # characters of the last group of an id
@@ -81,10 +81,12 @@ def _place(cursor: str) -> int | None:
 
 
 def _words(text: str) -> str:
-    """Return a full-text query for all words of `text`; words of two or more characters match as prefixes.
+    """Return a full-text query for the words of `text`, at most MAX_WORDS.
 
-    Punctuation inside a word, as in an address, separates it into two words that must be adjacent.
+    Words of two or more characters match as prefixes. Punctuation inside a word, as in an address, separates it into
+    two words that must be adjacent.
     """
     words = storable(text).replace('"', " ").replace("\0", " ").split()
     # The index contains letters and digits only; punctuation alone would match nothing.
-    return " AND ".join(f'"{word}"{"*" if len(word) > 1 else ""}' for word in words if any(map(str.isalnum, word)))
+    terms = [f'"{word}"{"*" if len(word) > 1 else ""}' for word in words if any(map(str.isalnum, word))]
+    return " AND ".join(most_words(terms))

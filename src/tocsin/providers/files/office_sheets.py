@@ -11,6 +11,7 @@ MAX_GAP = 50  # empty cells that are shown; further ones would only fill the tex
 # Formats of dates and times that need no definition. Source: ECMA-376, part 1, 18.8.30.
 DATE_FORMATS = frozenset({*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)})
 # What does not count in a format: quoted and escaped text, alignment, colours and conditions.
+_MAX_FORMAT = 1_000  # characters
 _NOT_FORMAT = re.compile(r'"[^"]*"|\\.|_.|\*.|\[[^\]]*\]')
 _LETTERS = re.compile(r"[A-Za-z]{1,3}")
 
@@ -180,7 +181,7 @@ class _Styles(Scanner):
     def start(self, name: str, attributes: Attributes) -> None:
         told = attributes.get("numFmtId", "")
         number = int(told) if told.isdecimal() else 0
-        if name == "numFmt" and re.search("[ymdhs]", _NOT_FORMAT.sub("", attributes.get("formatCode", "")).lower()):
+        if name == "numFmt" and _shows_date(attributes.get("formatCode", "")[:_MAX_FORMAT]):
             self._formats.add(number)
         elif name == "cellXfs":
             self._in_cells = True
@@ -200,3 +201,7 @@ def _column(reference: str) -> int:
         for letter in found[0].upper():
             number = number * 26 + ord(letter) - 64
     return number
+
+
+def _shows_date(code: str) -> bool:
+    return re.search("[ymdhs]", _NOT_FORMAT.sub("", code).lower()) is not None

@@ -28,6 +28,9 @@ MAX_REASONS = 3
 CURSOR = r"[0-9]{1,30}(:[0-9A-Za-z:.-]{1,200})?"
 
 
+_SHORT = TextType(blank=True, max_chars=500)
+
+
 def _since(text: str) -> float | None:
     return TIME.parse(text) if text and TIME.parse else None
 
@@ -52,8 +55,8 @@ QUERY = RecordType(
             default="",
             doc="Only this channel, by its kind or an alias; a name that no channel has is refused",
         ),
-        Field("target", TEXT, default="", doc="Only this target"),
-        Field("q", TEXT, default="", doc="Words of message or target; each may be the beginning of a word"),
+        Field("target", _SHORT, default="", doc="Only this target"),
+        Field("q", _SHORT, default="", doc="Words of message or target; each may be the beginning of a word"),
         Field(
             "since",
             TextType(blank=True, parse=_since, schema={"anyOf": [{"const": ""}, *TIME.schema["anyOf"]]}),

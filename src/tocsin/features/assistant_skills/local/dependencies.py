@@ -3,7 +3,9 @@
 import json
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -13,6 +15,7 @@ from tocsin.features.assistant_skills.model import Severity, SkillFinding
 ReadOther = Callable[[str], bytes | None]
 
 _REQUIREMENT = re.compile(r"^(?P<name>[A-Za-z0-9][\w.-]*)\s*(?:\[[^\]]*\])?\s*(?P<version>[^;#]*)")
+_WORD = re.compile(r"""^\s*([^\s"'=]+)|["']([^"']*)""")
 _EXACT = re.compile(r"^={2,3}\s*([^\s,*]+)$")
 _OPEN_RANGES = {"", "*", "latest", "x", "any"}
 
@@ -205,8 +208,8 @@ def _go(path: str, text: str, read: ReadOther) -> Iterator[SkillFinding]:
             yield SkillFinding(
                 path, number, Severity.WARNING, "a local path replaces a module", "remove it before a release"
             )
-        found = re.match(r"^(?:require\s+|\t)([\w.~/-]+\.[\w.~/-]+)\s+(v\S+)", line)
-        if found is None:
+        found = re.match(r"(?:require\s+|\t)([\w.~/-]+)\s+(v\S+)", line)
+        if found is None or "." not in found[1][1:-1]:
             continue
         yield from _twice(path, number, found[1], f"=={found[2]}", seen)
         if sums is not None and f"{found[1]} {found[2]}".encode() not in sums:
@@ -282,10 +285,19 @@ def _lowest(version: str) -> str:
 
 
 def line_of(text: str, word: str, *, last: bool = False) -> int:
-    """Return the number of the first line, or the last one, that has a word at its beginning or in quotes."""
-    quoted = re.compile(rf"""^\s*{re.escape(word)}|["']{re.escape(word.strip('"'))}""")
-    numbers = [number for number, line in enumerate(text.splitlines(), start=1) if quoted.search(line)]
-    return (numbers[-1] if last else numbers[0]) if numbers else 0
+    """Return the number of the first line, or the last one, that has a word at its beginning or in quotes, else 0."""
+    return _lines_of(text).get(re.split("[\"']", word.strip('"'))[0], (0, 0))[last]
+
+
+@lru_cache(maxsize=1)  # a lock file asks for thousands of words
+def _lines_of(text: str) -> Mapping[str, tuple[int, int]]:
+    """Return the first and the last line by what is quoted there, up to the next quote, or is its first word."""
+    found: dict[str, tuple[int, int]] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        for word in _WORD.finditer(line):
+            first = found.get(said := word[1] or word[2] or "", (number, 0))[0]
+            found[said] = first, number
+    return found
 
 
 def _json(text: str) -> tuple[dict[str, Any], list[str]]:
@@ -293,8 +305,8 @@ def _json(text: str) -> tuple[dict[str, Any], list[str]]:
     repeated: list[str] = []
 
     def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
-        keys = [key for key, _ in found]
-        repeated.extend(sorted({key for key in keys if keys.count(key) > 1}))
+        counts = Counter(key for key, _ in found)
+        repeated.extend(sorted(key for key, count in counts.items() if count > 1))
         return dict(found)
 
     document = json.loads(text, object_pairs_hook=pairs)

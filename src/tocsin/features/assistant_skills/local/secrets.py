@@ -20,7 +20,7 @@ _PLACEHOLDER = re.compile(
     re.IGNORECASE,
 )
 _ASSIGNED = re.compile(
-    r"""(?P<name>[\w.-]*(?:secret|passw(?:or)?d|passphrase|api[_-]?key|apikey|token|credential|private[_-]?key|access[_-]?key)[\w.-]*)
+    r"""(?<![\w.-])(?P<name>[\w.-]*(?:secret|passw(?:or)?d|passphrase|api[_-]?key|apikey|token|credential|private[_-]?key|access[_-]?key)[\w.-]*)
     ["'\])]?\s*(?:=>|:=|[:=])\s*(?P<quote>["'`]?)(?P<value>[^\s"'`,;#)\]}]{8,200})(?P=quote)""",
     re.IGNORECASE | re.VERBOSE,
 )

@@ -63,7 +63,7 @@ def parse_output(text: str, check: Callable[[str], object] = compile_pattern) ->
 
 def _parts(text: str) -> Iterable[str]:
     parts = [""]
-    for piece in _PIECE.findall(text):
+    for piece in (found[0] for found in _PIECE.finditer(text)):
         if piece in {"'", '"'}:
             raise OutputRuleError("a quote is never closed")
         if piece == "|":
