@@ -26,7 +26,7 @@ SEED = 20_261_122
 _YEARS = datetime(2026, 1, 1, tzinfo=UTC), datetime(2028, 1, 1, tzinfo=UTC)
 _EDGE_S = 172_800.0  # the days at both ends of a period are not whole in every zone
 FIVE_HUNDRED_LINES = "name: nightly\nsteps:\n" + "".join(
-    f"  - name: s{n}\n    command: echo ${{run.id}} {n}\n    timeout: {n + 1}s\n" for n in range(166)
+    f"  - name: s{n}\n    command: echo $RUN_ID {n}\n    timeout: {n + 1}s\n" for n in range(166)
 )
 
 

@@ -219,11 +219,11 @@ async def test_a_broken_triggers_file_is_an_error_with_its_line(tmp_path: Path):
 @pytest.mark.parametrize(
     ("rule", "words"),
     [
-        ("command: 'ping $1'", "rule 1 (line 1): $1 without double quotes is split at blanks"),
+        ("command: 'sh -c $1'", "rule 1 (line 1): eval, sh -c and ssh read their words as code once more"),
         ("action: claude\n  command: 'explain'", "it asks a chat model, and none is configured"),
         ("action: skill\n  command: 'backup now'", "there is no skill backup that can be run"),
     ],
-    ids=["unquoted", "no model", "no skill"],
+    ids=["eval", "no model", "no skill"],
 )
 async def test_a_rule_that_is_dangerous_or_cannot_work_is_a_warning_with_its_line(
     tmp_path: Path, rule: str, words: str

@@ -7,7 +7,7 @@ GOOD = r"""
 - pattern: '^disk (\w+)(?: (\w+))?$'
   command: df -h -- "/$1"
 - pattern: disk
-  command: rm $1
+  command: eval rm $1
   reply: false
 - pattern: 'explain (.+)'
   action: claude
@@ -49,8 +49,8 @@ def test_list_as_json_has_every_field_of_a_rule(ruled: Cli):
 
 
 def test_a_command_that_is_careless_with_captures_gets_advice(ruled: Cli):
-    assert "rule 2 (line 4): $1 without double quotes" in ruled("triggers", "list").err
-    assert "without double quotes" in ruled("triggers", "list", "--json").json()[1]["notes"][0]
+    assert "rule 2 (line 4): eval, sh -c and ssh read their words as code" in ruled("triggers", "list").err
+    assert "as code once more" in ruled("triggers", "list", "--json").json()[1]["notes"][0]
 
 
 def test_without_a_file_there_is_nothing_to_list_and_nothing_wrong(cli: Cli):

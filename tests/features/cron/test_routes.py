@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 from tests.features.cron.conftest import Crontab, running
@@ -431,3 +432,28 @@ async def test_parameters_keep_their_kinds_and_reach_a_command_as_text(client: D
     assert run.json()["output"]["tail"] == '8 true 0.5 ["a", "b"] x y'
     answer = await client.post("/api/cron/jobs", {**JOB, "name": "b", "params": {"a": {"b": 1}}})
     assert [error["pointer"] for error in answer.json()["errors"]] == ["#/params/a"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "said"),
+    [
+        ({"command": "psql ${vault:DB}"}, "command", 'write "$DB" there, with env: {DB: "${vault:DB}"}'),
+        ({"command": "ls ${params.dir}"}, "command", 'write "$PARAM_DIR" there'),
+        ({"params": {"a-b": 1, "A_B": 2}}, "params", "are the same variable PARAM_A_B"),
+        ({"params": {"a b": 1}}, "params", "is not a name of a parameter"),
+        ({"params": {"a": 1}, "env": {"PARAM_A": "x"}}, "params", "is the variable PARAM_A"),
+    ],
+)
+async def test_a_command_takes_no_placeholder_and_each_parameter_has_a_variable(
+    client: DashboardClient, changes: dict[str, Any], field: str, said: str
+):
+    answer = await client.post("/api/cron/jobs", {**JOB, "name": "b", **changes})
+    [error] = answer.json()["errors"]
+    assert (answer.status, error["pointer"], said in error["detail"]) == (422, f"#/{field}", True)
+    assert (await client.post("/api/cron/jobs", {**JOB, "type": "prompt", "name": "c", **changes})).status == 201
+
+
+async def test_a_run_is_not_given_two_parameters_of_one_variable(client: DashboardClient):
+    await made(client, params={"keep": 1})
+    answer = await client.post("/api/cron/jobs/disk-check/run", {"params": {"Keep": 2}})
+    assert (answer.status, answer.json()["errors"][0]["pointer"]) == (422, "#/params")

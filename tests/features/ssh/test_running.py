@@ -4,6 +4,7 @@ import asyncio
 import os
 import pwd
 import re
+import shutil
 import signal
 import subprocess
 from collections.abc import Callable
@@ -12,10 +13,12 @@ from pathlib import Path
 
 import pytest
 from tests.features.ssh.conftest import Machine, Site, open_site, peer
+from tests.hostile import HOSTILE
 
 from tocsin.core.errors import ConfigError
 from tocsin.core.ids import new_id
 from tocsin.features.ssh.client.ssh_program import SshSession
+from tocsin.features.ssh.execution import sent_command
 from tocsin.features.ssh.model import CommandDeniedError, HostEntry, Identity, IdentityKind, SshRequest
 from tocsin.features.ssh.opening import start_ssh
 from tocsin.runs.control import StartRequest
@@ -80,6 +83,24 @@ async def test_directory_and_variables_are_quoted_for_the_shell_there(
     assert done.stdout == f"{folder}\nit's $(id); `id`\nsecond"
     lost = await site.on("echo still", "web", working_dir=str(tmp_path / "missing"))
     assert (lost.status, lost.stdout) == (HostStatus.FAILED, "")
+
+
+@pytest.mark.parametrize("shell", ["sh", "dash", "bash"])
+async def test_no_shell_of_a_host_runs_a_variable_that_it_is_sent(tmp_path: Path, shell: str):
+    env = {f"V{number}": value for number, value in enumerate(HOSTILE)}
+    request = SshRequest("".join(f'printf "%s\\0" "${name}"; ' for name in env) + "cat", ("web",), env=env)
+    command, values = sent_command(request)
+    assert not any(value in command for value in HOSTILE)
+    argv = [shutil.which(shell) or "sh", "-c", command]
+    done = await asyncio.to_thread(subprocess.run, argv, input=values.encode(), capture_output=True, cwd=tmp_path)
+    assert done.stdout.decode().split("\0") == [*HOSTILE, ""]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("env", [{"A": "x" * 131_070}, {f"V{number}": "x" * 100_000 for number in range(30)}])
+def test_variables_that_a_host_could_not_hold_are_refused_before_it_is_asked(env: dict[str, str]):
+    with pytest.raises(ConfigError, match="KiB"):
+        SshRequest("true", ("web",), env=env).check()
 
 
 @pytest.mark.parametrize(("command", "code"), [("exit 3", 3), ("exit 255", 255)])

@@ -254,13 +254,8 @@ def test_a_careful_command_gets_no_advice(command: str):
 @pytest.mark.parametrize(
     ("command", "advice"),
     [
-        ("echo $1", "without double quotes"),
-        ("echo ${2}", "without double quotes"),
-        ("for a in $@; do :; done", "without double quotes"),
-        ("echo $TRIGGER_MESSAGE", "without double quotes"),
-        ('echo "$(cat $1)"', "without double quotes"),
-        ('echo "a" $1 "b"', "without double quotes"),
-        ("echo '$1'", "within single quotes"),
+        ("echo $(($1 + 1))", "as code in $((…))"),
+        ("[[ $TRIGGER_MESSAGE -gt 3 ]]", "as code in [[ -gt ]]"),
         ('eval "$1"', "as code once more"),
         ('bash -c "echo $1"', "as code once more"),
         ('bash -lc "echo $1"', "as code once more"),
@@ -291,3 +286,9 @@ def test_an_escape_that_yaml_makes_a_control_character_of_is_told(write: Write, 
 def test_a_backslash_in_double_quotes_is_told_with_its_place_and_the_quotes_to_use(write: Write):
     triggers = write('- pattern: "^disk (\\d+)$"\n  command: df\n')
     assert mistakes(triggers) == [r"1:21: in double quotes, \d is not an escape of YAML: use single quotes"]
+
+
+def test_a_command_takes_no_placeholder(write: Write):
+    [mistake] = mistakes(write("- {pattern: a, command: 'echo ${params.x}'}\n"))
+    assert "cannot be part of shell text" in mistake
+    assert write("- {pattern: a, action: claude, command: 'What is ${params.x}?'}\n").problem is None

@@ -137,3 +137,10 @@ def test_a_file_in_another_form_is_told_and_left_as_it_is(tmp_path: Path):
     with pytest.raises(ConfigError, match="the rule cannot be added"):
         with_rule(path, WatcherRule("new", Path("/srv"), "true"))
     assert path.read_text() == "[{name: x, path: /srv, action: notify}]\n"
+
+
+def test_a_command_takes_no_placeholder():
+    rule = "- {name: a, path: /srv, command: 'lp ${vault:KEY}'%s}\n"
+    with pytest.raises(ConfigError, match="cannot be part of shell text"):
+        read_rules((rule % "").encode(), Path("watchers.yaml"))
+    assert read_rules((rule % ", action: notify").encode(), Path("watchers.yaml"))

@@ -13,6 +13,7 @@ GOLDEN = tuple(path.read_text().replace(f"name: {path.stem}\n", "name: fuzzed\n"
 SEEDS = (*GOLDEN, *(mistake.text for mistake in MISTAKES))
 HEAD = "name: fuzzed\n"
 STEP = HEAD + "steps:\n  - name: a\n    command: "
+SCRIPT = HEAD + "params: {x: {}}\nsteps:\n  - name: a\n    command: |\n      "
 # What comes before, what is repeated (`#` counts), and what comes after.
 REPEATED = (
     ("", "k#: v\n", ""),
@@ -46,6 +47,30 @@ REPEATED = (
     (STEP, "${", ""),
     (STEP, "--token=abcdefgh ", ""),
     (STEP, "://a:", ""),
+    *(
+        (SCRIPT, piece, "")
+        for piece in (
+            "((",
+            "}",
+            "))",
+            "${a[",
+            "${PARAM_X:",
+            "[[ $PARAM_X -gt ",
+            "a#=$PARAM_X;",
+            "$a#",
+            "let PARAM_X ",
+            "${params.x} ",
+            "PARAM_X[",
+        )
+    ),
+    (
+        HEAD + "params: {x: {}}\nsteps:\n",
+        "  - {name: s#, command: 'echo $((PARAM_X + 1))', outputs: {o: stdout}}\n",
+        "",
+    ),
+    (HEAD + "steps:\n  - {name: a, command: df}\nparams:\n", "  p#: {}\n", ""),
+    (HEAD + "steps:\n  - {name: a, command: df}\nenv:\n", "  E#: '${params.x}'\n", "params: {x: {}}\n"),
+    (HEAD + "steps:\n  - name: a\n    command: [sh, -c, '$1'", ", '${run.id}'", "]\n"),
     (STEP + "x\n    outputs: {o: 'stdout", " ", "x'}"),
     (STEP + 'x\n    outputs: {o: "stdout', " | trim", '"}'),
     (STEP + 'x\n    outputs: {o: "', "'a", '"}'),

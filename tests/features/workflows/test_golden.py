@@ -51,13 +51,13 @@ async def test_a_plan_executes_nothing_and_shows_the_same_steps_as_the_run(flows
         steps:
           - {name: a, command: 'touch made-${params.n}'}
           - {name: b, command: no-such-program --all, when: params.n == 2}
-          - {name: c, command: 'echo ${steps.a.status}', when: steps.a.exit_code == 0}
+          - {name: c, command: [echo, '${steps.a.status}'], when: steps.a.exit_code == 0}
     """)
     plan = await flows.workflows.plan("flow", request(params={"n": 1}))
     assert [(each.step, each.wave, each.would_run, each.command) for each in plan.steps] == [
         ("a", 1, True, "touch made-1"),
         ("b", 2, False, "no-such-program --all"),
-        ("c", 3, None, "echo ${steps.a.status}"),
+        ("c", 3, None, "echo '${steps.a.status}'"),
     ]
     assert plan.steps[1].problems == ("the program no-such-program is not installed",)
     assert list(flows.folder.glob("made-*")) == []

@@ -17,8 +17,8 @@ FLOW = """
 defaults: {working_dir: WHERE}
 steps:
   - {name: dump, command: "echo dump >> trace; echo 42", outputs: {size: "stdout | last_line"}}
-  - {name: copy, command: "echo copy ${steps.dump.outputs.size} >> trace; [ -e go ] || { touch begun; sleep 600; }"}
-  - {name: tell, command: "echo tell ${steps.dump.outputs.size} >> trace"}
+  - {name: copy, command: "echo copy $STEP_DUMP_SIZE >> trace; [ -e go ] || { touch begun; sleep 600; }"}
+  - {name: tell, command: "echo tell $STEP_DUMP_SIZE >> trace"}
 """
 
 

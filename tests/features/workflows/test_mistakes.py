@@ -50,8 +50,8 @@ def test_a_key_of_another_type_of_step_is_told_once():
     assert problem.detail == "'url' is a key of http steps, this one has the type shell"
 
 
-STEPS = "name: nightly\nsteps:\n- {name: a, command: 'echo %s'%s}\n- {name: b, command: df%s}\n"
-CLOSING = "on_failure:\n- {name: c, command: 'echo %s'}\n- {name: d, command: df}\n"
+STEPS = "name: nightly\nsteps:\n- {name: a, type: prompt, command: 'echo %s'%s}\n- {name: b, command: df%s}\n"
+CLOSING = "on_failure:\n- {name: c, type: prompt, command: 'echo %s'}\n- {name: d, command: df}\n"
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_more_than_five_workflows_inside_each_other_are_refused():
 
 
 def test_a_file_of_five_hundred_lines_is_read_whole():
-    steps = "".join(f"  - name: s{n}\n    command: echo ${{run.id}} {n}\n    timeout: {n}s\n" for n in range(166))
+    steps = "".join(f"  - name: s{n}\n    command: echo $RUN_ID {n}\n    timeout: {n}s\n" for n in range(166))
     read_file = read(f"name: nightly\nsteps:\n{steps}")
     assert read_file.workflow is not None
     assert len(read_file.workflow.steps) == 166

@@ -12,7 +12,7 @@ TWO = """
     description: Two steps
     params: {who: {type: string, default: you}}
     steps:
-      - {name: first, command: "echo hello ${params.who}"}
+      - {name: first, command: "echo hello $PARAM_WHO"}
       - {name: second, type: shell, command: echo done, depends_on: first}
 """
 BROKEN = "steps: [{name: a, comand: df}]\n"
@@ -159,7 +159,7 @@ async def test_a_dry_run_is_a_plan(client: DashboardClient, flows: WorkflowBench
         "host",
         "problems",
     }
-    assert plan["plan"][0]["command"] == "echo hello you"
+    assert (plan["plan"][0]["command"], plan["plan"][0]["variables"]) == ("echo hello $PARAM_WHO", {"PARAM_WHO": "you"})
     assert flows.bench.audit() == []
     assert (await client.get("/api/runs")).json()["items"] == []
 

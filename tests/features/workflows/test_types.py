@@ -80,7 +80,7 @@ async def test_a_call_hands_on_status_body_and_headers_and_quotes_values_in_its_
                 headers: {{X-Name: 'n ${{run.id}}'}}
                 json: {{text: 'say "${{params.name}}"', n: 1, whole: '${{run.attempt}}'}}
                 outputs: {{path: stdout | json:/path}}
-              - {{name: show, command: 'echo ${{steps.call.outputs.status}} ${{steps.call.outputs.path}}'}}
+              - {{name: show, command: 'echo $STEP_CALL_STATUS $STEP_CALL_PATH'}}
         """
         )
         assert flows.printed("show")[0].startswith("200 /x/")
@@ -207,7 +207,7 @@ async def test_a_question_is_asked_with_its_options_and_json_is_read(opening: Op
                 max_tokens: 9
               - {name: data, type: chat, command: How bad?, response_format: json}
               - {name: bad, type: prompt, command: Again?, response_format: json, when: steps.data.outputs.json == 4}
-              - {name: show, command: 'echo ${steps.plain.outputs.text} ${steps.data.outputs.json}'}
+              - {name: show, command: 'echo "$STEP_PLAIN_TEXT $STEP_DATA_JSON"'}
         """)
         assert flows.printed("show") == ['Yes. {"level": 3}']
     assert asked[0] == ("Is flow fine?", {"system": "Be brief.", "model": "small", "max_tokens": 9})
@@ -285,7 +285,7 @@ async def test_ssh_steps_go_to_the_feature_that_owns_them_with_values_as_variabl
     async with opening(start_run=start_run, list_subjects=list_subjects) as flows:
         run = await flows.run("""
             params: {x: {default: "a'; b"}}
-            steps: [{name: a, type: ssh, hosts: [web1], groups: db, command: 'echo ${params.x}', user: deploy}]
+            steps: [{name: a, type: ssh, hosts: [web1], groups: db, command: 'echo "$PARAM_X"', user: deploy}]
         """)
         assert run.reason == "the step a failed: not in this test"
     [(kind, subject, params)] = given

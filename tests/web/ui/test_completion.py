@@ -43,7 +43,11 @@ CASES: list[tuple[str, list[str] | None]] = [
     (STEPS + "  - name: x\n    type: h|\n    url: y", ["http"]),
     (STEPS + "  - name: x\n    command: echo he|", None),
     ("steps:\n- name: x\n  comm|", ["command: "]),
-    ("params: {size: {default: 1}}\nsteps:\n  - name: q\n    command: echo ${par|", ["params.size}"]),
+    ("params: {size: {default: 1}}\nsteps:\n  - name: q\n    type: notify\n    command: ${par|", ["params.size}"]),
+    ("params: {size: {default: 1}}\nsteps:\n  - name: q\n    command: echo ${par|", None),
+    ("params: {size: {default: 1}}\nsteps:\n  - name: q\n    command: echo $PAR|", ["PARAM_SIZE"]),
+    ("env: {Home: /}\nsteps:\n  - {name: q, type: ssh, command: ls $Ho|", ["Home"]),
+    (STEPS + "  - name: x\n    command: |-\n      echo a\n      echo $STEP_ONE_|", ["STEP_ONE_USED"]),
     ("# na|", None),
 ]
 

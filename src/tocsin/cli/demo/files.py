@@ -66,7 +66,7 @@ name: {REPORT}
 description: Look how full the disk is, and tell the profile.
 steps:
   - name: look
-    command: df -P ${{params.folder}} | tail -n 1
+    command: df -P "$PARAM_FOLDER" | tail -n 1
     outputs: {{used: "stdout | regex:'([0-9]+)%'"}}
   - name: tell
     type: notify
@@ -84,14 +84,14 @@ description: Build, ask whether to publish, and tell the profile.
 notify_profile: {PROFILE}
 steps:
   - name: build
-    command: echo "built ${{params.version}}"
+    command: echo "built $PARAM_VERSION"
   - name: ask
     type: wait
     approval: true
     message: "Publish ${{params.version}}?"
     timeout: 12h
   - name: publish
-    command: echo "published ${{params.version}}"
+    command: echo "published $PARAM_VERSION"
 params:
   version: {{default: "1.4.0"}}
 """

@@ -210,18 +210,23 @@ async def _enter(
         await to_the_end(_abandon(starting, child))
         raise
     except (OSError, ValueError) as error:
-        raise _not_started(program, cwd, error) from None
+        raise _not_started(program, cwd, error, env or {}) from None
 
 
-def _not_started(program: str, cwd: Path | None, error: OSError | ValueError) -> ProcessError:
+def _not_started(program: str, cwd: Path | None, error: OSError | ValueError, env: Mapping[str, str]) -> ProcessError:
     """Return what to tell; the system says the same of a folder that is not there as of a program."""
     if not isinstance(error, OSError):
         return ProcessError(f"{program} could not be started: {error}")
     if cwd is not None and not os.access(cwd / ".", os.X_OK):
         sentence = f"{program} could not be started in {cwd}: {error.strerror}"
         return ProcessError(sentence, hint="create that working directory, or name another one")
-    too_long = "hand long values on in a file or as standard input" if error.errno == errno.E2BIG else ""
-    return ProcessError(f"{program} could not be started: {error.strerror}", hint=too_long)
+    if error.errno != errno.E2BIG:
+        return ProcessError(f"{program} could not be started: {error.strerror}")
+    sizes = sorted(((len(value.encode(errors="replace")) // 1024, name) for name, value in env.items()), reverse=True)
+    largest = ", ".join(f"{name} {size} KiB" for size, name in sizes[:3])
+    said = f"its variables have {sum(size for size, _ in sizes):,} KiB, the largest are {largest}"
+    hint = "hand long values on in a file or as standard input"
+    return ProcessError(f"{program} could not be started: {error.strerror}; {said}", hint=hint)
 
 
 async def _first(*works: Coroutine[Any, Any, object]) -> None:

@@ -1,7 +1,6 @@
 """The work of one run, for each type of job."""
 
 import asyncio
-import json
 import re
 import shlex
 from collections.abc import Callable, Collection, Mapping
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tocsin.core.text.redaction import Redactor
+from tocsin.core.text.shell import as_variable, spelled, variable_name
 from tocsin.core.time.timestamps import timestamp
 from tocsin.features.context import Abilities
 from tocsin.features.cron.audit_actions import CRON
@@ -83,7 +83,7 @@ class JobExecution:
 
     async def _environment(self) -> dict[str, str]:
         run = self._run
-        params = {f"PARAM_{name.upper()}": _spelled(value) for name, value in run.params.items()}
+        params = {variable_name("PARAM", name): as_variable(value) for name, value in run.params.items()}
         own = {
             "JOB_ID": run.subject_id,
             "JOB_NAME": run.subject_name,
@@ -113,7 +113,7 @@ class JobExecution:
             cause=self._run.trigger,
             actor=self._run.actor,
             args=_words(params.get("args", "")),
-            input=_spelled(params.get("input", "")),
+            input=spelled(params.get("input", "")),
             on_end=lambda _: None,  # `cron.execute` is the entry of this run
         )
         return show_child(handle, ended)
@@ -154,11 +154,6 @@ def judged(ended: RunResult, success: Collection[int]) -> RunResult:
     return replace(ended, status=RunStatus.FAILED, reason=reason, error={"code": "exit-code", "message": reason})
 
 
-def _spelled(value: Any) -> str:
-    """Return a parameter as text: JSON for what is none."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
 def _words(value: Any) -> list[str]:
     """Return arguments that are given as a list, or as a line of words."""
-    return [_spelled(each) for each in value] if isinstance(value, list) else shlex.split(_spelled(value))
+    return [spelled(each) for each in value] if isinstance(value, list) else shlex.split(spelled(value))

@@ -20,6 +20,7 @@ from tocsin.core.reading.fields import (
 )
 from tocsin.core.reading.json_value import JsonIssue
 from tocsin.core.reading.value import WRONG_VALUE, V
+from tocsin.core.text.shell import params_problem, placeholder_problem
 from tocsin.core.time.timestamps import seconds_of, timestamp
 from tocsin.runs.model import RunKind
 from tocsin.scheduling.expression import ScheduleError
@@ -374,6 +375,11 @@ def read_definition(value: V, zone: str, usual_name: str = "") -> JobDefinition:
         given["tags"].refuse("expected at most 20 tags")
     if values.get("type") == JobType.MESSAGE and not values.get("output"):
         given["type"].refuse("a message needs an output: <channel>:<target> or a profile")
+    if values.get("type", JobType.SHELL) == JobType.SHELL:
+        if problem := placeholder_problem(values.get("command") or "", has_env=True):
+            given["command"].refuse(problem)
+        if problem := params_problem(values.get("params") or {}, values.get("env") or {}):
+            given["params"].refuse(problem)
     _check_schedule(values, given)
     return JobDefinition(**{name: each for name, each in values.items() if each is not None})
 

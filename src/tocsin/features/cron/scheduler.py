@@ -11,14 +11,15 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tocsin.core.errors import TocsinError
 from tocsin.core.ids import new_id
 from tocsin.core.service import ServiceLoop, StopEvent
+from tocsin.core.text.shell import params_problem
 from tocsin.features.context import FeatureContext, Notice, NoticeLevel
 from tocsin.features.cron.definitions.job_files import JobFiles
-from tocsin.features.cron.model import KIND, CronJob, JobDefinition
+from tocsin.features.cron.model import KIND, CronJob, JobDefinition, JobType, wrong_field
 from tocsin.features.cron.notices import missed
 from tocsin.features.cron.running import JobRunner, definition_of
 from tocsin.features.cron.store import JobStore, Trouble, advance, enqueue, settle, stored_definition, waits
@@ -327,16 +328,19 @@ class Scheduler:
         return usual if earliest is None else max(0.0, min(usual, earliest - self._clock.now()))
 
 
-def order_of(job: CronJob, trigger: RunTrigger, actor: str | None) -> RunSpec:
-    """Return what is run for a job, with the definition as it is now."""
+def order_of(job: CronJob, trigger: RunTrigger, actor: str | None, params: Mapping[str, Any] | None = None) -> RunSpec:
+    """Return what is run for a job, with the definition as it is now; raises InvalidJobError."""
     definition = job.valid()
+    given = {**definition.params, **(params or {})}
+    if params and definition.type == JobType.SHELL and (problem := params_problem(given, definition.env)):
+        raise wrong_field("params", problem)
     return RunSpec(
         KIND,
         job.id,
         job.name,
         trigger,
         actor,
-        params=definition.params,
+        params=given,
         env_keys=tuple(sorted(definition.env)),
         max_attempts=definition.retry.max_attempts,
         snapshot=definition.stored(),

@@ -305,11 +305,11 @@ class CronJobs:
     async def order(
         self, name_or_id: str, trigger: RunTrigger, actor: Actor, params: Mapping[str, Any] | None
     ) -> RunSpec:
-        """Return the order of a run of a job."""
+        """Return the order of a run of a job; raises InvalidJobError."""
         from tocsin.features.cron.scheduler import order_of
 
-        order = order_of(await self.get(name_or_id), trigger, actor.name)
-        return replace(order, params={**order.params, **(params or {})}, source=actor.source)
+        order = order_of(await self.get(name_or_id), trigger, actor.name, params or {})
+        return replace(order, source=actor.source)
 
     async def begin_again(self, retry: "Retry", actor: Actor) -> "BegunJob":
         """Execute an earlier run again as it was, whatever became of its job; its schedule does not change.

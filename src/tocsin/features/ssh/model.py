@@ -9,8 +9,10 @@ from typing import Any
 
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.reading.value import shorten
+from tocsin.core.text.shell import MAX_VARIABLE_BYTES, variable_bytes
 
 MAX_COMMAND = 100_000  # characters; Linux takes 131,072 bytes in one argument
+MAX_ENV_BYTES = 2 * 1024 * 1024  # of all variables: what Linux takes, getconf ARG_MAX
 MAX_TIMEOUT_S = 86_400
 MAX_PARALLEL = 100
 # None of them can begin with a dash, and none has a character that `ssh`, its configuration or a shell reads.
@@ -21,6 +23,7 @@ HOSTNAME = r"[A-Za-z0-9_:][A-Za-z0-9._:-]{0,254}"
 HOSTNAME_RULE = "not the name or address of a machine"
 USER = r"[A-Za-z0-9_][A-Za-z0-9._@+-]{0,63}"
 USER_RULE = "not the name of a user: use letters, digits and . _ @ + -, and no dash at the beginning"
+_TOO_LARGE = f"at most {MAX_VARIABLE_BYTES // 1024} KiB; put a longer value into a file there"
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -155,6 +158,20 @@ class SshRequest:
             raise ConfigError(
                 f"{shorten(self.user)!r} is {USER_RULE.partition(':')[0]}", hint=USER_RULE.partition(": ")[2]
             )
+        self._check_variables()
+
+    def _check_variables(self) -> None:
+        sizes = {name: variable_bytes(name, value) for name, value in self.env.items()}
         for name, value in self.env.items():
-            if not _VARIABLE.fullmatch(name) or "\0" in value:
+            if not _VARIABLE.fullmatch(name):
                 raise ConfigError(f"{shorten(name)!r} is not a variable", hint="use letters, digits and _")
+            if "\0" in value:
+                raise ConfigError(f"the variable {name} has a NUL character", hint="remove it")
+            if sizes[name] > MAX_VARIABLE_BYTES:
+                raise ConfigError(f"the variable {name} has {sizes[name] // 1024} KiB", hint=_TOO_LARGE)
+        if (total := sum(sizes.values())) > MAX_ENV_BYTES:
+            largest = ", ".join(sorted(sizes, key=lambda name: -sizes[name])[:3])
+            said = f"the variables have {total // 1024:,} KiB, the largest are {largest}"
+            raise ConfigError(
+                said, hint=f"at most {MAX_ENV_BYTES // 1024:,} KiB in all; put long values into files there"
+            )

@@ -1,12 +1,15 @@
 """Captures as `$1`: put into prompts and arguments of skills, and looked at where a shell will do it."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+
+from tocsin.core.text.shell_scan import COMPARE_AS_TEXT, evaluated_variables
 
 # As in a shell: `$10` is `$1` and a 0, `${10}` the tenth.
 _CAPTURE = re.compile(r"\$(?:([0-9])|\{([0-9]|[1-9][0-9])\})")
-# What a shell would replace by the stranger's words.
-_STRANGERS = re.compile(r"\$(?:[1-9@*]|\{(?:[1-9@*]|TRIGGER_MESSAGE)|TRIGGER_MESSAGE\b)")
+# What holds the words of strangers in a shell.
+_STRANGERS = frozenset({*"123456789@*", "TRIGGER_MESSAGE"})
+_USE = re.compile(r"\$\{?(?:[1-9@*]|TRIGGER_MESSAGE\b)")
 _READS_AGAIN = re.compile(r"\beval\b|\b(?:ba|da|k|z)?sh\s+-\w*c\b|\bssh\b")
 
 
@@ -24,44 +27,11 @@ def substitute(text: str, captures: Sequence[str]) -> str:
 
 
 def notes_on(command: str) -> tuple[str, ...]:
-    """Return advice on a shell command that is careless with words of strangers; it still runs as written."""
-    quotes = set(_quotes_around(command))
+    """Return advice on a shell command that may run words of strangers as code; it still runs as written."""
     notes = []
-    if "" in quotes:
-        notes.append('$1 without double quotes is split at blanks, and * in it becomes file names: write "$1"')
-    if "'" in quotes:
-        notes.append("$1 within single quotes is not replaced: use double quotes")
-    if quotes and _READS_AGAIN.search(command):
+    if _USE.search(command) and _READS_AGAIN.search(command):
         notes.append("eval, sh -c and ssh read their words as code once more: never put $1 or $TRIGGER_MESSAGE there")
+    for name, place in evaluated_variables(command, _STRANGERS).items():
+        if place != "eval":
+            notes.append(f"bash may run ${name} as code in {place}: {COMPARE_AS_TEXT}")
     return tuple(notes)
-
-
-def _quotes_around(command: str) -> Iterator[str]:
-    """Yield for every use of a capture the quote it stands in: `"`, `'` or none.
-
-    Follows quotes, backslashes and `$(…)`; comments and here-documents are taken for code.
-    """
-    inside = [""]
-    at = 0
-    while at < len(command):
-        char, quote = command[at], inside[-1]
-        if quote == "'":
-            closing = command.find("'", at)
-            closing = len(command) if closing < 0 else closing
-            yield from ("'" for _ in _STRANGERS.finditer(command, at, closing))
-            inside.pop()
-            at = closing
-        elif char == "\\":
-            at += 1
-        elif command.startswith("$(", at):
-            inside.append("")
-            at += 1
-        elif _STRANGERS.match(command, at):
-            yield quote
-        elif char == '"' and quote == '"':
-            inside.pop()
-        elif char == '"' or (char == "'" and not quote):
-            inside.append(char)
-        elif char == ")" and not quote and len(inside) > 1:
-            inside.pop()
-        at += 1

@@ -14,6 +14,7 @@ from tocsin.core.reading.fields import BooleanType, ChoiceType, Field, ListType,
 from tocsin.core.reading.yaml_file import parse_yaml
 from tocsin.core.reading.yaml_node import Node
 from tocsin.core.storage.files import WatchedFile
+from tocsin.core.text.shell import placeholder_problem
 from tocsin.features.triggers.patterns import Pattern, PatternError, searchable
 
 FILE_NAME = "triggers.yaml"
@@ -166,6 +167,8 @@ def _rule(number: int, read: RecordValues[Node]) -> Rule | None:
     if command is None:
         return None
     words = _read_words(read.given["command"], command) if action == Action.SKILL else ()
+    if action == Action.SHELL and (problem := placeholder_problem(command)):
+        read.given["command"].refuse(problem)
     if pattern is None or not action:
         return None
     line, reply, repeat = read.source.place.line, read["reply"], read["repeat"]

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Iterator, Sequence
 
 from tocsin.core.errors import TocsinError
+from tocsin.core.text.shell_scan import COMPARE_AS_TEXT, evaluated_variables
 from tocsin.core.text.strings import number_of
 from tocsin.core.watching.folder_watcher import FolderWatcher
 from tocsin.core.watching.inotify import user_limit
@@ -13,6 +14,8 @@ from tocsin.features.watchers.watching.matching import LOGS
 from tocsin.runs.model import RunKind
 from tocsin.terminal.findings import Finding, first_of
 
+_FROM_FILES = frozenset({"1", "@", "*", "WATCH_PATH", "WATCH_OLD_PATH"})  # what strangers may have named
+
 
 async def check_watchers(watchers: Watchers) -> AsyncIterator[Finding]:
     """Check the rules, their folders, what they run, and the limits of the kernel."""
@@ -21,7 +24,7 @@ async def check_watchers(watchers: Watchers) -> AsyncIterator[Finding]:
         yield Finding("error", "watchers", str(problem), problem.hint or "correct the file", logged=True)
     rules = await watchers.all()
     for rule in rules:
-        for finding in _check_folder(watchers, rule):
+        for finding in (*_check_folder(watchers, rule), *_check_command(rule)):
             yield finding
         for finding in _check_output(watchers, rule):
             yield finding
@@ -51,6 +54,13 @@ def _check_folder(watchers: Watchers, rule: WatcherRule) -> Iterator[Finding]:
     elif FolderWatcher(rule.path, ignore=False).backend is WatchBackend.POLLING:
         detail = f"{rule.name}: {rule.path} is on another machine and is looked at once a second"
         yield Finding("ok", "watchers", detail)
+
+
+def _check_command(rule: WatcherRule) -> Iterator[Finding]:
+    names = _FROM_FILES if rule.action is WatcherAction.SHELL else ()
+    for name, place in evaluated_variables(rule.command, names).items():
+        detail = f"{rule.name}: bash may run ${name}, the name of a file, as code in {place}"
+        yield Finding("warning", "watchers", detail, COMPARE_AS_TEXT)
 
 
 def _check_output(watchers: Watchers, rule: WatcherRule) -> Iterator[Finding]:

@@ -20,6 +20,7 @@ from tocsin.core.reading.value import DUPLICATE
 from tocsin.core.reading.yaml_file import parse_yaml
 from tocsin.core.reading.yaml_node import Node
 from tocsin.core.storage.files import WatchedFile
+from tocsin.core.text.shell import placeholder_problem
 from tocsin.features.watchers.model import (
     DEBOUNCE_MS,
     MAX_COOLDOWN_S,
@@ -143,6 +144,8 @@ def _rule(read: RecordValues[Node], line: int) -> WatcherRule | None:
         command = ""
     elif action == WatcherAction.SKILL:
         _check_words(read.given["command"], command)
+    elif action == WatcherAction.SHELL and (problem := placeholder_problem(command)):
+        read.given["command"].refuse(problem)
     return WatcherRule(
         name=read["name"],
         path=read["path"],

@@ -8,6 +8,7 @@ from typing import Any
 
 from tocsin.core.config.data_dir import require_usable
 from tocsin.core.errors import ConfigError
+from tocsin.core.reading.value import shorten
 from tocsin.core.storage.files import make_directory, only_writer, read_limited, write_atomically
 from tocsin.core.text.strings import number_of
 from tocsin.features.workflows.example import example
@@ -278,6 +279,8 @@ def _tell_plan(planned: PlannedRun, out: Console) -> int:
     ]
     out.table(("wave", "step", "type", "runs", "when", "command"), rows)
     for each in planned.steps:
+        for name, value in each.variables.items():
+            out.line(f"{each.step}: {name}={shorten(value)}")
         for problem in each.problems:
             out.error(f"{each.step}: {problem}")
     for problem in planned.problems:

@@ -18,20 +18,22 @@ params:
 # Without depends_on the steps run from top to bottom.
 steps:
   - name: measure
-    # A value is a variable of the shell here: it can never become code.
-    command: df -P ${{params.folder}} | awk 'NR == 2 {{ print $5 }}' | tr -d %
+    # Every parameter is a variable PARAM_<NAME> of the shell, and every output of a step STEP_<STEP>_<OUTPUT>.
+    command: df -P "$PARAM_FOLDER" | awk 'NR == 2 {{ print $5 }}' | tr -d %
     timeout: 30s
     outputs:
       used: stdout | trim
 
   - name: warn
     when: steps.measure.outputs.used > params.limit
-    command: echo "the file system of ${{params.folder}} is ${{steps.measure.outputs.used}} % full"
+    command: echo "the file system of $PARAM_FOLDER is $STEP_MEASURE_USED % full"
 
 # These run after the steps, when the run has failed.
 on_failure:
   - name: explain
-    command: echo "the measurement failed with exit code ${{steps.measure.exit_code}}"
+    # Other values become variables here.
+    env: {{CODE: "${{steps.measure.exit_code}}"}}
+    command: echo "the measurement failed with exit code $CODE"
 """
 
 

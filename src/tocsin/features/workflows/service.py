@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tocsin.core.errors import TocsinError
 from tocsin.core.text.redaction import Redactor
@@ -15,6 +15,7 @@ from tocsin.features.context import AbilityMissingError, FeatureContext
 from tocsin.features.workflows.audit_actions import WORKFLOW_RUN, WORKFLOW_SAVE
 from tocsin.features.workflows.language.model import MAX_DEPTH
 from tocsin.features.workflows.language.params import take_params
+from tocsin.features.workflows.language.scripts import value_paths, variable_of
 from tocsin.features.workflows.language.surroundings import LateNames, Surroundings
 from tocsin.features.workflows.requests import (
     AlreadyRunningError,
@@ -190,7 +191,7 @@ class Workflows:
 
         file = await self.get(name)
         workflow = file.workflow()
-        params, problems = take_params(workflow.params, request.params_for(workflow))
+        params, problems = _inputs(workflow, request)
         values = self._builder.values(workflow, params, request, {})
         values.steps.update(left_out(workflow, request))
         path = self._context.environment().get("PATH")
@@ -234,7 +235,7 @@ class Workflows:
         if len(request.ancestry) >= MAX_DEPTH or name in request.ancestry:
             way = " -> ".join([*request.ancestry, name])
             raise InvalidRunError(f"workflows start each other, or are more than {MAX_DEPTH} deep: {way}")
-        params, problems = take_params(workflow.params, request.params_for(workflow))
+        params, problems = _inputs(workflow, request)
         if problems:
             raise InvalidRunError(
                 f"the workflow {name} cannot run: {'; '.join(problems)}", hint=f"tocsin workflows show {name}"
@@ -369,3 +370,12 @@ class Workflows:
         self._context.audit.record(WORKFLOW_RUN, detail, source=request.source, metadata=facts)
         if request.on_end:
             request.on_end(run)
+
+
+def _inputs(workflow: "Workflow", request: WorkflowRequest) -> tuple[dict[str, Any], list[str]]:
+    """Return the parameters of a run, and what is wrong with them or with its variables."""
+    params, problems = take_params(workflow.params, request.params_for(workflow))
+    outputs = {step.name: step.output_names for step in workflow.all_steps()}
+    taken = {variable_of(path): path for path in value_paths(workflow.params, outputs)}
+    own = [f"{name} is the variable of {taken[name]}" for name in request.env if name in taken]
+    return params, [*problems, *own]

@@ -9,9 +9,11 @@ from typing import Any
 from tocsin.core.errors import TocsinError
 from tocsin.core.storage.files import read_limited
 from tocsin.core.tasks import side_by_side
+from tocsin.core.text.shell import spelled
 from tocsin.core.time.clock import Clock, sleep_or_event
+from tocsin.features.workflows.engine.shell import shell_variables
 from tocsin.features.workflows.engine.step_call import REJECTED, Execute, StepCall, StepLog, StepOutcome, failed
-from tocsin.features.workflows.engine.values import StepScope, spelled
+from tocsin.features.workflows.engine.values import StepScope
 from tocsin.features.workflows.language.model import StepType, Workflow, WorkflowStep
 from tocsin.features.workflows.language.outputs import OutputRule, OutputRuleError, json_of
 from tocsin.features.workflows.language.template import Template
@@ -164,13 +166,16 @@ class StepWork:
             if not folder.is_dir():
                 raise OutputRuleError(f"working_dir: there is no directory {folder}")
         told = {"STEP": self._step.name, "ATTEMPT": str(attempt)}
+        runs_shell = self._step.type in {StepType.SHELL, StepType.SSH}
+        variables = shell_variables(self._workflow, self._step, scope, log) if runs_shell else {}
         return StepCall(
             workflow=self._workflow,
             step=self._step,
             scope=replace(inner, folder=folder),
             log=log,
             handle=self._handle,
-            env={**self._environment, **scope.values.env, **env, **told},
+            env={**self._environment, **scope.values.env, **env, **variables, **told},
+            variables={**scope.values.env, **env, **variables},
             attempt=attempt,
         )
 

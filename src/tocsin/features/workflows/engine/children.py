@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from tocsin.features.workflows.engine.shell import script_of
 from tocsin.features.workflows.engine.step_call import MAX_KEPT_BYTES, StepCall, StepOutcome
-from tocsin.features.workflows.language.template import Template
+from tocsin.features.workflows.language.template import EMPTY, Template
 from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.control import StartRequest, StartRun
 from tocsin.runs.model import ENDED_BADLY, SUCCESSFUL, Run, RunKind, RunStatus, RunTrigger
@@ -44,13 +44,12 @@ class ChildSteps:
 
     async def ssh(self, call: StepCall) -> StepOutcome:
         """Run the command of a step on its hosts; values are variables of the remote shell."""
-        template = call.step.command
-        script, variables = script_of(call, template if isinstance(template, Template) else Template())
+        script = call.step.command
         params = {
             "hosts": call.step.option("hosts", []),
             "groups": call.step.option("groups", []),
-            "command": script,
-            "env": {**_own_env(call), **variables},
+            "command": script_of(call, script if isinstance(script, Template) else EMPTY),
+            "env": dict(call.variables),
             "user": call.step.option("user"),
             "max_parallel": call.step.max_parallel,
             "stop_on_failure": call.step.option("stop_on_failure", False),
@@ -102,10 +101,6 @@ class ChildSteps:
             if not page.lines or page.complete or size > MAX_KEPT_BYTES:
                 return call.log.kept("stdout")
             from_line = page.next_line
-
-
-def _own_env(call: StepCall) -> dict[str, str]:
-    return {**call.scope.values.env, **call.scope.env}
 
 
 async def _handed_on(run: Run, _: StepCall) -> str:

@@ -10,8 +10,8 @@ from tocsin.core.errors import TocsinError
 from tocsin.core.http.addresses import is_private
 from tocsin.core.http.redirects import MAX_REDIRECTS, HttpRequest, redirected
 from tocsin.core.http.transport import HttpResponse, Transport, host_of
+from tocsin.core.text.shell import spelled
 from tocsin.features.workflows.engine.step_call import StepCall, StepOutcome, failed, succeeded
-from tocsin.features.workflows.engine.values import spelled
 from tocsin.features.workflows.language.outputs import MAX_OUTPUT_BYTES
 from tocsin.features.workflows.language.patterns import compile_pattern
 

@@ -1,5 +1,6 @@
 """What a run would do: every step with its wave, its condition and its command, as far as that is known before."""
 
+import re
 import shlex
 import shutil
 from collections.abc import Collection, Mapping
@@ -8,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from tocsin.core.errors import TocsinError
-from tocsin.features.workflows.engine.values import RunValues, StepScope, spelled
+from tocsin.core.text.shell import spelled
+from tocsin.features.workflows.engine.values import RunValues, StepScope
 from tocsin.features.workflows.language.graph import waves
 from tocsin.features.workflows.language.model import DEFAULT_SHELL, StepType, Workflow, WorkflowStep
-from tocsin.features.workflows.language.shell_text import is_shell
+from tocsin.features.workflows.language.scripts import is_shell, value_paths, variable_of
 from tocsin.features.workflows.language.template import Placeholder, Template
 
 _BUILT_IN = frozenset({
@@ -20,6 +22,7 @@ _BUILT_IN = frozenset({
     "test", "times", "trap", "true", "type", "ulimit", "umask", "unalias", "unset", "until", "wait", "while", "{", "(",
     "!", "echo", "source",
 })  # fmt: skip
+_WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,7 @@ class PlannedStep:
     when: str | None
     command: str
     depends_on: tuple[str, ...]
+    variables: Mapping[str, str] = field(default_factory=dict)  # that its script names, as far as they are known
     hosts: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
 
@@ -47,6 +51,7 @@ class PlannedStep:
             "would_run": self.would_run,
             "when": self.when,
             "command": self.command,
+            "variables": dict(self.variables),
             "depends_on": list(self.depends_on),
             "host": ", ".join(self.hosts) or None,
             "hosts": list(self.hosts),
@@ -94,13 +99,18 @@ def plan(workflow: Workflow, values: RunValues, folder: Path, path: str | None, 
         needs = {step.name: step.needs for step in steps}
         wave_of = waves(needs)
         everything = [step.name for step in workflow.steps] if group != "steps" else list(needs)
-        planned = [
-            _planned(step, group, offset + wave_of[step.name], _PlanScope(values, everything, (), folder), path)
-            for step in steps
-        ]
+        scope = _PlanScope(values, everything, (), folder)
+        planned = [_planned(step, group, offset + wave_of[step.name], scope, path) for step in steps]
         found += sorted(planned, key=lambda each: each.wave)
         offset += max(wave_of.values(), default=0)
-    return tuple(replace(each, command=redact(each.command)) for each in found)
+    return tuple(
+        replace(
+            each,
+            command=redact(each.command),
+            variables={name: redact(value) for name, value in each.variables.items()},
+        )
+        for each in found
+    )
 
 
 def _planned(step: WorkflowStep, group: str, wave: int, scope: StepScope, path: str | None) -> PlannedStep:
@@ -119,6 +129,7 @@ def _planned(step: WorkflowStep, group: str, wave: int, scope: StepScope, path: 
         step.when.text if step.when else None,
         shown_command(step, scope),
         step.needs,
+        _known_variables(step, scope),
         hosts,
         tuple(problems),
     )
@@ -137,25 +148,35 @@ def _would_run(step: WorkflowStep, scope: StepScope) -> tuple[bool | None, str]:
 
 def shown_command(step: WorkflowStep, scope: StepScope) -> str:
     """Return the command of a step with the values that are known; others stay as they are written."""
-
-    def shown(placeholder: Placeholder) -> str:
-        try:
-            return spelled(scope.value_of(placeholder.path))
-        except TocsinError:
-            return placeholder.spelled()
-
-    def filled(template: Template) -> str:
-        return template.fill(lambda each: each.spelled() if each.secret else shown(each))
-
     if isinstance(step.command, tuple):
-        return shlex.join(map(filled, step.command))
+        return shlex.join(_filled(word, scope) for word in step.command)
     if step.type is StepType.HTTP:
-        return f"{step.option('method', 'GET')} {filled(step.options['url'])}"
+        return f"{step.option('method', 'GET')} {_filled(step.options['url'], scope)}"
     if step.type is StepType.WAIT:
         chosen = {name: step.option(name) for name in ("duration", "until", "approval") if step.option(name)}
         return ", ".join(f"{name} {value:g} s" if name == "duration" else f"{name} {value}" for name, value in
                          chosen.items()).replace("approval True", "approval")  # fmt: skip
-    return filled(step.command)
+    return _filled(step.command, scope)
+
+
+def _filled(template: Template, scope: StepScope) -> str:
+    def shown(placeholder: Placeholder) -> str:
+        try:
+            return placeholder.spelled() if placeholder.secret else spelled(scope.value_of(placeholder.path))
+        except TocsinError:
+            return placeholder.spelled()
+
+    return template.fill(shown)
+
+
+def _known_variables(step: WorkflowStep, scope: StepScope) -> dict[str, str]:
+    """Return the variables for parameters and of env that the script of a step names."""
+    if step.type not in {StepType.SHELL, StepType.SSH} or isinstance(step.command, tuple):
+        return {}
+    named = set(_WORD.findall(step.command.text))
+    params = {variable_of(path): spelled(scope.value_of(path)) for path in value_paths(scope.values.params, {})}
+    own = {name: _filled(template, scope) for name, template in step.env.items()}
+    return {name: value for name, value in {**scope.values.env, **own, **params}.items() if name in named}
 
 
 def _missing_program(step: WorkflowStep, path: str | None) -> str:

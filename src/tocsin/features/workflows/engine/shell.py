@@ -1,12 +1,23 @@
-"""Steps of the type shell: a script, or a program with its arguments."""
+"""Steps of the type shell: a script, or a program with its arguments; and the variables that shells get."""
 
-from tocsin.features.workflows.engine.step_call import StepCall, StepOutcome
-from tocsin.features.workflows.engine.values import spelled
-from tocsin.features.workflows.language.model import DEFAULT_SHELL
-from tocsin.features.workflows.language.shell_text import shell_text
+import re
+from collections.abc import Mapping
+
+from tocsin.core.errors import TocsinError
+from tocsin.core.text.shell import MAX_VARIABLE_BYTES, as_variable, spelled, variable_bytes
+from tocsin.features.workflows.engine.step_call import StepCall, StepLog, StepOutcome
+from tocsin.features.workflows.engine.values import StepScope, ValueMissingError
+from tocsin.features.workflows.language.model import DEFAULT_SHELL, Workflow, WorkflowStep
+from tocsin.features.workflows.language.scripts import value_paths, variable_of
 from tocsin.features.workflows.language.template import Placeholder, Template
 from tocsin.runs.model import Command, RunStatus
 from tocsin.runs.recorder import RunHandle, command
+
+
+class ValueTooLargeError(TocsinError):
+    """A value that a script names is too large for a variable."""
+
+    code = "value-too-large"
 
 
 async def run_shell(call: StepCall) -> StepOutcome:
@@ -26,22 +37,42 @@ async def run_shell(call: StepCall) -> StepOutcome:
     return StepOutcome(status, reason, code, ended.exit_code, call.log.kept("stdout"), call.log.kept("stderr"))
 
 
-def command_of(call: StepCall) -> tuple[tuple[str, ...], dict[str, str]]:
+def command_of(call: StepCall) -> tuple[tuple[str, ...], Mapping[str, str]]:
     """Return the words and the environment of the program that a step starts."""
     if isinstance(call.step.command, tuple):
-        return tuple(call.scope.text(word) for word in call.step.command), dict(call.env)
-    script, variables = script_of(call, call.step.command)
+        return tuple(call.scope.text(word) for word in call.step.command), call.env
     shell = call.step.option("shell", DEFAULT_SHELL)
-    return (*shell, "-c", script, call.step.name), {**call.env, **variables}
+    return (*shell, "-c", script_of(call, call.step.command), call.step.name), call.env
 
 
-def script_of(call: StepCall, template: Template) -> tuple[str, dict[str, str]]:
-    """Return a script in which values are variables, and these."""
-    text = shell_text(template)
-    pieces = [_raw(call, piece) if isinstance(piece, Placeholder) else piece for piece in text.pieces]
-    variables = {name: call.scope.text_of(placeholder) for name, placeholder in text.variables.items()}
-    return "".join(pieces), {name: value.replace("\0", "") for name, value in variables.items()}
+def script_of(call: StepCall, template: Template) -> str:
+    """Return a script with its numbers; raises ValueMissingError for any other value, which could be code."""
+
+    def number(placeholder: Placeholder) -> str:
+        value = call.scope.value_of(placeholder.path)
+        if value is not None and not isinstance(value, int | float):
+            raise ValueMissingError(f"{placeholder.path} is not a number")
+        return spelled(value)
+
+    return template.fill(number)
 
 
-def _raw(call: StepCall, placeholder: Placeholder) -> str:
-    return spelled(call.scope.value_of(placeholder.path))
+def shell_variables(workflow: Workflow, step: WorkflowStep, scope: StepScope, log: StepLog) -> dict[str, str]:
+    """Return the variables for the parameters and for the outputs of the steps before.
+
+    A value that no variable can hold is left out, unless the step names it: then this raises ValueTooLargeError.
+    """
+    before = {*scope.before, *scope.blockers}
+    outputs = {each.name: each.output_names for each in workflow.all_steps() if each.name in before}
+    words = step.command if isinstance(step.command, tuple) else (step.command,)
+    found = {}
+    for path in value_paths(workflow.params, outputs):
+        name, value = variable_of(path), as_variable(scope.value_of(path))
+        if (size := variable_bytes(name, value)) <= MAX_VARIABLE_BYTES:
+            found[name] = value
+            continue
+        said = f"{path} has {size // 1024} KiB, and a variable can hold {MAX_VARIABLE_BYTES // 1024}"
+        if any(re.search(rf"\b{name}\b", word.text) for word in words):
+            raise ValueTooLargeError(said, hint="hand it on in a file or as standard input")
+        log.write("system", f"{name} is not set: {said}")
+    return found

@@ -100,6 +100,7 @@ class StepCall:
     log: StepLog
     handle: RunHandle
     env: Mapping[str, str]  # the whole environment of its command
+    variables: Mapping[str, str]  # what of it the workflow sets, for other hosts
     attempt: int
 
     def option(self, name: str, default: str = "") -> str:

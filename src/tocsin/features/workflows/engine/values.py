@@ -1,12 +1,12 @@
 """The values that exist while a workflow runs, and what of them one step sees."""
 
-import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from tocsin.core.errors import TocsinError
+from tocsin.core.text.shell import spelled
 from tocsin.features.workflows.language.template import Placeholder, Template
 from tocsin.runs.model import ENDED_BADLY, StepRun
 
@@ -113,12 +113,3 @@ class StepScope:
         if isinstance(value, dict):
             return {name: self.structure(each) for name, each in value.items()}
         return value
-
-
-def spelled(value: Any) -> str:
-    """Return a value as text: nothing for `None`, JSON for lists and mappings."""
-    if isinstance(value, str):
-        return value
-    if value is None:
-        return ""
-    return json.dumps(value, ensure_ascii=False)

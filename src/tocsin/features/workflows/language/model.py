@@ -28,6 +28,17 @@ class StepType(StrEnum):
     WORKFLOW = "workflow"
 
 
+# What every step of a type hands on.
+IMPLICIT: Mapping[StepType, tuple[str, ...]] = {
+    StepType.SHELL: (),
+    StepType.SSH: ("run_id",),
+    StepType.SKILL: ("run_id",),
+    StepType.PROMPT: ("text", "json"),
+    StepType.NOTIFY: ("sent", "failed"),
+    StepType.HTTP: ("status", "body", "headers"),
+    StepType.WAIT: ("decision", "by", "comment"),
+    StepType.WORKFLOW: ("run_id",),
+}
 ALIASES = {"chat": StepType.PROMPT, "message": StepType.NOTIFY}
 
 
@@ -134,6 +145,11 @@ class WorkflowStep:
     max_parallel: int = 1
     require_success: bool = False
     options: Mapping[str, Any] = field(default_factory=dict)  # the keys of its type alone
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """The names of what it hands on."""
+        return (*self.outputs, *IMPLICIT[self.type])
 
     def option(self, name: str, default: Any = None) -> Any:
         """Return a key of its type; the default where the file does not have it."""

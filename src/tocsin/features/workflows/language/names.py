@@ -6,6 +6,7 @@ from heapq import nsmallest
 from typing import NamedTuple
 
 from tocsin.core.reading.value import did_you_mean, near_word
+from tocsin.features.workflows.language.model import ParamRule
 
 ROOTS = ("params", "env", "steps", "run", "item")
 RUN = ("id", "name", "scheduled_for", "trigger", "attempt", "started_at")
@@ -23,7 +24,7 @@ class NameProblem(NamedTuple):
 class KnownNames:
     """What exists where a text stands."""
 
-    params: Collection[str] = ()
+    params: Mapping[str, ParamRule] = field(default_factory=dict)
     env: Collection[str] = ()
     steps: Mapping[str, Collection[str]] = field(default_factory=dict)  # that end before: their outputs by name
     later: Mapping[str, str] = field(default_factory=dict)  # steps that do not, and what to do

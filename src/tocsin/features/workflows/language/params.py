@@ -19,7 +19,7 @@ def take_params(rules: Mapping[str, ParamRule], given: Mapping[str, Any]) -> tup
         if name not in given:
             if rule.required and rule.default is None:
                 problems.append(f"the parameter {name!r} is required")
-            values[name] = rule.default
+            values[name] = None if rule.default is None else check_param(name, rule, rule.default)[0]
             continue
         values[name], problem = check_param(name, rule, given[name])
         if problem:

@@ -15,6 +15,7 @@ from tocsin.features.workflows.language.model import (
     ParamRule,
     ProblemSeverity,
     RetryRule,
+    StepType,
     Workflow,
     WorkflowStep,
 )
@@ -22,6 +23,7 @@ from tocsin.features.workflows.language.model import WorkflowProblem as Problem
 from tocsin.features.workflows.language.names import KnownNames
 from tocsin.features.workflows.language.params import check_param
 from tocsin.features.workflows.language.schema import LISTS, WORKFLOW
+from tocsin.features.workflows.language.scripts import TextVariables, variable_of
 from tocsin.features.workflows.language.steps import StepDraft, StepReader, draft_of, read_retry
 from tocsin.features.workflows.language.surroundings import Surroundings
 from tocsin.features.workflows.language.texts import BAD_VALUE, TextReader, plain
@@ -104,6 +106,10 @@ class _WorkflowReader:
         self._refuse_repeated(drafts)
         env = values.given["env"]
         names = KnownNames(params, [name for name, _ in env.as_members() or ()])
+        outputs = {draft.name: draft.outputs for each in LISTS for draft in drafts[each] if draft.name}
+        variables = self.texts.templates(env, KnownNames(params), secrets=True)
+        self.texts.variables = TextVariables(params, outputs, variables)
+        self._check_variables(values, [draft for each in LISTS for draft in drafts[each]])
         steps = {name: self._steps(name, drafts, values, names, graph=graph) for name in LISTS}
         return Workflow(
             name=values["name"],
@@ -115,7 +121,7 @@ class _WorkflowReader:
             timeout_s=values["timeout"] or None,
             max_parallel=values["max_parallel"],
             overlap=values["overlap"],
-            env=self.texts.templates(env, KnownNames(params), secrets=True),
+            env=variables,
             params=params,
             working_dir=values["working_dir"],
             **steps,
@@ -172,6 +178,23 @@ class _WorkflowReader:
                 node.refuse(detail, DUPLICATE_STEP)
             elif draft.name:
                 seen[draft.name] = node.place.line
+
+    def _check_variables(self, values: RecordValues[Node], drafts: Sequence[StepDraft]) -> None:
+        """Refuse two values, or a value and an entry of env, that are the same variable of a shell."""
+        if not any(draft.kind in {StepType.SHELL, StepType.SSH} for draft in drafts):
+            return
+        nodes = {f"params.{name}": node for name, node in values.given["params"].as_members() or ()}
+        for draft in drafts:
+            nodes |= {f"steps.{draft.name}.outputs.{name}": node for name, node in draft.output_nodes()}
+        taken: dict[str, str] = {}
+        for path, node in nodes.items():
+            name = variable_of(path)
+            if taken.setdefault(name, path) != path:
+                node.refuse_key(f"{path} and {taken[name]} are the same variable {name}: rename one", BAD_VALUE)
+        for env in (values.given["env"], *(draft.values.given["env"] for draft in drafts)):
+            for name, node in env.as_members() or ():
+                if name in taken and node.as_text() != f"${{{taken[name]}}}":
+                    node.refuse_key(f"{name} is the variable of {taken[name]}: choose another name", BAD_VALUE)
 
     def _steps(
         self,

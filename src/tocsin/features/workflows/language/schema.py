@@ -107,9 +107,10 @@ WORKFLOW = RecordType(
 
 _COMMAND = TextType()
 _COMMANDS = {
-    StepType.SHELL: Field("command", OneOrManyType(TextType(), allow_empty=False), required=True, doc="The script; a "
-                          "list is a program and its arguments, started without a shell"),
-    StepType.SSH: Field("command", _COMMAND, required=True, doc="The command that each host runs"),
+    StepType.SHELL: Field("command", OneOrManyType(TextType(), allow_empty=False), required=True, doc="The script, "
+                          "where $PARAM_NAME is a value; a list is a program and its arguments, without a shell"),
+    StepType.SSH: Field("command", _COMMAND, required=True, doc="The script that each host runs, "
+                        "where $PARAM_NAME is a value"),
     StepType.SKILL: Field("command", _COMMAND, required=True, doc="The name of the skill"),
     StepType.PROMPT: Field("command", _COMMAND, required=True, doc="The question to the chat model"),
     StepType.NOTIFY: Field("command", _COMMAND, required=True, doc="The text of the message"),

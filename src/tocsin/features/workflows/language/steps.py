@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,23 +12,13 @@ from tocsin.core.reading.value import did_you_mean, near_word
 from tocsin.core.reading.yaml_node import Node
 from tocsin.features.workflows.conditions.expression import Expression
 from tocsin.features.workflows.conditions.parser import parse_expression
-from tocsin.features.workflows.language.model import ALIASES, RetryRule, StepType, WorkflowStep
+from tocsin.features.workflows.language.model import ALIASES, IMPLICIT, RetryRule, StepType, WorkflowStep
 from tocsin.features.workflows.language.names import KnownNames
 from tocsin.features.workflows.language.schema import STEPS, UNTYPED, owners_of
-from tocsin.features.workflows.language.shell_text import is_shell
+from tocsin.features.workflows.language.scripts import executes_stdin, is_shell, script_word
 from tocsin.features.workflows.language.template import EMPTY, Template
 from tocsin.features.workflows.language.texts import BAD_VALUE, TextReader
 
-IMPLICIT: Mapping[StepType, tuple[str, ...]] = {
-    StepType.SHELL: (),
-    StepType.SSH: ("run_id",),
-    StepType.SKILL: ("run_id",),
-    StepType.PROMPT: ("text", "json"),
-    StepType.NOTIFY: ("sent", "failed"),
-    StepType.HTTP: ("status", "body", "headers"),
-    StepType.WAIT: ("decision", "by", "comment"),
-    StepType.WORKFLOW: ("run_id",),
-}
 _ALL_SOURCES, _TEXT_ALONE = ("stdout", "stderr", "exit_code"), ("stdout",)
 _SOURCES = {StepType.SHELL: _ALL_SOURCES, StepType.SKILL: _ALL_SOURCES, StepType.SSH: _ALL_SOURCES}
 _TIME = r"([01]\d|2[0-3]):[0-5]\d(?::[0-5]\d)?"
@@ -48,8 +38,12 @@ class StepDraft:
     @property
     def outputs(self) -> Collection[str]:
         """The names of what it hands on."""
-        own = [name for name, _ in self.values.given["outputs"].as_members() or ()]
-        return (*own, *(IMPLICIT[self.kind] if self.kind else ()))
+        return [name for name, _ in self.output_nodes()]
+
+    def output_nodes(self) -> Iterator[tuple[str, Node]]:
+        """Yield what it hands on, each with its place: those that its type has are at its name."""
+        yield from self.values.given["outputs"].as_members() or ()
+        yield from ((name, self.values.given["name"]) for name in (IMPLICIT[self.kind] if self.kind else ()))
 
 
 def draft_of(node: Node) -> StepDraft:
@@ -86,15 +80,18 @@ class StepReader:
         outer = KnownNames(names.params, names.env, names.steps, names.later, each is not None)
         own = [name for name, _ in given["env"].as_members() or ()]
         inner = KnownNames(names.params, {*names.env, *own}, names.steps, names.later, each is not None)
+        command = self._command(draft, kind, inner)
+        env = self._texts.templates(given["env"], outer, secrets=True)
+        self._warn_of_evaluation(draft, kind, command, env)
         return WorkflowStep(
             name=draft.name,
             type=kind,
             line=values.source.place.line,
-            command=self._command(draft, kind, inner),
+            command=command,
             description=values["description"] or "",
             needs=needs,
             when=self._when(draft, outer),
-            env=self._texts.templates(given["env"], outer, secrets=True),
+            env=env,
             working_dir=self._working_dir(given["working_dir"], inner),
             timeout_s=self._default(values, "timeout"),
             retry=read_retry(values["retry"]) if values["retry"] else self._default_retry,
@@ -126,12 +123,32 @@ class StepReader:
             if kind is StepType.SHELL and not draft.values.given["shell"].absent:
                 detail = "a command that is a list is started without a shell"
                 draft.values.given["shell"].refuse(detail, BAD_VALUE)
-            return tuple(self._texts.template(item, names) for item in items)
-        if kind is StepType.SHELL and (shell := _shell_of(draft.values)) and not is_shell(shell):
-            return self._texts.script(node, names, of_program=shell[0])
+            script = script_word([item.as_text() or "" for item in items])
+            return tuple(
+                self._texts.script(item, names) if number == script else self._texts.template(item, names)
+                for number, item in enumerate(items)
+            )
         if kind in {StepType.SHELL, StepType.SSH}:
             return self._texts.script(node, names)
         return self._texts.template(node, names)
+
+    def _warn_of_evaluation(
+        self,
+        draft: StepDraft,
+        kind: StepType,
+        command: Template | tuple[Template, ...],
+        env: Mapping[str, Template],
+    ) -> None:
+        """Warn of a script that evaluates text."""
+        node = draft.values.given.get("command")
+        if node is None or kind not in {StepType.SHELL, StepType.SSH}:
+            return
+        if isinstance(command, Template):
+            if kind is StepType.SSH or is_shell(_shell_of(draft.values)):
+                self._texts.warn_of_evaluation(node, command, env)
+        elif (script := script_word([word.text for word in command])) is not None:
+            arguments = {str(place): word for place, word in enumerate(command[script + 1 :]) if place}
+            self._texts.warn_of_evaluation(node, command[script], {**env, **arguments})
 
     def _when(self, draft: StepDraft, names: KnownNames) -> Expression | None:
         given = draft.values.given
@@ -172,7 +189,12 @@ class StepReader:
         _CHECKS[kind](self, draft, names, found)
         return found
 
-    def _check_shell(self, draft: StepDraft, _: KnownNames, found: dict[str, Any]) -> None:
+    def _check_shell(self, draft: StepDraft, names: KnownNames, found: dict[str, Any]) -> None:
+        command = draft.values.given["command"]
+        items = command.as_items()
+        words = (command.as_text() or "").split() if items is None else [item.as_text() or "" for item in items]
+        if "stdin" in found and executes_stdin(words):
+            self._texts.refuse_values(draft.values.given["stdin"], found["stdin"], names)
         if shell := _shell_of(draft.values):
             found["shell"] = shell
         elif not (node := draft.values.given["shell"]).absent:

@@ -13,11 +13,12 @@ from tocsin.features.workflows.conditions.parser import parse_expression
 from tocsin.features.workflows.language.names import KnownNames
 from tocsin.features.workflows.language.outputs import OutputRule, OutputRuleError, parse_output
 from tocsin.features.workflows.language.patterns import PatternChecks
-from tocsin.features.workflows.language.shell_text import shell_text
+from tocsin.features.workflows.language.scripts import TextVariables, is_numeric, replacement
 from tocsin.features.workflows.language.surroundings import Surroundings
 from tocsin.features.workflows.language.template import EMPTY, Placeholder, Template, TemplateError, parse_template
 
 UNKNOWN_NAME, BAD_EXPRESSION, SECRET = "unknown-variable", "bad-expression", "secret-in-command"
+EVALUATED = "text-as-code"
 BAD_VALUE = "bad-value"
 _LOOKS_SECRET = Redactor()
 _OPTION = re.compile(
@@ -32,6 +33,7 @@ class TextReader:
     around: Surroundings
     warnings: list[YamlIssue] = field(default_factory=list)
     check_pattern: PatternChecks = field(default_factory=PatternChecks)
+    variables: TextVariables = field(default_factory=lambda: TextVariables({}, {}, {}))  # of the file's shells
 
     def template(self, node: Node, names: KnownNames, *, secrets: bool = False) -> Template:
         """Read a text; `secrets` allows `${vault:…}` in it."""
@@ -50,20 +52,25 @@ class TextReader:
             self.warnings.append(node.problem(detail, SECRET, "env"))
         return template
 
-    def script(self, node: Node, names: KnownNames, *, of_program: str = "") -> Template:
-        """Read a command for a shell, or for a program that expands no variables in it."""
-        template = self.template(node, names)
-        if of_program:
-            placed = next((each for each in template.placeholders() if not each.raw), None)
-            if placed:
-                put = f"{placed.spelled()} cannot be put into a script of {of_program}"
-                node.refuse(f"{put}: give it in env, and read the variable there", BAD_VALUE, "env")
-            return template
-        try:
-            shell_text(template)
-        except TemplateError as error:
-            node.refuse(str(error), BAD_VALUE)
+    def script(self, node: Node, names: KnownNames) -> Template:
+        """Read text for a shell, which takes numbers and booleans only."""
+        template = self.template(node, names, secrets=True)
+        self.refuse_values(node, template, names)
         return template
+
+    def refuse_values(self, node: Node, script: Template, names: KnownNames) -> None:
+        """Refuse what shell text must not take, with what replaces it."""
+        for each in dict.fromkeys(script.placeholders()):
+            if each.secret or not (names.problem(each.path) or is_numeric(names.params, each.path)):
+                name, line = replacement(each)
+                add = "which env sets already" if each.path.startswith("env.") else f"and in the step: {line}"
+                detail = f'{each.spelled()} cannot be part of shell text: write "${name}" there, {add}'
+                node.refuse(detail, SECRET if each.secret else BAD_VALUE, "env" if each.secret else line)
+
+    def warn_of_evaluation(self, node: Node, script: Template, env: Mapping[str, Template]) -> None:
+        """Warn of variables with text that a script evaluates; `env` is that of its step."""
+        for detail in self.variables.evaluated(script, env) if len(self.warnings) < MAX_PROBLEMS else ():
+            self.warnings.append(node.problem(detail, EVALUATED))
 
     def templates(self, node: Node, names: KnownNames, *, secrets: bool = False) -> Mapping[str, Template]:
         """Read the texts of a mapping, whose types were checked before."""

@@ -132,6 +132,7 @@ class PlannedStepRecord(ResponseModel):
     would_run: bool | None = Field(description="Null if that depends on other steps.")
     when: str | None
     command: str
+    variables: dict[str, str] = Field(description="Those that its script names, as far as they are known.")
     depends_on: list[str]
     host: str | None
     hosts: list[str]

@@ -23,8 +23,12 @@ export function completionsAt(text, at, names) {
   if (/^\s*#/.test(before) || /\s#/.test(before)) return null;
   const lines = text.split("\n");
   const here = text.slice(0, start).split("\n").length - 1;
-  const variable = /\$\{([\w.]*)$/.exec(before);
-  if (variable) return found(at - variable[1].length, variable[1], variables(lines, here));
+  const variable = /\$(\{?)([\w.]*)$/.exec(before);
+  if (variable) {
+    const script = isScript(lines, here, before);
+    // A shell takes its own variables, every other text what stands in braces.
+    return script === !variable[1] ? found(at - variable[2].length, variable[2], script ? shellVariables(lines, here) : variables(lines, here)) : null;
+  }
   const flow = /[{,]\s*(?:([\w.-]+)\s*:\s*)?([\w.-]*)$/.exec(before);
   const inFlow = flow && before.includes("{") && before.lastIndexOf("{") > before.lastIndexOf("}");
   const block = /^(\s*)((?:- +)*)(?:([\w.-]+)\s*:\s+\[?(?:[^\]]*,\s*)?)?([\w.-]*)$/.exec(before);
@@ -202,6 +206,23 @@ function variables(lines, here) {
     ...entriesOf(lines, "env").map(({ name }) => ({ word: `env.${name}`, says: named.env, after: "}" })),
     ...RUN_NAMES.map((name) => ({ word: `run.${name}`, says: named.run, after: "}" })),
   ];
+}
+
+/** Whether a line is text for a shell, as far as the cursor. @param {string[]} lines @param {number} here @param {string} before */
+function isScript(lines, here, before) {
+  const indent = /** @type {RegExpExecArray} */ (/^ */.exec(before))[0].length;
+  const inside = /(?:^|[\s{,])command\s*:(?!\s*\[)/.test(before) || parentsOf(lines, here, indent)[0]?.key === "command";
+  return inside && ["shell", "ssh"].includes(kindOf(lines, here));
+}
+
+/** @param {string[]} lines @param {number} here */
+function shellVariables(lines, here) {
+  return variables(lines, here).flatMap(({ word, says }) => {
+    const [root, ...rest] = word.split(".");
+    const names = { params: ["PARAM", ...rest], env: rest, steps: rest[1] === "outputs" ? ["STEP", rest[0], rest[2]] : [] }[root] ?? [];
+    const name = names.join("_").replaceAll("-", "_");
+    return name ? [{ word: root === "env" ? name : name.toUpperCase(), says, after: "" }] : [];
+  });
 }
 
 /**

@@ -71,7 +71,7 @@ function lastOf({ last_run: run }) {
 function NewDialog({ close }) {
   /** @param {Record<string, any>} wish */
   const submit = async ({ name }) => {
-    const yaml = `name: ${name}\ndescription: ${WORKFLOWS.first}\n\nparams:\n  folder: {type: string, default: /}\n\nsteps:\n  - name: measure\n    command: df -h \${params.folder}\n    timeout: 30s\n`;
+    const yaml = `name: ${name}\ndescription: ${WORKFLOWS.first}\n\nparams:\n  folder: {type: string, default: /}\n\nsteps:\n  - name: measure\n    command: df -h "$PARAM_FOLDER"\n    timeout: 30s\n`;
     const path = url`/api/workflows/${name}`;
     if (!(await isThere(path))) await api.put(path, { yaml });
     close();

@@ -46,13 +46,13 @@ export const STEP_KEYS = {
 /** Keys of steps of one type. @type {Record<string, Keys>} */
 export const KIND_KEYS = {
   "shell": {
-    "command": {"says": "The script; a list is a program and its arguments, started without a shell"},
+    "command": {"says": "The script, where $PARAM_NAME is a value; a list is a program and its arguments, without a shell"},
     "shell": {"says": "The shell that reads the command: sh -eu"},
     "stdin": {"says": "Its standard input"},
     "success_exit_codes": {"says": "Exit codes of success: 0"},
   },
   "ssh": {
-    "command": {"says": "The command that each host runs"},
+    "command": {"says": "The script that each host runs, where $PARAM_NAME is a value"},
     "hosts": {"says": "The hosts"},
     "groups": {"says": "The groups of hosts"},
     "stop_on_failure": {"says": "Whether hosts are left out after a failure", "words": ["true", "false"]},

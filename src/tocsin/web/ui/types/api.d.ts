@@ -939,6 +939,7 @@ export interface PlannedStepRecord {
   would_run: boolean | null;
   when: string | null;
   command: string;
+  variables: Record<string, string>;
   depends_on: string[];
   host: string | null;
   hosts: string[];

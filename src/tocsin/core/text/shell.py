@@ -1,0 +1,73 @@
+"""Values for shell scripts: as variables of the environment, never as text."""
+
+import json
+import re
+from collections.abc import Collection
+from typing import Any
+
+# Linux: MAX_ARG_STRLEN, include/uapi/linux/binfmts.h; of `NAME=value` with the NUL behind it.
+MAX_VARIABLE_BYTES = 128 * 1024
+
+
+def variable_name(*words: str) -> str:
+    """Return the variable that carries a value, such as `STEP_DUMP_SIZE`: in upper case, a dash as `_`."""
+    return "_".join(words).upper().replace("-", "_")
+
+
+def spelled(value: Any) -> str:
+    """Return a value as text: empty for None, numbers in full (`1e16` as digits), JSON for lists and mappings."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        from decimal import Decimal  # it takes a millisecond to import, and few values are fractions
+
+        return format(Decimal(str(value)).normalize(), "f")
+    return json.dumps(value, ensure_ascii=False)
+
+
+def as_variable(value: Any) -> str:
+    """Return a value as a variable can hold it: without NUL, and without halves of a character."""
+    return spelled(value).replace("\0", "").encode(errors="replace").decode()
+
+
+def variable_bytes(name: str, value: str) -> int:
+    """Return how large a variable is, to compare with MAX_VARIABLE_BYTES."""
+    return len(name) + len(value.encode(errors="replace")) + 2
+
+
+# As workflow files have it; no shell does.
+_PLACEHOLDER = re.compile(r"\$\{((?:vault|raw):|(?:params|steps|run|env)\.)([^}\s]*)\}")
+
+
+def placeholder_problem(script: str, *, has_env: bool = False) -> str:
+    """Return why a command that takes no placeholders cannot have the one that is in it; empty without one.
+
+    `has_env` is whether the values of its variables may be `${vault:NAME}`.
+    """
+    found = _PLACEHOLDER.search(script)
+    if found is None:
+        return ""
+    placeholder, kind, name = found[0], found[1], found[2]
+    remedy = "values are arguments and variables of the environment"
+    if has_env and kind == "vault:":
+        remedy = f'write "${name}" there, with env: {{{name}: "{placeholder}"}}'
+    elif has_env and kind == "params.":
+        remedy = f'write "${variable_name("PARAM", name)}" there'
+    return f"{placeholder} cannot be part of shell text: {remedy}"
+
+
+def params_problem(params: Collection[str], env: Collection[str]) -> str:
+    """Return which parameter of a command has no variable of its own, and why; empty if each has one."""
+    names: dict[str, str] = {}
+    for param in params:
+        name = variable_name("PARAM", param)
+        if not re.fullmatch(r"[A-Z0-9_]+", name):
+            return f"{param!r} is not a name of a parameter: use letters, digits, '_' and '-'"
+        if name in env:
+            return f"{param!r} is the variable {name}, which env has, too: rename one"
+        if name in names:
+            return f"{param!r} and {names[name]!r} are the same variable {name}: rename one"
+        names[name] = param
+    return ""
