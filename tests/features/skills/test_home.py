@@ -94,6 +94,23 @@ async def test_a_home_that_holds_too_much_already_is_left_alone_and_named(worksh
 
 
 @LEVELS
+async def test_what_a_program_closed_or_deleted_in_its_home_ends_no_run(workshop: Workshop, level: str):
+    await use(workshop, level)
+    assert (await sandboxed(workshop, "mkdir $HOME/d; echo 1 > $HOME/d/f; chmod 0 $HOME/d/f $HOME/d")).ok
+    assert (await sandboxed(workshop, "cat $HOME/d/f")).output.tail == "1"
+    assert (await sandboxed(workshop, "cd /; rm -rf $HOME/* && sleep 0.5")).ok
+    assert kept(workshop) == {}
+
+
+@LEVELS
+async def test_a_home_that_cannot_be_used_is_named(workshop: Workshop, level: str):
+    await use(workshop, level)
+    (workshop.folder / "scratch").write_text("")
+    with pytest.raises(ConfigError, match="scratch"):
+        await sandboxed(workshop, "true")
+
+
+@LEVELS
 async def test_files_folders_links_and_modes_are_kept_and_what_is_deleted_is_gone(workshop: Workshop, level: str):
     await use(workshop, level)
     first = "cd $HOME; mkdir -p a/b c; echo 1 > a/b/f; echo 2 > c/g; chmod 700 a/b/f; ln -s a/b/f link; echo 3 > was"

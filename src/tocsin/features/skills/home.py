@@ -36,13 +36,18 @@ class SkillHome:
     """The home directory of one run."""
 
     def __init__(self, kept: Path, limits: ResourceLimits, level: Level) -> None:
-        """Make the directory that is kept; raises ConfigError where it holds too much already."""
-        make_directory(kept)
+        """Make the directory that is kept; raises ConfigError where it holds too much already, or cannot be used."""
         self.path = kept
         self._limits = limits
         self._folders = WritableFolders(kept, limits) if level is Level.BUBBLEWRAP else None
         self._before: Entries = {}  # what the run began with
-        if reason := self._measure():
+        try:
+            make_directory(kept)
+            drop_set_uid(kept)
+            reason = self._measure()
+        except OSError as error:
+            raise ConfigError(f"{kept} cannot be used: {error.strerror}", hint="check its rights") from None
+        if reason:
             hint = "delete there what the skill does not need, or raise SKILL_HOME_MIB"
             raise ConfigError(f"{reason} in {kept}", hint=hint)
 
@@ -54,12 +59,16 @@ class SkillHome:
 
     def excess(self) -> str:
         """Return which limit the program has reached, or `""`. Blocks."""
-        return self._folders.excess() if self._folders is not None else self._measure()
+        if self._folders is not None:
+            return self._folders.excess()
+        with suppress(OSError):  # a program without bubblewrap may close or delete anything
+            return self._measure()
+        return ""
 
     def settle(self) -> str:
         """Keep what the run left, unless it reached a limit; return why that was not done, or `""`. Blocks."""
         if self._folders is None:
-            with suppress(FileNotFoundError):
+            with suppress(OSError):
                 drop_set_uid(self.path)
             return ""
         try:
@@ -73,8 +82,6 @@ class SkillHome:
         try:
             with _locked(self.path, fcntl.LOCK_SH) as kept:
                 self._check(_entries(kept))
-        except FileNotFoundError:  # a program without bubblewrap may delete anything meanwhile
-            return ""
         except _TooMuchError as error:
             return str(error)
         return ""
