@@ -17,7 +17,7 @@ from tocsin.features.workflows.requests import AlreadyRunningError, InvalidRunEr
 from tocsin.messaging.inbound.handling import MessageContext
 from tocsin.runs.approvals import Decision
 from tocsin.runs.control import Retry
-from tocsin.runs.model import RunKind, RunStatus
+from tocsin.runs.model import Run, RunKind, RunStatus
 
 EVIL = "a'b\"c; touch hacked; $(touch hacked) `touch hacked` \\ * \n#"
 
@@ -427,6 +427,34 @@ async def test_a_retry_runs_what_failed_and_what_follows_and_keeps_the_outputs_o
     again = await flows.run(retry=Retry(run, "tell"), from_step="tell")
     assert [step.finished_at for step in again.steps[:2]] == [step.finished_at for step in run.steps[:2]]
     assert flows.printed("tell") == ["told", "told"]
+
+
+@pytest.mark.parametrize("approved", [True, False])
+async def test_a_retry_from_a_step_asks_again_what_was_rejected_and_keeps_the_other_outputs(
+    flows: WorkflowBench, approved: bool
+):
+    flows.write("""
+        steps:
+          - {name: build, command: 'echo x >> builds; echo 42', outputs: {id: stdout | trim}}
+          - {name: ask, type: wait, approval: true}
+          - {name: tidy, command: 'echo x >> tidied; echo 7', always_run: true, outputs: {left: stdout | trim}}
+          - {name: deploy, command: echo "$STEP_BUILD_ID $STEP_TIDY_LEFT"}
+    """)
+
+    async def decided(approved: bool, **changes: Any) -> Run:
+        running = await flows.workflows.start("flow", request(**changes), watch=flows.lines.append)
+        await eventually(lambda: flows.runs.waiting(running.run.id))
+        assert "deploy" not in {line.stream for line in flows.lines}
+        await flows.runs.decide(Decision(running.run.id, "", approved, None, flows.clock.now()))
+        return await running.wait()
+
+    rejected = await decided(False)
+    assert statuses(rejected) == {"build": "succeeded", "ask": "failed", "tidy": "succeeded", "deploy": "skipped"}
+    again = await decided(approved, retry=Retry(rejected, "deploy"), from_step="deploy")
+    ended = {"ask": "succeeded", "deploy": "succeeded"} if approved else {"ask": "failed", "deploy": "skipped"}
+    assert statuses(again) == {"build": "succeeded", "tidy": "succeeded", **ended}
+    assert [(flows.folder / name).read_text() for name in ("builds", "tidied")] == ["x\n", "x\n"]
+    assert flows.printed("deploy") == (["42 7"] if approved else [])
 
 
 async def test_what_succeeded_as_a_whole_is_retried_from_the_beginning(flows: WorkflowBench):

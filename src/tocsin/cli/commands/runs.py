@@ -55,7 +55,9 @@ def configure_runs(parser: argparse.ArgumentParser) -> None:
     commands[
         "retry"
     ].epilog = "example: tocsin runs retry 2b8d7c6e\n\nexit code 0: the new run succeeded, 1: it did not"
-    commands["retry"].add_argument("--from-step", default="", metavar="STEP", help="keep the steps before this one")
+    commands["retry"].add_argument(
+        "--from-step", default="", metavar="STEP", help="keep the outputs of earlier steps that succeeded"
+    )
     commands["retry"].add_argument("-y", "--yes", action="store_true", help="do not ask before a run that succeeded")
     commands["retry"].set_defaults(run=_retry)
     for name in ("approve", "reject"):

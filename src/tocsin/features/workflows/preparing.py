@@ -154,9 +154,10 @@ def left_out(workflow: Workflow, request: WorkflowRequest) -> dict[str, StepRun]
 def _kept(
     workflow: Workflow, retry: Retry, needs: Mapping[str, tuple[str, ...]], again: set[str]
 ) -> dict[str, StepRun]:
-    """Return the steps that succeeded in the run that is tried again, and after no other step that is run again.
+    """Return the steps of the earlier run that are not run again: those that succeeded, and follow none that did not.
 
-    Of a run that succeeded as a whole, nothing is kept unless a step is named: with all of it kept, nothing would run.
+    From a step on, all earlier ones that succeeded are kept. Those that did not are run again: a retry does not go
+    around an approval that was rejected. Of a run that succeeded as a whole, nothing is kept unless a step is named.
     """
     if retry.run.ok and not retry.from_step:
         return {}
@@ -167,7 +168,7 @@ def _kept(
         for name, step in earlier.items()
         if step.status is RunStatus.SUCCEEDED and types.get(name) == step.type and name not in again
     }
-    anew = descendants([name for name in needs if name not in good], needs)
+    anew = again or descendants([name for name in needs if name not in good], needs)
     return {name: earlier[name] for name in needs if name in good and name not in anew}
 
 

@@ -103,7 +103,9 @@ class WorkflowRunner:
         running: dict[asyncio.Task[StepRun], WorkflowStep] = {}
         try:
             while waiting or running:
-                for step in [each for each in waiting.values() if self._may_start(each, waiting, running.values())]:
+                # A step that is kept may follow one that is run again: its own followers wait for both.
+                open_steps = {*waiting, *(step.name for step in running.values())}
+                for step in [each for each in waiting.values() if open_steps.isdisjoint(before[each.name])]:
                     if len(running) < limit:
                         del waiting[step.name]
                         scope = self._scope(step, before[step.name], after)
@@ -117,12 +119,6 @@ class WorkflowRunner:
                 task.cancel()
             if running:
                 await asyncio.wait(running)
-
-    def _may_start(
-        self, step: WorkflowStep, waiting: Mapping[str, WorkflowStep], running: Collection[WorkflowStep]
-    ) -> bool:
-        at_work = {each.name for each in running}
-        return not any(need in waiting or need in at_work for need in step.needs)
 
     def _scope(self, step: WorkflowStep, before: Collection[str], after: Collection[str]) -> StepScope:
         return StepScope(self._values, after or before, before, self._folder)

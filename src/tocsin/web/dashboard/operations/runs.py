@@ -26,6 +26,7 @@ from tocsin.runs.store import RunFilter
 
 TAIL_LINES = 200
 PLAIN_TEXT = "text/plain"
+_FROM_STEP = "Begin at this step of a workflow; earlier ones that succeeded keep their outputs."
 RunSort = Literal["-queued_at", "queued_at"]
 
 
@@ -39,7 +40,7 @@ class CancelRun(RequestModel):
 class RetryRun(RequestModel):
     """How to start a run again."""
 
-    from_step: str = Field(default="", max_length=200, description="Keep the steps before this one, of a workflow.")
+    from_step: str = Field(default="", max_length=200, description=_FROM_STEP)
 
 
 class DecideStep(RequestModel):

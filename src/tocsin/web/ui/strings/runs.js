@@ -41,7 +41,7 @@ export const RUN = {
   retryFromTitle: (step) => `Retry from ${step}?`,
   /** @param {string} step */
   againFromTitle: (step) => `Run again from ${step}?`,
-  retryFromText: "Steps before it keep their results; this one and those after it run again.",
+  retryFromText: "This step and those after it run again. Earlier steps that succeeded keep their results; a rejected approval is asked again.",
   approve: "Approve",
   reject: "Reject",
   approveTitle: "Approve this step?",
