@@ -156,21 +156,17 @@ async def test_a_patch_that_does_not_fit_any_more_writes_nothing(
         assert {path.name: path.is_symlink() or path.read_text() for path in folder.iterdir()} == before
 
 
-async def test_a_folder_that_says_so_has_changes_written_at_once(opened: Open, model: ChatModel, folder: Path):
+@pytest.mark.parametrize(("places", "line"), [("", "x = 1"), ("{}/other", "x = 1"), ("{}/other,{}", "x = 2")])
+async def test_changes_are_written_at_once_where_the_setting_says_so_not_where_the_folder_does(
+    opened: Open, model: ChatModel, folder: Path, tmp_path: Path, places: str, line: str
+):
     (folder / ".tocsin.yaml").write_text("skills:\n  auto_apply: true\n")
-    edit = ToolCall("Edit", {"path": "a.py", "old": "x = 1", "new": "x = 2"})
-    own = ToolCall("Write", {"path": ".tocsin.yaml", "text": ""})
-    async with opened() as bench:
-        put(bench, "fixer", "Write, Edit")
-        model.will_answer(edit, own, NOTHING)
-        await ran(bench, "fixer", folder)
-        assert (folder / "a.py").read_text() == "y = 0\nx = 2\n"
-        assert "auto_apply: true" in (folder / ".tocsin.yaml").read_text(), "a skill does not write its own leave"
-        (folder / ".tocsin.yaml").write_text("skills:\n  auto_aply: true\n")
-        model.will_answer(ToolCall("Edit", {"path": "a.py", "old": "x = 2", "new": "x = 3"}), NOTHING)
+    async with opened(SKILLS_AUTO_APPLY=places.format(tmp_path, tmp_path)) as bench:
+        put(bench, "fixer", "Edit")
+        model.will_answer(ToolCall("Edit", {"path": "a.py", "old": "x = 1", "new": "x = 2"}), NOTHING)
         ended = await ran(bench, "fixer", folder)
-        assert (ended.run.status, (folder / "a.py").read_text()) == (RunStatus.FAILED, "y = 0\nx = 2\n")
-        assert "did you mean 'auto_apply'?" in (ended.run.reason or "")
+        applied_at = (await bench.service.results.get(ended.run.id)).applied_at
+        assert ((folder / "a.py").read_text(), applied_at is not None) == (f"y = 0\n{line}\n", line == "x = 2")
 
 
 async def test_a_model_without_end_and_one_that_answers_nonsense_end_as_failed_runs(

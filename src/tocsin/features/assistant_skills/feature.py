@@ -2,7 +2,7 @@
 
 from tocsin.features.assistant_skills.audit_actions import SKILL_APPLY, SKILL_ASSIST
 from tocsin.features.assistant_skills.schema import MIGRATIONS
-from tocsin.features.assistant_skills.settings import SKILLS_CALLS_PER_HOUR, SKILLS_WATCH
+from tocsin.features.assistant_skills.settings import SKILLS_AUTO_APPLY, SKILLS_CALLS_PER_HOUR, SKILLS_WATCH
 from tocsin.features.contract import Feature, FeatureCheck, FeatureCommand
 
 _COMMANDS = "tocsin.features.assistant_skills.commands:"
@@ -11,7 +11,7 @@ FEATURE = Feature(
     name="assistant_skills",
     summary="instructions by which a model, or fixed rules, look at files when they change",
     page="assistant_skills.md",
-    variables=(SKILLS_WATCH, SKILLS_CALLS_PER_HOUR),
+    variables=(SKILLS_WATCH, SKILLS_AUTO_APPLY, SKILLS_CALLS_PER_HOUR),
     tables={"assistant_skills": MIGRATIONS},
     audit_actions=(SKILL_APPLY, SKILL_ASSIST),
     commands=(

