@@ -12,6 +12,7 @@ import pytest
 from tests.waiting import PATIENCE_S
 
 from tocsin.core.errors import ConfigError
+from tocsin.core.watching.commit_log import CommitLog
 from tocsin.core.watching.folder_watcher import FileChange, FolderWatcher
 from tocsin.core.watching.ignored_files import IgnoreRules, is_temporary
 
@@ -188,3 +189,13 @@ def test_the_rules_are_those_of_git(tmp_path: Path, path: str, ignored: bool):
     (tmp_path / ".gitignore").write_text("*.log\n!keep.log\nbuild/\n/top\n")
     (tmp_path / "sub" / ".gitignore").write_text("only-here.txt\n!again.log\n")
     assert IgnoreRules(tmp_path).ignores(path) is ignored
+
+
+def test_a_pipe_or_a_huge_file_in_the_place_of_what_git_writes_stops_nothing(tmp_path: Path):
+    (tmp_path / ".git" / "logs").mkdir(parents=True)
+    os.mkfifo(tmp_path / ".git" / "logs" / "HEAD")
+    assert CommitLog(tmp_path).new() == []
+    shutil.rmtree(tmp_path / ".git")
+    with (tmp_path / ".git").open("wb") as pointer:
+        pointer.truncate(1024**3)
+    assert CommitLog(tmp_path).new() == []

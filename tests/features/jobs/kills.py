@@ -28,7 +28,7 @@ class JobLedger:
     kills: int
     cut: int  # jobs that a kill met while their branch was made or removed
     branches_without_record: int
-    work_trees_without_record: int
+    work_trees_without_record: int  # or what git reads in them
     states_without_record: int  # what a repository keeps of a work tree
     records_without_branch: int
     unfinished: int  # records whose branch is being made or removed
@@ -61,13 +61,16 @@ async def survive_kills(folder: Path, kills: int, chance: random.Random) -> JobL
         while cursor is not None:
             page = await workshop.jobs.store.search(TaskJobFilter(limit=200, cursor=cursor))
             jobs, cursor = [*jobs, *page.items], page.next_cursor
+        places = workshop.jobs.places
         known, states = await workshop.jobs.store.ids(), Counter(str(job.status) for job in jobs)
         heads = set(git(workshop.site, "for-each-ref", "--format=%(refname:short)", "refs/heads/job/").splitlines())
         return JobLedger(
             kills=kills + 1,
             cut=cut,
             branches_without_record=len(heads - {job.branch for job in jobs}),
-            work_trees_without_record=len(_names(workshop.jobs.places.worktrees) - known),
+            work_trees_without_record=len(
+                {name for name in _names(places.worktrees) | _names(places.program.directories) if "-" in name} - known
+            ),
             states_without_record=len(_names(workshop.site / ".git" / "worktrees") - known),
             records_without_branch=len({job.branch for job in jobs} - heads),
             unfinished=len(await workshop.jobs.store.unfinished()),

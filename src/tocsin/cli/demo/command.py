@@ -26,7 +26,8 @@ from tocsin.core.config.settings import read_env_file
 from tocsin.core.config.variables import DASHBOARD_HOST, DASHBOARD_PORT, GATEWAY_HOST, GATEWAY_PORT
 from tocsin.core.errors import ConfigError
 from tocsin.core.process.forking import forked_reapers
-from tocsin.core.process.starting import run, running
+from tocsin.core.process.git import GitProgram
+from tocsin.core.process.starting import running
 from tocsin.runs.control import StartRequest
 from tocsin.runs.model import RunKind, RunTrigger
 from tocsin.terminal.options import Options
@@ -64,8 +65,9 @@ def _run(_: argparse.Namespace, options: Options, out: Console) -> int:
             for wanted in (USUAL_PORTS, (0, 0)):
                 gateway, dashboard = (_free_port(port) for port in wanted)
                 env_file = write_files(directory, cluster, gateway, dashboard, redis_url)
-                await _commit(directory / SITE)
                 settings, installed = load_settings(env_file=env_file, environ={})
+                if which("git") and not (directory / SITE / ".git").exists():  # for task jobs
+                    await GitProgram(settings.inheritable, directory).create(directory / SITE)
                 prepare_service(settings, options)
                 try:
                     opened = open_app(settings, installed, direct_transport, monitor(PARTS))
@@ -113,15 +115,6 @@ def _free_port(wanted: int) -> int:
         except OSError:
             continue
     raise ConfigError("there is no free port on loopback", hint="stop a program that listens on many")
-
-
-async def _commit(site: Path) -> None:
-    """Make a repository of the sample site, for task jobs, where git is installed."""
-    if which("git") is None or (site / ".git").exists():
-        return
-    own = ["-c", "user.name=Demo", "-c", "user.email=demo@localhost", "-c", "commit.gpgSign=false"]
-    for words in (["-c", "init.defaultBranch=main", "init", "--quiet"], ["add", "."], [*own, "commit", "-qm", "Begin"]):
-        await run(["git", *words], timeout_s=30, cwd=site)
 
 
 async def _start_runs(app: App) -> None:

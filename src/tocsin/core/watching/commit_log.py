@@ -8,6 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from tocsin.core.process.git import git_directory
+
 MAX_BYTES = 1024 * 1024
 # "<old> <new> <name> <mail> <time> <zone>\t<what>: <subject>"; pulls, rebases and checkouts bring commits of others.
 _LINE = re.compile(
@@ -27,7 +29,7 @@ class CommitLog:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._file = _directory_of(folder) / "logs" / "HEAD"
+        self._file = (git_directory(folder) or folder / ".git") / "logs" / "HEAD"
         self._read_to = 0
 
     def places(self) -> list[Path]:
@@ -51,6 +53,8 @@ class CommitLog:
     def new(self) -> list[LoggedCommit]:
         """Return the commits since the last call."""
         try:
+            if not self._file.is_file():  # opening a pipe would wait for its other end
+                return []
             with self._file.open("rb") as stream:
                 size = stream.seek(0, 2)
                 start = self._read_to if self._read_to <= size else 0  # it was written anew, as `git gc` does
@@ -62,13 +66,3 @@ class CommitLog:
         self._read_to = size - (len(content) - len(whole))
         lines = whole.decode("utf-8", "replace").splitlines()
         return [LoggedCommit(found["id"], found["subject"]) for line in lines if (found := _LINE.match(line))]
-
-
-def _directory_of(folder: Path) -> Path:
-    """Return the directory of git: `.git`, or where the file of that name points."""
-    place = folder / ".git"
-    with suppress(OSError):
-        if place.is_file():
-            pointer = place.read_text("utf-8", "replace").strip().removeprefix("gitdir:").strip()
-            return (folder / pointer).resolve()
-    return place

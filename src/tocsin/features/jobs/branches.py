@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tocsin.core.errors import TocsinError
+from tocsin.core.process.git import GitFailedError
 from tocsin.core.text.strings import number_of
 from tocsin.core.time.clock import Clock
 from tocsin.features.jobs.git import comparison
 from tocsin.features.jobs.git.places import RepositoryPlaces
-from tocsin.features.jobs.git.program import GitFailedError
 from tocsin.features.jobs.git.repository import BranchTip, GitRepository
 from tocsin.features.jobs.model import JobEvent, TaskBranch, TaskConflictError, TaskJob
 from tocsin.features.jobs.recovery import JobRecovery

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
+from tocsin.core.process.git import OLDEST, GitFailedError
 from tocsin.core.text.strings import number_of
-from tocsin.features.jobs.git.program import OLDEST, GitFailedError
 from tocsin.features.jobs.model import TaskJob
 from tocsin.features.jobs.service import TaskJobs
 from tocsin.features.jobs.settings import JOB_REPOSITORIES

@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tocsin.core.process.git import GitProgram
 from tocsin.core.storage.files import make_directory
 from tocsin.features.abilities import AssistantRequest
 from tocsin.features.context import FeatureContext
 from tocsin.features.jobs.audit_actions import JOBS
-from tocsin.features.jobs.git.program import GitProgram
 from tocsin.features.jobs.git.repository import GitRepository
 from tocsin.features.jobs.model import MAX_SUMMARY, TaskJob, TaskJobStatus, TaskResult
 from tocsin.features.jobs.settings import JOB_TIMEOUT_S
@@ -76,7 +76,6 @@ class TaskExecution:
                 self._keep_newest()
 
     async def _command(self, handle: RunHandle, place: Path) -> RunResult:
-        guards = self._repository.guards if self._repository else {}
         own = {
             "JOB_ID": self._job.id,
             "JOB_TITLE": self._job.title,
@@ -85,7 +84,7 @@ class TaskExecution:
             "JOB_REPOSITORY": self._job.repo or "",
             "RUN_ID": handle.run_id,
         }
-        env = {**self._parts.program.environment_of_command(guards), **own}
+        env = {**self._parts.program.environment_of_command(), **own}
         limit = float(self._parts.context.settings[JOB_TIMEOUT_S])
         return await command(Command(("/bin/sh", "-c", self._job.command, "job"), env, place, limit))(handle)
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from tocsin.channels.inbound import InboundMessage
 from tocsin.core.errors import TocsinError
+from tocsin.core.process.git import GIT_DIRECTORIES, GitProgram
 from tocsin.core.service import ServiceLoop
 from tocsin.features.context import FeatureContext
 from tocsin.features.jobs.git.places import RepositoryPlaces
-from tocsin.features.jobs.git.program import GitProgram
 from tocsin.features.jobs.model import TaskConflictError, TaskJobStatus
 from tocsin.features.jobs.service import TaskJobs
 from tocsin.features.jobs.settings import JOB_HOOKS, JOB_REPOSITORIES
@@ -29,7 +29,7 @@ SHOWN_IN_CHATS = 20
 def open_jobs(context: FeatureContext) -> TaskJobs:
     """Return the task jobs of the data directory."""
     settings = context.settings
-    program = GitProgram(context.environment, hooks=settings[JOB_HOOKS])
+    program = GitProgram(context.environment, context.data_dir / GIT_DIRECTORIES, trusted=settings[JOB_HOOKS])
     places = RepositoryPlaces(settings[JOB_REPOSITORIES], program, context.data_dir / WORKTREES)
     return TaskJobs(context, TaskJobStore(context.database), places)
 

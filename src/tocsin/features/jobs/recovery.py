@@ -11,11 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from tocsin.core.errors import StoreUnavailableError, TocsinError
+from tocsin.core.process.git import GitFailedError
 from tocsin.core.process.identity import is_dead
 from tocsin.features.context import FeatureContext
 from tocsin.features.jobs.git.places import RepositoryNotAllowedError, RepositoryPlaces
-from tocsin.features.jobs.git.program import GitFailedError
-from tocsin.features.jobs.git.repository import GitRepository, remove_folder
+from tocsin.features.jobs.git.repository import GitRepository, remove_folders_of
 from tocsin.features.jobs.model import JobEvent, TaskJob, TaskPhase
 from tocsin.features.jobs.store import TaskJobStore
 from tocsin.runs.model import Run
@@ -81,7 +81,8 @@ class JobRecovery:
         """
         repository = await self.repository_of(job, force=force)
         if repository is None:
-            await asyncio.to_thread(remove_folder, self._places.worktrees / job.id)
+            places = self._places
+            await asyncio.to_thread(remove_folders_of, job.id, places.worktrees, places.program.directories)
         else:
             await asyncio.to_thread(repository.remove_worktree, job.id)
             if job.delete_branch and job.branch and job.head_sha:

@@ -1,32 +1,23 @@
-"""What git knows of a folder: where its work tree begins, and what is about to be committed or was committed last."""
+"""What git knows of a folder: what is about to be committed, or was committed last."""
 
+import asyncio
 import re
-from collections.abc import Mapping
 from pathlib import Path
 
-from tocsin.core.errors import ProcessError
-from tocsin.core.process.git_guards import LIST_PROGRAMS, NO_HOOKS, QUIET, guards_of, variables_of
-from tocsin.core.process.starting import run
+from tocsin.core.process.git import GitCommands, GitFailedError, GitProgram, find_repository
 from tocsin.features.assistant_skills.local.commit_message import ChangedFile, GitChange
 
-TIMEOUT_S = 20.0
 MAX_DIFF_CHARS = 200_000
-_DIFF = ("--no-ext-diff", "--no-textconv", "--no-color", "--find-renames")
+_DIFF = ("--no-color", "--find-renames")
 
 
 class GitFolder:
-    """The work tree around a folder; every call starts git."""
+    """The work tree around a folder; its methods raise GitFailedError for a repository that is refused."""
 
-    def __init__(self, folder: Path, env: dict[str, str]) -> None:
-        """`env` is the whole environment of git."""
+    def __init__(self, folder: Path, program: GitProgram) -> None:
         self._folder = folder
-        self._env = {**env, "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C.UTF-8"}
-        self._guards: dict[str, str] | None = None
-
-    async def top(self) -> Path | None:
-        """Return the top of the work tree; `None` outside one, or without git."""
-        found = await self._git("rev-parse", "--show-toplevel")
-        return Path(found.rstrip("\n")) if found else None
+        self._program = program
+        self._commands: GitCommands | None = None
 
     async def change(self) -> GitChange:
         """Return what is staged, else what differs from the last commit, else the last commit itself."""
@@ -65,15 +56,13 @@ class GitFolder:
         return tuple(files)
 
     async def _git(self, *words: str) -> str:
-        """Return what git prints, empty where it fails; no configuration of the folder starts a program of its own."""
-        if self._guards is None:
-            self._guards = guards_of(await self._started({}, *LIST_PROGRAMS))
-        return await self._started(self._guards, *words)
-
-    async def _started(self, guards: Mapping[str, str], *words: str) -> str:
-        env = {**self._env, **variables_of({**QUIET, **NO_HOOKS, **guards})}
+        """Return what git prints; empty where it fails, and outside a work tree."""
+        if self._commands is None:
+            place = await asyncio.to_thread(find_repository, self._folder, above=True)
+            if place is None:
+                return ""
+            self._commands = await self._program.open(place)
         try:
-            ended = await run(["git", "-C", str(self._folder), *words], timeout_s=TIMEOUT_S, env=env)
-        except ProcessError:
+            return await self._commands.text(*words, work_tree=self._commands.place.top)
+        except GitFailedError:
             return ""
-        return ended.stdout if ended.exit_code == 0 else ""

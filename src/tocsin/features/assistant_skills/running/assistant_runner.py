@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tocsin.core.errors import ConfigError, TocsinError
+from tocsin.core.process.git import GIT_DIRECTORIES, GitFailedError, GitProgram, find_repository
 from tocsin.core.reading.front_matter import Invocation
 from tocsin.core.text.strings import number_of
 from tocsin.features.abilities import AssistantRequest, AssistantRun
@@ -52,6 +53,7 @@ MAX_FINDINGS = 200
 MAX_CHAIN = 5  # skills that invoke each other
 MAX_SHOWN_DIFF = 50_000
 _SHOWN_FILES = 20
+GIT_TIMEOUT_S = 20.0
 
 
 class _Look(NamedTuple):
@@ -92,11 +94,18 @@ class AssistantRunner:
     async def top_of(self, base: Path, file: Path) -> Path:
         """Return where patterns for a file start, which need not exist: its work tree, else `base` or its folder."""
         start = next(place for place in (file, *file.parents) if place.is_dir())
-        return await self._git(start).top() or (base if start.is_relative_to(base) else start)
+        found = await asyncio.to_thread(find_repository, start, above=True)
+        if found is not None and found.top is not None:
+            return found.top
+        return base if start.is_relative_to(base) else start
 
     async def committed_files(self, folder: Path, commit: str) -> Sequence[str]:
-        """Return the files that a commit added or changed."""
-        return await self._git(folder).committed_files(commit)
+        """Return the files that a commit added or changed; none where the repository is refused."""
+        try:
+            return await self._git(folder).committed_files(commit)
+        except GitFailedError as error:
+            log.warning("a commit is not looked at", extra={"folder": str(folder), "reason": error.sentence()})
+            return ()
 
     async def run(
         self,
@@ -300,7 +309,8 @@ class AssistantRunner:
         )
 
     def _git(self, folder: Path) -> GitFolder:
-        return GitFolder(folder, dict(self._context.environment()))
+        directories = self._context.data_dir / GIT_DIRECTORIES
+        return GitFolder(folder, GitProgram(self._context.environment, directories, timeout_s=GIT_TIMEOUT_S))
 
     def _note(self, run: Run, request: AssistantRequest, found: SkillResultRecord) -> None:
         facts = {

@@ -4,8 +4,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from tocsin.core.process.git import GitFailedError
 from tocsin.core.time.timestamps import timestamp
-from tocsin.features.jobs.git.program import GitFailedError
 from tocsin.features.jobs.git.repository import GitRepository
 from tocsin.features.jobs.model import DiffStat
 
@@ -65,7 +65,7 @@ async def commits(repository: GitRepository, base: str, head: str) -> list[dict[
 async def files(repository: GitRepository, base: str, head: str) -> list[dict[str, Any]]:
     """Return the files that a branch changes, at most 1,000; lines of a binary file are not counted."""
     words = (*_DIFF, "--numstat", "-z", "--no-renames", await _start(repository, base, head), head, "--")
-    output = await repository.program.beginning(repository.git_dir, repository.guards, MAX_PATCH_BYTES, *words)
+    output = await repository.commands.beginning(MAX_PATCH_BYTES, *words)
     rows = output.data.decode(errors="replace").split("\0")[:-1][:MAX_FILES]
     found = [re.fullmatch(r"(\d+|-)\t(\d+|-)\t(.+)", row, re.DOTALL) for row in rows]
     return [{"path": row[3], "insertions": _lines(row[1]), "deletions": _lines(row[2])} for row in found if row]
@@ -74,7 +74,7 @@ async def files(repository: GitRepository, base: str, head: str) -> list[dict[st
 async def patch(repository: GitRepository, base: str, head: str) -> BranchPatch:
     """Return the patch of a branch, at most 512 KiB in whole lines."""
     words = (*_DIFF, await _start(repository, base, head), head, "--")
-    output = await repository.program.beginning(repository.git_dir, repository.guards, MAX_PATCH_BYTES, *words)
+    output = await repository.commands.beginning(MAX_PATCH_BYTES, *words)
     data = output.data[: output.data.rfind(b"\n") + 1] if output.truncated else output.data
     return BranchPatch(data.decode(errors="replace"), output.truncated)
 

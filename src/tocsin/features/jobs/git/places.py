@@ -1,11 +1,13 @@
 """Which repositories task jobs may use."""
 
+import asyncio
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from tocsin.core.errors import TocsinError
-from tocsin.features.jobs.git.program import GitFailedError, GitProgram
+from tocsin.core.process.git import GitFailedError, GitProgram, find_repository
 from tocsin.features.jobs.git.repository import GitRepository
 
 
@@ -29,20 +31,17 @@ class RepositoryPlaces:
         Raises RepositoryNotAllowedError, and GitFailedError for a repository that git cannot use.
         """
         path = self._locate(named)
-        try:
-            words = ("rev-parse", "--path-format=absolute", "--is-bare-repository", "--git-common-dir")
-            is_bare, _, found = (await self.program.discovered(path, *words)).partition("\n")
-        except GitFailedError as error:
-            if "not a git repository" in error.said:
-                raise RepositoryNotAllowedError(f"{path} is no git repository", hint="name its top folder") from None
-            raise
-        git_dir = _resolved(found.removesuffix("\n"))
-        if is_bare != "true" and (git_dir == path or not _holds_repository(path)):
-            raise RepositoryNotAllowedError(f"{path} is not the top of a git repository", hint="name its top folder")
-        if not self._is_allowed(git_dir):
+        found = await asyncio.to_thread(find_repository, path)
+        if found is None:
+            hint = "name the folder that holds .git, or a bare repository"
+            raise RepositoryNotAllowedError(f"{path} is not the top of a git repository", hint=hint)
+        if not self._is_allowed(found.common_dir):
             raise _not_allowed(named, self.folders)
-        guards = await self.program.guards(git_dir)
-        return GitRepository(path, git_dir, self.program, guards, self.worktrees)
+        if not self.program.trusted and found.common_dir.stat().st_uid != os.geteuid():
+            hint = "give it to the user of Tocsin"
+            raise GitFailedError(f"{path} has dubious ownership: it belongs to another user", hint=hint)
+        place = replace(found, git_dir=found.common_dir)
+        return GitRepository(path, await self.program.open(place), self.worktrees)
 
     def _locate(self, named: str) -> Path:
         """Return the real path of a folder that is named in full, or from one of the folders."""
@@ -55,14 +54,6 @@ class RepositoryPlaces:
 
     def _is_allowed(self, path: Path) -> bool:
         return any(path.is_relative_to(os.path.realpath(folder)) for folder in self.folders)
-
-
-def _resolved(path: str) -> Path:
-    return Path(os.path.realpath(path))
-
-
-def _holds_repository(path: Path) -> bool:
-    return os.path.lexists(path / ".git")
 
 
 def _not_allowed(named: str, folders: Sequence[Path]) -> RepositoryNotAllowedError:

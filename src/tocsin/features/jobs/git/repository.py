@@ -9,16 +9,15 @@ import os
 import shutil
 import stat
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from tocsin.core.process.git import GitCommands, GitFailedError
 from tocsin.core.storage.files import make_directory
-from tocsin.features.jobs.git.program import GitFailedError, GitProgram
 from tocsin.features.jobs.model import InvalidTaskJobError, TaskConflictError
 
 MAX_BRANCHES = 200
-_FIELDS = ("refname", "objectname", "committerdate:unix", "subject", "worktreepath")
+_FIELDS = ("refname", "objectname", "committerdate:unix", "subject", "worktreepath", "HEAD")
 _FORMAT = "".join(f"%({name})%00" for name in _FIELDS)
 _HEADS = "refs/heads/"
 _CREATED = "tocsin job "  # and the ID: what the log of a reference says of a branch that is ours
@@ -36,25 +35,16 @@ class BranchTip:
 
 
 class GitRepository:
-    """A repository that task jobs may use; `guards` are those of its own configuration."""
+    """A repository that task jobs may use."""
 
-    def __init__(
-        self,
-        path: Path,
-        git_dir: Path,
-        program: GitProgram,
-        guards: dict[str, str],
-        worktrees: Path,
-    ) -> None:
+    def __init__(self, path: Path, commands: GitCommands, worktrees: Path) -> None:
         self.path = path
-        self.git_dir = git_dir
-        self.program = program
-        self.guards = guards
+        self.commands = commands
         self._worktrees = Path(os.path.realpath(worktrees))  # as git names them
 
     async def git(self, *words: str, accepted: Sequence[int] = (0,)) -> str:
         """Return what a git command prints; raises GitFailedError."""
-        return await self.program.text(self.git_dir, self.guards, *words, accepted=accepted)
+        return await self.commands.text(*words, accepted=accepted)
 
     async def default_branch(self) -> str:
         """Return the branch that the repository is on; raises InvalidTaskJobError where it is on none."""
@@ -102,9 +92,13 @@ class GitRepository:
         words = ("for-each-ref", f"--format={_FORMAT}", "--sort=-committerdate", f"--count={limit}")
         found = (await self.git(*words, *(refs or (_HEADS,)))).split("\0")
         rows = [found[n : n + len(_FIELDS)] for n in range(0, len(found) - len(_FIELDS) + 1, len(_FIELDS))]
+        common = self.commands.place.common_dir
+        main = str(common.parent) if common.name == ".git" else ""
         return [
-            BranchTip(ref.lstrip("\n").removeprefix(_HEADS), sha, subject, float(at or 0), place)
-            for ref, sha, at, subject, place in rows
+            BranchTip(
+                ref.lstrip("\n").removeprefix(_HEADS), sha, subject, float(at or 0), main if head == "*" else place
+            )
+            for ref, sha, at, subject, place, head in rows
         ]
 
     async def tip(self, branch: str) -> BranchTip | None:
@@ -151,7 +145,7 @@ class GitRepository:
 
     def _state_of(self, job_id: str) -> Path:
         """Return where the repository keeps the state of that work tree; git names it as its folder is named."""
-        return self.git_dir / "worktrees" / job_id
+        return self.commands.place.common_dir / "worktrees" / job_id
 
     async def make_worktree(
         self, job_id: str, branch: str, started: Callable[[int], Awaitable[None]] | None = None
@@ -166,8 +160,7 @@ class GitRepository:
         await self.check_free(branch, job_id)
         await asyncio.to_thread(self.remove_worktree, job_id)  # what a process left that was killed meanwhile
         await asyncio.to_thread(make_directory, self._worktrees)
-        words = ("worktree", "add", "--quiet", "--", str(folder), branch)
-        await self.program.supervised(self.git_dir, self.guards, *words, started=started)
+        await self.commands.add_work_tree(folder, branch, started)
         return folder
 
     async def is_checked_out(self, job_id: str, branch: str) -> bool:
@@ -175,8 +168,7 @@ class GitRepository:
         state = self._state_of(job_id)
         if not (state / "index").exists() or (state / "locked").exists() or not self.worktree_of(job_id).is_dir():
             return False
-        words = ("symbolic-ref", "--quiet", "HEAD")
-        found = await self.program.text(state, self.guards, *words, accepted=(0, 1, 128))
+        found = await self.commands.text("symbolic-ref", "--quiet", "HEAD", accepted=(0, 1, 128), git_dir=state)
         return found.strip() == f"{_HEADS}{branch}"
 
     async def check_free(self, branch: str, job_id: str) -> None:
@@ -196,19 +188,22 @@ class GitRepository:
         folder = self.worktree_of(job_id)
         if not folder.is_dir():
             return None
-        words = ("status", "--porcelain", "-z", "--untracked-files=normal", "--ignore-submodules=all")
-        state = self._state_of(job_id)
-        return bool((await self.program.beginning(state, self.guards, 1, *words, work_tree=folder)).data)
+        words, state = ("status", "--porcelain", "-z", "--untracked-files=normal"), self._state_of(job_id)
+        return bool((await self.commands.beginning(1, *words, git_dir=state, work_tree=folder)).data)
 
     def remove_worktree(self, job_id: str) -> None:
         """Remove the work tree of a job and its state; what is gone already is fine. Raises GitFailedError."""
-        for folder in (self.worktree_of(job_id), self._state_of(job_id)):
-            remove_folder(folder)
-        with suppress(OSError):
-            self._state_of(job_id).parent.rmdir()  # as git does after the last one
+        remove_folders_of(job_id, self._worktrees, self.commands.program.directories)
+        _remove(self._state_of(job_id))
 
 
-def remove_folder(folder: Path) -> None:
+def remove_folders_of(job_id: str, *places: Path) -> None:
+    """Remove the work tree of a job and its git directory; what is gone already is fine. Raises GitFailedError."""
+    for place in places:
+        _remove(place / job_id)
+
+
+def _remove(folder: Path) -> None:
     """Remove a folder that may be gone, also one with folders that may not be written; raises GitFailedError."""
     try:
         if folder.is_symlink():

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from fastapi import Query, Request, Response
 
-from tocsin.features.jobs.git.program import GitFailedError
+from tocsin.core.process.git import GitFailedError
 from tocsin.features.jobs.model import (
     NewTaskJob,
     TaskConflictError,

@@ -1,0 +1,369 @@
+"""The only module that starts git: so that no repository can start a program of its own.
+
+A repository lends its objects and references. Git never reads its configuration, hooks or attributes file: each call
+gets a git directory of ours (`GIT_COMMON_DIR`) that links to what is lent and holds the few settings of `_CARRIED`.
+See docs/decisions/0049-git-never-reads-a-strangers-configuration.md.
+"""
+
+import asyncio
+import os
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+
+from tocsin.core.errors import ConfigError, ProcessError, TocsinError
+from tocsin.core.process.starting import MAX_OUTPUT_BYTES, Child, streaming
+from tocsin.core.storage.files import make_directory, read_limited, write_atomically
+
+TIMEOUT_S = 60.0
+CHECKOUT_TIMEOUT_S = 1800.0
+GIT_DIRECTORIES = "git"  # in the data directory
+OLDEST = (2, 31)  # the first that reads GIT_CONFIG_COUNT
+_MAX_ERROR_BYTES = 64 * 1024
+_MAX_POINTER_BYTES = 4096
+
+_ENVIRONMENT = {
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ASKPASS": "true",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_ATTR_NOSYSTEM": "1",
+    "LC_ALL": "C.UTF-8",
+}
+_NO_OTHER_CONFIGURATION = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
+# The identity of commits, and how a command of the operator reaches a remote, do not depend on the repository.
+_KEPT = ("GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_SSH")
+
+# What a repository lends; gitrepository-layout(5) describes each. `HEAD` and `index` protect objects from `git gc`.
+_LENT = ("HEAD", "index", "objects", "refs", "packed-refs", "reftable", "logs", "shallow", "worktrees", "info/exclude")
+# The settings of a repository that git gets, without names in the middle: how files are stored, who commits, and
+# where people and commands push to.
+_CARRIED = {
+    "core.repositoryformatversion", "core.filemode", "core.symlinks", "core.ignorecase", "core.precomposeunicode",
+    "core.autocrlf", "core.eol", "core.sparsecheckout", "core.sparsecheckoutcone", "extensions.objectformat",
+    "extensions.compatobjectformat", "extensions.refstorage", "user.name", "user.email", "remote.url", "remote.pushurl",
+    "remote.fetch", "branch.remote", "branch.merge",
+}  # fmt: skip
+# Names and values without characters that mean something to git's parser or to a shell: a name of a user is copied into
+# reflogs, which a repository may have linked to any file.
+_PLAIN = re.compile(r"[\w \-./:@+~*=%,'^]*")
+_OURS = """\
+[core]
+	hooksPath = /dev/null
+	fsmonitor = false
+[diff]
+	autoRefreshIndex = false
+[submodule]
+	recurse = false
+[maintenance]
+	auto = false
+[protocol]
+	allow = never
+"""
+_OURS += "".join(f'[protocol "{name}"]\n\tallow = always\n' for name in ("https", "http", "ssh", "git"))
+
+
+class GitFailedError(TocsinError):
+    """Git failed, or a repository was refused."""
+
+    code = "git-failed"
+
+
+@dataclass(frozen=True, slots=True)
+class CutOutput:
+    """The beginning of what git printed, and whether there was more."""
+
+    data: bytes
+    truncated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class GitPlace:
+    """A repository: the top of its work tree, None if it is bare; its git directory; the one all work trees share."""
+
+    top: Path | None
+    git_dir: Path
+    common_dir: Path
+
+
+def git_directory(top: Path) -> Path | None:
+    """Return the git directory of a work tree: `.git`, or where the file of that name points."""
+    place = top / ".git"
+    with suppress(OSError, ConfigError, ValueError):
+        if place.is_dir():
+            return _resolved(place)
+        pointer = read_limited(place, _MAX_POINTER_BYTES).decode(errors="replace")
+        if pointer.startswith("gitdir:"):
+            return _resolved(top / pointer.removeprefix("gitdir:").strip())
+    return None
+
+
+def find_repository(folder: Path, *, above: bool = False) -> GitPlace | None:
+    """Return the repository of a folder, which may be bare; with `above`, that of the work tree around it."""
+    start = _resolved(folder)
+    for top in (start, *start.parents) if above else (start,):
+        git_dir = git_directory(top)
+        if git_dir is not None and os.path.lexists(git_dir / "HEAD"):
+            return GitPlace(top, git_dir, _common_directory(git_dir))
+    is_bare = start.name != ".git" and all((start / name).exists() for name in ("HEAD", "objects", "refs"))
+    return GitPlace(None, start, start) if is_bare and not above else None
+
+
+def _common_directory(git_dir: Path) -> Path:
+    with suppress(OSError, ConfigError, ValueError):
+        return _resolved(git_dir / read_limited(git_dir / "commondir", _MAX_POINTER_BYTES).decode().strip())
+    return git_dir
+
+
+def _resolved(path: Path) -> Path:
+    return Path(os.path.realpath(path))
+
+
+class GitProgram:
+    """Starts git; `environment` is ours without our secrets, `trusted` lets repositories start their programs."""
+
+    def __init__(
+        self,
+        environment: Callable[[], Mapping[str, str]],
+        directories: Path,
+        *,
+        trusted: bool = False,
+        timeout_s: float = TIMEOUT_S,
+    ) -> None:
+        """`directories` is where our git directories of repositories are kept."""
+        self.directories = directories
+        self.trusted = trusted
+        self._environment = environment
+        self._timeout_s = timeout_s
+
+    async def open(self, place: GitPlace) -> "GitCommands":
+        """Return what runs commands for a repository; raises GitFailedError for one that is refused."""
+        if self.trusted:
+            # Git checks here whom the repository belongs to; with GIT_DIR, it does not.
+            await self.output(("rev-parse", "--git-dir"), {}, place.top or place.git_dir)
+            return GitCommands(self, place, place.common_dir, None)
+        raw = await asyncio.to_thread(_raw_configuration, place.common_dir)
+        # `--file -` reads what was read before: another process may change the file meanwhile.
+        words = ("config", "--file", "-", "--no-includes", "--null", "--list")
+        listed = await self.output(words, {"GIT_DIR": "/dev/null"}, Path("/"), stdin=raw)
+        if listed.truncated:
+            raise _refused(place, "is too long", "remove what is not needed")
+        configuration = _configuration(place, listed.data.decode(errors="replace"))
+        ours = self.directories / sha256(os.fsencode(place.common_dir)).hexdigest()[:32]
+        await asyncio.to_thread(_lend, place.common_dir, ours, configuration)
+        return GitCommands(self, place, ours, configuration)
+
+    async def version(self) -> tuple[int, ...]:
+        """Return the version of git; raises GitFailedError where there is none."""
+        printed = await self.output(("--version",), {}, Path("/"))
+        return tuple(int(number) for number in re.findall(rb"\d+", printed.data)[:2])
+
+    async def create(self, folder: Path) -> None:
+        """Make a folder of ours a repository, with its files in one commit."""
+        commit = ("-c", "user.name=tocsin", "-c", "user.email=tocsin@localhost", "commit", "-q", "-m", "Begin")
+        for words in (("init", "-q", "-b", "main"), ("add", "."), commit):
+            await self.output(words, {"GIT_DIR": str(folder / ".git")}, folder)
+
+    def environment_of_command(self) -> dict[str, str]:
+        """Return the environment of a command that may itself call git, also outside of its work tree."""
+        settings = {"commit.gpgSign": "false", "maintenance.auto": "false"}  # no passphrase can be typed
+        settings |= {} if self.trusted else {"core.hooksPath": "/dev/null", "core.fsmonitor": "false"}
+        env = {**self._plain(), "GIT_TERMINAL_PROMPT": "0", "GIT_CONFIG_COUNT": str(len(settings))}
+        for number, (key, value) in enumerate(settings.items()):
+            env |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+        return env
+
+    async def output(
+        self,
+        words: Sequence[str],
+        env: Mapping[str, str],
+        cwd: Path,
+        *,
+        max_bytes: int = MAX_OUTPUT_BYTES,
+        accepted: Sequence[int] = (0,),
+        stdin: str = "",
+        supervised: bool = False,
+        started: Callable[[int], Awaitable[None]] | None = None,
+    ) -> CutOutput:
+        """Return the beginning of what git prints, which is ended as soon as there is more; raises GitFailedError.
+
+        With `supervised` it ends with this process, whatever ends this process; `started` gets its process ID.
+        """
+        kept, limits = {"stdout": bytearray(), "stderr": bytearray()}, {"stdout": max_bytes, "stderr": _MAX_ERROR_BYTES}
+        running = list[Child]()
+
+        def feed(stream: str, data: bytes) -> None:
+            kept[stream] += data[: limits[stream] + 1 - len(kept[stream])]
+            if len(kept["stdout"]) > max_bytes:
+                for child in running:
+                    child.kill()
+
+        own = {} if self.trusted else _NO_OTHER_CONFIGURATION
+        whole = {**self._plain(), **_ENVIRONMENT, **own, **env}
+        limit, argv = CHECKOUT_TIMEOUT_S if supervised else self._timeout_s, ("git", *words)
+        try:
+            async with streaming(argv, feed, stdin=stdin, env=whole, cwd=cwd, supervised=supervised) as child:
+                running.append(child)
+                feed("stdout", b"")  # there may have been too much before
+                if started:
+                    await started(child.pid)
+                code = await child.wait(limit)
+        except ProcessError as error:
+            raise GitFailedError(str(error), hint=error.hint or "install git") from None
+        if code is None:
+            hint = "the machine is busy, or the repository very large"
+            raise GitFailedError(f"git {words[0]} did not end within {limit:g} s", hint=hint)
+        truncated = len(kept["stdout"]) > max_bytes
+        if code not in accepted and not truncated:
+            raise _failed(kept["stderr"].decode(errors="replace"), words[0])
+        return CutOutput(bytes(kept["stdout"][:max_bytes]), truncated)
+
+    def _plain(self) -> dict[str, str]:
+        """Return our environment without what would lead git to another repository or configuration."""
+        return {
+            name: value
+            for name, value in self._environment().items()
+            if not name.startswith("GIT_") or name.startswith(_KEPT)
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class GitCommands:
+    """Commands for one repository; git reads `configuration` in `common`, None for that of a trusted repository."""
+
+    program: GitProgram
+    place: GitPlace
+    common: Path
+    configuration: str | None = field(repr=False)
+
+    async def text(
+        self, *words: str, accepted: Sequence[int] = (0,), git_dir: Path | None = None, work_tree: Path | None = None
+    ) -> str:
+        """Return what a command prints, at most 1 MiB of it; raises GitFailedError."""
+        env = self._environment(self.common, git_dir, work_tree)
+        output = await self.program.output(_words(words, work_tree), env, self.common, accepted=accepted)
+        return output.data.decode(errors="replace")
+
+    async def beginning(
+        self, max_bytes: int, *words: str, git_dir: Path | None = None, work_tree: Path | None = None
+    ) -> CutOutput:
+        """Return the beginning of what a command prints; it is ended as soon as there is more."""
+        env = self._environment(self.common, git_dir, work_tree)
+        return await self.program.output(_words(words, work_tree), env, self.common, max_bytes=max_bytes)
+
+    async def add_work_tree(
+        self, folder: Path, branch: str, started: Callable[[int], Awaitable[None]] | None = None
+    ) -> None:
+        """Check a branch out in a new folder, where git reads a configuration of its own: `directories / folder.name`.
+
+        The index is written last: a work tree without one is not complete. `started` gets the process IDs of git.
+        Raises GitFailedError.
+        """
+        state, common = self.place.common_dir / "worktrees" / folder.name, self.common
+        if self.configuration is not None:
+            common = self.program.directories / folder.name
+            await asyncio.to_thread(_lend, self.place.common_dir, common, self.configuration, lasting=True)
+        add = ("worktree", "add", "--quiet", "--no-checkout", "--", str(folder), branch)
+        await self.program.output(add, self._environment(common), common, supervised=True, started=started)
+        if self.configuration is not None:
+            await asyncio.to_thread(_attach, folder, state, common)
+        checkout, env = ("checkout", "--quiet", "--force"), self._environment(common, state, folder)
+        await self.program.output(checkout, env, common, supervised=True, started=started)
+
+    def _environment(self, common: Path, git_dir: Path | None = None, work_tree: Path | None = None) -> dict[str, str]:
+        env = {"GIT_DIR": str(git_dir or self.place.git_dir)}
+        if self.configuration is not None:
+            env["GIT_COMMON_DIR"] = str(common)
+        if work_tree is not None:
+            env["GIT_WORK_TREE"] = str(work_tree)
+        return env
+
+
+def _lend(common_dir: Path, folder: Path, configuration: str, *, lasting: bool = False) -> None:
+    """Make a git directory that has `configuration` and what a repository lends, unless it is there."""
+    try:
+        if lasting:  # git makes no directory where a link leads nowhere
+            (common_dir / "worktrees").mkdir(exist_ok=True)
+        with suppress(OSError):
+            if (folder / "config").read_text("utf-8") == configuration:
+                return
+        make_directory(folder / "info")
+        for name in _LENT:
+            with suppress(FileExistsError):
+                (folder / name).symlink_to(common_dir / name)
+        write_atomically(folder / "config", configuration)
+    except OSError as error:
+        raise _not_written(error) from None
+
+
+def _attach(folder: Path, state: Path, common: Path) -> None:
+    """Have a work tree use the state in the repository itself, with another directory for what is shared."""
+    try:
+        (state / "commondir").write_text(f"{common}\n")
+        (folder / ".git").write_text(f"gitdir: {state}\n")
+    except OSError as error:
+        raise _not_written(error) from None
+
+
+def _not_written(error: OSError) -> GitFailedError:
+    return GitFailedError(f"{error.filename} cannot be written: {error.strerror}", hint="check its rights")
+
+
+def _words(words: Sequence[str], work_tree: Path | None) -> Sequence[str]:
+    """Return a command that looks into no submodule: git would start another git there, with its configuration."""
+    looks = work_tree is not None and words[0] in {"diff", "status"} and "--cached" not in words
+    return (words[0], "--ignore-submodules=all", *words[1:]) if looks else words
+
+
+def _raw_configuration(common_dir: Path) -> str:
+    """Return the configuration of a repository and of its main work tree, without what they include."""
+    files = [common_dir / name for name in ("config", "config.worktree")]
+    try:
+        return "\n".join(read_limited(file).decode(errors="replace") for file in files if os.path.lexists(file))
+    except ConfigError as error:
+        raise GitFailedError(str(error), hint=error.hint) from None
+
+
+def _configuration(place: GitPlace, listed: str) -> str:
+    """Return the configuration that git gets in place of the listed one, which may not include any other."""
+    lines = [f"# lent: {', '.join(_LENT)}\n", _OURS]
+    for entry in listed.split("\0"):
+        key, has_value, value = entry.partition("\n")
+        section, _, rest = key.partition(".")
+        subsection, _, name = rest.rpartition(".")
+        if section in {"include", "includeif"}:
+            raise _refused(place, "includes other files", "write into it what they set, and remove `include`")
+        if f"{section}.{name}" in _CARRIED and _PLAIN.fullmatch(f"{subsection}{value}"):
+            title = f'{section} "{subsection}"' if subsection else section
+            lines.append(f'[{title}]\n\t{name} = "{value if has_value else "true"}"\n')
+    return "".join(lines)
+
+
+def _refused(place: GitPlace, reason: str, hint: str) -> GitFailedError:
+    return GitFailedError(f"the configuration of {place.common_dir} {reason}", hint=hint)
+
+
+def _failed(stderr: str, command: str) -> GitFailedError:
+    """Return the error that says what git said, and what to do where that is known."""
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    said = next((line for line in lines if line.startswith(("fatal:", "error:"))), lines[-1] if lines else "")
+    said = said.removeprefix("fatal: ").removeprefix("error: ")[:500]
+    hint = next((hint for words, hint in _HINTS.items() if words in stderr), "look at the repository with git")
+    return GitFailedError(f"git {command} failed: {said or 'it gave no reason'}", hint=hint)
+
+
+_HINTS = {
+    ".lock": "another git is at work there, or was killed and left that file: if none is, remove it",
+    "dubious ownership": "it belongs to another user: give it to the user of Tocsin",
+    "cannot lock ref": "another branch of a similar name is in the way: choose another name",
+    "already checked out": "the branch is checked out elsewhere: switch that work tree to another branch",
+    "already used by worktree": "the branch is checked out elsewhere: switch that work tree to another branch",
+    "No space left": "free some space",
+    "Permission denied": "give the user of Tocsin the right to write there",
+    "unable to read": "objects are missing, as in a partial clone: fetch them with `git fetch --refetch`",
+}
