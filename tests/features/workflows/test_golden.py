@@ -65,3 +65,34 @@ async def test_a_plan_executes_nothing_and_shows_the_same_steps_as_the_run(flows
     run = await flows.run(params={"n": 1})
     assert [step.name for step in run.steps] == [each.step for each in plan.steps]
     assert [str(step.status) for step in run.steps] == ["succeeded", "skipped", "succeeded"]
+
+
+async def test_a_plan_shows_the_values_of_for_each_that_are_known(flows: WorkflowBench):
+    flows.write("""
+        params:
+          hosts: {type: list, default: [web1, web2]}
+          lines: {default: " a \\n\\nb "}
+          one: {type: integer, default: 1}
+        steps:
+          - {name: list, command: echo, outputs: {all: stdout}}
+          - name: written
+            for_each: ['${params.one}', x, '${steps.list.outputs.all}', {a: b}]
+            command: [echo, '${item}']
+          - {name: param, for_each: '${params.hosts}', env: {HOST: '${item}'}, command: echo "$HOST"}
+          - {name: lines, for_each: '${params.lines}', command: echo}
+          - {name: late, for_each: '${steps.list.outputs.all}', command: echo}
+          - {name: wrong, for_each: '${params.one}', command: echo}
+    """)
+    plan = {each.step: each for each in (await flows.workflows.plan("flow", request())).steps}
+    assert {name: each.items for name, each in plan.items()} == {
+        "list": None,
+        "written": [1, "x", "${steps.list.outputs.all}", {"a": "b"}],
+        "param": ["web1", "web2"],
+        "lines": ["a", "b"],
+        "late": None,
+        "wrong": None,
+    }
+    assert (plan["late"].for_each, plan["written"].for_each) == ("${steps.list.outputs.all}", "")
+    assert (plan["wrong"].problems, plan["param"].variables) == (("for_each needs a list",), {"HOST": "${item}"})
+    assert plan["written"].command == "echo '${item}'"
+    assert "${item}" not in str((await flows.run(params={"one": 2})).steps)

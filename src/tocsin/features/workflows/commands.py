@@ -10,6 +10,7 @@ from tocsin.core.config.data_dir import require_usable
 from tocsin.core.errors import ConfigError
 from tocsin.core.reading.value import shorten
 from tocsin.core.storage.files import make_directory, only_writer, read_limited, write_atomically
+from tocsin.core.text.shell import spelled
 from tocsin.core.text.strings import number_of
 from tocsin.features.workflows.example import example
 from tocsin.features.workflows.language.schema import WORKFLOW_NAME
@@ -21,6 +22,8 @@ from tocsin.terminal.options import add_subcommands
 from tocsin.terminal.output import DONE, FAILED, Console
 from tocsin.terminal.program import Program
 from tocsin.terminal.text import name_and_value, readable
+
+SHOWN_ITEMS = 20  # of `for_each`, in the text of a plan
 
 
 def configure_workflows(parser: argparse.ArgumentParser) -> None:
@@ -281,6 +284,10 @@ def _tell_plan(planned: PlannedRun, out: Console) -> int:
     for each in planned.steps:
         for name, value in each.variables.items():
             out.line(f"{each.step}: {name}={shorten(value)}")
+        if each.items is not None:
+            out.line(f"{each.step}: for each of {_listed(each.items)}")
+        elif each.for_each:
+            out.line(f"{each.step}: for each of {each.for_each}, known when the steps before have ended")
         for problem in each.problems:
             out.error(f"{each.step}: {problem}")
     for problem in planned.problems:
@@ -288,6 +295,12 @@ def _tell_plan(planned: PlannedRun, out: Console) -> int:
     for warning in planned.warnings:
         out.line(warning)
     return DONE if planned.ok else FAILED
+
+
+def _listed(items: Sequence[Any]) -> str:
+    shown = [shorten(spelled(item)) for item in items[:SHOWN_ITEMS]]
+    more = f" and {len(items) - SHOWN_ITEMS:,} more" if len(items) > SHOWN_ITEMS else ""
+    return f"{number_of(len(items), 'value')}: {', '.join(shown)}{more}" if items else "no value"
 
 
 _WOULD = {True: "yes", False: "no", None: "depends"}

@@ -1,7 +1,7 @@
 """One step of a run: its attempts with pauses between them, once or for each of several values, and its outputs."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,14 +13,12 @@ from tocsin.core.text.shell import spelled
 from tocsin.core.time.clock import Clock, sleep_or_event
 from tocsin.features.workflows.engine.shell import shell_variables
 from tocsin.features.workflows.engine.step_call import REJECTED, Execute, StepCall, StepLog, StepOutcome, failed
-from tocsin.features.workflows.engine.values import StepScope
+from tocsin.features.workflows.engine.values import StepScope, items_of
 from tocsin.features.workflows.language.model import StepType, Workflow, WorkflowStep
-from tocsin.features.workflows.language.outputs import OutputRule, OutputRuleError, json_of
-from tocsin.features.workflows.language.template import Template
+from tocsin.features.workflows.language.outputs import OutputRule, OutputRuleError
 from tocsin.runs.model import RunStatus, StepRun
 from tocsin.runs.recorder import RunHandle
 
-MAX_ITEMS = 1_000
 _MAX_FILE_BYTES = 1024 * 1024
 
 
@@ -74,7 +72,7 @@ class StepWork:
     async def _each(self) -> tuple[StepOutcome, dict[str, Any]]:
         """Run the step for each value; it fails where one fails, and its outputs are lists."""
         try:
-            items = self._items()
+            items = items_of(self._step, self._scope)
         except TocsinError as error:
             return failed(error.sentence(), error.code), {}
         slots = asyncio.Semaphore(self._step.max_parallel)
@@ -92,20 +90,6 @@ class StepWork:
         number, first = bad[0]
         reason = f"{len(bad)} of {len(ended)} failed, first that for {spelled(items[number])[:100]!r}: {first.reason}"
         return replace(first, reason=reason), listed
-
-    def _items(self) -> Sequence[Any]:
-        values = self._step.for_each
-        if isinstance(values, Template):
-            items = self._scope.structure(values)
-            if isinstance(items, str):
-                items = _listed(items)
-        else:
-            items = [self._scope.structure(each) for each in values or ()]
-        if not isinstance(items, list):
-            raise OutputRuleError("for_each needs a list")
-        if len(items) > MAX_ITEMS:
-            raise OutputRuleError(f"for_each takes at most {MAX_ITEMS:,} values, found {len(items):,}")
-        return items
 
     async def _tries(self, scope: StepScope, stream: str) -> tuple[StepOutcome, dict[str, Any]]:
         """Try until it succeeds or no attempt is left; return how the last one ended, and the outputs."""
@@ -204,12 +188,3 @@ def _read(path: Path) -> str:
         return read_limited(path, _MAX_FILE_BYTES).decode(errors="replace")
     except TocsinError as error:
         raise OutputRuleError(str(error)) from None
-
-
-def _listed(text: str) -> list[Any]:
-    """Return the list that a text holds: a JSON list, or else its lines."""
-    try:
-        found = json_of(text)
-    except OutputRuleError:
-        found = None
-    return found if isinstance(found, list) else [line.strip() for line in text.splitlines() if line.strip()]

@@ -3,14 +3,14 @@
 import re
 import shlex
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from tocsin.core.errors import TocsinError
 from tocsin.core.text.shell import spelled
-from tocsin.features.workflows.engine.values import RunValues, StepScope
+from tocsin.features.workflows.engine.values import RunValues, StepScope, items_of, masked
 from tocsin.features.workflows.language.graph import waves
 from tocsin.features.workflows.language.model import DEFAULT_SHELL, StepType, Workflow, WorkflowStep
 from tocsin.features.workflows.language.scripts import is_shell, value_paths, variable_of
@@ -38,6 +38,8 @@ class PlannedStep:
     command: str
     depends_on: tuple[str, ...]
     variables: Mapping[str, str] = field(default_factory=dict)  # that its script names, as far as they are known
+    for_each: str = ""  # the placeholder that holds its values
+    items: Sequence[Any] | None = None  # its values; None where they depend on other steps
     hosts: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
 
@@ -52,6 +54,8 @@ class PlannedStep:
             "when": self.when,
             "command": self.command,
             "variables": dict(self.variables),
+            "for_each": self.for_each or None,
+            "items": None if self.items is None else list(self.items),
             "depends_on": list(self.depends_on),
             "host": ", ".join(self.hosts) or None,
             "hosts": list(self.hosts),
@@ -68,6 +72,11 @@ class _PlanScope(StepScope):
     """The scope of a step that does not run: what other steps hand on is not known."""
 
     left_out: Collection[str] = field(default=())
+
+    def value_of(self, path: str) -> Any:
+        if path.partition(".")[0] == "item":
+            raise _UndecidedError("it is another one for each value")
+        return StepScope.value_of(self, path)
 
     def _of_step(self, step: Any, parts: list[str]) -> Any:
         if step is None:
@@ -107,7 +116,8 @@ def plan(workflow: Workflow, values: RunValues, folder: Path, path: str | None, 
         replace(
             each,
             command=redact(each.command),
-            variables={name: redact(value) for name, value in each.variables.items()},
+            variables=masked(each.variables, redact),
+            items=masked(each.items, redact),
         )
         for each in found
     )
@@ -115,10 +125,11 @@ def plan(workflow: Workflow, values: RunValues, folder: Path, path: str | None, 
 
 def _planned(step: WorkflowStep, group: str, wave: int, scope: StepScope, path: str | None) -> PlannedStep:
     would_run, problem = _would_run(step, scope)
+    items, wrong_items = _known_items(step, scope)
     if group in {"on_success", "on_failure"}:
         would_run = None if would_run else would_run
     kept = step.name in scope.values.steps
-    problems = [text for text in (problem, _missing_program(step, path)) if text]
+    problems = [text for text in (problem, wrong_items, _missing_program(step, path)) if text]
     hosts = (*step.option("hosts", []), *(f"group:{name}" for name in step.option("groups", [])))
     return PlannedStep(
         step.name,
@@ -130,6 +141,8 @@ def _planned(step: WorkflowStep, group: str, wave: int, scope: StepScope, path: 
         shown_command(step, scope),
         step.needs,
         _known_variables(step, scope),
+        step.for_each.text if isinstance(step.for_each, Template) else "",
+        items,
         hosts,
         tuple(problems),
     )
@@ -167,6 +180,32 @@ def _filled(template: Template, scope: StepScope) -> str:
             return placeholder.spelled()
 
     return template.fill(shown)
+
+
+def _known_items(step: WorkflowStep, scope: StepScope) -> tuple[list[Any] | None, str]:
+    """Return the values of `for_each` as far as they are known, and what is wrong with them."""
+    if isinstance(step.for_each, tuple):
+        return [_shown_value(each, scope) for each in step.for_each], ""
+    if step.for_each is None:
+        return None, ""
+    try:
+        return items_of(step, scope), ""
+    except _UndecidedError:
+        return None, ""
+    except TocsinError as error:
+        return None, error.sentence()
+
+
+def _shown_value(value: Any, scope: StepScope) -> Any:
+    """Return a value of the file; a text that depends on other steps stays as it is written."""
+    if isinstance(value, list):
+        return [_shown_value(each, scope) for each in value]
+    if isinstance(value, dict):
+        return {name: _shown_value(each, scope) for name, each in value.items()}
+    try:
+        return scope.structure(value)
+    except TocsinError:
+        return value.text
 
 
 def _known_variables(step: WorkflowStep, scope: StepScope) -> dict[str, str]:

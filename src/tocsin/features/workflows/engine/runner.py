@@ -4,13 +4,12 @@ import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from tocsin.core.errors import TocsinError
 from tocsin.core.time.clock import Clock
 from tocsin.features.workflows.engine.attempts import StepWork
 from tocsin.features.workflows.engine.step_call import Attempt, Execute, StepCall, StepOutcome
-from tocsin.features.workflows.engine.values import RunValues, StepScope
+from tocsin.features.workflows.engine.values import RunValues, StepScope, masked
 from tocsin.features.workflows.language.graph import ancestors
 from tocsin.features.workflows.language.model import Workflow, WorkflowStep
 from tocsin.runs.model import ENDED_BADLY, RunResult, RunStatus, StepRun
@@ -198,14 +197,8 @@ class WorkflowRunner:
     def _masked(self, step: StepRun) -> StepRun:
         """Return a record without secrets; later steps of this run get the outputs as they are."""
         error = None if step.error is None else {name: self._redact(text) for name, text in step.error.items()}
-        return replace(step, error=error, outputs={name: self._mask(each) for name, each in step.outputs.items()})
-
-    def _mask(self, value: Any) -> Any:
-        if isinstance(value, str):
-            return self._redact(value)
-        if isinstance(value, list):
-            return [self._mask(each) for each in value]
-        return {name: self._mask(each) for name, each in value.items()} if isinstance(value, dict) else value
+        outputs = {name: masked(each, self._redact) for name, each in step.outputs.items()}
+        return replace(step, error=error, outputs=outputs)
 
     def _failed(self, steps: Collection[WorkflowStep]) -> list[str]:
         """Return the steps that make the run fail."""

@@ -7,8 +7,12 @@ from typing import Any
 
 from tocsin.core.errors import TocsinError
 from tocsin.core.text.shell import spelled
+from tocsin.features.workflows.language.model import WorkflowStep
+from tocsin.features.workflows.language.outputs import OutputRuleError, json_of
 from tocsin.features.workflows.language.template import Placeholder, Template
 from tocsin.runs.model import ENDED_BADLY, StepRun
+
+MAX_ITEMS = 1_000  # of `for_each`
 
 
 class ValueMissingError(TocsinError):
@@ -113,3 +117,37 @@ class StepScope:
         if isinstance(value, dict):
             return {name: self.structure(each) for name, each in value.items()}
         return value
+
+
+def items_of(step: WorkflowStep, scope: StepScope) -> list[Any]:
+    """Return the values of `for_each`; raises OutputRuleError, ValueMissingError."""
+    values = step.for_each
+    if isinstance(values, Template):
+        items = scope.structure(values)
+        if isinstance(items, str):
+            items = _listed(items)
+    else:
+        items = [scope.structure(each) for each in values or ()]
+    if not isinstance(items, list):
+        raise OutputRuleError("for_each needs a list")
+    if len(items) > MAX_ITEMS:
+        raise OutputRuleError(f"for_each takes at most {MAX_ITEMS:,} values, found {len(items):,}")
+    return items
+
+
+def _listed(text: str) -> list[Any]:
+    """Return the list that a text holds: a JSON list, or else its lines."""
+    try:
+        found = json_of(text)
+    except OutputRuleError:
+        found = None
+    return found if isinstance(found, list) else [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def masked(value: Any, redact: Callable[[str], str]) -> Any:
+    """Return a value without the secrets in its texts."""
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, list):
+        return [masked(each, redact) for each in value]
+    return {name: masked(each, redact) for name, each in value.items()} if isinstance(value, dict) else value

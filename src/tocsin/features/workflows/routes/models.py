@@ -133,6 +133,8 @@ class PlannedStepRecord(ResponseModel):
     when: str | None
     command: str
     variables: dict[str, str] = Field(description="Those that its script names, as far as they are known.")
+    for_each: str | None = Field(description="The placeholder that holds its values.")
+    items: list[Any] | None = Field(description="The values of `for_each`; null if they depend on other steps.")
     depends_on: list[str]
     host: str | None
     hosts: list[str]

@@ -102,5 +102,15 @@ function PlanTable({ plan }) {
   return html`<section class="stack" role="status"><h2>${WORKFLOW.plan}</h2>
     ${plan.problems.map((text) => html`<p class="notice notice--bad" dir="auto">${text}</p>`)}${plan.warnings.map((text) => html`<p class="notice notice--warn" dir="auto">${text}</p>`)}
     <${Table} label=${WORKFLOW.plan} rows=${plan.plan} rowKey=${(/** @type {Planned} */ step) => step.step} columns=${columns}
-      below=${(/** @type {Planned} */ step) => step.problems.length > 0 && html`<span class="run__wrong" dir="auto">${step.problems.join(" ")}</span>`} /></section>`;
+      below=${(/** @type {Planned} */ step) => belowOf(step)} /></section>`;
+}
+
+/** What a step is given, and what is wrong with it. @param {Planned} step */
+function belowOf(step) {
+  const text = (/** @type {unknown} */ value) => (typeof value === "string" ? value : JSON.stringify(value));
+  const given = Object.entries(step.variables).map(([name, value]) => `${name}=${value}`);
+  if (step.items) given.push(WORKFLOW.forEach(step.items.map(text)));
+  else if (step.for_each) given.push(WORKFLOW.forEachLater(step.for_each));
+  if (!given.length && !step.problems.length) return null;
+  return html`${given.map((one) => html`<code class="wraps muted" dir="auto">${one}</code> `)}${step.problems.length > 0 && html`<span class="run__wrong" dir="auto">${step.problems.join(" ")}</span>`}`;
 }

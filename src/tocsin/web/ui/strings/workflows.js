@@ -73,6 +73,10 @@ export const WORKFLOW = {
   started: "The workflow was started.",
   open: "Show the run",
   plan: "Plan",
+  /** @param {string[]} items */
+  forEach: (items) => `For each of ${items.length}: ${items.join(", ")}`,
+  /** @param {string} source */
+  forEachLater: (source) => `For each of ${source}, known when the steps before have ended`,
   step: "Step",
   type: "Type",
   wave: "Wave",

@@ -940,6 +940,8 @@ export interface PlannedStepRecord {
   when: string | null;
   command: string;
   variables: Record<string, string>;
+  for_each: string | null;
+  items: unknown[] | null;
   depends_on: string[];
   host: string | null;
   hosts: string[];
