@@ -101,6 +101,14 @@ def test_a_job_for_a_time_that_the_clock_skips_says_when_it_runs_instead():
     assert once.note(at("2026-03-29T01:00Z")) == "clock change: runs at 03:00"
 
 
+def test_no_instant_of_a_start_of_the_machine_is_known():
+    schedule = read_schedule("at start", "UTC", 0.0)
+    assert schedule.after(0.0) is None
+    assert schedule.newest(0.0, 1e9, 10).found == []
+    with pytest.raises(ScheduleError, match="there is no time zone"):
+        read_schedule("at start", "Nowhere/Land", 0.0)
+
+
 def test_a_time_that_the_clock_skips_is_the_end_of_the_gap():
     assert at("2026-03-29T02:30", "Europe/Berlin") == at("2026-03-29T01:00Z")
 
@@ -122,6 +130,9 @@ def test_names_mean_their_expressions(alias: str):
         ("*/15 * * * *", "Every 15th minute of every hour, UTC"),
         ("every 1h30m", "Every 1 h 30 min"),
         ("at 2026-12-01T09:00", "Once at 2026-12-01 09:00, UTC"),
+        ("at start", "Once after each start of the machine"),
+        ("at: start", "Once after each start of the machine"),
+        ("@Reboot", "Once after each start of the machine"),
         ("0 0 1-31 * 1", "At 00:00 every day, UTC"),
         ("0 0 1 4 0-7", "At 00:00 every day in April, UTC"),
     ],
@@ -149,7 +160,8 @@ def test_schedules_are_said_in_words(schedule: str, words: str):
         ("* * * *", "this has 4", ""),
         ("0 0 0 * * *", "this has 6: seconds and years are not supported", ""),
         ("@dayly", "(did you mean '@daily'?)", ""),
-        ("@reboot", "@reboot is not a time", ""),
+        ("@rebot", "(did you mean '@reboot'?)", ""),
+        ("at starts", "'starts' is not a time", ""),
         ("every 0s", "'0s' is not a time from 1 s to 366 days", ""),
         ("every", "'' is not a time", ""),
         ("at tomorrow", "'tomorrow' is not a time: such as `at 2026-12-01T09:00`", ""),

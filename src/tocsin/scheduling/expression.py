@@ -92,10 +92,9 @@ class CronExpression:
 
 def _check(text: str) -> None:
     if text.startswith("@"):
-        hint = "@reboot is not a time" if text.lower() == "@reboot" else ""
-        names = ", ".join(ALIASES)
+        names = [*ALIASES, "@reboot"]
         raise ScheduleError(
-            f"there is no schedule {shorten(text)!r}{suggestion(text.lower(), ALIASES)}", hint=hint or f"use {names}"
+            f"there is no schedule {shorten(text)!r}{suggestion(text.lower(), names)}", hint=f"use {', '.join(names)}"
         )
     fields = text.split()
     if len(fields) != len(_RULES):

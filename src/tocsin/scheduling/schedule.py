@@ -1,8 +1,8 @@
 """Schedules: the instants at which something is due, in the time zone of its author.
 
-A cron expression, `@daily` and the like, `every 15m`, or `at 2026-12-01T09:00`. At a clock change, a job whose minute
-or hour begins with `*` follows the time that passes; any other one runs once in the hour that is repeated, and right
-after the hour that is skipped, as Debian's cron does. Instants are Unix seconds.
+A cron expression, `@daily` and the like, `every 15m`, `at 2026-12-01T09:00`, or `at start`. At a clock change, a job
+whose minute or hour begins with `*` follows the time that passes; any other one runs once in the hour that is repeated,
+and right after the hour that is skipped, as Debian's cron does. Instants are Unix seconds.
 """
 
 from bisect import bisect_left
@@ -25,6 +25,7 @@ _ONE_DAY = timedelta(days=1)
 _HORIZON_YEARS = 50  # the 29th of February is a given weekday every 28 years, 40 across a century
 _LATEST_YEAR = 9_900
 LONGEST_EVERY_S = 366 * DAY_S
+AT_START = frozenset({"at start", "at: start", "@reboot"})
 
 
 class Instants(NamedTuple):
@@ -56,6 +57,9 @@ class Schedule(Protocol):
 
 def read_schedule(text: str, zone: str, anchor: float) -> Schedule:
     """Return the schedule that a text means; `anchor` is when `every` began to count. Raises ScheduleError."""
+    if " ".join(text.lower().split()) in AT_START:
+        zone_of(zone)
+        return StartSchedule()
     word, _, rest = text.strip().partition(" ")
     if word.lower() == "every":
         zone_of(zone)
@@ -128,6 +132,26 @@ class OnceSchedule:
     def note(self, instant: float) -> str:
         """Return what a clock change does to an instant, or `""`."""
         return f"clock change: runs at {datetime.fromtimestamp(instant, self.zone):%H:%M}" if self.moved else ""
+
+
+class StartSchedule:
+    """Due once after each start of the machine: a scheduler that starts tells by the boot ID, the clock cannot."""
+
+    def after(self, moment: float) -> float | None:
+        """Return None: the instant cannot be known."""
+        return None
+
+    def newest(self, after: float, until: float, limit: int) -> Instants:
+        """Return no instants."""
+        return Instants([], more=False)
+
+    def words(self) -> str:
+        """Return the schedule in words."""
+        return "Once after each start of the machine"
+
+    def note(self, instant: float) -> str:
+        """Return `""`: a clock change does nothing to it."""
+        return ""
 
 
 class CronSchedule:

@@ -13,8 +13,8 @@ from tests.waiting import eventually
 
 from tocsin.core.process.identity import own_identity
 from tocsin.features.cron.feature import FEATURE
-from tocsin.features.cron.model import KIND, CronJob
-from tocsin.features.cron.scheduler import Scheduler, order_of
+from tocsin.features.cron.model import KIND, CronJob, order_of
+from tocsin.features.cron.scheduler import Scheduler
 from tocsin.features.cron.service import Actor, CronJobs
 from tocsin.features.cron.store import add_running
 from tocsin.runs.model import Run, RunStatus, RunTrigger, new_run
@@ -171,9 +171,9 @@ class Service:
 
 
 @asynccontextmanager
-async def running(crontab: Crontab, holder: str = "") -> AsyncIterator[Service]:
+async def running(crontab: Crontab, holder: str = "", *, boot: str = "a boot") -> AsyncIterator[Service]:
     """Run a scheduler during the block; at the end it has half a minute of the test's clock for what runs."""
-    scheduler = crontab.jobs.scheduler(holder)
+    scheduler = crontab.jobs.scheduler(holder, boot=lambda: boot)
     task = asyncio.create_task(scheduler.run())
     await crontab.clock.asleep()
     try:

@@ -25,7 +25,7 @@ async def check_cron(jobs: CronJobs) -> AsyncIterator[Finding]:
     for trouble in await jobs.troubles():
         yield Finding("warning", "cron", trouble.detail, "check the clock of the machine, and that `tocsin up` runs")
     if found:
-        scheduled = sum(job.next_at is not None for job in found)
+        scheduled = sum(job.state(jobs.now(), is_running=False) is JobState.SCHEDULED for job in found)
         yield Finding("ok", "cron", f"{number_of(len(found), 'job')}, {scheduled} scheduled, zone {jobs.zone}")
 
 

@@ -87,12 +87,12 @@ def preview_record(preview: JobPreview) -> dict[str, Any]:
     }
 
 
-def local_time(job: CronJob, at: float | None) -> str:
-    """Return a time in the zone of a job, with that zone."""
-    if at is None or job.definition is None:
-        return ""
+def next_time(job: CronJob) -> str:
+    """Return when a job is due next, in its own zone; empty if it is not."""
+    if job.next_at is None or job.definition is None:
+        return "after a start of the machine" if job.enabled and job.is_at_start else ""
     zone = zone_of(job.definition.timezone)
-    return f"{datetime.fromtimestamp(at, zone):%Y-%m-%d %H:%M} {zone.key}"
+    return f"{datetime.fromtimestamp(job.next_at, zone):%Y-%m-%d %H:%M} {zone.key}"
 
 
 def _words(job: CronJob) -> str | None:

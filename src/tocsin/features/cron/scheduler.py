@@ -8,23 +8,32 @@ import asyncio
 import logging
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tocsin.core.errors import TocsinError
 from tocsin.core.ids import new_id
+from tocsin.core.process.identity import boot_id
 from tocsin.core.service import ServiceLoop, StopEvent
-from tocsin.core.text.shell import params_problem
 from tocsin.features.context import FeatureContext, Notice, NoticeLevel
 from tocsin.features.cron.definitions.job_files import JobFiles
-from tocsin.features.cron.model import KIND, CronJob, JobDefinition, JobType, wrong_field
+from tocsin.features.cron.model import KIND, CronJob, JobDefinition, order_of
 from tocsin.features.cron.notices import missed
 from tocsin.features.cron.running import JobRunner, definition_of
-from tocsin.features.cron.store import JobStore, Trouble, advance, enqueue, settle, stored_definition, waits
+from tocsin.features.cron.store import (
+    JobStore,
+    Trouble,
+    advance,
+    enqueue,
+    settle,
+    stored_definition,
+    take_after_start,
+    waits,
+)
 from tocsin.runs import queue
-from tocsin.runs.model import Run, RunResult, RunSpec, RunStatus, RunTrigger, new_run
+from tocsin.runs.model import Run, RunResult, RunStatus, RunTrigger, new_run
 from tocsin.runs.store import RunEndedError, RunStore
 from tocsin.scheduling.expression import ScheduleError
 from tocsin.scheduling.lease import BEAT_S, LOOK_S, Lease, LeaseLostError
@@ -73,14 +82,23 @@ class Scheduler:
     """Plans, starts and settles the runs of all jobs while this process holds the lease."""
 
     def __init__(
-        self, context: FeatureContext, store: JobStore, runner: JobRunner, files: JobFiles, lease: Lease
+        self,
+        context: FeatureContext,
+        store: JobStore,
+        runner: JobRunner,
+        files: JobFiles,
+        lease: Lease,
+        *,
+        boot: Callable[[], str] = boot_id,
     ) -> None:
+        """`boot` names the present boot of the machine."""
         self._context = context
         self._clock = context.clock
         self._store = store
         self._runner = runner
         self._files = files
         self.lease = lease
+        self._boot = boot
         self._stop = StopEvent()
         self._loop = ServiceLoop("the scheduler", self.step, self._clock, drain_s=DRAIN_S, stop=self._stop)
         self._term = 0  # the token of the lease under which the takeover was done
@@ -119,10 +137,13 @@ class Scheduler:
         if not await self.lease.keep():
             self._seen = None
             return LOOK_S
-        if self._term != self.lease.token:
+        takes_over = self._term != self.lease.token
+        if takes_over:
             await self._take_over()
-            self._term = self.lease.token
         await self._files.sync()
+        if takes_over:
+            await self._take_after_start()
+            self._term = self.lease.token
         await self._watch_clock()
         await self._plan()
         self._late_because = NOT_RUNNING
@@ -140,6 +161,18 @@ class Scheduler:
 
         ended = await self._context.database.write(work)
         await self._tell_missed(Counter(run.subject_name for run in ended))
+
+    async def _take_after_start(self) -> None:
+        """Queue the jobs that run once after each start of the machine; one that is off now waits for the next."""
+        now = self._clock.now()
+
+        def work(connection: sqlite3.Connection) -> None:
+            self.lease.confirm(connection)
+            for job in take_after_start(connection, self._boot()):
+                if job.may_start(now):
+                    enqueue(connection, self._run_of(job, PlannedInstant(now)), now + job.offset)
+
+        await self._context.database.write(work)
 
     async def _watch_clock(self) -> None:
         now, passed = self._clock.now(), self._clock.monotonic()
@@ -326,28 +359,6 @@ class Scheduler:
         earliest = await self._store.earliest()
         usual = LOOK_S if self._has_queued else min(BEAT_S, LONGEST_SLEEP_S)
         return usual if earliest is None else max(0.0, min(usual, earliest - self._clock.now()))
-
-
-def order_of(job: CronJob, trigger: RunTrigger, actor: str | None, params: Mapping[str, Any] | None = None) -> RunSpec:
-    """Return what is run for a job, with the definition as it is now; raises InvalidJobError."""
-    definition = job.valid()
-    given = {**definition.params, **(params or {})}
-    if params and definition.type == JobType.SHELL and (problem := params_problem(given, definition.env)):
-        raise wrong_field("params", problem)
-    return RunSpec(
-        KIND,
-        job.id,
-        job.name,
-        trigger,
-        actor,
-        params=given,
-        env_keys=tuple(sorted(definition.env)),
-        max_attempts=definition.retry.max_attempts,
-        snapshot=definition.stored(),
-        history_limit=definition.history_limit,
-        history_days=definition.history_days,
-        log_max_bytes=definition.log_max_bytes,
-    )
 
 
 def _superseded(row: queue.QueuedRow, definition: JobDefinition) -> RunResult | None:

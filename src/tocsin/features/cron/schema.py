@@ -48,4 +48,6 @@ MIGRATIONS = (
     """,
     # What the audit entry of a run says of the request for it: another process may write that.
     "ALTER TABLE cron_unsettled ADD COLUMN caller TEXT NOT NULL DEFAULT '{}'",
+    # The boot of the machine after whose start a job with the schedule `at start` was last looked at.
+    "ALTER TABLE cron_jobs ADD COLUMN boot TEXT NOT NULL DEFAULT ''",
 )

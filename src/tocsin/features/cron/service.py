@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tocsin.core.ids import new_id
 from tocsin.core.lazy import Lazy
 from tocsin.core.pages import ListPage
+from tocsin.core.process.identity import boot_id
 from tocsin.core.time.timestamps import timestamp
 from tocsin.features.context import FeatureContext
 from tocsin.features.cron.audit_actions import CRON_ADD, CRON_DISABLE, CRON_EDIT, CRON_ENABLE, CRON_REMOVE
+from tocsin.features.cron.definitions.job_fields import JOB
 from tocsin.features.cron.definitions.job_files import FOLDER, JobFiles, changed_fields, edited, switched
 from tocsin.features.cron.definitions.reading import JobReader, merged, without_defaults
 from tocsin.features.cron.definitions.upcoming import JobPreview, Upcoming, UpcomingRun, due, instants
 from tocsin.features.cron.model import (
-    JOB,
     KIND,
     CronJob,
     JobConflictError,
@@ -25,6 +26,7 @@ from tocsin.features.cron.model import (
     JobRunningError,
     JobSource,
     JobState,
+    order_of,
     restored,
     wrong_field,
 )
@@ -80,12 +82,12 @@ class CronJobs:
 
         return JobRunner(self._context, self.store)
 
-    def scheduler(self, holder: str = "") -> "Scheduler":
+    def scheduler(self, holder: str = "", boot: Callable[[], str] = boot_id) -> "Scheduler":
         """Return what runs the jobs beside the other services."""
         from tocsin.features.cron.scheduler import Scheduler
 
         lease = Lease(self._context.database, LEASE, self._clock, holder)
-        return Scheduler(self._context, self.store, self.runner, self.files, lease)
+        return Scheduler(self._context, self.store, self.runner, self.files, lease, boot=boot)
 
     @property
     def are_kept(self) -> bool:
@@ -128,8 +130,8 @@ class CronJobs:
             return found
         return replace(found, warnings=(*found.warnings, f"there is a job {found.definition.name} already"))
 
-    async def add(self, fields: Mapping[str, Any], actor: Actor) -> CronJob:
-        """Add a job; raises InvalidJobError and JobNameTakenError."""
+    async def add(self, fields: Mapping[str, Any], actor: Actor, *, boot: str = "") -> CronJob:
+        """Add a job, which counts as started in `boot`; raises InvalidJobError and JobNameTakenError."""
         definition, now = self._reader.read(fields), self._clock.now()
         self._reader.refuse_past(definition)
         job = CronJob(
@@ -142,6 +144,7 @@ class CronJobs:
             failures_since=now,
             anchor=now,
             cursor=now,
+            boot=boot,
             created_at=now,
             updated_at=now,
             created_by=actor.name or actor.source,
@@ -306,8 +309,6 @@ class CronJobs:
         self, name_or_id: str, trigger: RunTrigger, actor: Actor, params: Mapping[str, Any] | None
     ) -> RunSpec:
         """Return the order of a run of a job; raises InvalidJobError."""
-        from tocsin.features.cron.scheduler import order_of
-
         order = order_of(await self.get(name_or_id), trigger, actor.name, params or {})
         return replace(order, source=actor.source)
 

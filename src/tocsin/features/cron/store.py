@@ -275,6 +275,16 @@ def advance(connection: sqlite3.Connection, job: CronJob, cursor: float) -> bool
     return connection.execute(_ADVANCE, [cursor, next_at, job.id, job.version]).rowcount == 1
 
 
+def take_after_start(connection: sqlite3.Connection, boot: str) -> list[CronJob]:
+    """Return the jobs that are due after a start of the machine, each once in a boot."""
+    schedule = "json_extract(definition, '$.schedule')"
+    named = f"({schedule} LIKE '%start%' OR {schedule} LIKE '%@reboot%')"
+    sql = f"SELECT * FROM cron_jobs WHERE boot != ? AND {named}"  # noqa: S608  # our own names
+    found = [job for row in connection.execute(sql, [boot]) if (job := _job(row)).is_at_start]
+    connection.executemany("UPDATE cron_jobs SET boot = ? WHERE id = ?", [(boot, job.id) for job in found])
+    return found
+
+
 def find_job(connection: sqlite3.Connection, name_or_id: str) -> CronJob:
     """Return one job; raises UnknownJobError."""
     sql = "SELECT * FROM cron_jobs WHERE id = ? OR name = ? ORDER BY id != ? LIMIT 1"
@@ -302,7 +312,7 @@ def row_of(job: CronJob) -> dict[str, Any]:
     definition = None if job.definition is None else json.dumps(job.definition.stored())
     plain: Sequence[str] = (
         "id", "name", "source", "file", "problem", "enabled", "auto_disabled", "paused_until", "paused_reason",
-        "failures_since", "anchor", "cursor", "next_at", "version", "created_at", "updated_at", "created_by",
+        "failures_since", "anchor", "cursor", "next_at", "boot", "version", "created_at", "updated_at", "created_by",
     )  # fmt: skip
     return {**{name: getattr(job, name) for name in plain}, "definition": definition}
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from tocsin.features.cron.commands.fields import add_fields, fields_of
 from tocsin.features.cron.model import CronJob
-from tocsin.features.cron.records import job_record, local_time, preview_record
+from tocsin.features.cron.records import job_record, next_time, preview_record
 from tocsin.features.cron.service import Actor, CronJobs
 from tocsin.runs.document import as_document
 from tocsin.runs.model import Line, Run
@@ -44,7 +44,8 @@ def configure_changes(commands: Mapping[str, argparse.ArgumentParser]) -> None:
 def _configure_add(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         'example: tocsin cron add backup "0 3 * * *" "./backup.sh" --timezone Europe/Berlin --output oncall\n\n'
-        "SCHEDULE: five fields as in crontab, @hourly to @yearly, `every 15m`, or `at 2026-12-01T09:00`"
+        "SCHEDULE: five fields as in crontab, @hourly to @yearly, `every 15m`, `at 2026-12-01T09:00`, "
+        "or `at start`"
     )
     parser.add_argument("name_", nargs="?", metavar="NAME", help="a new name, such as backup")
     parser.add_argument("schedule_", nargs="?", metavar="SCHEDULE", help="when it runs")
@@ -141,8 +142,8 @@ def _changed(change: Any, done: str, out: Console, program: Program) -> int:
 
 
 def _tell_next(job: CronJob, out: Console) -> None:
-    if job.next_at is not None:
-        out.line(f"next run: {local_time(job, job.next_at)}")
+    if due := next_time(job):
+        out.line(f"next run: {due}")
 
 
 def _run(arguments: argparse.Namespace, out: Console, program: Program) -> int:

@@ -3,7 +3,8 @@
 import argparse
 from typing import Any, NamedTuple
 
-from tocsin.features.cron.model import JOB, JobType
+from tocsin.features.cron.definitions.job_fields import JOB
+from tocsin.features.cron.model import JobType
 from tocsin.scheduling.missed import CatchUp
 from tocsin.scheduling.overlap import Overlap
 from tocsin.terminal.text import readable

@@ -7,7 +7,7 @@ from typing import Any
 from tocsin.core.errors import TocsinError
 from tocsin.features.cron.definitions.upcoming import Upcoming, UpcomingRun
 from tocsin.features.cron.model import CronJob, JobState
-from tocsin.features.cron.records import due_record, job_record, job_records, local_time, upcoming_record
+from tocsin.features.cron.records import due_record, job_record, job_records, next_time, upcoming_record
 from tocsin.features.cron.service import CronJobs
 from tocsin.runs.document import as_document, log_document
 from tocsin.runs.log_file import LogPage
@@ -73,7 +73,7 @@ def _row(job: CronJob, record: Mapping[str, Any]) -> tuple[str, ...]:
     ended = (
         f"{last['status']} {(last['started_at'] or last['scheduled_for'] or '')[:16].replace('T', ' ')}" if last else ""
     )
-    return job.name, record["schedule"] or "", record["state"], local_time(job, job.next_at), ended
+    return job.name, record["schedule"] or "", record["state"], next_time(job), ended
 
 
 def _show(arguments: argparse.Namespace, out: Console, program: Program) -> int:
@@ -158,7 +158,7 @@ def _next(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     for each in found:
         out.line(f"  {each.local:%a %Y-%m-%d %H:%M:%S %z}{'  ' + each.note if each.note else ''}")
     if not found:
-        out.note("it is not due any more")
+        out.note("no time to come is known")
     return DONE
 
 

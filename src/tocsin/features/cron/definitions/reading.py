@@ -10,10 +10,11 @@ from tocsin.core.reading.fields import RecordType
 from tocsin.core.reading.json_value import JsonIssue, JsonIssues, JsonValue
 from tocsin.core.reading.value import WRONG_VALUE, shorten
 from tocsin.features.context import AbilityMissingError, FeatureContext
+from tocsin.features.cron.definitions.job_fields import JOB, read_definition
 from tocsin.features.cron.definitions.upcoming import JobPreview, preview_of
-from tocsin.features.cron.model import JOB, InvalidJobError, JobDefinition, JobType, read_definition, wrong_field
+from tocsin.features.cron.model import InvalidJobError, JobDefinition, JobType, wrong_field
 from tocsin.runs.model import RunKind
-from tocsin.scheduling.schedule import OnceSchedule, read_schedule
+from tocsin.scheduling.schedule import OnceSchedule, StartSchedule, read_schedule
 
 
 class JobReader:
@@ -42,7 +43,7 @@ class JobReader:
         """Raise InvalidJobError for a schedule that is never due again."""
         now = self._context.clock.now()
         schedule = read_schedule(definition.schedule, definition.timezone, now)
-        if schedule.after(now) is None:
+        if schedule.after(now) is None and not isinstance(schedule, StartSchedule):
             what = "this time is over" if isinstance(schedule, OnceSchedule) else "no instant follows"
             raise wrong_field("schedule", f"{what}: {definition.schedule}; give a time to come")
 

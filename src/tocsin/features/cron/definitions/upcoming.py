@@ -8,7 +8,7 @@ from itertools import islice, takewhile
 from typing import NamedTuple
 
 from tocsin.features.cron.model import CronJob, JobDefinition, JobSource
-from tocsin.scheduling.schedule import OnceSchedule, Schedule, duration_words
+from tocsin.scheduling.schedule import OnceSchedule, Schedule, StartSchedule, duration_words
 from tocsin.scheduling.zones import zone_of
 
 
@@ -85,7 +85,7 @@ def preview_of(definition: JobDefinition, now: float, count: int) -> JobPreview:
 
 
 def _warnings(definition: JobDefinition, schedule: Schedule, upcoming: Sequence[Upcoming]) -> Iterator[str]:
-    if not upcoming:
+    if not upcoming and not isinstance(schedule, StartSchedule):
         yield "it is never due between `start_at` and `end_at`"
     if not definition.enabled:
         yield "it is disabled: it runs when it is started by hand"

@@ -6,7 +6,8 @@ from fastapi import Path
 from pydantic import Field, WithJsonSchema
 
 from tocsin.core.reading.json_schema import patch_schema, record_schema
-from tocsin.features.cron.model import JOB, RETRY, JobSource, JobState, JobType
+from tocsin.features.cron.definitions.job_fields import JOB, RETRY
+from tocsin.features.cron.model import JobSource, JobState, JobType
 from tocsin.rest.models import GivenTime, RequestModel, ResponseModel, Time
 from tocsin.rest.runs import LogLine, RunSummary
 from tocsin.runs.model import RunStatus
@@ -84,7 +85,7 @@ class JobFields(ResponseModel):
     working_dir: str | None
     enabled: bool
     output: str | None
-    output_on: str | None = Field(description="One or several of always, failure, success, change, recovery.")
+    output_on: str | None = Field(description="One or several of always, output, failure, success, change, recovery.")
     timeout_seconds: int | None
     overlap: Overlap | None
     max_queued: int | None

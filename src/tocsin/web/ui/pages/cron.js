@@ -18,7 +18,7 @@ import { Tabs } from "../parts/tabs.js";
 import { Time } from "../parts/time.js";
 import { toast } from "../parts/toast.js";
 import { Choice, FilterBox, Toolbar } from "../parts/toolbar.js";
-import { jobWithRun, runJob, standing, switchJob } from "../pages/cron_actions.js";
+import { jobWithRun, runJob, standing, switchJob, withoutTime } from "../pages/cron_actions.js";
 import { Timeline } from "../pages/cron_timeline.js";
 import { CRON } from "../strings/cron.js";
 
@@ -115,7 +115,7 @@ function columnsOf(take) {
     { name: "name", title: CRON.job, primary: true, value: (/** @type {CronJob} */ job) => job.name },
     { name: "schedule", title: CRON.schedule, card: "wide", value: (/** @type {CronJob} */ job) => job.schedule_text ?? job.schedule ?? CRON.notValid, cell: scheduleOf },
     { name: "last", title: CRON.last, value: (/** @type {CronJob} */ job) => lastAt(job), cell: lastOf },
-    { name: "next", title: CRON.next, value: (/** @type {CronJob} */ job) => job.next_run_at, cell: (/** @type {CronJob} */ job) => html`<${Time} at=${job.next_run_at} zone=${job.timezone} none=${CRON.noNext} />` },
+    { name: "next", title: CRON.next, value: (/** @type {CronJob} */ job) => job.next_run_at, cell: (/** @type {CronJob} */ job) => html`<${Time} at=${job.next_run_at} zone=${job.timezone} none=${withoutTime(job)} />` },
     { name: "history", title: CRON.history, sort: false, cell: historyOf },
     { name: "actions", title: "", sort: false, bare: "icons", cell: (/** @type {CronJob} */ job) => html`<${Acts} job=${job} take=${take} />` },
   ];

@@ -141,3 +141,9 @@ export function standing(job) {
   const bad = ["failed", "timed_out", "interrupted", "partially_succeeded"].includes(job.last_run?.status ?? "");
   return bad && job.state === "scheduled" ? "failing" : job.state;
 }
+
+/** Whether a schedule is due after each start of the machine, which has no time to show. @param {string | null} schedule */
+export const isAtStart = (schedule) => /^(@reboot|at:?\s+start)$/i.test((schedule ?? "").trim());
+
+/** What stands in the place of the next time. @param {CronJob} job */
+export const withoutTime = (job) => (job.state === "scheduled" && isAtStart(job.schedule) ? CRON.atStart : CRON.noNext);

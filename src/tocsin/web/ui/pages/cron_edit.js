@@ -20,7 +20,7 @@ const NEW = {
   jitter_seconds: 0, retry: { max_attempts: 1, delay_seconds: 60, backoff: 2, max_delay_seconds: 3600, on_exit_codes: [] }, success_exit_codes: [0],
   history_limit: 200, history_days: 30, log_max_bytes: 1_048_576, start_at: null, end_at: null, auto_disable_after: 0, tags: [],
 };
-const SCHEDULES = ["every 15m", "*/5 * * * *", "@hourly", "@daily", "0 9 * * 1-5", "30 2 * * *", "0 8 1 * *", "@weekly", "@monthly"];
+const SCHEDULES = ["every 15m", "*/5 * * * *", "@hourly", "@daily", "0 9 * * 1-5", "30 2 * * *", "0 8 1 * *", "@weekly", "@monthly", "at start"];
 const MORE = "all_settings"; // a choice of the form, not a field of a job
 
 export const page = definePage({

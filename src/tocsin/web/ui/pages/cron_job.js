@@ -19,7 +19,7 @@ import { Table } from "../parts/table.js";
 import { Tabs } from "../parts/tabs.js";
 import { Time } from "../parts/time.js";
 import { toast } from "../parts/toast.js";
-import { deleteJob, jobWithRun, pauseJob, runJob, runJobWith, standing, switchJob } from "../pages/cron_actions.js";
+import { deleteJob, isAtStart, jobWithRun, pauseJob, runJob, runJobWith, standing, switchJob, withoutTime } from "../pages/cron_actions.js";
 import { CRON, JOB } from "../strings/cron.js";
 
 /** @typedef {import("../types/records.js").CronJob} CronJob */
@@ -95,7 +95,7 @@ function Notices({ job }) {
 function Facts({ job }) {
   const rate = job.success_rate_30d;
   return html`<section class="panel"><div class="panel__body cron__facts"><dl class="facts">
-      <div><dt>${CRON.next}</dt><dd>${job.next_run_at ? html`<${Time} at=${job.next_run_at} zone=${job.timezone} /><br /><span class="muted cron__when">${absolute(job.next_run_at, job.timezone)}</span>` : CRON.noNext}</dd></div>
+      <div><dt>${CRON.next}</dt><dd>${job.next_run_at ? html`<${Time} at=${job.next_run_at} zone=${job.timezone} /><br /><span class="muted cron__when">${absolute(job.next_run_at, job.timezone)}</span>` : withoutTime(job)}</dd></div>
       <div><dt>${CRON.last}</dt><dd>${job.last_run ? html`<a href=${link("runs", job.last_run.id)}><${Status} state=${job.last_run.status} quiet /></a> <${Time} at=${job.last_run.started_at ?? job.last_run.queued_at} zone=${job.timezone} />` : CRON.neverRan}</dd></div>
       <div><dt>${JOB.success}</dt><dd class="numbers">${rate === null ? "–" : `${Math.round(rate * 100)} %`}</dd></div>
       <div><dt>${JOB.usual}</dt><dd class="numbers">${duration(job.duration_p50_ms)}</dd></div>
@@ -153,7 +153,7 @@ function Definition({ job }) {
 /** @param {{job: CronJob}} props */
 function Preview({ job }) {
   const next = job.next_runs ?? [];
-  if (!next.length) return html`<${Empty} icon="cron" text=${JOB.noNext} />`;
+  if (!next.length) return html`<${Empty} icon="cron" text=${isAtStart(job.schedule) ? JOB.atStart : JOB.noNext} />`;
   return html`<${Table} label=${JOB.preview} rows=${next} rowKey=${(/** @type {any} */ one) => one.at} columns=${[
     { name: "in", title: CRON.next, primary: true, sort: false, value: (/** @type {any} */ one) => one.at, cell: (/** @type {any} */ one) => html`<${Time} at=${one.at} />` },
     { name: "local", title: JOB.local, sort: false, value: (/** @type {any} */ one) => absolute(one.at, job.timezone) },

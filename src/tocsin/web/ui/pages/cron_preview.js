@@ -5,10 +5,11 @@ import { absolute } from "../lib/format.js";
 import { signal, useSignal } from "../lib/store.js";
 import { Shape } from "../parts/status.js";
 import { Time } from "../parts/time.js";
+import { isAtStart } from "../pages/cron_actions.js";
 import { EDIT_JOB } from "../strings/cron.js";
 
 /** @typedef {import("../types/records.js").Instant} Instant */
-/** @typedef {{words: string, zone: string, next: Instant[], warnings: string[]}} Told */
+/** @typedef {{words: string, zone: string, next: Instant[], warnings: string[], atStart: boolean}} Told */
 /** @typedef {{told?: Told, wrong?: string, waiting?: boolean}} Preview */
 /** @typedef {{shown: import("../lib/store.js").Signal<Preview>, ask: (record: Record<string, any>) => void}} Asking */
 
@@ -31,7 +32,7 @@ export function previewOf(stored) {
     try {
       const answer = await api.post("/api/cron/jobs?dry_run=true", { ...record, name, command: record.command || "…" }, { signal: mine.signal });
       const warnings = stored || !record.name || !record.command ? [] : answer.warnings;
-      shown.set({ told: { words: answer.schedule_text, zone: answer.timezone, next: answer.next_runs, warnings } });
+      shown.set({ told: { words: answer.schedule_text, zone: answer.timezone, next: answer.next_runs, warnings, atStart: isAtStart(record.schedule) } });
     } catch (error) {
       if (mine.signal.aborted) return;
       const fields = error instanceof ApiProblem ? error.fields : {};
@@ -57,7 +58,7 @@ export function SchedulePreview({ asking }) {
     ${wrong && html`<p class="field__problem"><${Shape} tone="bad" />${wrong}</p>`}
     ${told ? html`<p><strong>${told.words}</strong></p>
         ${told.next.length ? html`<ol class="preview__list">${told.next.map(({ at, note }) => html`<li key=${at}><span class="numbers">${absolute(at, told.zone)}</span>
-          <span class="muted"><${Time} at=${at} /></span>${note && html`<span class="preview__note"><${Shape} tone="warn" />${note}</span>`}</li>`)}</ol>` : html`<p class="muted">${EDIT_JOB.previewOver}</p>`}
+          <span class="muted"><${Time} at=${at} /></span>${note && html`<span class="preview__note"><${Shape} tone="warn" />${note}</span>`}</li>`)}</ol>` : !told.atStart && html`<p class="muted">${EDIT_JOB.previewOver}</p>`}
         ${told.warnings.map((warning) => html`<p class="preview__note" dir="auto"><${Shape} tone="warn" />${warning}</p>`)}`
       : !wrong && html`<p class="muted">${EDIT_JOB.previewNone}</p>`}
   </div>`;
