@@ -15,6 +15,7 @@ ALLOWED = {
     "tocsin publish email": "an example in a help text is a command that a person can type",
     "--channel email": "an example in a help text is a command that a person can type",
     "- channel: email": "an example of profiles.yaml shows a whole entry",
+    "email:": "the recipient that a crontab names gets mail",
     "aiosmtpd": "the name of a package",
     "user.email": "a setting of git",
     "tocsin test email": "an example in a help text is a command that a person can type",

@@ -1,5 +1,8 @@
 """`tocsin cron` as a person at a terminal and a program use it."""
 
+import re
+
+import pytest
 from tests.cli.conftest import Cli, cli
 
 __all__ = ["cli"]
@@ -40,23 +43,89 @@ CRON_TZ=Europe/Berlin
 """
 
 
-def test_a_crontab_is_taken_over_and_what_is_not_is_told_with_its_line(cli: Cli):
+MAIL = {"SMTP_HOST": "mail.example", "SMTP_USER": "ops@example.org", "SMTP_PASS": "made-up"}
+
+
+def test_a_crontab_is_taken_over_as_cron_runs_it_and_what_is_not_is_told_with_its_line(cli: Cli):
     (cli.home / "crontab").write_text(CRONTAB)
-    done = cli("cron", "import", "crontab")
+    done = cli("cron", "import", "crontab", env=MAIL)
     assert done.code == 1
-    assert done.out.splitlines() == ["added backup.sh: 0 3 * * *", "added find: @daily", "added date: 5 4 * * 1"]
+    assert done.out.splitlines() == [
+        "added backup.sh: 0 3 * * *",
+        "added find: @daily",
+        "added date: 5 4 * * 1",
+        "added start: at start",
+        "they run while `tocsin up` runs: remove these lines from crontab now, or the commands run twice:",
+        "   7  0 3 * * * cd /srv && ./backup.sh --all",
+        "   8  @daily find /tmp -name '*.old' -delete",
+        "   9  5 4 * * 1 date +\\%F > /tmp/day",
+        "  11  @reboot /usr/bin/start",
+    ]
     for line, said in (
-        (2, "MAILTO=ops@example.org is not taken over: send output with --output"),
-        (3, "SHELL=/bin/bash is not taken over"),
         (10, "not taken over: an unescaped % begins the standard input"),
-        (11, "not taken over: there is no schedule '@reboot'"),
         (12, "not taken over: minute 61 is outside 0-59"),
     ):
         assert f"crontab:{line}: {said}" in done.err
     jobs = {job["name"]: job for job in cli("cron", "list", "--json").json()}
-    assert jobs["backup.sh"]["env"] == {"PATH": "/usr/local/bin:/usr/bin:/bin", "COLOUR": "dark red"}
+    env = {"SHELL": "/bin/bash", "PATH": "/usr/local/bin:/usr/bin:/bin", "COLOUR": "dark red"}
+    assert jobs["backup.sh"]["env"] == env
     assert jobs["backup.sh"]["timezone"] == "Europe/Berlin"
-    assert jobs["date"]["command"] == "date +%F > /tmp/day"
+    assert jobs["date"]["command"] == "exec /bin/bash -c 'date +%F > /tmp/day'"
+    for job in jobs.values():
+        assert (job["working_dir"], job["output"]) == (str(cli.home), "email:ops@example.org")
+        assert job["output_on"] == "output,failure"
+    assert (jobs["start"]["schedule"], jobs["start"]["state"], jobs["start"]["next_run_at"]) == (
+        "at start",
+        "scheduled",
+        None,
+    )
+
+
+def test_a_job_of_a_crontab_runs_with_its_shell_in_the_home_directory(cli: Cli):
+    (cli.home / "crontab").write_text("SHELL=/bin/bash\n0 3 * * * echo $BASH_VERSION ${PWD/#$HOME/at home}\n")
+    cli("cron", "import", "crontab")
+    assert re.fullmatch(r"\d\S+ at home\n", cli("cron", "run", "echo").out)
+    (cli.home / "there").mkdir()
+    (cli.home / "crontab").write_text(f"HOME={cli.home}/there\n0 3 * * * pwd\n")
+    cli("cron", "import", "crontab")
+    assert cli("cron", "run", "pwd").out == f"{cli.home}/there\n"
+
+
+@pytest.mark.parametrize(
+    ("mailto", "output", "remark"),
+    [
+        ("ops@example.org", "email:ops@example.org", ""),
+        ('""', None, ""),
+        ("root", None, "MAILTO=root is not taken over: not an address"),
+        ("a@example.org,b@example.org", None, "is not taken over: several recipients; make a profile"),
+    ],
+)
+def test_the_recipient_of_a_crontab_is_the_output_of_its_jobs(cli: Cli, mailto: str, output: str | None, remark: str):
+    (cli.home / "crontab").write_text(f"MAILTO={mailto}\n@daily df\n")
+    done = cli("cron", "import", "crontab", "--json", env=MAIL)
+    assert [job.get("output") for job in done.json()["jobs"]] == [output]
+    assert [remark in each["detail"] for each in done.json()["remarks"]] == ([True] if remark else [])
+
+
+def test_without_a_mail_server_a_job_of_a_crontab_is_added_without_its_recipient(cli: Cli):
+    (cli.home / "crontab").write_text("MAILTO=ops@example.org\n@daily df\n")
+    done = cli("cron", "import", "crontab", "--json")
+    ((job,), (remark,)) = done.json()["jobs"], done.json()["remarks"]
+    assert (done.code, job.get("output"), remark["line"], remark["lost"]) == (0, None, 2, False)
+    assert "SMTP_PASS" in remark["detail"]
+    (cli.home / "crontab").write_text("MAILTO=ops@example.org\n@hourly df\n")
+    assert cli("cron", "import", "crontab", "--output", "nowhere", "--dry-run").code == 1
+
+
+def test_the_lines_to_remove_are_told_again_and_not_for_a_dry_run(cli: Cli):
+    crontab = b"0 9 * * * echo hi\n"
+    assert "remove these lines" not in cli("cron", "import", "-", "--dry-run", stdin=crontab).out
+    for _ in range(2):
+        told = cli("cron", "import", "-", stdin=crontab).out
+        assert "remove these lines from your crontab now" in told
+        assert told.endswith("   1  0 9 * * * echo hi\n")
+    disabled = cli("cron", "import", "-", "--disabled", stdin=b"0 8 * * * df\n").out
+    assert "when you enable the jobs, remove these lines" in disabled
 
 
 def test_a_column_of_users_is_read_and_told(cli: Cli):
@@ -73,6 +142,7 @@ def test_a_column_of_users_is_read_and_told(cli: Cli):
                 "timezone": "Asia/Tokyo",
                 "command": "cd / && run-parts /etc/cron.hourly",
                 "env": {},
+                "working_dir": str(cli.home),
                 "summary": "run-parts: 17 * * * *  cd / && run-parts /etc/cron.hourly",
             }
         ],
@@ -84,7 +154,7 @@ def test_a_column_of_users_is_read_and_told(cli: Cli):
 
 
 def test_what_an_import_adds_can_be_read_by_programs(cli: Cli):
-    (cli.home / "crontab").write_text("CRON_TZ=Europe/Berlin\n0 3 * * * df\n@reboot up\n")
+    (cli.home / "crontab").write_text("CRON_TZ=Europe/Berlin\n0 3 * * * df\n61 * * * * up\n")
     done = cli("cron", "import", "crontab", "--json")
     (job,), (remark,) = done.json()["jobs"], done.json()["remarks"]
     assert (done.code, remark["line"], remark["lost"]) == (1, 3, True)
@@ -168,7 +238,7 @@ def test_a_crontab_that_is_taken_over_again_adds_only_what_is_new(cli: Cli):
     assert [job["summary"] for job in found["jobs"]] == ["added echo-2: 0 9 * * *", "added df: @daily"]
     assert (found["known"], found["remarks"]) == (0, [])
     done = cli("cron", "import", "crontab")
-    assert (done.code, done.out) == (0, "")
+    assert done.code == 0
     assert "0 jobs, 0 lines not taken over, 2 jobs there already" in done.err
     jobs = {job["name"]: job for job in cli("cron", "list", "--json").json()}
     assert jobs["echo-2"]["env"] == {"TZ": "Asia/Tokyo"}

@@ -38,6 +38,17 @@ def test_when_output_is_sent():
     assert is_wanted(["failure", "recovery"], OK, BAD, changed=False)
 
 
+@pytest.mark.parametrize(("command", "sent"), [("true", 0), ("false", 0), ("echo hi", 1), ("echo hi >&2; exit 1", 1)])
+async def test_output_that_is_wanted_as_cron_mails_it_is_sent_if_something_was_printed(
+    crontab: Crontab, command: str, sent: int
+):
+    profiles = crontab.bench.app.settings.data_dir / "profiles.yaml"
+    profiles.write_text("oncall: [{channel: email, target: a@example.org}]\n")
+    job = await crontab.add(command=command, output_on="output")
+    await crontab.with_output(job, "oncall")
+    assert len((await crontab.jobs.start("job", HUMAN)).delivery.results) == sent
+
+
 def test_the_message_says_how_it_ended_and_shows_the_end_of_the_output():
     run = run_of(RunStatus.FAILED, reason="it ended with exit code 2", started_at=1.0, finished_at=3.5)
     assert text_of(run, "a\nb\n") == "❌ backup: failed after 2 s\nit ended with exit code 2\n\na\nb"

@@ -17,6 +17,7 @@ def is_wanted(on: Sequence[str], run: Run, before: Run | None, *, changed: bool)
         OutputOn.SUCCESS: run.ok,
         OutputOn.FAILURE: not run.ok and run.status is not RunStatus.CANCELLED,
         OutputOn.RECOVERY: run.ok and before is not None and not before.ok,
+        OutputOn.OUTPUT: run.output.bytes > 0,
         OutputOn.CHANGE: before is None or changed or run.status is not before.status,
     }
     return any(met[OutputOn(word)] for word in on)

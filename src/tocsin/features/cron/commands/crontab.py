@@ -1,7 +1,7 @@
 """Read a crontab: the jobs that it makes, and what cannot be taken over."""
 
 import re
-from collections.abc import Mapping
+import shlex
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any, NamedTuple
@@ -11,9 +11,16 @@ from tocsin.scheduling.expression import ScheduleError
 from tocsin.scheduling.schedule import read_schedule
 
 _VARIABLE = re.compile(r"\s*(?:\"([^\"]+)\"|'([^']+)'|([A-Za-z_][A-Za-z0-9_]*))\s*=\s*(.*?)\s*")
+_ADDRESS = re.compile(r"[^@\s,:]+@[^@\s,:]+")
 _ZONE = "CRON_TZ"  # `TZ` is that of the command alone; crontab(5)
 # Set by cron itself, and by us.
 _IGNORED = frozenset({"LOGNAME", "USER"})
+_WITHOUT_MEANING = frozenset(
+    {"MAILFROM", "CONTENT_TYPE", "CONTENT_TRANSFER_ENCODING", "RANDOM_DELAY", "START_HOURS_RANGE"}
+)
+_SH = frozenset({"", "/bin/sh", "sh"})
+# As cron sends mail; the output of a job that fails in silence is that it failed.
+MAILED_ON = "output,failure"
 
 
 class CrontabProblem(NamedTuple):
@@ -24,96 +31,126 @@ class CrontabProblem(NamedTuple):
     lost: bool = False  # no job was made of the line
 
 
+class CrontabLine(NamedTuple):
+    """A line that makes a job."""
+
+    number: int
+    text: str
+
+
 @dataclass
 class ReadCrontab:
     """The fields of each job, and remarks about lines."""
 
     jobs: list[dict[str, Any]] = field(default_factory=list)
-    lines: dict[str, int] = field(default_factory=dict)  # of the jobs, by name
+    lines: dict[str, CrontabLine] = field(default_factory=dict)  # of the jobs, by name
     remarks: list[CrontabProblem] = field(default_factory=list)
+
+    def note(self, line: int, remark: str) -> None:
+        """Note what is not as it was in the crontab."""
+        self.remarks.append(CrontabProblem(line, remark))
 
     def lose(self, line: int, why: str) -> None:
         """Note that no job is made of a line."""
         self.remarks.append(CrontabProblem(line, f"not taken over: {why}", lost=True))
 
 
-def read_crontab(text: str, *, user_column: bool = False, taken: frozenset[str] = frozenset()) -> ReadCrontab:
-    """Read a crontab of a user, or one with a column of users; `taken` are names that jobs have already."""
-    found, env, names = ReadCrontab(), {}, set(taken)
-    zone = ""
+def read_crontab(
+    text: str, *, home: str = "", user_column: bool = False, taken: frozenset[str] = frozenset()
+) -> ReadCrontab:
+    """Read a crontab of a user, or one with a column of users.
+
+    `home` is where commands run unless the crontab sets HOME; `taken` are names that jobs have already.
+    """
+    reader = _Reader(home, user_column, set(taken))
     for number, line in enumerate(text.removeprefix("\ufeff").splitlines(), 1):
         stripped = line.strip()
         if not stripped or stripped.startswith("#"):
             continue
         variable = _VARIABLE.fullmatch(line)
         if variable and not stripped[0].isdigit() and stripped[0] not in "*@":
-            name, value = next(filter(None, variable.groups()[:3])), _unquoted(variable[4])
-            if name == _ZONE:
-                zone = value
-            elif name == "MAILTO" and not value:  # no mail is wanted
-                continue
-            elif remark := _remark_on(name, value):
-                found.remarks.append(CrontabProblem(number, remark))
-            else:
-                env[name] = value
-            continue
-        _take(found, number, stripped, env, zone, names, user_column=user_column)
-    return found
+            reader.set(number, next(filter(None, variable.groups()[:3])), _unquoted(variable[4]))
+        else:
+            reader.take(CrontabLine(number, stripped))
+    return reader.found
 
 
-def _take(
-    found: ReadCrontab,
-    number: int,
-    line: str,
-    env: Mapping[str, str],
-    zone: str,
-    names: set[str],
-    *,
-    user_column: bool,
-) -> None:
-    schedule, user, command = _parts(line, user_column=user_column)
-    try:
-        read_schedule(schedule, zone or "UTC", 0.0)
-    except ScheduleError as error:
-        found.lose(number, error.sentence())
-        return
-    if not command:
-        found.lose(number, "there is no command")
-        return
-    if re.search(r"(?<!\\)%", command):
-        found.lose(number, "an unescaped % begins the standard input of the command; write it as a here-document")
-        return
-    if user:
-        said = f"the user {shorten(user)} is not taken over: jobs run as the user of Tocsin"
-        found.remarks.append(CrontabProblem(number, said))
-    command = command.replace("\\%", "%")
-    name = _name_of(command, names)
-    names.add(name)
-    job: dict[str, Any] = {"name": name, "schedule": schedule, "command": command, "env": dict(env)}
-    found.lines[name] = number
-    found.jobs.append({**job, **({"timezone": zone} if zone else {})})
+class _Reader:
+    """Reads line by line; a variable applies to all jobs below it."""
 
+    def __init__(self, home: str, user_column: bool, names: set[str]) -> None:
+        self.found = ReadCrontab()
+        self._home = home
+        self._user_column = user_column
+        self._names = names
+        self._zone, self._shell, self._output = "", "", ""
+        self._env: dict[str, str] = {}
 
-def _parts(line: str, *, user_column: bool) -> tuple[str, str, str]:
-    """Return schedule, user and command of a line."""
-    count = 1 if line.startswith("@") else 5
-    words = line.split(None, count + user_column)
-    schedule = " ".join(words[:count])
-    rest = words[count:]
-    user = rest.pop(0) if user_column and rest else ""
-    return schedule, user, rest[0] if rest else ""
+    def set(self, number: int, name: str, value: str) -> None:
+        """Set a variable for the lines below."""
+        if name == _ZONE:
+            self._zone = value
+        elif name == "MAILTO":
+            self._set_recipient(number, value)
+        elif name in _IGNORED:
+            self.found.note(number, f"{name} is not taken over: it is set already")
+        elif name in _WITHOUT_MEANING:
+            self.found.note(number, f"{name} is not taken over")
+        else:
+            self._env[name] = value
+            if name == "HOME":
+                self._home = value
+            elif name == "SHELL":
+                self._shell = value
 
+    def _set_recipient(self, number: int, value: str) -> None:
+        self._output = f"email:{value}" if _ADDRESS.fullmatch(value) else ""
+        if value and not self._output:
+            one = "several recipients" if "," in value else "not an address"
+            hint = "make a profile of them in profiles.yaml" if "," in value else "name a channel and target"
+            self.found.note(number, f"MAILTO={shorten(value)} is not taken over: {one}; {hint}, for --output")
 
-def _remark_on(name: str, value: str) -> str:
-    if name == "MAILTO":
-        return f"MAILTO={shorten(value)} is not taken over: send output with --output <channel>:<target>"
-    if name == "SHELL" and value not in {"/bin/sh", "sh"}:
-        return f"SHELL={shorten(value)} is not taken over: commands run with /bin/sh; begin them with `exec {value} -c`"
-    if name in _IGNORED or name == "SHELL":
-        return f"{name} is not taken over: it is set already"
-    if name in {"MAILFROM", "CONTENT_TYPE", "CONTENT_TRANSFER_ENCODING", "RANDOM_DELAY", "START_HOURS_RANGE"}:
-        return f"{name} is not taken over"
-    return ""
+    def take(self, line: CrontabLine) -> None:
+        """Make a job of a line."""
+        number = line.number
+        schedule, user, command = self._parts(line.text)
+        try:
+            read_schedule(schedule, self._zone or "UTC", 0.0)
+        except ScheduleError as error:
+            self.found.lose(number, error.sentence())
+            return
+        if not command:
+            self.found.lose(number, "there is no command")
+            return
+        if re.search(r"(?<!\\)%", command):
+            why = "an unescaped % begins the standard input of the command; write it as a here-document"
+            self.found.lose(number, why)
+            return
+        if user:
+            said = f"the user {shorten(user)} is not taken over: jobs run as the user of Tocsin"
+            self.found.note(number, said)
+        self._add(line, schedule, command.replace("\\%", "%"))
+
+    def _add(self, line: CrontabLine, schedule: str, command: str) -> None:
+        name = _name_of(command, self._names)
+        self._names.add(name)
+        by_shell = command if self._shell in _SH else f"exec {shlex.quote(self._shell)} -c {shlex.quote(command)}"
+        job: dict[str, Any] = {"name": name, "schedule": schedule, "command": by_shell, "env": dict(self._env)}
+        further = {"working_dir": self._home, "timezone": self._zone, "output": self._output}
+        job |= {key: value for key, value in further.items() if value}
+        if self._output:
+            job["output_on"] = MAILED_ON
+        self.found.lines[name] = line
+        self.found.jobs.append(job)
+
+    def _parts(self, line: str) -> tuple[str, str, str]:
+        """Return schedule, user and command of a line."""
+        count = 1 if line.startswith("@") else 5
+        words = line.split(None, count + self._user_column)
+        schedule = " ".join(words[:count])
+        rest = words[count:]
+        user = rest.pop(0) if self._user_column and rest else ""
+        return "at start" if schedule.lower() == "@reboot" else schedule, user, rest[0] if rest else ""
 
 
 def _name_of(command: str, taken: set[str]) -> str:
