@@ -41,7 +41,6 @@ def context_of(app: "App") -> FeatureContext:
         output=OutputRouter(app.outbox, app.profiles),
         runs=app.runs,
         redact=app.redact,
-        secrets=lambda: tuple(app.settings.secrets()),
         environment=app.settings.inheritable,
         can=_own_abilities(app),
     )

@@ -3,14 +3,14 @@
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tocsin.assembly.storage import Stores, open_stores, sqlite_beats
 from tocsin.channels.contract import OutboundAdapter, Receipt, Tools
 from tocsin.channels.registry import ChannelState, Registry, discover
-from tocsin.core.config.settings import LateLayer, Settings, Values
+from tocsin.core.config.settings import LateLayer, SecretStore, Settings, Values
 from tocsin.core.config.variables import AUDIT_REDACT, MAX_PARTS, REDIS_URL, STORE
 from tocsin.core.text.redaction import Redactor
 from tocsin.core.time.clock import Clock, SystemClock
@@ -107,23 +107,28 @@ def load_settings(
 ) -> tuple[Settings, Installed]:
     """Read the settings of the core and of every channel and feature; `environ` replaces the environment.
 
-    Without `late`, no layer of a feature is asked for the secrets that are not set.
+    Without `late`, no feature is asked for the secrets that are not set.
     """
     installed = find_installed()
     variables = [variable for channel in installed.channels for variable in channel.spec.variables]
     variables += [variable for feature in installed.features for variable in feature.variables]
-    layers = [_late_layer(feature) for feature in installed.features if feature.settings_layer and late]
-    return Settings.load(variables, environ=environ, data_dir=data_dir, env_file=env_file, late=layers), installed
+    layers = late_layers(installed.features)
+    settings = Settings.load(
+        variables, environ=environ, data_dir=data_dir, env_file=env_file, late=layers, ask_late=late
+    )
+    return settings, installed
 
 
-def _late_layer(feature: "Feature") -> LateLayer:
-    def read(data_dir: Path, settings: Values) -> Mapping[str, str]:
+def late_layers(features: "Sequence[Feature]") -> list[LateLayer]:
+    """Return where settings are looked up last: the stores of secrets that features have."""
+
+    def open_store(name: str, data_dir: Path, settings: Values) -> SecretStore:
         from tocsin.features.contract import load
 
-        values: Mapping[str, str] = load(feature.settings_layer)(data_dir, settings)
-        return values
+        store: SecretStore = load(name)(data_dir, settings)
+        return store
 
-    return LateLayer(feature.name, read)
+    return [LateLayer(each.name, partial(open_store, each.settings_layer)) for each in features if each.settings_layer]
 
 
 def list_channels(settings: Settings, installed: Installed) -> list[ChannelState]:
@@ -205,7 +210,9 @@ def audit_trail(settings: Settings) -> "AuditTrail":
     from tocsin.core.audit.trail import AuditTrail
 
     path = settings.data_dir / "audit.log"
-    return AuditTrail(AuditLog(path, redact=settings.redact) if settings[AUDIT_REDACT] else AuditLog(path))
+    if not settings[AUDIT_REDACT]:
+        return AuditTrail(AuditLog(path))
+    return AuditTrail(AuditLog(path, redact=settings.redact, masks_all=settings.masks_all))
 
 
 def _presence(app: App) -> "Presence":

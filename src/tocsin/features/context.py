@@ -156,6 +156,5 @@ class FeatureContext:
     output: "OutputRouter"  # queues texts for a channel and target, or for a profile
     runs: "Callable[[], Runs]"
     redact: "Redactor"
-    secrets: Callable[[], tuple[str, ...]]  # the values of all secret settings, to mask them
     environment: Callable[[], Mapping[str, str]]  # that a started program may have: ours without our secrets
     can: Abilities

@@ -84,8 +84,8 @@ class Feature:
     audit_sources: "tuple[AuditSource, ...]" = ()
     commands: tuple[FeatureCommand, ...] = ()
 
-    # Looks up secret settings that no other place sets, and those alone: gets the data directory and the settings so
-    # far and returns values by name, or raises TocsinError. Called at every start: it takes no time where it has none.
+    # Sets secret settings that no other place sets, and those alone; all its values are masked. Gets the data directory
+    # and the settings so far, returns a `SecretStore`. Called at every start: it takes no time where it has none.
     settings_layer: Name = ""
 
     open: Name = ""  # returns the feature's service; closed with the program where that has an `aclose`

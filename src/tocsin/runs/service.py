@@ -73,12 +73,11 @@ class Runs:
         order: RunSpec,
         work: Work,
         *,
-        redact: Callable[[str], str] | None = None,
         watch: Callable[[Line], None] | None = None,
         on_end: Callable[[Run], None] | None = None,
     ) -> Run:
         """Run `work` to its end and return the run. Unlike with `start`, cancelling the caller ends the work."""
-        running = await self.start(order, work, redact=redact, watch=watch, on_end=on_end)
+        running = await self.start(order, work, watch=watch, on_end=on_end)
         return await running.wait_or_stop()
 
     async def start(
@@ -86,13 +85,12 @@ class Runs:
         order: RunSpec,
         work: Work,
         *,
-        redact: Callable[[str], str] | None = None,
         watch: Callable[[Line], None] | None = None,
         on_end: Callable[[Run], None] | None = None,
     ) -> ActiveRun:
         """Record a run, start its work and return immediately.
 
-        `redact` replaces the usual masking of secrets, `watch` receives each line, `on_end` the ended run, once.
+        `watch` receives each line, `on_end` the ended run, once.
         Raises StoreUnavailableError, without starting the work.
         """
         run = new_run(order, RunStatus.RUNNING, self._clock.now())
@@ -101,7 +99,7 @@ class Runs:
             await self._store.add(run, self._presence.identity)
             return run
 
-        running = self._prepare(run, order.log_max_bytes, redact, watch, on_end)
+        running = self._prepare(run, order.log_max_bytes, watch, on_end)
         return await self._launch(running, work, enter)
 
     async def queue(self, order: RunSpec) -> Run:
@@ -117,7 +115,6 @@ class Runs:
         work: Work,
         *,
         log_max_bytes: int = LOG_MAX_BYTES,
-        redact: Callable[[str], str] | None = None,
         watch: Callable[[Line], None] | None = None,
         on_end: Callable[[Run], None] | None = None,
     ) -> ActiveRun:
@@ -127,7 +124,7 @@ class Runs:
             return await self._store.begin(run.id, self._presence.identity, self._clock.now())
 
         try:
-            return await self._launch(self._prepare(run, log_max_bytes, redact, watch, on_end), work, enter)
+            return await self._launch(self._prepare(run, log_max_bytes, watch, on_end), work, enter)
         finally:
             self._release(run.id)
 
@@ -137,7 +134,6 @@ class Runs:
         work: Work,
         *,
         log_max_bytes: int = LOG_MAX_BYTES,
-        redact: Callable[[str], str] | None = None,
         watch: Callable[[Line], None] | None = None,
         on_end: Callable[[Run], None] | None = None,
     ) -> ActiveRun:
@@ -146,7 +142,7 @@ class Runs:
         async def enter() -> Run:
             return run
 
-        return await self._launch(self._prepare(run, log_max_bytes, redact, watch, on_end), work, enter)
+        return await self._launch(self._prepare(run, log_max_bytes, watch, on_end), work, enter)
 
     def now(self) -> float:
         """Return the time by the clock of runs."""
@@ -292,13 +288,11 @@ class Runs:
         self,
         run: Run,
         log_max_bytes: int,
-        redact: Callable[[str], str] | None,
         watch: Callable[[Line], None] | None,
         on_end: Callable[[Run], None] | None,
     ) -> ActiveRun:
-        mask = redact or self._redact
-        capture = OutputLog(self._log_path(run), log_max_bytes, self._clock, mask, watch)
-        return ActiveRun(run, RunHandle(run.id, capture, self._store, self._clock), capture, mask, on_end)
+        capture = OutputLog(self._log_path(run), log_max_bytes, self._clock, self._redact, watch)
+        return ActiveRun(run, RunHandle(run.id, capture, self._store, self._clock), capture, self._redact, on_end)
 
     async def _launch(self, running: ActiveRun, work: Work, enter: Callable[[], Awaitable[Run]]) -> ActiveRun:
         """Let a run enter its state in the store, begin its work, and return then."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from tocsin.assembly.abilities import context_of
 from tocsin.assembly.features import OpenFeatures
-from tocsin.assembly.program import App, Installed, assemble
+from tocsin.assembly.program import App, Installed, assemble, late_layers
 from tocsin.assembly.storage import DATABASE_FILE, lazy_redis, schemas, stores_in
 from tocsin.channels.contract import OutboundAdapter, Tools
 from tocsin.core.audit.log import AuditEntry
@@ -68,7 +68,8 @@ async def open_feature(
     # Time stands still here, so what a limit takes away would never come back.
     limits = {"RATE_LIMIT_PER_IP": "1000000", "RATE_LIMIT_PER_USER": "1000000"}
     environ = {"TOCSIN_DATA_DIR": str(data_dir), "REDIS_URL": "off", **limits, **(env or {})}
-    settings = Settings.load(variables, environ=environ, env_file=Path("/dev/null"))
+    late = late_layers(installed.features)
+    settings = Settings.load(variables, environ=environ, env_file=Path("/dev/null"), late=late)
     database = Database(data_dir / DATABASE_FILE, lambda: schemas(installed.features))
     stores = stores_in(settings, database, lazy_redis(settings), clock)
     tools = Tools(transport or ScriptedTransport(), clock)

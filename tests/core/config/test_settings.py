@@ -409,13 +409,22 @@ def test_every_core_variable_is_in_the_table_once_with_a_default_its_parser_acce
 
 
 class Late:
-    """A layer that counts how often it is asked."""
+    """A store that counts how often it is asked."""
 
     def __init__(self, values: dict[str, str] | TocsinError) -> None:
         self.values = values
         self.asked = 0
 
-    def read(self, data_dir: Path, settings: Values) -> dict[str, str]:
+    def open(self, data_dir: Path, settings: Values) -> "Late":
+        return self
+
+    def further(self) -> tuple[str, ...]:
+        return () if isinstance(self.values, TocsinError) else tuple(self.values.values())
+
+    def unreadable(self) -> bool:
+        return isinstance(self.values, TocsinError)
+
+    def by_name(self) -> dict[str, str]:
         self.asked += 1
         if isinstance(self.values, TocsinError):
             raise self.values
@@ -427,7 +436,7 @@ HASH = "$argon2id$v=19$m=8,t=1,p=1$c2FsdHNhbHRzYWx0$9EVnGUVDVxOZ0tZsXo6yyA"
 
 
 def load_late(place: Path, late: Late, **environ: str) -> Settings:
-    return Settings.load([API_TOKEN], environ=environ, data_dir=place, late=[LateLayer("safe", late.read)])
+    return Settings.load([API_TOKEN], environ=environ, data_dir=place, late=[LateLayer("safe", late.open)])
 
 
 def test_a_late_layer_sets_secrets_that_no_other_place_sets_and_nothing_else(place: Path):
@@ -435,7 +444,10 @@ def test_a_late_layer_sets_secrets_that_no_other_place_sets_and_nothing_else(pla
     settings = load_late(place, late, SAMPLE_TOKEN="early")
     assert (settings[API_TOKEN], settings[GATEWAY_TOKEN], settings[GATEWAY_PORT]) == ("early", "later", 8100)
     assert settings.sources["GATEWAY_TOKEN"] == "safe"
-    assert settings.redact("later") == "[secret]"
+    assert settings.redact("later 8100") == "[secret] 8100"
+    late.values["NEW"] = "of no setting, and set meanwhile"
+    assert settings.redact(late.values["NEW"]) == "[secret]"
+    assert settings.masks_all()
 
 
 def test_a_late_layer_is_not_asked_where_every_secret_is_set(place: Path):
@@ -450,6 +462,7 @@ def test_a_late_layer_that_cannot_be_read_is_a_problem_and_stops_nothing(place: 
     settings = load_late(place, Late(TocsinError("it is locked", hint="open it")), SAMPLE_TOKEN="early")
     assert settings[API_TOKEN] == "early"
     assert [problem.sentence() for problem in settings.problems] == ["it is locked: open it"]
+    assert not settings.masks_all()
 
 
 def test_a_malformed_value_of_a_late_layer_names_the_layer_and_not_the_value(place: Path):

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tocsin.core.text.redaction import MASK, SHORTEST_SECRET, Redactor
+from tocsin.core.text.redaction import MANY_FORMS, MASK, SHORTEST_SECRET, Redactor
 
 printable = st.characters(codec="utf-8", exclude_categories=["Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"])
 secrets = st.one_of(
@@ -20,6 +20,8 @@ secrets = st.one_of(
     st.text("aA\\\"'/+%& <é", min_size=SHORTEST_SECRET, max_size=8),  # much overlapping and escaping
 )
 surroundings = st.one_of(st.text(max_size=30), st.text("aA\\\"'/+%& <é[]", max_size=8))
+
+MANY = [f"one-of-many-{number:03}" for number in range(MANY_FORMS)]
 
 
 def standard_forms(secret: str) -> dict[str, str]:
@@ -51,9 +53,10 @@ def can_arise_beside_the_mask(form: str) -> bool:
     return form in MASK or MASK in form or any(form.startswith(MASK[-n:]) or form.endswith(MASK[:n]) for n in ends)
 
 
+@pytest.mark.parametrize("others", [[], MANY], ids=["alone", "among many"])
 @given(secrets, surroundings, surroundings)
-def test_no_form_of_a_secret_survives_in_any_surroundings(secret: str, before: str, after: str):
-    redact = Redactor([secret])
+def test_no_form_of_a_secret_survives_in_any_surroundings(others: list[str], secret: str, before: str, after: str):
+    redact = Redactor([secret, *others])
     for name, form in standard_forms(secret).items():
         assume(not can_arise_beside_the_mask(form))
         text = redact(before + form + after + form)

@@ -18,6 +18,7 @@ from tocsin.core.process.identity import own_identity
 from tocsin.core.process.presence import Presence
 from tocsin.core.process.sandbox import Level, ResourceLimits, Sandbox
 from tocsin.core.storage.database import Database
+from tocsin.core.text.redaction import Redactor
 from tocsin.features.skills.model import ExecutionMode
 from tocsin.features.skills.service import SkillRequest, Skills
 from tocsin.features.skills.snapshot import Workplace
@@ -52,6 +53,7 @@ class Workshop:
     environment: dict[str, str] = field(default_factory=dict)
     vault: dict[str, str] = field(default_factory=dict)
     readers: list[str] = field(default_factory=list)
+    redact: Redactor = field(default_factory=Redactor)
     limits: ResourceLimits = field(default_factory=ResourceLimits)
     sandbox: Sandbox | None = None
 
@@ -63,13 +65,14 @@ class Workshop:
             self.sandbox or Sandbox(self.limits),
             AuditTrail(AuditLog(self.folder / "audit.log")),
             environment=self.environment,
-            secrets=[SECRET],
+            redact=self.redact,
             workplace=Workplace(self.folder / "snapshots", self.folder / "scratch", own_identity()),
             can=cast(Any, SimpleNamespace(reveal_secrets=self.secrets)),
         )
 
     async def secrets(self, names: Collection[str] | None = None, /, *, reader: str) -> Mapping[str, str]:
         self.readers.append(reader)
+        self.redact.learn(self.vault.values())
         return self.vault if names is None else {name: self.vault[name] for name in names}
 
     def write(self, name: str, command: str, more: str = "") -> Path:
@@ -101,9 +104,10 @@ class Workshop:
 @pytest.fixture
 async def workshop(tmp_path: Path) -> AsyncIterator[Workshop]:
     database = Database(tmp_path / "tocsin.db", RUN_SCHEMAS)
-    clock = FakeClock()
-    runs = Runs(RunStore(database), tmp_path / "runs", clock, Presence(SqliteBeats(database), clock), poll_s=0.01)
+    clock, redact = FakeClock(), Redactor([SECRET])
+    presence = Presence(SqliteBeats(database), clock)
+    runs = Runs(RunStore(database), tmp_path / "runs", clock, presence, poll_s=0.01, redact=redact)
     environment = {"PATH": os.environ["PATH"], "HOME": "/home/tester", "EDITOR": "ed", "TERM": "vt100"}
-    yield Workshop(tmp_path, runs, clock, environment)
+    yield Workshop(tmp_path, runs, clock, environment, redact=redact)
     await runs.aclose()
     await database.aclose()

@@ -59,6 +59,7 @@ class AuditLog:
         path: "Path",
         *,
         redact: Callable[[str], str] = unchanged,
+        masks_all: Callable[[], bool] = lambda: True,
         now: Callable[[], float] = time.time,
         lock_wait_s: float = LOCK_WAIT_S,
     ) -> None:
@@ -67,6 +68,7 @@ class AuditLog:
         self._head_name = f"{self.path}.head"
         self._lock_wait_s = lock_wait_s
         self._redact = redact
+        self._masks_all = masks_all
         self._now = now
         self._second = -1
         self._second_text = ""
@@ -92,9 +94,11 @@ class AuditLog:
     def append(self, action: str, detail: str, *, source: str, metadata: Mapping[str, object] = _NOTHING) -> None:
         """Write one line, or raise `AuditError` and leave none.
 
-        Values that JSON lacks are written as text. `metadata` must not hold the log's own key, `chain`.
+        Values that JSON lacks are written as text. `metadata` must not hold the log's own keys, `chain` and `masking`.
         """
         fields = encode_fields(action, detail, source, metadata, self._redact)
+        if not self._masks_all():
+            fields = encode_fields(action, detail, source, {**metadata, "masking": "incomplete"}, self._redact)
         if self._pid != os.getpid():
             self._leave_to_parent()
         with self._mutex:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast
 
 from tocsin.core.config.variables import CORE_VARIABLES, DATA_DIR, ENVIRONMENT, FORCE_HTTPS, Variable
 from tocsin.core.errors import ConfigError, TocsinError
@@ -54,14 +54,30 @@ class Layer(NamedTuple):
     lines: Mapping[str, int] = MappingProxyType({})
 
 
-class LateLayer(NamedTuple):
-    """A last place where secrets are looked up, asked only if one of them is not set elsewhere.
+class SecretStore(Protocol):
+    """Keeps secrets outside the settings."""
 
-    `read` gets the data directory and the settings found so far; it returns values by name, or raises TocsinError.
+    def by_name(self) -> Mapping[str, str]:
+        """Return all values; raise TocsinError."""
+        ...
+
+    def further(self) -> Iterable[str]:
+        """Return the values that became known since the last call; called often, and never raises."""
+        ...
+
+    def unreadable(self) -> bool:
+        """Whether there may be values that could not be read."""
+        ...
+
+
+class LateLayer(NamedTuple):
+    """A last place where secrets are looked up, read only if one of them is not set elsewhere, or a text is masked.
+
+    `open` gets the data directory and the settings found so far.
     """
 
     name: str
-    read: Callable[[Path, Values], Mapping[str, str]]
+    open: Callable[[Path, Values], SecretStore]
 
 
 class Setting(NamedTuple):
@@ -81,6 +97,7 @@ class Settings(Values):
     env_file: Path | None = None  # the one that was read
     unread_env_file: Path | None = None  # that of the data directory, where that of the working directory was read
     problems: tuple[TocsinError, ...] = ()  # why late layers could not be read: what they hold counts as not set
+    stores: tuple[SecretStore, ...] = ()  # of the late layers
 
     @classmethod
     def load(
@@ -91,8 +108,11 @@ class Settings(Values):
         data_dir: Path | None = None,
         env_file: Path | None = None,
         late: Iterable[LateLayer] = (),
+        ask_late: bool = True,
     ) -> "Settings":
         """Read all settings; `env_file` is read instead of any `.env`, `data_dir` wins over every source.
+
+        Without `ask_late`, late layers set nothing; the values that they hold are masked all the same.
 
         A malformed value raises ConfigError with the variable's name, what was found (never a
         secret) and what is accepted.
@@ -108,12 +128,24 @@ class Settings(Values):
         found = {v.name: setting for v in table if (setting := _resolve(v, layers)) is not None}
         chosen = found.get(DATA_DIR.name)
         place = Path(str(chosen.value)) if chosen else default_data_dir()
-        problems = tuple(_look_up_late(found, table, place, late))
+        so_far = Values({name: setting.value for name, setting in found.items()}, table)
+        stores = {layer.name: layer.open(place, so_far) for layer in late}
+        problems = tuple(_look_up_late(found, table, stores)) if ask_late else ()
         values = {name: setting.value for name, setting in found.items()}
         sources = {name: setting.source for name, setting in found.items()}
         usual = place / ".env"
         hidden = env_file is not None and named is None and _to_be_read(usual) and usual.resolve() != env_file.resolve()
-        return cls(values, table, sources, tuple(layers), place, env_file, usual if hidden else None, problems)
+        return cls(
+            values,
+            table,
+            sources,
+            tuple(layers),
+            place,
+            env_file,
+            usual if hidden else None,
+            problems,
+            (*stores.values(),),
+        )
 
     @property
     def own_file(self) -> Path:
@@ -131,7 +163,11 @@ class Settings(Values):
     @cached_property
     def redact(self) -> Redactor:
         """What masks every secret of these settings; the whole program shares it, so that it can learn further ones."""
-        return Redactor(self.secrets())
+        return Redactor(self.secrets(), [store.further for store in self.stores])
+
+    def masks_all(self) -> bool:
+        """Whether `redact` knows the values of every store; False while one cannot be read."""
+        return not any(store.unreadable() for store in self.stores)
 
     def only(self, variables: Iterable[Variable[Any]]) -> Values:
         """Return the values of only these variables, for an adapter."""
@@ -211,16 +247,16 @@ def _to_be_read(path: Path) -> bool:
 
 
 def _look_up_late(
-    found: dict[str, Setting], table: Iterable[Variable[Any]], data_dir: Path, late: Iterable[LateLayer]
+    found: dict[str, Setting], table: Iterable[Variable[Any]], stores: Mapping[str, SecretStore]
 ) -> Iterator[TocsinError]:
     """Add to `found` the secrets that late layers hold; yield why one could not be read."""
     table = tuple(table)
-    for name, read in late:
+    for name, store in stores.items():
         unset = [variable for variable in table if variable.secret and variable.name not in found]
         if not unset:
             return
         try:
-            values = read(data_dir, Values({name: setting.value for name, setting in found.items()}, table))
+            values = store.by_name()
         except TocsinError as error:
             yield error
             continue

@@ -1,13 +1,19 @@
 """Mask secrets in everything that leaves the program: logs, errors, results, audit lines."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from operator import itemgetter
+from threading import Lock, RLock
 from typing import NamedTuple
 
 MASK = "[secret]"
 # Shorter values would mask ordinary words; the start-up check calls them insecure anyway.
 SHORTEST_SECRET = 4
+# Of a value with several lines; shorter ones are brackets, and words that stand everywhere.
+SHORTEST_LINE = 8
+# From here on, taking a text apart costs less than looking for each form in it: 300 characters take 15 µs.
+MANY_FORMS = 150
 
 
 class _Shape(NamedTuple):
@@ -37,37 +43,60 @@ _SHAPES = (
 # The five that every escaper of HTML and XML may write by name.
 _ENTITIES = {"&": "amp", "<": "lt", ">": "gt", '"': "quot", "'": "apos"}
 _JSON_ESCAPES = {"\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t"}
+_CHANGED = re.compile("[^a-zA-Z0-9]")  # what an escaper may change
+_WORDS = re.compile("[a-zA-Z0-9+/_=-]+")  # hex and base64
+_SAME_IN_URL = re.compile("[a-zA-Z0-9_.~-]*")
 _REST_OF_BASE64 = r"[A-Za-z0-9+/_=-]*"
+
+_Places = Callable[[str, str], Iterator[tuple[int, int]]]
+_Further = Callable[[], Iterable[str]]  # never raises
+_Spellings = Callable[[str], Iterable[str]]
 
 
 class Redactor:
     """Replaces known secret values, in every form they travel in, and well-known token shapes."""
 
-    def __init__(self, secrets: Iterable[str] = ()) -> None:
+    def __init__(self, secrets: Iterable[str] = (), further: Iterable[_Further] = ()) -> None:
+        """Each of `further` returns the values that became known since its last call; called for every text."""
+        self._further = tuple(further)
+        self._asking = RLock()
+        self._is_asking = False
+        self._learning = Lock()
         self._known: frozenset[str] = frozenset()
-        self._forms: tuple[str, ...] = ()
-        self._base64_forms: tuple[str, ...] = ()
+        self._forms: dict[str, _Places] = {}
+        self._by_start: dict[str, list[str]] = {}  # the forms, where they are many
+        self._unencoded: list[tuple[int, str]] = []  # values without these forms yet, and how long such a form is
+        self._escapable: dict[str, str] = {}  # values that an escaper changes, and the longest part it leaves alone
+        self._escaped: dict[tuple[str, _Spellings], re.Pattern[str]] = {}
         self.learn(secrets)
 
     def learn(self, secrets: Iterable[str]) -> None:
-        """Mask further values from now on; one thread alone may call this, others may mask meanwhile."""
-        new = {secret for secret in secrets if len(secret) >= SHORTEST_SECRET} - self._known
-        if not new:
+        """Mask further values from now on; other threads may mask meanwhile."""
+        if not (given := tuple(secrets)):
             return
-        self._known |= new | {secret.strip() for secret in new}
-        self._forms += tuple({form for secret in new for form in _forms(secret)})
-        self._base64_forms += tuple({form for secret in new for form in _base64_forms(secret)})
-        for escaped in ("_in_json", "_in_html"):  # made anew at their next use
-            self.__dict__.pop(escaped, None)
+        with self._learning:
+            new = {form for secret in given for form in (secret, secret.strip())} - self._known
+            if not (new := {secret for secret in new if len(secret) >= SHORTEST_SECRET}):
+                return
+            self._known |= new
+            self._escapable |= {
+                secret: max(_CHANGED.split(secret), key=len) for secret in new if _CHANGED.search(secret)
+            }
+            self._add({form: _places for secret in new for form in _forms(secret)})
+            self._unencoded = sorted([*self._unencoded, *((_encoded_length(each), each) for each in new)])
 
     def __call__(self, text: str) -> str:
         """Return `text` with every secret replaced by `[secret]`; never raises."""
-        spans = [span for form in self._forms if form in text for span in _places(text, form)]
-        spans += [span for form in self._base64_forms if form in text for span in _base64_places(text, form)]
+        if self._further:
+            self._ask_further()
+        if self._unencoded:
+            self._encode(max(map(len, _WORDS.findall(text)), default=0))
+        found = [form for form in self._candidates(text) if form in text]
+        spans = [span for form in found for span in self._forms[form](text, form)]
         if "\\" in text:
-            spans += [found.span() for pattern in self._in_json for found in pattern.finditer(text)]
+            spans += self._escaped_places(text, _json_spellings)
         if "&" in text:
-            spans += [found.span() for pattern in self._in_html for found in pattern.finditer(text)]
+            spans += self._escaped_places(text, _html_spellings)
         if spans:
             text = _mask(text, spans)
         for shape in _SHAPES:
@@ -76,13 +105,52 @@ class Redactor:
             text = re.sub(shape.pattern, shape.mask, text)
         return text
 
-    @cached_property
-    def _in_json(self) -> tuple[re.Pattern[str], ...]:
-        return _escaped(self._known, _json_spellings)
+    def _add(self, forms: Mapping[str, _Places]) -> None:
+        self._forms = {**self._forms, **forms}
+        self._by_start = _by_start(self._forms)
 
-    @cached_property
-    def _in_html(self) -> tuple[re.Pattern[str], ...]:
-        return _escaped(self._known, _html_spellings)
+    def _encode(self, length: int) -> None:
+        """Add the hex and base64 forms of the values for which a word of this length is long enough.
+
+        That is most of the work, and most texts have no such word.
+        """
+        with self._learning:
+            ready = bisect_right(self._unencoded, length, key=itemgetter(0))
+            if not ready:
+                return
+            forms: dict[str, _Places] = {}
+            for _, secret in self._unencoded[:ready]:
+                raw = secret.encode(errors="surrogatepass")
+                forms |= dict.fromkeys((raw.hex(), raw.hex().upper()), _places)
+                forms |= dict.fromkeys(_base64_forms(raw), _base64_places)
+            self._add(forms)
+            self._unencoded = self._unencoded[ready:]
+
+    def _ask_further(self) -> None:
+        """Learn what is new. Other threads wait for it; texts that this thread writes meanwhile do not."""
+        with self._asking:
+            if self._is_asking:
+                return
+            self._is_asking = True
+            try:
+                for further in self._further:
+                    self.learn(further())
+            finally:
+                self._is_asking = False
+
+    def _candidates(self, text: str) -> Iterable[str]:
+        """Return the forms that may be in a text: of many, those whose first characters are."""
+        if not (by_start := self._by_start):
+            return self._forms
+        starts = {text[at : at + SHORTEST_SECRET] for at in range(len(text) - SHORTEST_SECRET + 1)}
+        return [form for start in by_start.keys() & starts for form in by_start[start]]
+
+    def _escaped_places(self, text: str, spellings: _Spellings) -> Iterator[tuple[int, int]]:
+        for secret, unchanged in list(self._escapable.items()):
+            if unchanged in text:
+                pattern = self._escaped.get((secret, spellings)) or _escaped(secret, spellings)
+                self._escaped[secret, spellings] = pattern
+                yield from (found.span() for found in pattern.finditer(text))
 
 
 def _mask(text: str, spans: Iterable[tuple[int, int]]) -> str:
@@ -114,32 +182,36 @@ def _base64_places(text: str, form: str) -> Iterator[tuple[int, int]]:
         start = text.find(form, end)
 
 
+def _by_start(forms: Collection[str]) -> dict[str, list[str]]:
+    """Return the forms by their first characters; empty where they are few, and looking for each takes less time."""
+    found: dict[str, list[str]] = {}
+    if len(forms) > MANY_FORMS:
+        for form in forms:
+            found.setdefault(form[:SHORTEST_SECRET], []).append(form)
+    return found
+
+
 def _forms(secret: str) -> set[str]:
-    """Return the value as it looks raw, stripped, in a URL, in `repr` and in hex."""
+    """Return the value as it looks raw, in a URL and in `repr`; of several lines also each."""
+    if _SAME_IN_URL.fullmatch(secret):
+        return {secret}
+    # A program that prints a key prints its lines, and these are masked one by one.
+    lines = {line.strip() for line in secret.splitlines() if len(line.strip()) >= SHORTEST_LINE}
+    return {secret, repr(secret)[1:-1], *_url_forms(secret.encode(errors="surrogatepass")), *lines}
+
+
+def _url_forms(raw: bytes) -> Iterator[str]:
     from urllib.parse import quote, quote_plus
 
-    raw = secret.encode(errors="surrogatepass")
-    in_url = {quote(raw, safe=""), quote(raw), quote(raw, safe="!$&'()*+,;=:@/"), quote_plus(raw)}
-    forms = {
-        secret,
-        secret.strip(),
-        *in_url,
-        *(re.sub("%..", lambda match: match[0].lower(), form) for form in in_url),
-        repr(secret)[1:-1],
-        raw.hex(),
-        raw.hex().upper(),
-    }
-    return {form for form in forms if len(form) >= SHORTEST_SECRET}
+    for form in {quote(raw, safe=""), quote(raw), quote(raw, safe="!$&'()*+,;=:@/"), quote_plus(raw)}:
+        yield form
+        yield re.sub("%..", lambda match: match[0].lower(), form)
 
 
-def _escaped(secrets: Iterable[str], spellings: Callable[[str], Iterable[str]]) -> tuple[re.Pattern[str], ...]:
-    """Return patterns for the values that an escaper changes."""
-    plain = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
-    return tuple(
-        re.compile("".join(char if char in plain else f"(?:{'|'.join(spellings(char))})" for char in secret))
-        for secret in secrets
-        if len(secret) >= SHORTEST_SECRET and not plain.issuperset(secret)
-    )
+def _escaped(secret: str, spellings: _Spellings) -> re.Pattern[str]:
+    """Return a pattern for a value in all its spellings."""
+    changed = _CHANGED.fullmatch
+    return re.compile("".join(f"(?:{'|'.join(spellings(char))})" if changed(char) else char for char in secret))
 
 
 def _json_spellings(char: str) -> Iterator[str]:
@@ -160,13 +232,18 @@ def _html_spellings(char: str) -> Iterator[str]:
         yield rf"&{_ENTITIES[char]};"
 
 
-def _base64_forms(secret: str) -> set[str]:
-    """Return the base64 characters that depend on the value alone, wherever it stands in a longer text."""
+def _encoded_length(secret: str) -> int:
+    """Return how many characters the shortest form of `_base64_forms` has at least."""
+    return len(secret.encode(errors="surrogatepass")) * 8 // 6 - 1
+
+
+def _base64_forms(raw: bytes) -> Iterator[str]:
+    """Yield the base64 characters that depend on the value alone, wherever it stands in a longer text."""
     from binascii import b2a_base64
 
-    raw = secret.encode(errors="surrogatepass")
-    forms = set()
     for before in range(3):  # bytes in front of it modulo 3: more only shift the whole
         encoded = b2a_base64(bytes(before) + raw, newline=False).decode()
-        forms.add(encoded[(before * 8 + 5) // 6 : (before + len(raw)) * 8 // 6])
-    return forms | {form.replace("+", "-").replace("/", "_") for form in forms}
+        form = encoded[(before * 8 + 5) // 6 : (before + len(raw)) * 8 // 6]
+        yield form
+        if "+" in form or "/" in form:
+            yield form.replace("+", "-").replace("/", "_")

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tocsin.core.text.redaction import Redactor
 from tocsin.core.text.shell import as_variable, spelled, variable_name
 from tocsin.core.time.timestamps import timestamp
 from tocsin.features.context import Abilities
@@ -37,21 +36,15 @@ class CronDependencies:
     can: Abilities
     environment: Callable[[], Mapping[str, str]]
     data_dir: Path
-    redact: Callable[[str], str]
 
 
 class JobExecution:
-    """One run of a job; `redact` masks also the values of the vault that it was given."""
+    """One run of a job."""
 
     def __init__(self, run: Run, definition: JobDefinition, parts: CronDependencies) -> None:
         self._run = run
         self._definition = definition
         self._parts = parts
-        self._mask: Callable[[str], str] = parts.redact
-
-    def redact(self, text: str) -> str:
-        """Return a text without secrets."""
-        return self._mask(text)
 
     async def work(self, handle: RunHandle) -> RunResult:
         """Do the work; see `Work`."""
@@ -100,9 +93,6 @@ class JobExecution:
         names = sorted({name for value in env.values() for name in _VAULT.findall(value)})
         reader = f"cron job {self._definition.name}"
         secrets = {name: await self._parts.can.reveal_secret(name, reader=reader) for name in names}
-        if secrets:
-            known, usual = Redactor(secrets.values()), self._parts.redact
-            self._mask = lambda text: known(usual(text))
         return {name: _VAULT.sub(lambda found: secrets[found[1]], value) for name, value in env.items()}
 
     async def _skill(self, handle: RunHandle) -> RunResult:

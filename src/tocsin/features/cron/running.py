@@ -77,7 +77,7 @@ class JobRunner:
         self._store = store
         self._begun: dict[asyncio.Task[Run], ActiveRun] = {}  # each task settles its run
         self._awaited = set[asyncio.Task[Run]]()
-        self._parts = CronDependencies(context.can, context.environment, context.data_dir, context.redact)
+        self._parts = CronDependencies(context.can, context.environment, context.data_dir)
 
     async def take(self, order: RunSpec, *, force: bool = False) -> Run:
         """Record a run of this process as running, unless the policy of its job forbids it now."""
@@ -158,7 +158,7 @@ class JobRunner:
         definition = definition_of(run)
         execution = JobExecution(run, definition, self._parts)
         return await self._context.runs().start_taken(
-            run, execution.work, redact=execution.redact, watch=watch, log_max_bytes=definition.log_max_bytes
+            run, execution.work, watch=watch, log_max_bytes=definition.log_max_bytes
         )
 
     async def _settle_at_end(self, running: ActiveRun) -> Run:

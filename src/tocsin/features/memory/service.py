@@ -313,7 +313,7 @@ class Memories:
         )
 
     def _refuse_secrets(self, key: str, *texts: str) -> None:
-        if any(self._redact(text) != text for text in texts):
+        if any(self._redact(text) != text for text in (key, *texts)):
             wrong = f"the entry {key} holds a secret, or what looks like a token"
             raise InvalidEntryError(wrong, hint=NOT_HERE, body_key="value")
 

@@ -40,7 +40,7 @@ def open_skills(context: FeatureContext) -> Skills:
         Sandbox(ResourceLimits(home_bytes=context.settings[SKILL_HOME_MIB] * 1024**2)),
         context.audit,
         environment=context.environment(),
-        secrets=context.secrets(),
+        redact=context.redact,
         workplace=Workplace(data_dir / SNAPSHOTS_FOLDER, data_dir / HOMES_FOLDER, own_identity()),
         can=context.can,
     )

@@ -2,7 +2,7 @@
 
 import asyncio
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from tocsin.core.errors import ConfigError
 from tocsin.core.process.sandbox import SYSTEM_PATH, Sandbox, SandboxPolicy, State
 from tocsin.core.tasks import to_the_end
-from tocsin.core.text.redaction import Redactor
 from tocsin.features.skills.audit_actions import SKILL_RUN
 from tocsin.features.skills.home import SkillHome
 from tocsin.features.skills.model import (
@@ -69,7 +68,6 @@ class _Plan(NamedTuple):
 
     order: RunSpec
     work: Work
-    redact: Callable[[str], str]
 
 
 class Skills:
@@ -83,17 +81,17 @@ class Skills:
         audit: "AuditTrail",
         *,
         environment: Mapping[str, str],
-        secrets: Iterable[str] = (),
+        redact: Callable[[str], str] = str,
         workplace: Workplace,
         can: "Abilities",
     ) -> None:
-        """Hand over `environment`, which is without our secrets; `secrets` are masked in what skills print."""
+        """Hand over `environment`, which is without our secrets; `redact` masks these, and those of the vault."""
         self._folder = folder
         self._runs = runs
         self._sandbox = sandbox
         self._audit = audit
         self._environment = dict(environment)
-        self._secrets = tuple(secrets)
+        self._redact = redact
         self.can = can
         self._workplace = workplace
 
@@ -113,7 +111,7 @@ class Skills:
 
     async def plan(self, name: str, call: SkillRequest) -> Run:
         """Return what `start` would run, which is neither executed nor recorded; raises as it does."""
-        skill, redact = self._runnable(name), Redactor(self._secrets)
+        skill, redact = self._runnable(name), self._redact
         if skill.manifest:
             _timeout_s(skill.manifest, call)
         params = {"mode": str(call.mode), "args": [redact(argument)[:_SHOWN_ARGUMENT] for argument in call.args]}
@@ -192,9 +190,7 @@ class Skills:
             raise
 
     async def _start(self, plan: _Plan, call: SkillRequest, watch: Callable[[Line], None] | None) -> "ActiveRun":
-        return await self._runs.start(
-            plan.order, plan.work, redact=plan.redact, watch=watch, on_end=lambda run: self._note(run, call)
-        )
+        return await self._runs.start(plan.order, plan.work, watch=watch, on_end=lambda run: self._note(run, call))
 
     def _runnable(self, name: str) -> Skill:
         return runnable(self.get(name), name)
@@ -212,14 +208,13 @@ class Skills:
             raise AssertionError(skill.name)
         timeout_s = _timeout_s(manifest, call)
         vault = await self._vault(manifest)
-        redact = Redactor([*self._secrets, *vault.values()])
         env = await self._env(manifest, call.mode, vault)
         script = manifest.command if _has_all(manifest, call.mode) else _NO_MORE + manifest.command
         argv = ("/bin/sh", "-c", script, manifest.name, *call.args)
         started = Command(argv, env, skill.path, timeout_s, call.input)
         params: dict[str, object] = {
             "mode": str(call.mode),
-            "args": [redact(argument)[:_SHOWN_ARGUMENT] for argument in call.args],
+            "args": [self._redact(argument)[:_SHOWN_ARGUMENT] for argument in call.args],
             **({"sha256": digest} if digest else {}),
         }
         if home is not None:
@@ -234,11 +229,11 @@ class Skills:
             params=params,
             env_keys=tuple(sorted(vault)),
             parent_run_id=call.parent_run_id,
-            snapshot=kept_call(call.mode, call.args, call.input, call.timeout_s, redact),
+            snapshot=kept_call(call.mode, call.args, call.input, call.timeout_s, self._redact),
         )
         order = retried(order, call.retry)
         missing = [d.name for d in await self.dependencies(skill, call.mode) if not d.found]
-        return _Plan(order, _refuse(missing) if missing else command(started), redact)
+        return _Plan(order, _refuse(missing) if missing else command(started))
 
     async def _confined(
         self, started: Command, source: Path, folder: Path, manifest: Manifest, home: SkillHome

@@ -23,7 +23,7 @@ FEATURE = Feature(
             "vault", "keep secrets encrypted and watch their age", "tocsin.features.vault.commands:configure_vault"
         ),
     ),
-    settings_layer="tocsin.features.vault.layer:secrets_in_vault",
+    settings_layer="tocsin.features.vault.layer:VaultSecrets",
     open="tocsin.features.vault.opening:open_vault",
     checks=(FeatureCheck("tocsin.features.vault.checks:check_vault", at_start=True),),
     subsystems={"vault": "tocsin.features.vault.opening:subsystem_status"},

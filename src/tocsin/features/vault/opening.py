@@ -108,9 +108,7 @@ def secret_names_of(opened: OpenVault) -> "SecretNames":
 async def _reveal(opened: OpenVault, names: Collection[str] | None, reader: str) -> Mapping[str, str]:
     import asyncio
 
-    values = await asyncio.to_thread(opened.vault.reveal, names, source=VAULT.name, reader=reader)
-    opened.context.redact.learn(values.values())  # from here on they are in use
-    return values
+    return await asyncio.to_thread(opened.vault.reveal, names, source=VAULT.name, reader=reader)
 
 
 async def subsystem_status(opened: OpenVault) -> "SubsystemStatus":
@@ -124,7 +122,11 @@ async def subsystem_status(opened: OpenVault) -> "SubsystemStatus":
     if not status.initialized:
         return SubsystemStatus(SubsystemState.UNCONFIGURED, "no vault")
     if status.problem:
-        item = AttentionItem(NoticeLevel.ERROR, f"the vault is locked: {status.problem.sentence()}", "#/vault")
+        item = AttentionItem(
+            NoticeLevel.ERROR,
+            f"the vault is locked, and its values are not masked: {status.problem.sentence()}",
+            "#/vault",
+        )
         return SubsystemStatus(SubsystemState.ERROR, "locked", attention=[item])
     levels = {RotationState.EXPIRED: NoticeLevel.ERROR, RotationState.WARNING: NoticeLevel.WARNING}
     due = [age for age in status.ages if age.state in levels]

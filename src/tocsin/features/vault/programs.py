@@ -12,43 +12,16 @@ _KEYCHAIN_ITEM = "Tocsin vault identity"
 
 def run_program(argv: Sequence[str], stdin: bytes, timeout_s: float) -> bytes:
     """Return what a program prints on standard output; raise ProgramFailedError, or ProcessError if it cannot start."""
-    import asyncio
-    from threading import Thread
+    from tocsin.core.process.blocking import run_blocking
 
-    # The vault blocks: it is called from threads, also while a loop runs in this one.
-    results: list[bytes | BaseException] = []
-
-    def work() -> None:
-        try:
-            results.append(asyncio.run(_piped(argv, stdin, timeout_s)))
-        except BaseException as error:  # noqa: BLE001  # raised again by the caller
-            results.append(error)
-
-    thread = Thread(target=work, name=argv[0])
-    thread.start()
-    thread.join()
-    (result,) = results
-    if isinstance(result, BaseException):
-        raise result
-    return result
-
-
-async def _piped(argv: Sequence[str], stdin: bytes, timeout_s: float) -> bytes:
-    from tocsin.core.process.starting import streaming
-
-    said: dict[str, bytearray] = {"stdout": bytearray(), "stderr": bytearray()}
-
-    def collect(stream: str, data: bytes) -> None:
-        said[stream] += data
-
-    async with streaming(argv, collect, stdin=stdin.decode()) as child:
-        code = await child.wait(timeout_s)
-    if code is None:
-        raise ProgramFailedError(f"{argv[0]} did not end within {timeout_s:g} s", hint="try again")
+    try:
+        code, stdout, stderr = run_blocking(argv, stdin, timeout_s)
+    except TimeoutError:
+        raise ProgramFailedError(f"{argv[0]} did not end within {timeout_s:g} s", hint="try again") from None
     if code != 0:
-        reason = said["stderr"].decode("utf-8", "replace").strip().splitlines()
+        reason = stderr.decode("utf-8", "replace").strip().splitlines()
         raise ProgramFailedError(reason[0] if reason else f"{argv[0]} failed", hint="run `tocsin doctor`")
-    return bytes(said["stdout"])
+    return stdout
 
 
 def find_identity(data_dir: Path, usual: Path) -> Path:

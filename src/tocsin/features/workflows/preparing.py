@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tocsin.core.text.redaction import Redactor
 from tocsin.core.time.timestamps import timestamp
 from tocsin.features.context import FeatureContext
 from tocsin.features.workflows.engine.runner import WorkflowRunner
@@ -30,7 +29,6 @@ class PreparedRun(NamedTuple):
 
     order: RunSpec
     work: Work
-    redact: Callable[[str], str]
 
 
 class RunBuilder:
@@ -50,7 +48,7 @@ class RunBuilder:
         """Return a run; reads the secrets that it needs. `at_end` is awaited with the result before it is recorded."""
         workflow = file.workflow()
         secrets = await self._reveal(workflow)
-        redact = Redactor([*self._context.secrets(), *secrets.values()])
+        redact = self._context.redact
         kept = left_out(workflow, request)
         order = RunSpec(
             RunKind.WORKFLOW,
@@ -82,7 +80,7 @@ class RunBuilder:
             await at_end(handle, result, values)
             return result
 
-        return PreparedRun(retried(order, request.retry), work, redact)
+        return PreparedRun(retried(order, request.retry), work)
 
     async def _reveal(self, workflow: Workflow) -> Mapping[str, str]:
         names = secrets_of(workflow)

@@ -10,7 +10,6 @@ from threading import Event
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tocsin.core.errors import TocsinError
-from tocsin.core.text.redaction import Redactor
 from tocsin.features.context import AbilityMissingError, FeatureContext
 from tocsin.features.workflows.audit_actions import WORKFLOW_RUN, WORKFLOW_SAVE
 from tocsin.features.workflows.language.model import MAX_DEPTH
@@ -56,7 +55,6 @@ class _Waiting(NamedTuple):
 
     run: Run
     work: "Work"
-    redact: Callable[[str], str]
     watch: Callable[[Line], None] | None
     note: Callable[[Run], None]
 
@@ -293,11 +291,11 @@ class Workflows:
         def note(run: Run) -> None:
             self._note(run, request)
 
-        order, work, redact = prepared
+        order, work = prepared
         async with self._starting:
             at_work = [] if workflow.overlap == "parallel" else await active()
             if not at_work:
-                return await self._runs.start(order, work, redact=redact, watch=watch, on_end=note)
+                return await self._runs.start(order, work, watch=watch, on_end=note)
             if workflow.overlap == "skip":
                 reason = reason_to_skip(at_work, self._context.clock)
                 skipped = await self._runs.record(order, RunResult(RunStatus.SKIPPED, reason))
@@ -307,18 +305,18 @@ class Workflows:
                 )
             if workflow.overlap == "replace":
                 await end_all(self._runs, active)
-                return await self._runs.start(order, work, redact=redact, watch=watch, on_end=note)
-            return _Waiting(await self._runs.queue(order), work, redact, watch, note)
+                return await self._runs.start(order, work, watch=watch, on_end=note)
+            return _Waiting(await self._runs.queue(order), work, watch, note)
 
     async def _take_turn(self, waiting: "_Waiting") -> "ActiveRun":
         """Wait for the earlier runs, then begin; raises RunEndedError for a run that was cancelled meanwhile."""
         from tocsin.features.workflows.admission import wait_for_turn
         from tocsin.runs.store import RunEndedError
 
-        run, work, redact, watch, note = waiting
+        run, work, watch, note = waiting
         await wait_for_turn(self._context.database, run)
         try:
-            return await self._runs.begin(run, work, redact=redact, watch=watch, on_end=note)
+            return await self._runs.begin(run, work, watch=watch, on_end=note)
         except RunEndedError:
             note(await self._runs.get(run.id))
             raise
@@ -349,8 +347,7 @@ class Workflows:
                 return
             run = await self._runs.get(handle.run_id)
             took_s = self._context.clock.now() - (run.started_at or run.queued_at)
-            redact = Redactor([*self._context.secrets(), *values.secrets.values()])
-            text = redact(summary(workflow, run.id, result, list(values.steps.values()), took_s))
+            text = self._context.redact(summary(workflow, run.id, result, list(values.steps.values()), took_s))
             key = f"workflow:{run.id}"
             queued = await self._context.output.queue(workflow.notify_profile, text, Caller(request.source), key)
             await self._runs.set_delivery(handle.run_id, OutputDelivery.begun(queued.refused, queued.deliveries))
