@@ -195,6 +195,20 @@ def kept(wired: Cli) -> Cli:
     return wired
 
 
+def test_an_older_copy_is_told_everywhere_and_used_after_a_question(vault: Cli):
+    older = (vault.data_dir / "vault.enc").read_bytes()
+    set_(vault, "API_KEY", "a-newer-value")
+    (vault.data_dir / "vault.enc").write_bytes(older)
+    assert vault("vault", "get", "API_KEY").code == 1
+    assert vault("vault", "status", "--json").json()["locked"]
+    assert "older copy" in vault("doctor", "--offline").out
+    assert vault("vault", "accept").code == 2  # nobody answers
+    assert vault("vault", "accept", "--yes").code == 0
+    assert vault("vault", "get", "API_KEY").out == f"{CANARY}\n"
+    assert vault("vault", "accept", "--yes").code == 1
+    assert [each["action"] for each in vault.audit_log()][-2:] == ["vault.accept", "vault.get"]
+
+
 def test_a_token_from_the_vault_sends(kept: Cli, town: StandinCluster):
     done = kept("send", "teamchat", "#ops", "hello", "--json")
     assert (done.code, done.json()["ok"]) == (0, True)

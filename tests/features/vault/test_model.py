@@ -32,12 +32,13 @@ def test_the_clear_text_is_read_as_it_was_written(secrets: dict[str, Secret], re
 
 
 def test_the_clear_text_is_the_documented_object():
-    written = json.loads(encode(VaultContent({"A": Secret("x", 0.0, 1.5)}, (Recipient("age1…", "recovery"),))))
+    written = json.loads(encode(VaultContent({"A": Secret("x", 0.0, 1.5)}, (Recipient("age1…", "recovery"),), 7)))
     assert written == {
         "version": 1,
         "secrets": {
             "A": {"value": "x", "created_at": "1970-01-01T00:00:00.000Z", "rotated_at": "1970-01-01T00:00:01.500Z"}
         },
+        "writes": 7,
         "recipients": [{"key": "age1…", "note": "recovery"}],
     }
 

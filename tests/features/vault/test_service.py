@@ -290,12 +290,21 @@ async def test_doctor_tells_a_locked_vault_and_a_broken_policy_file(around: Arou
     assert found[1]["fix"].startswith("chmod 600")
 
 
+async def test_doctor_tells_that_the_counter_is_missing(around: Around):
+    around.strongroom.store.counter.unlink()
+    found = await around.findings()
+    assert [(finding["state"], "vault.counter is missing" in finding["detail"]) for finding in found] == [
+        ("warning", True),
+        ("ok", False),
+    ]
+
+
 async def test_the_overall_status_names_what_needs_a_person(around: Around, tmp_path: Path):
     assert (await subsystem_status(around.opened())).summary == "1 secret"
     around.strongroom.days(91)
     status = await subsystem_status(around.opened())
     assert (str(status.state), status.summary) == ("degraded", "1 secret, 1 expired")
-    assert [item.message for item in status.attention] == ["TOKEN is 91 of 90 days old"]
+    assert [item.message for item in status.attention] == ["TOKEN has expired (91 of 90 days)"]
     around.strongroom.store.vault.chmod(0o644)
     status = await subsystem_status(around.opened())
     assert (str(status.state), "chmod 600" in status.attention[0].message) == ("error", True)

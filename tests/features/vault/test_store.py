@@ -21,9 +21,11 @@ from tests.features.vault.writers import forked, write_at_the_same_time
 from tocsin.core.errors import TocsinError
 from tocsin.core.storage.files import WriteError, write_atomically
 from tocsin.features.vault.cipher import AgeCipher, Cipher, KeyPair, PyrageCipher
-from tocsin.features.vault.model import NoVaultError, VaultContent, VaultError
+from tocsin.features.vault.model import NoVaultError, OlderVaultError, VaultContent, VaultError
 from tocsin.features.vault.store import MAX_VAULT_BYTES, VaultStore
 from tocsin.testing.fakes import FakeClock
+
+FILES = ("identity.txt", "vault.counter", "vault.enc", "vault.lock")
 
 
 def mode(file: Path) -> int:
@@ -67,7 +69,7 @@ def test_an_init_that_was_killed_after_the_identity_is_completed_by_the_next(tmp
     with pytest.raises(VaultError, match=r"vault\.enc is missing"):
         store.read()
     assert store.init() == recipient
-    assert store.read() == VaultContent()
+    assert store.read().secrets == {}
 
 
 def test_without_a_vault_the_error_says_how_to_make_one(tmp_path: Path):
@@ -208,7 +210,7 @@ def test_a_full_disk_leaves_the_vault_as_it_was(small_disk: Path):
             write()
         assert told.value.hint == "free some space"
     assert list(store.read().secrets) == ["A"]
-    assert sorted(file.name for file in small_disk.iterdir()) == ["filler", "identity.txt", "vault.enc", "vault.lock"]
+    assert sorted(file.name for file in small_disk.iterdir()) == ["filler", *FILES]
     filler.unlink()
     store.change(add("B"))
 
@@ -237,6 +239,50 @@ def test_what_a_killed_writer_left_is_removed_by_the_next(strongroom: Strongroom
         file.write_text("half")
     strongroom.store.change(add("A"))
     assert [file.exists() for file in (*left, others)] == [False, False, True]
+
+
+# --- older copies
+
+
+@BACKENDS
+def test_an_older_vault_that_is_put_back_is_refused_until_it_is_accepted(cipher: Cipher, tmp_path: Path):
+    store = VaultStore(tmp_path, cipher)
+    store.init()
+    store.change(add("A"))
+    older = store.vault.read_bytes()
+    store.change(add("B"))
+    newest = store.vault.read_bytes()
+    store.vault.write_bytes(older)
+    for use in (store.read, lambda: store.change(add("C")), store.rekey):
+        with pytest.raises(OlderVaultError, match="an older copy: it has 2 of 3 changes") as told:
+            use()
+        assert "tocsin vault accept" in told.value.hint
+    assert store.accept().writes == 4
+    assert list(store.read().secrets) == ["A"]
+    store.vault.write_bytes(newest)
+    with pytest.raises(OlderVaultError, match="it has 3 of 4 changes"):
+        store.read()
+
+
+@pytest.mark.parametrize("killed_in", ["change", "rekey", "init"])
+def test_a_counter_that_a_kill_left_behind_is_put_right_by_the_next_write(strongroom: Strongroom, killed_in: str):
+    store = strongroom.store
+    before = store.counter.read_text()
+    {"change": lambda: store.change(add("A")), "rekey": store.rekey, "init": store.vault.unlink}[killed_in]()
+    store.counter.write_text(before)  # the vault is written first
+    if killed_in == "init":
+        store.init()
+    written = store.change(add("B"))
+    assert (written.writes, store.counted()) == (store.read().writes, store.read().writes)
+    assert written.writes > int(before)
+
+
+def test_a_counter_that_is_no_number_is_told_and_written_anew_by_accept(strongroom: Strongroom):
+    strongroom.store.counter.write_text("many")
+    with pytest.raises(OlderVaultError, match=r"vault\.counter does not hold a number"):
+        strongroom.store.read()
+    strongroom.store.accept()
+    assert strongroom.store.read().secrets["TOKEN"].value == "first-value"
 
 
 # --- the lock
@@ -350,5 +396,5 @@ def test_an_identity_elsewhere_is_used_and_stays_there(tmp_path: Path):
     store = VaultStore(tmp_path / "data", PyrageCipher(), elsewhere)
     store.init()
     store.rekey()
-    assert store.read() == VaultContent()
+    assert store.read().secrets == {}
     assert (mode(elsewhere), (tmp_path / "data/identity.txt").exists()) == (0o600, False)

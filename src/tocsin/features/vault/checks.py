@@ -27,6 +27,9 @@ async def check_vault(opened: OpenVault) -> AsyncIterator[Finding]:
     else:
         for finding in _ages(status):
             yield finding
+        if not vault.store.counter.exists():
+            detail = f"{vault.store.counter} is missing: an older copy of the vault would go unnoticed"
+            yield Finding("warning", "vault", detail, "any change of the vault writes it anew")
         names = [age.name for age in status.ages]
         for name in sorted(policies.by_name.keys() - set(names)):
             detail = f"the vault has no secret {name}, which has a rotation policy{suggestion(name, names)}"

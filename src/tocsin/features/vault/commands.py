@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tocsin.core.errors import ConfigError
-from tocsin.features.vault.model import MAX_VALUE_BYTES, VaultError, checked_name, timestamp
+from tocsin.features.vault.model import MAX_VALUE_BYTES, OlderVaultError, VaultError, checked_name, timestamp
 from tocsin.features.vault.opening import vault_of
 from tocsin.features.vault.rotation import RotationState, SecretAge
 from tocsin.features.vault.service import Vault, age_document, generated
@@ -36,6 +36,7 @@ def configure_vault(parser: argparse.ArgumentParser) -> None:
         "list": ("list the names and how old the values are", "list", _list),
         "status": ("show whether the vault can be read, and what is old", "status", _status),
         "rotate": ("give a secret a new value; its age starts again", "rotate GATEWAY_TOKEN --generate", _rotate),
+        "accept": ("use an older copy of the vault that was put back, after a question", "accept", _accept),
         "rekey": ("encrypt the vault under a new identity, after a question", "rekey", _rekey),
         "import": ("move the secrets of a .env file into the vault, after a question", "import", _import),
     }
@@ -50,7 +51,7 @@ def configure_vault(parser: argparse.ArgumentParser) -> None:
         commands[name].set_defaults(asks_for_secret=True)
     commands["rotate"].add_argument("--generate", action="store_true", help="take a random value, and do not ask")
     commands["import"].add_argument("file", nargs="?", type=Path, help="without it, the .env that was read")
-    for name in ("delete", "rekey", "import"):
+    for name in ("delete", "accept", "rekey", "import"):
         _add_yes(commands[name])
     _configure_recipients(commands["recipients"])
 
@@ -169,6 +170,23 @@ def _rotate(arguments: argparse.Namespace, out: Console, program: Program) -> in
     settings.redact.learn([value])
     vault.rotate(name, value, source=_CLI)
     return _done(out, name, f"{name} has a new value" + ("; `tocsin vault get` prints it" * arguments.generate))
+
+
+def _accept(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    vault, _ = _opened(program)
+    try:
+        vault.store.read()
+    except OlderVaultError as older:
+        _agreed(arguments, out, f"{older}. Use it? It has the values of that time.")
+    else:
+        raise VaultError("the vault is not an older copy: there is nothing to accept")
+    vault.accept(source=_CLI)
+    accepted = "the older copy is the vault from now on"
+    out.effect_done(accepted)
+    if out.as_json:
+        out.document({"accepted": True})
+    out.line(accepted)
+    return DONE
 
 
 def _rekey(arguments: argparse.Namespace, out: Console, program: Program) -> int:

@@ -65,13 +65,15 @@ class VaultSecrets:
 
         store = store_of(self._data_dir, self._settings)
         try:
-            secrets = store.read().secrets
+            counted = store.counted()
+            content = store.decrypted()
+            values = {name: secret.value for name, secret in content.secrets.items()}
+            self._new = (*self._new, *values.values())  # of an older copy, too
+            store.refuse_older(content, counted)
         except TocsinError:
             self._identity = str(store.identity)
             raise
         self._identity = ""
-        values = {name: secret.value for name, secret in secrets.items()}
-        self._new = (*self._new, *values.values())
         return values
 
 

@@ -34,6 +34,12 @@ class NoVaultError(VaultError):
     code = "no-vault"
 
 
+class OlderVaultError(VaultError):
+    """The vault is a copy from before its last change."""
+
+    code = "vault-older"
+
+
 class InvalidSecretError(VaultError):
     """A name or a value is not one that a secret can have."""
 
@@ -74,6 +80,7 @@ class VaultContent(NamedTuple):
 
     secrets: Mapping[str, Secret] = MappingProxyType({})
     recipients: tuple[Recipient, ...] = ()  # beside the own identity
+    writes: int = 0  # how often the file was written: an older copy has fewer
 
     def with_secret(self, name: str, value: str, now: float) -> "VaultContent":
         """Return the content with a value that is `now` new, whether or not the name was there."""
@@ -148,6 +155,8 @@ def encode(content: VaultContent) -> bytes:
             for name, s in sorted(content.secrets.items())
         },
     }
+    if content.writes:
+        document["writes"] = content.writes
     if content.recipients:
         document["recipients"] = [{"key": other.key, "note": other.note} for other in content.recipients]
     return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
@@ -163,11 +172,12 @@ def decode(data: bytes) -> VaultContent:
             )
         secrets = {name: _secret(name, entry) for name, entry in document["secrets"].items()}
         recipients = tuple(Recipient(str(o["key"]), str(o.get("note", ""))) for o in document.get("recipients", ()))
+        writes = int(document.get("writes", 0))  # the `age` programs, and other writers, know no counter
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise VaultError(
             "the vault decrypts, but what it holds was not written by Tocsin", hint="restore the file from a backup"
         ) from None
-    return VaultContent(secrets, recipients)
+    return VaultContent(secrets, recipients, writes)
 
 
 def _secret(name: str, entry: Mapping[str, Any]) -> Secret:

@@ -137,11 +137,14 @@ async def subsystem_status(opened: OpenVault) -> "SubsystemStatus":
         ", ".join([number_of(len(status.ages), "secret"), *many]),
         counts,
         max((age.rotated_at for age in status.ages), default=None),
-        attention=[
-            AttentionItem(levels[age.state], f"{age.name} is {age.age_days} of {age.max_age_days} days old", "#/vault")
-            for age in due
-        ],
+        attention=[AttentionItem(levels[age.state], _age_sentence(age), "#/vault") for age in due],
     )
+
+
+def _age_sentence(age: SecretAge) -> str:
+    if age.state is RotationState.EXPIRED:
+        return f"{age.name} has expired ({age.age_days} of {age.max_age_days} days)"
+    return f"{age.name} is {age.age_days} of {age.max_age_days} days old"
 
 
 async def notify_of_age(opened: OpenVault) -> None:

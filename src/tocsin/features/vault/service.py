@@ -87,8 +87,8 @@ class Vault:
         """Store a value; one that was there is replaced and its age starts anew."""
         checked_name(name)
         checked_value(value)
-        self.store.change(lambda content: content.with_secret(name, value, self._now()))
-        self._record(actions.SET, f"{name} was set", source, {"names": [name]})
+        written = self.store.change(lambda content: content.with_secret(name, value, self._now()))
+        self._record(actions.SET, f"{name} was set", source, {"names": [name], "write": written.writes})
 
     def rotate(self, name: str, value: str, *, source: str) -> None:
         """Give a secret that is there a new value; raise UnknownSecretError, or VaultError for the same value again."""
@@ -99,13 +99,13 @@ class Vault:
                 raise VaultError(f"{name} has this value already", hint="rotating takes a new one")
             return content.with_secret(name, value, self._now())
 
-        self.store.change(renew)
-        self._record(actions.ROTATE, f"{name} has a new value", source, {"names": [name]})
+        written = self.store.change(renew)
+        self._record(actions.ROTATE, f"{name} has a new value", source, {"names": [name], "write": written.writes})
 
     def delete(self, name: str, *, source: str) -> None:
         """Delete a secret; raise UnknownSecretError."""
-        self.store.change(lambda content: content.without(name))
-        self._record(actions.DELETE, f"{name} was deleted", source, {"names": [name]})
+        written = self.store.change(lambda content: content.without(name))
+        self._record(actions.DELETE, f"{name} was deleted", source, {"names": [name], "write": written.writes})
 
     def take_in(self, values: Mapping[str, str], *, origin: str, source: str) -> None:
         """Store all values of a file as one step; those that are there with the same value keep their age."""
@@ -119,9 +119,14 @@ class Vault:
                     content = content.with_secret(name, value, self._now())
             return content
 
-        self.store.change(add)
-        names = list(values)
-        self._record(actions.SET, f"{len(names)} imported from {origin}", source, {"names": names, "from": origin})
+        written, names = self.store.change(add), list(values)
+        facts = {"names": names, "from": origin, "write": written.writes}
+        self._record(actions.SET, f"{len(names)} imported from {origin}", source, facts)
+
+    def accept(self, *, source: str) -> None:
+        """Take an older copy of the vault as its newest version."""
+        written = self.store.accept()
+        self._record(actions.ACCEPT, "an older copy of the vault was accepted", source, {"write": written.writes})
 
     def rekey(self, *, source: str) -> str:
         """Encrypt everything under a new identity; return its public key."""

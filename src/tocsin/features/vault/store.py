@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tocsin.core.storage.files import make_directory, only_writer, read_limited, write_atomically
+from tocsin.core.storage.files import WriteError, make_directory, only_writer, read_limited, write_atomically
 from tocsin.features.vault.cipher import Cipher
-from tocsin.features.vault.model import NoVaultError, VaultContent, VaultError, decode, encode
+from tocsin.features.vault.model import NoVaultError, OlderVaultError, VaultContent, VaultError, decode, encode
 
-VAULT_FILE, IDENTITY_FILE = "vault.enc", "identity.txt"
+VAULT_FILE, IDENTITY_FILE, COUNTER_FILE = "vault.enc", "identity.txt", "vault.counter"
 LOCKED_AS = "vault"  # by `vault.lock`
 MAX_VAULT_BYTES = 32 * 1024 * 1024
 LOCK_TIMEOUT_S = 30.0
@@ -32,6 +32,7 @@ class VaultStore:
     ) -> None:
         self.vault = data_dir / VAULT_FILE
         self.identity = identity or data_dir / IDENTITY_FILE
+        self.counter = data_dir / COUNTER_FILE
         self.cipher = cipher
         self._locked_as = data_dir / LOCKED_AS
         self._monotonic = monotonic
@@ -61,7 +62,36 @@ class VaultStore:
         return recipient
 
     def read(self) -> VaultContent:
-        """Return what the vault holds."""
+        """Return what the vault holds; raise OlderVaultError for a copy from before its last change."""
+        counted = self.counted()  # before the vault, which is written first
+        content = self.decrypted()
+        self.refuse_older(content, counted)
+        return content
+
+    def refuse_older(self, content: VaultContent, counted: int) -> None:
+        """Raise OlderVaultError where the counter knows of more writes than the content."""
+        if content.writes < counted:
+            raise OlderVaultError(
+                f"{self.vault} is an older copy: it has {content.writes} of {counted} changes",
+                hint="restore the newest one; `tocsin vault accept` takes this one as it is",
+            )
+
+    def counted(self) -> int:
+        """Return how often the vault was written, as the file beside it says; 0 without that file."""
+        try:
+            return int(read_limited(self.counter, 100)) if os.path.lexists(self.counter) else 0
+        except ValueError:
+            sentence = f"{self.counter} does not hold a number"
+            raise OlderVaultError(sentence, hint="`tocsin vault accept` writes it anew") from None
+
+    def accept(self) -> VaultContent:
+        """Make an older copy the newest version; what was newer is an older copy from then on."""
+        self.require()
+        with self._locked():
+            return self._write(self.decrypted(), self.cipher.recipient_of(self.identity))
+
+    def decrypted(self) -> VaultContent:
+        """Return what the vault holds, however old it is."""
         self.require()
         _leave_no_core()
         data = self._encrypted()
@@ -83,9 +113,7 @@ class VaultStore:
         """Replace the content by what `work` makes of it, as one step for every reader and writer."""
         self.require()
         with self._locked():
-            content = work(self.read())
-            self._write(content, self.cipher.recipient_of(self.identity))
-        return content
+            return self._write(work(self.read()), self.cipher.recipient_of(self.identity))
 
     def rekey(self) -> str:
         """Encrypt everything under a new identity, which replaces the old one; return its public key.
@@ -124,13 +152,20 @@ class VaultStore:
             raise VaultError(sentence, hint="restore it from a backup")
         return read_limited(self.vault, MAX_VAULT_BYTES)
 
-    def _write(self, content: VaultContent, *own: str) -> None:
+    def _write(self, content: VaultContent, *own: str) -> VaultContent:
+        """Store the content, and return it with its number; the counter follows the vault, which may be ahead."""
         keys = dict.fromkeys((*own, *(other.key for other in content.recipients)))
+        with suppress(OlderVaultError):  # no number: it is written anew
+            content = content._replace(writes=max(content.writes, self.counted()))
+        content = content._replace(writes=content.writes + 1)
         data = self.cipher.encrypt(encode(content), list(keys))
         if len(data) > MAX_VAULT_BYTES:
             sentence = f"the vault would have {len(data):,} bytes, limit {MAX_VAULT_BYTES:,}"
             raise VaultError(sentence, hint="delete secrets that are not used")
         write_atomically(self.vault, data, read_back=True)
+        with suppress(WriteError):  # the vault is stored; the next write counts for both
+            write_atomically(self.counter, f"{content.writes}\n")
+        return content
 
     def _write_identity(self, identity: str, recipient: str) -> None:
         write_atomically(self.identity, f"# public key: {recipient}\n{identity}\n", read_back=True)
@@ -151,7 +186,7 @@ class VaultStore:
 
     def _remove_leftovers(self) -> None:
         """Remove what a killed writer left behind; with the lock, no other writer is at work."""
-        for file in (self.vault, self.identity):
+        for file in (self.vault, self.identity, self.counter):
             place = Path(os.path.realpath(file))
             for left in place.parent.glob(f".tocsin-{place.name}-*.tmp"):
                 with suppress(OSError):
