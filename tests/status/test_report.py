@@ -1,6 +1,7 @@
 """The status of a real program: what is checked, and what needs a person."""
 
 import json
+import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import asdict, replace
@@ -15,7 +16,8 @@ from tocsin.core.errors import ChannelError
 from tocsin.core.ids import new_id
 from tocsin.features.notifications.store import NotificationFilter
 from tocsin.messaging.outbound.audit_actions import MSG_SEND
-from tocsin.runs.model import RunTrigger
+from tocsin.runs.model import RunKind, RunSpec, RunStatus, RunTrigger, new_run
+from tocsin.runs.rows import insert
 
 EMAIL = {"SMTP_HOST": "127.0.0.1", "SMTP_USER": "u@example.org", "SMTP_PASS": "a-long-password"}
 
@@ -113,6 +115,18 @@ async def test_a_broken_file_of_profiles_or_triggers_needs_a_person(tmp_path: Pa
     assert told == ["the file of profiles has mistakes", "the file of triggers has mistakes"]
     messaging = broken.subsystems["messaging"]
     assert (str(messaging.state), messaging.summary) == ("degraded", whole.subsystems["messaging"].summary)
+
+
+async def test_a_run_that_waits_for_a_person_is_not_counted_as_running(tmp_path: Path):
+    def add(connection: sqlite3.Connection) -> None:
+        for status in (RunStatus.RUNNING, RunStatus.CANCELLING, RunStatus.WAITING, RunStatus.QUEUED):
+            spec = RunSpec(RunKind.WORKFLOW, "w", "w", RunTrigger.MANUAL)
+            insert(connection, new_run(spec, status, 0.0), "owner")
+
+    async with program(tmp_path) as app:
+        await app.database.write(add)
+        runs = (await status_report(app)).runs
+    assert (runs.active, runs.waiting, runs.queued) == (2, 1, 1)
 
 
 async def test_a_weak_password_needs_a_person(tmp_path: Path):

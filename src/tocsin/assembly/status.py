@@ -43,6 +43,7 @@ async def status_report(app: "App", *, uptime_s: float | None = None) -> StatusR
         version=__version__,
         checked_at=app.clock.now(),
         timezone=default_zone(app.settings),
+        data_dir=str(app.settings.data_dir),
         subsystems=subsystems,
         services=services,
         runs=runs,
@@ -115,7 +116,8 @@ async def _services(app: "App") -> list[ServiceStatus]:
 async def _runs(app: "App") -> RunCounts:
     store, since = RunStore(app.database), app.clock.now() - DAY_S
     counts = await store.counts(
-        RunFilter(status=AT_WORK),
+        RunFilter(status=AT_WORK - {RunStatus.WAITING}),
+        RunFilter(status=(RunStatus.WAITING,)),
         RunFilter(status=(RunStatus.QUEUED,)),
         RunFilter(status=(RunStatus.SUCCEEDED,), since=since),
         RunFilter(status=FAILING, since=since),

@@ -37,7 +37,8 @@ class ServiceStatus(NamedTuple):
 class RunCounts(NamedTuple):
     """How many runs there are now, and how those of the last 24 hours ended."""
 
-    active: int
+    active: int  # those that wait for a person are not counted
+    waiting: int
     queued: int
     succeeded_24h: int
     failed_24h: int
@@ -51,6 +52,7 @@ class StatusReport:
     version: str
     checked_at: float
     timezone: str
+    data_dir: str
     subsystems: Mapping[str, SubsystemStatus]
     services: Sequence[ServiceStatus]
     runs: RunCounts
@@ -79,6 +81,7 @@ class StatusReport:
             "uptime_seconds": None if self.uptime_s is None else int(self.uptime_s),
             "checked_at": timestamp(self.checked_at),
             "timezone": self.timezone,
+            "data_dir": self.data_dir,
             "subsystems": {name: _subsystem(name, status) for name, status in self.subsystems.items()},
             "services": [service.as_document() for service in self.services],
             "runs": self.runs._asdict(),

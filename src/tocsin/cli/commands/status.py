@@ -44,7 +44,7 @@ def _show(report: StatusReport, out: Console) -> None:
     runs = report.runs
     out.line("")
     out.line(
-        f"runs: {runs.active} active, {runs.queued} queued; in 24 hours {runs.succeeded_24h} succeeded, "
+        f"runs: {runs.active} running, {runs.waiting} waiting, {runs.queued} queued; in 24 hours {runs.succeeded_24h} succeeded, "
         f"{runs.failed_24h} failed, {runs.missed_24h} missed"
     )
     out.line(f"notifications: {report.unread_notifications} unread")

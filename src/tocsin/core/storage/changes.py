@@ -59,6 +59,15 @@ def recorded_as_update(table: str, topic: str, *, key: str) -> str:
     )
 
 
+def recorded_where(condition: str, table: str, topic: str, *, key: str, columns: Sequence[str]) -> str:
+    """Return a migration that has updates of `columns` in some rows of `table` recorded as updates of what `key` names.
+
+    `condition` is about `new`. For records with figures that are counted in another table, such as a job and its runs.
+    """
+    event = f"{_update(columns)} ON {table} WHEN {condition}"
+    return _trigger(f"{topic}_in_{table}", event, topic, f"new.{key}", "updated")
+
+
 def _update(columns: Sequence[str]) -> str:
     return f"UPDATE OF {', '.join(columns)}" if columns else "UPDATE"
 

@@ -1,6 +1,6 @@
 """The tables of cron jobs. A released migration is never edited; a new one is added."""
 
-from tocsin.core.storage.changes import recorded
+from tocsin.core.storage.changes import recorded, recorded_where
 
 MIGRATIONS = (
     # `cursor` is the instant up to which everything is decided, `next_at` when the scheduler has to look again.
@@ -50,4 +50,8 @@ MIGRATIONS = (
     "ALTER TABLE cron_unsettled ADD COLUMN caller TEXT NOT NULL DEFAULT '{}'",
     # The boot of the machine after whose start a job with the schedule `at start` was last looked at.
     "ALTER TABLE cron_jobs ADD COLUMN boot TEXT NOT NULL DEFAULT ''",
+    # What a job shows of its runs, such as how many failed in a row, changes when one of them ends.
+    recorded_where(
+        "new.kind = 'cron' AND new.finished_at IS NOT NULL", "runs", "cron", key="subject_id", columns=["finished_at"]
+    ),
 )

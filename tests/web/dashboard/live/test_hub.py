@@ -104,6 +104,22 @@ async def test_a_change_is_told_to_those_who_listen_to_its_topic_as_lists_show_i
     assert still.hub.readers == 0
 
 
+async def test_the_end_of_a_run_of_a_job_updates_the_job_with_its_figures(still: Scene):
+    job = await still.add_job()
+    order = RunSpec(RunKind.CRON, job.id, job.name, RunTrigger.MANUAL, "tester", snapshot=job.definition.stored())
+    begun = await still.app.features.opened("cron").runner.begin_or_queue(order)
+    async with still.reader("cron") as client:
+        await begun.task
+        await still.hub.look()
+        [(name, told)] = await client.got(1)
+    assert (name, told["id"], told["success_rate_30d"], told["last_run"]["status"]) == (
+        "cron.updated",
+        job.id,
+        1.0,
+        "succeeded",
+    )
+
+
 async def test_a_reader_who_comes_back_gets_what_it_missed_and_nothing_twice(still: Scene, chance: random.Random):
     ids, seen, last = [], [], ""
     for number in range(60):

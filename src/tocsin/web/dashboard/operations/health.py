@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import Query, Request
 from fastapi.responses import JSONResponse, PlainTextResponse
+from pydantic import Field
 
 from tocsin import __version__
 from tocsin.core.time.clock import Clock
@@ -62,7 +63,8 @@ class ServiceRecord(ResponseModel):
 class RunCountsRecord(ResponseModel):
     """How many runs there are, and how those of the last 24 hours ended."""
 
-    active: int
+    active: int = Field(description="Those that wait for a person are not counted.")
+    waiting: int
     queued: int
     succeeded_24h: int
     failed_24h: int
@@ -93,6 +95,7 @@ class Status(ResponseModel):
     uptime_seconds: int | None
     checked_at: Time
     timezone: str
+    data_dir: str = Field(description="The directory that holds the files people edit, such as `watchers.yaml`.")
     subsystems: dict[str, SubsystemRecord]
     services: list[ServiceRecord]
     runs: RunCountsRecord

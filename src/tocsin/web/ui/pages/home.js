@@ -54,6 +54,7 @@ function Counts({ runs }) {
   const { stats } = HOME;
   return html`<span class="counts">
     ${runs.active + runs.queued > 0 && html`<a href="#/runs?status=running"><${Shape} tone="busy" />${HOME.active(runs.active, runs.queued)}</a>`}
+    ${runs.waiting > 0 && html`<a href="#/runs?status=waiting"><${Shape} tone="warn" />${HOME.waiting(runs.waiting)}</a>`}
     <span>${stats.span}</span>
     <a href="#/runs?status=succeeded"><${Shape} tone="ok" />${number(runs.succeeded_24h)} ${stats.succeeded}</a>
     <a href="#/runs?status=failed"><${Shape} tone=${runs.failed_24h ? "bad" : "off"} />${number(runs.failed_24h)} ${stats.failed}</a>

@@ -122,7 +122,7 @@ export const EDIT_JOB = {
   /** @param {string} name */
   created: (name) => `${name} is stored.`,
   name: "Name",
-  nameHint: "Letters, digits, '.', '_' and '-'.",
+  nameHint: "Up to 100 characters on one line; the first is not a dash.",
   description: "What it is for",
   schedule: "When",
   scheduleHint: "A cron expression, @hourly, every 15m, at 2026-12-01T09:00, or at start.",

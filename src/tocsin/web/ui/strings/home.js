@@ -33,7 +33,9 @@ export const HOME = {
   /** @param {number} most */
   stripCut: (most) => `after the next ${most.toLocaleString("en")} runs`,
   /** @param {number} active @param {number} queued */
-  active: (active, queued) => `${active} running${queued ? `, ${queued} queued` : ""}`,
+  active: (active, queued) => [active && `${active} running`, queued && `${queued} queued`].filter(Boolean).join(", "),
+  /** @param {number} count */
+  waiting: (count) => `${count} waiting for a person`,
   stats: { succeeded: "succeeded", failed: "failed", missed: "missed", span: "Last 24 h:" },
   newJob: "New job",
   send: "Send a message",

@@ -27,7 +27,7 @@ export const MEMORY = {
   pin: "Never fades",
   importance: "Importance",
   importanceHint: "0 to 1: what is important fades more slowly.",
-  keyHint: "Letters, digits and . _ : -",
+  keyHint: "Letters, digits, '.', '_', ':' and '-'; the first is a letter or a digit.",
   tagsHint: "Separated by commas.",
   stats: "Entries",
   fading: "Fading",

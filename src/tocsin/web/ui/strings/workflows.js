@@ -22,7 +22,7 @@ export const WORKFLOWS = {
   /** @param {number} count */
   mistakes: (count) => (count === 1 ? "1 mistake" : `${count} mistakes`),
   nameField: "Name",
-  nameHint: "Letters, digits, '_' and '-'. The file gets this name, too.",
+  nameHint: "Letters, digits, '.', '_' and '-'; the first is a letter or a digit. The file gets this name, too.",
   create: "Create",
   first: "Report how full a disk is",
 };

@@ -1106,6 +1106,7 @@ export interface RuleTest {
 /** How many runs there are, and how those of the last 24 hours ended. */
 export interface RunCountsRecord {
   active: number;
+  waiting: number;
   queued: number;
   succeeded_24h: number;
   failed_24h: number;
@@ -1476,6 +1477,7 @@ export interface Status {
   uptime_seconds: number | null;
   checked_at: string;
   timezone: string;
+  data_dir: string;
   subsystems: Record<string, SubsystemRecord>;
   services: ServiceRecord[];
   runs: RunCountsRecord;
