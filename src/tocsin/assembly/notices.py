@@ -144,6 +144,7 @@ def access_request(facts: Mapping[str, object]) -> Notice:
         NoticeLevel.INFO,
         "security",
         source="bot",
+        link="#/access",
         dedupe_key=f"access:{chat}",
     )
 

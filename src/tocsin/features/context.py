@@ -50,6 +50,9 @@ class Notice:
     source: str = ""  # which feature or object tells it
     link: str = ""  # the page of the dashboard, such as `#/cron/…`
     dedupe_key: str = ""  # notices of one key within a day are one
+    run_id: str = ""  # the run of which a step waits for approval
+    step: str = ""
+    closed: bool = False  # replaces the earlier notice of its key, which needs no person any more
 
 
 class SubsystemState(StrEnum):

@@ -54,9 +54,10 @@ def test_a_run_is_planned_watched_in_the_graph_approved_and_repeated_from_a_step
     page.get_by_role("button", name="Run watched").click()
     expect(page.locator(".graph__box--warn")).to_contain_text("ask")
     expect(page.locator(".graph__box--ok", has_text="first")).to_be_visible()
-    page.get_by_role("main").get_by_role("link", name="Show the run").click()
     page.get_by_role("button", name="Approve").click()
-    page.get_by_role("dialog").get_by_role("button", name="Approve").click()
+    dialog = page.get_by_role("dialog", name="Approve watched?")
+    expect(dialog).to_contain_text("Go on?")
+    dialog.get_by_role("button", name="Approve").click()
     expect(page.locator(".page-head__note")).to_contain_text("Succeeded")
     expect(page.locator(".log__text", has_text="level 5")).to_be_visible()
 
@@ -66,9 +67,34 @@ def test_a_run_is_planned_watched_in_the_graph_approved_and_repeated_from_a_step
     expect(page.locator(".page-head__note")).to_contain_text("Succeeded")
 
 
+def test_a_notice_of_an_approval_is_decided_where_it_is_shown_and_then_closed(visit: Visit):
+    visitor = visit()
+    write(visitor, "noticed")
+    headers = {"X-Requested-With": "dashboard"}
+    page = visitor.open("#/notifications")
+    row = page.get_by_role("row", name="noticed waits for approval")
+    for number, (answer, ended) in enumerate((("Approve", "approved"), ("Reject", "rejected"))):
+        page.request.post(f"{visitor.address}api/workflows/noticed/run", data={}, headers=headers)
+        expect(row).to_contain_text("Go on?")
+        expect(row).not_to_contain_text("tocsin runs")
+        if number:  # in the list of the bell, too
+            page.get_by_role("button", name="Notifications, 1 unread").click()
+            page.locator(".bell").get_by_role("button", name=answer).click()
+        else:
+            row.get_by_role("button", name=answer).click()
+        dialog = page.get_by_role("dialog")
+        expect(dialog).to_contain_text("Go on?")
+        dialog.get_by_role("button", name=answer).click()
+
+        closed = page.get_by_role("row", name=f"noticed was {ended} by operator")
+        expect(closed.get_by_role("button", name="Mark as unread")).to_be_visible()
+        expect(row).to_have_count(0)
+        expect(page.get_by_role("button", name="Notifications", exact=True)).to_be_visible()
+
+
 def test_a_workflow_is_made_its_mistakes_stand_at_their_lines_and_a_text_replaces_no_newer_one(visit: Visit):
     visitor = visit()
-    visitor.expected = ("/api/workflows/edited",)
+    visitor.expected = ("412",)  # of the text that would replace a newer one
     page = visitor.open("#/workflows")
     page.get_by_role("button", name="New workflow").first.click()
     page.get_by_label("Name").fill("edited")

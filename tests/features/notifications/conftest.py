@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tests.audit_entries import check_audit_log
 
@@ -34,7 +35,7 @@ class Office:
     def service(self) -> Notifications:
         return self.opened.service
 
-    async def notify(self, title: str, level: NoticeLevel = NoticeLevel.WARNING, **given: str) -> None:
+    async def notify(self, title: str, level: NoticeLevel = NoticeLevel.WARNING, **given: Any) -> None:
         await self.bench.features.can.notify(Notice(title, level=level, **given))
 
     async def all(self) -> list[Notification]:

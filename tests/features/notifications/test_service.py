@@ -38,6 +38,7 @@ async def test_a_notice_is_kept_with_every_field_of_its_record(tmp_path: Path):
         "last_at": "2023-11-14T22:13:20.000Z",
         "count": 1,
         "dedupe_key": "",
+        "approval": None,
         "expires_at": "2023-12-14T22:13:20.000Z",
     }
 
@@ -67,6 +68,41 @@ async def test_a_merged_notice_keeps_the_more_urgent_level(tmp_path: Path):
         for level in (NoticeLevel.WARNING, NoticeLevel.ERROR, NoticeLevel.INFO):
             await office.notify("disk", level, dedupe_key="disk")
         assert [each.level for each in await office.all()] == [NoticeLevel.ERROR]
+
+
+async def test_a_notice_of_an_approval_is_closed_by_its_decision_and_opened_by_the_next_question(tmp_path: Path):
+    asks = {"source": "workflow w", "dedupe_key": "approval:r:ask", "run_id": "r", "step": "ask"}
+    async with open_office(tmp_path) as office:
+        await office.notify("w waits", **asks)
+        assert (await office.all())[0].as_document()["approval"] == {"run_id": "r", "step": "ask"}
+        office.clock.advance(2 * DAY_S)
+        await office.notify("w was approved", NoticeLevel.INFO, **asks, closed=True)
+        (closed,) = await office.all()
+        shown = closed.as_document()
+        assert (shown["title"], shown["read"], shown["approval"], shown["count"]) == ("w was approved", True, None, 1)
+        assert await office.forward() == [], "nobody is told of what needs no person any more"
+        await office.notify("w was approved", closed=True, **{**asks, "dedupe_key": "approval:r:other"})
+        assert await office.all() == [closed], "what was never told is not closed"
+
+
+async def test_a_question_that_is_asked_again_within_a_day_is_unread_again(tmp_path: Path):
+    asks = {"source": "workflow w", "dedupe_key": "approval:r:ask", "run_id": "r", "step": "ask"}
+    async with open_office(tmp_path) as office:
+        await office.notify("w waits", **asks)
+        await office.notify("w was rejected", **asks, closed=True)
+        await office.notify("w waits", **asks)
+        (again,) = [each.as_document() for each in await office.all()]
+    assert (again["read"], again["approval"], again["count"]) == (False, {"run_id": "r", "step": "ask"}, 2)
+
+
+async def test_a_key_that_another_source_chose_replaces_no_notice(tmp_path: Path):
+    async with open_office(tmp_path) as office:
+        await office.notify("w waits for approval", source="workflow w", dedupe_key="approval:r:ask")
+        await office.service.create(Notice("harmless", dedupe_key="approval:r:ask"))
+        assert [(each.title, each.count) for each in await office.all()] == [
+            ("harmless", 1),
+            ("w waits for approval", 1),
+        ]
 
 
 async def test_reading_is_idempotent_and_audited_once(tmp_path: Path):

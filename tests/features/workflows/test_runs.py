@@ -367,10 +367,8 @@ async def test_a_step_waits_for_a_person_and_goes_on_or_fails(flows: WorkflowBen
     [waiting] = await eventually(lambda: flows.runs.waiting(running.run.id))
     assert (waiting.step, waiting.message) == ("ask", "deploy now?")
     [notice] = await eventually(lambda: flows.bench.notices)
-    assert (notice.title, f"tocsin runs approve {running.run.id} --step ask" in notice.body) == (
-        "flow waits for approval",
-        True,
-    )
+    assert (notice.title, notice.run_id, notice.step) == ("flow waits for approval", running.run.id, "ask")
+    assert f"tocsin runs approve {running.run.id} --step ask" in notice.body
     record = await flows.runs.get(running.run.id)
     assert (record.status, record.steps[0].status) == (RunStatus.WAITING, RunStatus.WAITING)
     assert record.steps[0].message == "deploy now?"
@@ -380,6 +378,9 @@ async def test_a_step_waits_for_a_person_and_goes_on_or_fails(flows: WorkflowBen
     ]
     await flows.runs.decide(Decision(running.run.id, "", approved, "chat:7", flows.clock.now(), "as agreed"))
     run = await running.wait()
+    closed = flows.bench.notices[-1]
+    assert (closed.closed, closed.dedupe_key) == (True, notice.dedupe_key)
+    assert closed.title == f"flow was {'approved' if approved else 'rejected'} by chat:7"
     if approved:
         assert flows.printed("deploy") == ["approved by chat:7"]
     else:
@@ -530,7 +531,10 @@ async def test_the_buttons_in_the_operators_chat_decide_once(opening: Opening, a
         assert again is not None
         assert again.replies[0].text == "This step does not wait any more."
         assert [entry.source for entry in flows.bench.audit("run.approve" if approved else "run.reject")] == ["bot"]
-        assert [notice.level for notice in flows.bench.notices] == [NoticeLevel.INFO]
+        assert [(notice.level, notice.closed) for notice in flows.bench.notices] == [
+            (NoticeLevel.INFO, False),
+            (NoticeLevel.INFO, True),
+        ]
 
 
 def pressed(data: str, chat_id: str = "7") -> MessageContext:

@@ -60,6 +60,8 @@ class Notification:
     count: int = 1
     told: int = 0  # how often it was forwarded
     told_count: int = 0  # `count` when it was forwarded last
+    run_id: str = ""
+    step: str = ""  # the step of that run that waits for approval; empty once it was decided
 
     @property
     def expires_at(self) -> float:
@@ -82,6 +84,7 @@ class Notification:
             "last_at": timestamp(self.last_at),
             "count": self.count,
             "dedupe_key": self.dedupe_key,
+            "approval": {"run_id": self.run_id, "step": self.step} if self.step else None,
             "expires_at": timestamp(self.expires_at),
         }
 

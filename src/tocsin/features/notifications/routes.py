@@ -42,6 +42,13 @@ Level = Literal["info", "success", "warning", "error"]
 CategoryWord = Literal["cron", "workflow", "vault", "ssh", "messaging", "security", "system", "user"]
 
 
+class WaitingApproval(ResponseModel):
+    """The step that waits: `POST /api/runs/{run_id}/approve` and `/reject` decide."""
+
+    run_id: str
+    step: str
+
+
 class NotificationRecord(ResponseModel):
     """Something that the operator should know."""
 
@@ -58,6 +65,7 @@ class NotificationRecord(ResponseModel):
     last_at: Time = Field(description="When it happened last: later than `created_at` where `count` is more than 1.")
     count: int = Field(description="How often it happened within a day.")
     dedupe_key: str
+    approval: WaitingApproval | None = Field(description="What it asks for, until that is decided.")
     expires_at: Time
 
 

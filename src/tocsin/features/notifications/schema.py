@@ -34,4 +34,9 @@ MIGRATIONS = (
     ) STRICT;
     """,
     recorded("notifications", "notifications", columns=("title", "body", "level", "link", "count", "read_at")),
+    # The step that waits for approval; it is empty once that was decided.
+    """
+    ALTER TABLE notifications ADD COLUMN run_id TEXT NOT NULL DEFAULT '';
+    ALTER TABLE notifications ADD COLUMN step TEXT NOT NULL DEFAULT '';
+    """,
 )

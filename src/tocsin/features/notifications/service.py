@@ -65,18 +65,26 @@ class Notifications:
         self._wakers.append(wake)
 
     async def notify(self, notice: Notice) -> None:
-        """Keep what a feature tells; never raises for a notice that cannot be kept."""
+        """Keep what a feature tells, or close what it told; never raises for a notice that cannot be kept."""
         try:
-            await self.create(mended(notice))
+            await (self._close(notice) if notice.closed else self.create(mended(notice)))
         except TocsinError as error:
             facts = {"title": notice.title, "source": notice.source, "reason": error.sentence()}
             log.error("a notice is lost", extra=facts)  # noqa: TRY400  # the sentence says it all
 
+    async def _close(self, notice: Notice) -> None:
+        closed = await self.store.close(shortened(self._masked(notice)), self._clock.now())
+        if closed is not None:
+            facts: dict[str, object] = {"read": 1, "notification": closed.id}
+            self._record(NOTIFICATION_READ, f"notification {closed.id} closed", NOTIFICATIONS.name, facts)
+
+    def _masked(self, notice: Notice) -> Notice:
+        return replace(notice, title=self._redact(notice.title), body=self._redact(notice.body))
+
     async def create(self, notice: Notice, *, source: str = NOTIFICATIONS.name) -> KeptNotice:
         """Keep a notice, or count it with an equal one of the last 24 hours; raises InvalidNoticeError."""
         check(notice)
-        masked = replace(notice, title=self._redact(notice.title), body=self._redact(notice.body))
-        kept = await self.store.add(shortened(masked), self._clock.now(), forwarded=self._forwarded)
+        kept = await self.store.add(shortened(self._masked(notice)), self._clock.now(), forwarded=self._forwarded)
         found = kept.notification
         facts: dict[str, object] = {"level": str(found.level), "category": str(found.category), "count": found.count}
         counted = f"happened {found.count} times" if kept.merged else "kept"

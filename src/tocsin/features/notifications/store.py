@@ -26,7 +26,8 @@ WINDOW_S = 60.0
 REPEATED_AFTER_S = 3600.0
 
 _COLUMNS = (
-    "id, title, body, level, category, source, link, dedupe_key, created_at, last_at, read_at, count, told, told_count"
+    "id, title, body, level, category, source, link, dedupe_key, created_at, last_at, read_at, count, told, "
+    "told_count, run_id, step"
 )
 
 
@@ -64,6 +65,10 @@ class NotificationStore:
     async def add(self, notice: Notice, now: float, *, forwarded: Collection[NoticeLevel]) -> KeptNotice:
         """Keep a notice, or count it with one of the same key within 24 hours; `forwarded` are the levels to tell."""
         return await self._database.write(lambda connection: _add(connection, notice, now, forwarded))
+
+    async def close(self, notice: Notice, now: float) -> Notification | None:
+        """Replace the newest notification of a key and source by one that is read; None where there is none."""
+        return await self._database.write(lambda connection: _close(connection, notice, now))
 
     async def get(self, text: str) -> Notification:
         """Return the only notification whose ID, or the last group of it, begins with `text`."""
@@ -202,14 +207,22 @@ _TAKE_TURN = """
     ON CONFLICT (id) DO UPDATE SET holder = :holder, until = :until
     WHERE holder = :holder OR until <= :now OR until > :until
 """
-_SAME = "SELECT * FROM notifications WHERE dedupe_key = ? AND created_at > ? ORDER BY seq DESC LIMIT 1"
+# Callers of the API choose keys, too, and must not replace what a feature says.
+_SAME = """
+    SELECT * FROM notifications WHERE dedupe_key = ? AND source = ? AND created_at > ? ORDER BY seq DESC LIMIT 1
+"""
+_CLOSE = """
+    UPDATE notifications SET title = :title, body = :body, level = :level, last_at = :now, due = 0, step = '',
+        read_at = COALESCE(read_at, :now)
+    WHERE id = :id
+"""
 _PUSHED_OUT = (
     "DELETE FROM notifications WHERE seq <= (SELECT seq FROM notifications ORDER BY seq DESC LIMIT 1 OFFSET ?)"
 )
 
 
 def _add(connection: sqlite3.Connection, notice: Notice, now: float, forwarded: Collection[NoticeLevel]) -> KeptNotice:
-    known = connection.execute(_SAME, [notice.dedupe_key, now - MERGE_S]).fetchone() if notice.dedupe_key else None
+    known = _same(connection, notice, now - MERGE_S)
     if known is not None:
         return KeptNotice(_merge(connection, known, notice, now, forwarded), True)
     values = {
@@ -224,12 +237,30 @@ def _add(connection: sqlite3.Connection, notice: Notice, now: float, forwarded: 
         "created_at": now,
         "last_at": now,
         "due": notice.level in forwarded,
+        "run_id": notice.run_id,
+        "step": notice.step,
     }
     names = ", ".join(values)
     marks = ", ".join(f":{name}" for name in values)
     connection.execute(f"INSERT INTO notifications ({names}) VALUES ({marks})", values)  # noqa: S608  # our own words
     connection.execute(_PUSHED_OUT, [KEEP])
     return KeptNotice(_find(connection, str(values["id"])), False)
+
+
+def _same(connection: sqlite3.Connection, notice: Notice, since: float) -> sqlite3.Row | None:
+    """Return the newest notification with the key and source of a notice."""
+    values = [notice.dedupe_key, notice.source, since]
+    row: sqlite3.Row | None = connection.execute(_SAME, values).fetchone() if notice.dedupe_key else None
+    return row
+
+
+def _close(connection: sqlite3.Connection, notice: Notice, now: float) -> Notification | None:
+    known = _same(connection, notice, now - KEEP_DAYS * 86400)
+    if known is None:
+        return None
+    texts = {"title": notice.title, "body": notice.body, "level": str(notice.level)}
+    connection.execute(_CLOSE, {**texts, "now": now, "id": known["id"]})
+    return _find(connection, known["id"])
 
 
 def _merge(
@@ -239,7 +270,10 @@ def _merge(
     now: float,
     forwarded: Collection[NoticeLevel],
 ) -> Notification:
-    """Count a notice; the latest text is kept, and the more urgent level, of which the operator is told anew."""
+    """Count a notice; the latest text is kept, and the more urgent level, of which the operator is told anew.
+
+    A step that asks again, such as at a retry, makes it unread.
+    """
     before = NoticeLevel(known["level"])
     worse = rank(notice.level) > rank(before)
     values = {
@@ -247,6 +281,7 @@ def _merge(
         "body": notice.body,
         "level": str(notice.level if worse else before),
         "link": notice.link or known["link"],
+        "step": notice.step,
         "now": now,
         "due": known["due"] or (worse and notice.level in forwarded),
         "id": known["id"],
@@ -254,7 +289,7 @@ def _merge(
     connection.execute(
         """
         UPDATE notifications SET count = count + 1, title = :title, body = :body, level = :level, link = :link,
-            last_at = :now, due = :due
+            last_at = :now, due = :due, step = :step, read_at = CASE :step WHEN '' THEN read_at END
         WHERE id = :id
         """,
         values,

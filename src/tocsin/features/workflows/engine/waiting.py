@@ -12,6 +12,7 @@ from tocsin.features.abilities import Notify, TellOperator
 from tocsin.features.context import Notice, NoticeLevel
 from tocsin.features.workflows.engine.approval_buttons import buttons_for
 from tocsin.features.workflows.engine.step_call import REJECTED, StepCall, StepOutcome, failed, succeeded
+from tocsin.runs.approvals import Decision
 from tocsin.runs.model import RunStatus, StepRun
 
 _SLICE_S = 3600.0  # at the end of each the clock is read anew: it may have been set
@@ -56,6 +57,7 @@ class WaitSteps:
         decide = f"{call.log.run_id} --step {step.name}"
         call.log.write("system", f"waiting for approval: {message}")
         call.log.write("system", f"decide with: tocsin runs approve {decide}, or: tocsin runs reject {decide}")
+        decision: Decision | None = None
         asking = asyncio.create_task(self._ask(call, message))  # beside the wait: who answers at once is heard
         try:
             async with asyncio.timeout(limit):
@@ -65,6 +67,7 @@ class WaitSteps:
         finally:
             asking.cancel()
             await asyncio.wait({asking})
+            await self.notify(_closed(call, message, decision))
         by = decision.by or "the operator"
         outputs = {
             "decision": "approved" if decision.approved else "rejected",
@@ -104,7 +107,18 @@ def _notice(call: StepCall, message: str, level: NoticeLevel) -> Notice:
         source=f"workflow {call.workflow.name}",
         link=f"#/runs/{run}",
         dedupe_key=f"approval:{run}:{step}",
+        run_id=run,
+        step=step,
     )
+
+
+def _closed(call: StepCall, message: str, decision: Decision | None) -> Notice:
+    """Return what replaces the notice of a step that waits no longer; without a `decision` there was none in time."""
+    name, comment = call.workflow.name, decision.comment if decision else ""
+    ended = f"{name} was {'approved' if decision.approved else 'rejected'}" if decision else f"{name} waits no longer"
+    by = f" by {decision.by or 'the operator'}" if decision else ""
+    asked = _notice(call, message, NoticeLevel.INFO)
+    return replace(asked, title=f"{ended}{by}", body="\n\n".join(filter(None, (message, comment))), closed=True)
 
 
 def instant_of(text: str, now: datetime) -> datetime:

@@ -7,7 +7,7 @@ import { definePage } from "../lib/page.js";
 import { About, ActionButton } from "../parts/action.js";
 import { confirm } from "../parts/dialog.js";
 import { PageHead } from "../parts/page_head.js";
-import { Said } from "../parts/said.js";
+import { Said, textOf } from "../parts/said.js";
 import { Empty } from "../parts/states.js";
 import { Status } from "../parts/status.js";
 import { Table } from "../parts/table.js";
@@ -55,6 +55,11 @@ function Notifications({ data, query, change, reload }) {
     const agreed = await confirm({ title: NOTICES.removeTitle(notice.title), text: NOTICES.removeText, action: NOTICES.remove, danger: true, work });
     if (agreed) change((now) => withoutRecord(now, notice.id, "id"));
   };
+  /** @param {Notice} notice @param {boolean} approved */
+  const decide = async ({ approval }, approved) => {
+    const part = await import("../parts/decide.js");
+    if (approval) await part.decide(approval.run_id, approval.step, approved);
+  };
   useKeys([{ keys: "m a", label: NOTICES.readAll, run: () => void readAll().catch(toast.problem) }]);
   const actions = html`<a class="button" href=${`${PATH}/feed`} title=${NOTICES.feedTitle} download="tocsin-feed.json">${NOTICES.feed}</a>
     <${ActionButton} run=${allowAlerts}>${NOTICES.alerts}<//>
@@ -67,7 +72,7 @@ function Notifications({ data, query, change, reload }) {
       <${Choice} name="level" label=${NOTICES.level} value=${query.level} options=${choices(NOTICES.levels)} />
       <${Choice} name="category" label=${NOTICES.category} value=${query.category} options=${choices(NOTICES.categories)} />
     <//>
-    <${Table} label=${NOTICES.title} rows=${data.items} columns=${columns(turn, remove)} rowKey=${(/** @type {Notice} */ notice) => notice.id}
+    <${Table} label=${NOTICES.title} rows=${data.items} columns=${columns(turn, remove, decide)} rowKey=${(/** @type {Notice} */ notice) => notice.id}
       filter=${query.q} total=${data.total} empty=${empty} keys=${{ m: turn, Delete: remove }}
       rowClass=${(/** @type {Notice} */ notice) => (notice.read ? undefined : "notice--unread")} more=${nextPage(data, change, PATH, asked(query))} />`;
 }
@@ -75,9 +80,10 @@ function Notifications({ data, query, change, reload }) {
 /**
  * @param {(notice: Notice) => Promise<void>} turn
  * @param {(notice: Notice) => Promise<void>} remove
+ * @param {(notice: Notice, approved: boolean) => Promise<void>} decide
  * @returns {import("../parts/table.js").Column<Notice>[]}
  */
-function columns(turn, remove) {
+function columns(turn, remove, decide) {
   return [
     { name: "level", title: NOTICES.level, value: (notice) => notice.level, cell: (notice) => html`<${Status} state=${notice.level} />` },
     {
@@ -87,7 +93,7 @@ function columns(turn, remove) {
       value: (notice) => `${notice.title} ${notice.body}`,
       cell: (notice) => html`<span class="notice"><strong dir="auto">${notice.title}</strong>
         ${notice.count > 1 && html`<span class="badge">${NOTICES.times(notice.count)}</span>`}
-        ${notice.body && html`<span class="notice__body"><${Said} text=${notice.body.replace(/\n{2,}/g, "\n")} /></span>`}</span>`,
+        ${notice.body && html`<span class="notice__body"><${Said} text=${textOf(notice)} /></span>`}</span>`,
     },
     { name: "category", title: NOTICES.category, value: (notice) => NOTICES.categories[notice.category] ?? notice.category },
     { name: "when", title: NOTICES.when, value: (notice) => notice.last_at, cell: whenOf },
@@ -97,8 +103,10 @@ function columns(turn, remove) {
       sort: false,
       bare: true,
       cell: (notice) => html`<span class="row">
+        ${notice.approval && html`<${ActionButton} small kind="primary" about=${notice.title} run=${() => decide(notice, true)}>${NOTICES.approve}<//>
+          <${ActionButton} small about=${notice.title} run=${() => decide(notice, false)}>${NOTICES.reject}<//>`}
         ${notice.link && html`<a class="button button--small" href=${safe(notice.link)}>${NOTICES.open}<${About} name=${notice.title} /></a>`}
-        <${ActionButton} small about=${notice.title} run=${() => turn(notice)}>${notice.read ? NOTICES.unreadAgain : NOTICES.read}<//>
+        ${!notice.approval && html`<${ActionButton} small about=${notice.title} run=${() => turn(notice)}>${notice.read ? NOTICES.unreadAgain : NOTICES.read}<//>`}
         <${ActionButton} icon="trash" label=${`${NOTICES.remove}: ${notice.title}`} run=${() => remove(notice)} /></span>`,
     },
   ];

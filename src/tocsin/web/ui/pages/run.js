@@ -16,7 +16,7 @@ import { Said } from "../parts/said.js";
 import { causeOf, Status } from "../parts/status.js";
 import { Duration, Time } from "../parts/time.js";
 import { toast } from "../parts/toast.js";
-import { cancelRun, decide, retryRun } from "../pages/run_actions.js";
+import { cancelRun, retryRun } from "../pages/run_actions.js";
 import { Deliveries } from "../pages/run_delivery.js";
 import { Hosts } from "../pages/run_hosts.js";
 import { Steps } from "../pages/run_steps.js";
@@ -67,11 +67,11 @@ function Subject({ run }) {
 
 /** @param {{run: Run, step: string, message: string | null, take: (run: Run) => void}} props */
 function Waiting({ run, step, message, take }) {
-  const asked = { step, message };
+  const decide = (/** @type {boolean} */ approved) => import("../parts/decide.js").then((part) => part.decide(run.id, step, approved, take)).catch(toast.problem);
   return html`<section class="run__ask" aria-label=${RUN.waits(step || run.subject_name)}>
     <p class="run__asked">${message && html`<strong dir="auto">${message}</strong>`}<span class="muted" dir="auto">${RUN.waits(step || run.subject_name)}</span></p>
-    <div class="row"><button type="button" class="button button--primary" onClick=${() => decide(run, asked, true, take)}>${RUN.approve}</button>
-      <button type="button" class="button" onClick=${() => decide(run, asked, false, take)}>${RUN.reject}</button></div></section>`;
+    <div class="row"><button type="button" class="button button--primary" onClick=${() => decide(true)}>${RUN.approve}</button>
+      <button type="button" class="button" onClick=${() => decide(false)}>${RUN.reject}</button></div></section>`;
 }
 
 /** @param {{run: Run}} props */

@@ -1,9 +1,7 @@
-// What can be done about a run: cancel, start again, decide what waits.
-import { html, render } from "../vendor/preact.js";
+// What can be done about a run: cancel it, start it again.
 import { api, url } from "../lib/api.js";
 import { go, link } from "../lib/router.js";
-import { confirm, Dialog } from "../parts/dialog.js";
-import { Form } from "../parts/form.js";
+import { confirm } from "../parts/dialog.js";
 import { toast } from "../parts/toast.js";
 import { RUN } from "../strings/runs.js";
 
@@ -33,31 +31,4 @@ async function startAgain(run, fromStep = "") {
 export async function retryFrom(run, step) {
   const again = run.status === "succeeded";
   await confirm({ title: again ? RUN.againFromTitle(step) : RUN.retryFromTitle(step), text: RUN.retryFromText, action: again ? RUN.again : RUN.retry, work: () => startAgain(run, step) });
-}
-
-/**
- * @param {Run} run
- * @param {{step: string, message: string | null}} asked
- * @param {boolean} approved
- * @param {Take} take
- */
-export function decide(run, { step, message }, approved, take) {
-  const host = document.createElement("div");
-  document.body.append(host);
-  const close = () => {
-    render(null, host);
-    host.remove();
-  };
-  /** @param {Record<string, any>} wish */
-  const submit = async ({ comment }) => {
-    const body = { comment: comment ?? "", ...(step && { step }) };
-    take(await api.post(approved ? url`/api/runs/${run.id}/approve` : url`/api/runs/${run.id}/reject`, body));
-    toast.ok(approved ? RUN.approved : RUN.rejected);
-    close();
-  };
-  const title = approved ? RUN.approveTitle : RUN.rejectTitle;
-  render(html`<${Dialog} title=${title} close=${close}>${message && html`<p class="run__question" dir="auto">${message}</p>`}
-    <p><strong dir="auto">${step}</strong> ${approved ? RUN.approveText : RUN.rejectText}</p>
-    <${Form} label=${title} fields=${[{ name: "comment", label: RUN.comment, focus: true }]} values=${{ comment: "" }} submit=${submit}
-      submitLabel=${approved ? RUN.approve : RUN.reject} cancel=${close} /><//>`, host);
 }

@@ -3,8 +3,9 @@ import { html, useEffect, useState } from "../vendor/preact.js";
 import { api, url } from "../lib/api.js";
 import { go } from "../lib/router.js";
 import { listen, refreshStatus } from "../lib/stream.js";
+import { ActionButton } from "../parts/action.js";
 import { Failure, Loading } from "../parts/states.js";
-import { Said } from "../parts/said.js";
+import { Said, textOf } from "../parts/said.js";
 import { Shape, toneOf } from "../parts/status.js";
 import { Time } from "../parts/time.js";
 import { toast } from "../parts/toast.js";
@@ -40,9 +41,17 @@ export function Unread({ close }) {
     ${items && !items.length && html`<p class="muted">${SHELL.bell.none}</p>`}
     ${items?.length ? html`<ul class="bell__list">${items.map((item) => html`<li key=${item.id}><button type="button" class="bell__item" onClick=${() => open(item)}>
       <${Shape} tone=${toneOf(item.level)} /><span><span class="bell__title" dir="auto">${item.title}${item.count > 1 ? ` (${item.count}×)` : ""}</span>
-      ${item.body && html`<span class="bell__body"><${Said} text=${item.body} /></span>`}<${Time} at=${item.last_at} /></span></button></li>`)}</ul>` : null}
+      ${item.body && html`<span class="bell__body"><${Said} text=${textOf(item)} /></span>`}<${Time} at=${item.last_at} /></span></button>
+      ${item.approval && html`<div class="bell__decide"><${ActionButton} small kind="primary" about=${item.title} run=${() => decide(item, true)}>${SHELL.bell.approve}<//>
+        <${ActionButton} small about=${item.title} run=${() => decide(item, false)}>${SHELL.bell.reject}<//></div>`}</li>`)}</ul>` : null}
     <a class="bell__all" href="#/notifications" onClick=${close}>${SHELL.bell.all}</a>
   </div>`;
+}
+
+/** @param {any} item @param {boolean} approved */
+async function decide({ approval }, approved) {
+  const part = await import("../parts/decide.js");
+  await part.decide(approval.run_id, approval.step, approved);
 }
 
 /** @param {() => Promise<unknown>} change */

@@ -22,6 +22,8 @@ export const NOTICES = {
   /** @param {number} count */
   times: (count) => `${count} times`,
   open: "Open",
+  approve: "Approve",
+  reject: "Reject",
   all: "All",
   onlyUnread: "Show",
   onlyUnreadWord: "Unread",

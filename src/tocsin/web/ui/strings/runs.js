@@ -12,7 +12,7 @@ export const RUNS = {
   anyKind: "All",
   anyStatus: "All",
   /** @type {Record<string, string>} */
-  kinds: { cron: "Cron job", workflow: "Workflow", skill: "Skill", ssh: "SSH command", trigger: "Trigger", watcher: "Watcher", job: "Job" },
+  kinds: { cron: "Cron job", workflow: "Workflow", skill: "Skill", ssh: "SSH command", trigger: "Trigger", watcher: "Watcher", job: "Task" },
   none: "Nothing has run yet.",
   noneOfThese: "No run matches these filters.",
   noneCommand: "tocsin cron run NAME",
@@ -44,13 +44,6 @@ export const RUN = {
   retryFromText: "This step and those after it run again. Earlier steps that succeeded keep their results; a rejected approval is asked again.",
   approve: "Approve",
   reject: "Reject",
-  approveTitle: "Approve this step?",
-  rejectTitle: "Reject this step?",
-  approveText: "The run continues.",
-  rejectText: "The run ends here as not approved.",
-  comment: "Comment",
-  approved: "Approved.",
-  rejected: "Rejected.",
   /** @param {string} step */
   waits: (step) => `${step} waits for a person.`,
   print: "Print",

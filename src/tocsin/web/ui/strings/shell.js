@@ -34,7 +34,7 @@ export const SHELL = {
   toneNames: /** @type {Record<string, string>} */ ({ warn: "needs a look", bad: "has a problem" }),
   groups: { operate: "Operate", talk: "Talk", knowledge: "Knowledge", secure: "Secure", system: "System" },
   pages: {
-    home: "Home", cron: "Cron", workflows: "Workflows", ssh: "SSH", jobs: "Jobs", runs: "Runs",
+    home: "Home", cron: "Cron", workflows: "Workflows", ssh: "SSH", jobs: "Tasks", runs: "Runs",
     msg: "Messaging", chat: "Chat", notifications: "Notifications", deliveries: "Deliveries", triggers: "Triggers",
     access: "Access", memory: "Memory", skills: "Skills", audit: "Audit", vault: "Vault", watchers: "Watchers",
     browser: "Browser", settings: "Settings",
@@ -43,9 +43,10 @@ export const SHELL = {
     live: "Live",
     liveTitle: "Updates arrive as they happen.",
     connecting: "Connecting …",
-    draining: "Stopping or restarting",
     /** @param {number} seconds */
     retry: (seconds) => `Updates paused, retrying in ${seconds} s`,
+    /** @param {number} seconds */
+    retryShort: (seconds) => `Retrying in ${seconds} s.`,
   },
   toasts: { region: "Messages", undo: "Undo", undone: "Undone", dismiss: "Dismiss" },
   login: {
@@ -70,7 +71,8 @@ export const SHELL = {
     none: "Nothing new.",
     all: "All notifications",
     readAll: "Mark all as read",
-    read: "Mark as read",
+    approve: "Approve",
+    reject: "Reject",
   },
   palette: {
     title: "Go to or run",
@@ -86,8 +88,6 @@ export const SHELL = {
     skills: "Skills",
     /** @param {string} name */
     run: (name) => `Run ${name} now`,
-    /** @param {string} name */
-    started: (name) => `${name} was started.`,
     newJob: "New cron job",
     send: "Send a message",
     sshRun: "Run a command on hosts",
@@ -95,7 +95,6 @@ export const SHELL = {
     readAll: "Mark all notifications as read",
     /** @param {number} count */
     keys: (count) => `${count} found. ↑ ↓ to choose, Enter to go, Esc to close`,
-    view: "Open",
   },
   keyGroups: { everywhere: "Everywhere", go: "Go to", page: "On this page" },
   keys: { help: "Show this list", palette: "Search or run", filter: "Filter", sidebar: "Collapse the sidebar", theme: "Change the theme" },

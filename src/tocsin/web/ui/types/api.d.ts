@@ -818,6 +818,7 @@ export interface NotificationRecord {
   last_at: string;
   count: number;
   dedupe_key: string;
+  approval: WaitingApproval | null;
   expires_at: string;
 }
 /** The state of the messages that carry a run's output; it never changes the state of the run. */
@@ -1631,6 +1632,11 @@ export interface VaultStatusRecord {
   updated_at: string | null;
   problem: string | null;
   rotation: RotationRecord;
+}
+/** The step that waits: `POST /api/runs/{run_id}/approve` and `/reject` decide. */
+export interface WaitingApproval {
+  run_id: string;
+  step: string;
 }
 /** A change of a file, and what was done about it. */
 export interface WatcherEvent {

@@ -1,0 +1,42 @@
+// The question of a run that waits for approval, asked before it is answered. Loaded when somebody answers.
+import { html, render } from "../vendor/preact.js";
+import { api, url } from "../lib/api.js";
+import { Dialog } from "../parts/dialog.js";
+import { Form } from "../parts/form.js";
+import { toast } from "../parts/toast.js";
+import { DECIDE } from "../strings/decide.js";
+
+/** @typedef {import("../types/records.js").Run} Run */
+
+/**
+ * Ask for a comment, then approve or reject a step of a run. What is asked is read from the run, which others cannot write.
+ * @param {string} id
+ * @param {string} step  Empty for the only one that waits.
+ * @param {boolean} approved
+ * @param {(run: Run) => void} [done]  Shows what the server answered.
+ */
+export async function decide(id, step, approved, done) {
+  /** @type {Run} */
+  const run = await api.get(url`/api/runs/${id}`);
+  const waiting = (run.steps ?? []).find(({ name, status }) => status === "waiting" && (!step || name === step));
+  if (!waiting && run.status !== "waiting") return toast.info(DECIDE.over(run.subject_name));
+  const host = document.createElement("div");
+  document.body.append(host);
+  const close = () => {
+    render(null, host);
+    host.remove();
+  };
+  /** @param {Record<string, any>} wish */
+  const submit = async ({ comment }) => {
+    const body = { comment: comment ?? "", ...(waiting && { step: waiting.name }) };
+    const answer = await api.post(approved ? url`/api/runs/${id}/approve` : url`/api/runs/${id}/reject`, body);
+    done?.(answer);
+    toast.ok(approved ? DECIDE.approved(run.subject_name) : DECIDE.rejected(run.subject_name));
+    close();
+  };
+  const title = approved ? DECIDE.approveTitle(run.subject_name) : DECIDE.rejectTitle(run.subject_name);
+  return render(html`<${Dialog} title=${title} close=${close}>${waiting?.message && html`<p class="run__question" dir="auto">${waiting.message}</p>`}
+    <p>${waiting && html`<strong dir="auto">${waiting.name}: </strong>`}${approved ? DECIDE.approveText : DECIDE.rejectText}</p>
+    <${Form} label=${title} fields=${[{ name: "comment", label: DECIDE.comment, focus: true }]} values=${{ comment: "" }} submit=${submit}
+      submitLabel=${approved ? DECIDE.approve : DECIDE.reject} cancel=${close} /><//>`, host);
+}
