@@ -93,6 +93,22 @@ async def signed_in(client: DashboardClient, **more: object) -> dict[str, str]:
     return cookie_of(answer)
 
 
+# The page
+
+
+async def test_the_page_knows_whether_somebody_is_signed_in_before_its_first_call(make_dashboard: MakeDashboard):
+    client = (await make_dashboard(LOGIN)).stranger
+    session = await signed_in(client)
+    pages = [await client.get("/", **headers) for headers in ({}, session, {"cookie": "session=ended"})]
+    assert [b'signed-in" content="yes"' in page.body for page in pages] == [False, True, False]
+    etag = pages[0].headers["etag"]
+    assert (await client.get("/", if_none_match=etag)).status == 304
+    assert (await client.get("/", if_none_match=etag, **session)).status == 200
+    # Where nobody can sign in, the first call says why.
+    unset = (await make_dashboard({})).stranger
+    assert b'signed-in" content="yes"' in (await unset.get("/")).body
+
+
 # Sign in and out
 
 

@@ -203,6 +203,24 @@ def test_a_page_is_served_with_what_is_its_own_and_not_with_what_others_use_too(
     assert 'import { BOTH } from "../strings/both.js";' in served["pages/two.js"]
 
 
+def test_what_the_same_pages_need_and_no_other_is_one_file():
+    page = 'import { both } from "../parts/both.js";\nimport { MORE } from "../strings/more.js";\n'
+    sources = {
+        "shell/main.js": "export const main = 1;\n",
+        "pages/one.js": page,
+        "pages/two.js": page + 'import { third } from "../parts/third.js";\n',
+        "pages/three.js": 'import { third } from "../parts/third.js";\n',
+        "parts/both.js": 'import { BOTH } from "../strings/both.js";\nexport const both = BOTH;\n',
+        "parts/third.js": "export const third = 3;\n",
+        "strings/both.js": "export const BOTH = 1;\n",
+        "strings/more.js": "export const MORE = 2;\n",
+    }
+    served = joined("shell/main.js", sources)
+    assert sorted(served) == sorted(sources.keys() - {"parts/both.js", "strings/both.js"})
+    assert served["strings/more.js"].index("const BOTH") < served["strings/more.js"].index("const both = BOTH")
+    assert 'import { MORE, both } from "../strings/more.js";' in served["pages/one.js"]
+
+
 def test_a_module_that_shares_a_name_with_its_page_is_served_by_itself_with_what_it_needs():
     sources = {
         "shell/main.js": "export const main = 1;\n",

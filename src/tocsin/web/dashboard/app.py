@@ -28,7 +28,7 @@ from tocsin.web.dashboard.openapi import OpenApiRoutes, describe_dashboard
 from tocsin.web.dashboard.problem_pages import PROBLEM_PREFIX, problem_pages
 from tocsin.web.http.asgi import HttpsOnly, RateLimits, RequestScope, problem_of_failure
 from tocsin.web.http.methods import methods_of, not_allowed
-from tocsin.web.ui.static import STATIC_PREFIX
+from tocsin.web.ui.static import DOCS_PREFIX, STATIC_PREFIX
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +104,7 @@ def _guarded(app: FastAPI, parts: DashboardDependencies) -> ASGIApp:
             SameOrigin(KnownCallers(guarded)),  # within the limits: what they refuse counts
             parts.limiter("dashboard-address", settings[RATE_LIMIT_PER_IP]),
             parts.limiter("dashboard-user", settings[RATE_LIMIT_PER_USER]),
-            free_below=(STATIC_PREFIX, PROBLEM_PREFIX),
+            free_below=(STATIC_PREFIX, DOCS_PREFIX, PROBLEM_PREFIX),
         )
     )
     if settings.https_enforced:

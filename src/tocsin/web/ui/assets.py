@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+import tocsin
 from tocsin import __version__
 from tocsin.web.ui.joining import joined
 
@@ -21,7 +22,6 @@ COMMON: Final = (
     "lib/run_log.js",
     "parts/action.js",
     "parts/dialog.js",
-    "parts/form.js",
     "parts/log_view.js",
     "parts/page_head.js",
     "parts/said.js",
@@ -34,7 +34,10 @@ COMMON: Final = (
 STYLES: Final = ("style/tokens.css", "style/base.css", "style/layout.css", "style/parts.css", "style/pages.css")
 STYLE: Final = "style.css"
 DOCUMENT: Final = "index.html"
+# In a checkout a link to `docs`; the wheel holds the files.
+DOCS: Final = Path(tocsin.__file__).parent / "docs"
 _SERVED = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".txt": "text/plain"}
+_DOCUMENT_NAME = re.compile(r"[a-z][a-z_-]*(?:/[a-z][a-z_-]*)?\.md")
 _TEXT = "; charset=utf-8"
 _REMARK = re.compile(r"/\*.*?\*/\n?", re.DOTALL)
 _SPACE = re.compile(r"\s*([{};,])\s*")
@@ -56,6 +59,7 @@ class Assets:
 
     version: str
     document: Asset
+    for_strangers: Asset  # the document for a browser that nobody has signed in
     files: dict[str, Asset]
 
     @property
@@ -80,9 +84,16 @@ def load_assets(root: Path = ROOT) -> Assets:
     document = (root / DOCUMENT).read_text(encoding="utf-8")
     version = _digest("\0".join([document, __version__, *(f"{name}\0{served[name]}" for name in sorted(served))]))
     page = document.replace("{static}", f"/static/{version}").replace("{version}", __version__)
-    return Assets(
-        version, _asset(page, "text/html"), {name: _asset(text, _media_type(name)) for name, text in served.items()}
-    )
+    known, strange = (_asset(page.replace("{signed_in}", word), "text/html") for word in ("yes", "no"))
+    return Assets(version, known, strange, {name: _asset(text, _media_type(name)) for name, text in served.items()})
+
+
+def load_document(name: str) -> Asset | None:
+    """Read one page of the documentation, such as `watchers.md` or `channels/email.md`; None if there is none."""
+    path = DOCS / name
+    if not _DOCUMENT_NAME.fullmatch(name) or not path.is_file():
+        return None
+    return _asset(path.read_text(encoding="utf-8"), "text/markdown")
 
 
 def _asset(text: str, media_type: str) -> Asset:

@@ -3,10 +3,10 @@
 Nothing is compiled: the text of the modules is put one after the other, without the imports between them, without
 types, and with an empty line for each line of a comment, which would be a third of what travels. Apart from that, a
 person reads in the browser's tools what stands in the repository. The frame is joined with all that it imports, and
-a page with the sentences and further modules of its own. Modules follow a few rules that make this safe: imports are
-`import { a, b } from "../folder/file.js";` at the start of a line, each lies in a folder directly below the root, and
-no name is given at the top level of two joined modules. In the frame that is a mistake; a module of a page that shares
-a name with the page is served by itself.
+a page with the sentences and further modules of its own; what the same pages need, and no other, is one file. Modules
+follow a few rules that make this safe: imports are `import { a, b } from "../folder/file.js";` at the start of a line,
+each lies in a folder directly below the root, and no name is given at the top level of two joined modules. In the frame
+that is a mistake; elsewhere, a module that shares a name with others is served by itself.
 """
 
 import posixpath
@@ -80,7 +80,20 @@ def _groups(entry: str, sources: Mapping[str, str], common: Sequence[str]) -> li
         own = _without_clashes(root, mine, sources)
         groups.append(own)
         taken.update(own)
+    for shared in _of_same_users([name for needs in roots.values() for name in needs if name not in taken], users):
+        own = _without_clashes(shared[-1], shared[:-1], sources)
+        groups.append(own)
+        taken.update(own)
     return [*groups, *([name] for name in others if name not in taken)]
+
+
+def _of_same_users(names: Iterable[str], users: Mapping[str, Sequence[str]]) -> list[list[str]]:
+    """Return the modules that the same pages need, each list in the order in which its modules have to run."""
+    found: dict[tuple[str, ...], dict[str, None]] = {}
+    for name in names:
+        if len(users[name]) > 1:
+            found.setdefault(tuple(users[name]), {})[name] = None
+    return [list(shared) for shared in found.values()]
 
 
 def _without_clashes(root: str, mine: Sequence[str], sources: Mapping[str, str]) -> list[str]:

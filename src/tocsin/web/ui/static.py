@@ -1,10 +1,11 @@
-"""Serve the dashboard's page and its files.
+"""Serve the dashboard's page, its files, and the documentation.
 
 `ui_routes()` gives the routes for the dashboard's application: the document at `/`, which a browser asks for each
-time, and files below `/static/<version>/`, which it keeps for ever. None of them needs a login: they are the same for
-everybody and hold no data.
+time, files below `/static/<version>/`, which it keeps for ever, and Markdown below `/docs/`. None of them needs a
+login: they hold no data.
 """
 
+from asyncio import to_thread
 from collections.abc import Sequence
 from functools import cache
 from typing import Final
@@ -13,9 +14,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from tocsin.web.ui.assets import Asset, Assets, load_assets
+from tocsin.web.ui.assets import Asset, Assets, load_assets, load_document
 
 STATIC_PREFIX: Final = "/static/"
+DOCS_PREFIX: Final = "/docs/"
 _POLICY = "; ".join(
     (
         "default-src 'self'",
@@ -34,6 +36,7 @@ _COMMON = {
 }
 _DOCUMENT_HEADERS = {
     **_COMMON,
+    "Vary": "Accept-Encoding, Authorization, Cookie",
     "Cache-Control": "no-cache",
     "Content-Security-Policy": _POLICY,
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -48,7 +51,7 @@ def ui_routes(assets: Assets | None = None) -> Sequence[BaseRoute]:
     known = assets or _installed()
 
     async def document(request: Request) -> Response:
-        return _answer(request, known.document, _DOCUMENT_HEADERS)
+        return _answer(request, known.for_strangers if _is_stranger(request) else known.document, _DOCUMENT_HEADERS)
 
     async def file(request: Request) -> Response:
         name = request.path_params["name"]
@@ -57,8 +60,15 @@ def ui_routes(assets: Assets | None = None) -> Sequence[BaseRoute]:
             return Response("This file does not exist in this version.\n", 404, _COMMON, "text/plain")
         return _answer(request, asset, _FILE_HEADERS)
 
+    async def text(request: Request) -> Response:
+        asset = await to_thread(load_document, request.path_params["name"])
+        if asset is None:
+            return Response("There is no such page of the documentation.\n", 404, _COMMON, "text/plain")
+        return _answer(request, asset, {**_COMMON, "Cache-Control": "no-cache"})
+
     return (
         Route("/", document, methods=["GET"]),
+        Route(DOCS_PREFIX + "{name:path}", text, methods=["GET"]),
         Route(STATIC_PREFIX + "{version}/{name:path}", file, methods=["GET"]),
     )
 
@@ -66,6 +76,11 @@ def ui_routes(assets: Assets | None = None) -> Sequence[BaseRoute]:
 @cache
 def _installed() -> Assets:
     return load_assets()  # once in a process: they do not change while it runs
+
+
+def _is_stranger(request: Request) -> bool:
+    """Whether nobody is signed in: the page then shows the login, and makes no call that would be refused."""
+    return getattr(request.scope.get("tocsin.refusal"), "code", "") in {"unauthenticated", "invalid-credentials"}
 
 
 def _answer(request: Request, asset: Asset, headers: dict[str, str]) -> Response:

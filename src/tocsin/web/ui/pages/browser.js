@@ -4,6 +4,7 @@ import { api, url } from "../lib/api.js";
 import { bytes } from "../lib/format.js";
 import { definePage } from "../lib/page.js";
 import { ActionButton } from "../parts/action.js";
+import { FileNote } from "../parts/file_note.js";
 import { PageHead } from "../parts/page_head.js";
 import { Empty } from "../parts/states.js";
 import { Status } from "../parts/status.js";
@@ -36,7 +37,8 @@ function Browser({ data, reload }) {
   };
   const empty = html`<${Empty} icon="browser" text=${BROWSER.empty} example=${BROWSER.example} command=${BROWSER.command} />`;
   return html`<${PageHead} title=${BROWSER.title} note=${BROWSER.note} />
-    <${Table} label=${BROWSER.title} rows=${data.items} columns=${columns(turn)} rowKey=${(/** @type {Profile} */ profile) => profile.name} empty=${empty} />`;
+    <${Table} label=${BROWSER.title} rows=${data.items} columns=${columns(turn)} rowKey=${(/** @type {Profile} */ profile) => profile.name} empty=${empty} />
+    <${FileNote} what="browsers" />`;
 }
 
 /**

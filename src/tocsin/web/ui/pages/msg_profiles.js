@@ -3,6 +3,7 @@ import { html } from "../vendor/preact.js";
 import { channelName } from "../lib/channels.js";
 import { link } from "../lib/router.js";
 import { About } from "../parts/action.js";
+import { FileNote } from "../parts/file_note.js";
 import { Empty } from "../parts/states.js";
 import { Shape, Status } from "../parts/status.js";
 import { Table } from "../parts/table.js";
@@ -14,7 +15,8 @@ import { MSG } from "../strings/msg.js";
 export function ProfileTable({ profiles }) {
   const empty = html`<${Empty} icon="msg" text=${MSG.profilesEmpty} example=${MSG.profilesExample} command=${MSG.profilesCommand} />`;
   return html`<section class="stack" aria-labelledby="profiles"><h2 id="profiles">${MSG.profiles}</h2>
-    <${Table} label=${MSG.profiles} rows=${profiles} columns=${COLUMNS} rowKey=${(/** @type {Profile} */ profile) => profile.name} empty=${empty} /></section>`;
+    <${Table} label=${MSG.profiles} rows=${profiles} columns=${COLUMNS} rowKey=${(/** @type {Profile} */ profile) => profile.name} empty=${empty} />
+    <${FileNote} what="profiles" /></section>`;
 }
 
 /** @type {import("../parts/table.js").Column<Profile>[]} */

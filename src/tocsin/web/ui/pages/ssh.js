@@ -6,6 +6,7 @@ import { allPages } from "../lib/list.js";
 import { definePage } from "../lib/page.js";
 import { link, setQuery } from "../lib/router.js";
 import { ActionButton } from "../parts/action.js";
+import { FileNote } from "../parts/file_note.js";
 import { PageHead } from "../parts/page_head.js";
 import { Empty } from "../parts/states.js";
 import { Status } from "../parts/status.js";
@@ -53,7 +54,7 @@ function Hosts({ data, query, change }) {
   const [chosen, choose] = useState(/** @type {Chosen} */ ({ hosts: listOf(query.hosts), groups: listOf(query.groups) }));
   const { health, look } = useHealth((found) => change((now) => ({ ...now, hosts: withHealth(now.hosts, found) })));
   if (!data.hosts.length) {
-    return html`<${PageHead} title=${SSH.title} note=${SSH.note} /><${Empty} icon="ssh" text=${SSH.empty} example=${SSH.example} command=${SSH.command} />`;
+    return html`<${PageHead} title=${SSH.title} note=${SSH.note} /><${Empty} icon="ssh" text=${SSH.empty} example=${SSH.example} command=${SSH.command} /><${FileNote} what="hosts" />`;
   }
   const actions = html`<${ActionButton} icon="retry" run=${() => look(true, undefined)}>${SSH.check}<//>`;
   const failed = (/** @type {string[]} */ hosts) => choose({ hosts, groups: [] });
@@ -63,7 +64,8 @@ function Hosts({ data, query, change }) {
     <section class="stack" aria-labelledby="hosts"><div class="spread"><h2 id="hosts">${SSH.hosts}</h2>
       <p class="muted" role="status">${health ? SSH.summary(health.summary) : SSH.checking}</p></div>
       <${HostTable} data=${data} query=${query} health=${health} chosen=${chosen} choose=${choose} /></section>
-    <section class="stack" aria-labelledby="recent"><h2 id="recent">${SSH.recent}</h2><${Recent} runs=${data.runs} /></section>`;
+    <section class="stack" aria-labelledby="recent"><h2 id="recent">${SSH.recent}</h2><${Recent} runs=${data.runs} /></section>
+    <${FileNote} what="hosts" />`;
 }
 
 /** The state of the hosts: looked at when the page opens, and when somebody asks. @param {(found: any) => void} take */

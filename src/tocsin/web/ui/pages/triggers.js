@@ -2,6 +2,7 @@
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { api } from "../lib/api.js";
 import { definePage } from "../lib/page.js";
+import { FileNote } from "../parts/file_note.js";
 import { PageHead } from "../parts/page_head.js";
 import { Empty, Failure } from "../parts/states.js";
 import { Shape, Status } from "../parts/status.js";
@@ -29,7 +30,8 @@ function Triggers({ data }) {
   return html`<${PageHead} title=${TRIGGERS.title} note=${TRIGGERS.note} />
     ${data.problem && html`<div class="failure" role="alert"><p class="failure__title"><${Shape} tone="bad" size=${16} />${TRIGGERS.broken}</p><p dir="auto">${data.problem}</p></div>`}
     ${data.items.length > 0 && html`<${TryBox} show=${setFound} found=${found} />`}
-    <${Table} label=${TRIGGERS.title} rows=${data.items} columns=${columns(outcomes)} rowKey=${(/** @type {Rule} */ rule) => String(rule.number)} empty=${empty} />`;
+    <${Table} label=${TRIGGERS.title} rows=${data.items} columns=${columns(outcomes)} rowKey=${(/** @type {Rule} */ rule) => String(rule.number)} empty=${empty} />
+    <${FileNote} what="triggers" />`;
 }
 
 /** @param {{found: Found | null, show: (found: Found | null) => void}} props */

@@ -5,6 +5,7 @@ import { number } from "../lib/format.js";
 import { nextPage } from "../lib/list.js";
 import { definePage } from "../lib/page.js";
 import { link } from "../lib/router.js";
+import { FileNote } from "../parts/file_note.js";
 import { PageHead } from "../parts/page_head.js";
 import { Empty } from "../parts/states.js";
 import { Status } from "../parts/status.js";
@@ -32,7 +33,8 @@ function Watchers({ data, query, change }) {
   return html`<${PageHead} title=${WATCHERS.title} note=${WATCHERS.note} />
     ${data.items.length > 5 && html`<${Toolbar}><${FilterBox} value=${query.q} /><//>`}
     <${Table} label=${WATCHERS.title} rows=${data.items} columns=${COLUMNS} rowKey=${(/** @type {Rule} */ rule) => rule.name} filter=${query.q}
-      href=${(/** @type {Rule} */ rule) => link("watchers", rule.name)} empty=${empty} more=${nextPage(data, change, PATH)} />`;
+      href=${(/** @type {Rule} */ rule) => link("watchers", rule.name)} empty=${empty} more=${nextPage(data, change, PATH)} />
+    <${FileNote} what="watchers" />`;
 }
 
 /** @type {import("../parts/table.js").Column<Rule>[]} */

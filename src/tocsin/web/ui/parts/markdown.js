@@ -8,10 +8,14 @@ import { CopyButton } from "../parts/copy.js";
 
 const SAFE = /^(https?:|mailto:|#)/i;
 
-/** @param {{text: string}} props */
-export function Markdown({ text }) {
+/**
+ * @param {{text: string, within?: (href: string) => string | undefined}} props  `within` is for our own documents: it returns
+ *   the page of the dashboard that a link means, headings get ids, and comments are left out.
+ */
+export function Markdown({ text, within }) {
   const tokens = marked.lexer(text);
   level(tokens);
+  if (within) lead(tokens, within);
   return html`<div class="markdown" dir="auto">${blocks(tokens)}</div>`;
 }
 
@@ -31,6 +35,22 @@ function level(tokens, open = []) {
   }
 }
 
+/** @param {Token[]} tokens @param {(href: string) => string | undefined} within */
+function lead(tokens, within) {
+  for (const token of tokens) {
+    if (token.type === "heading") token.within = idOf(token.text ?? "");
+    if (token.type === "html" && /^<!--[^]*-->\s*$/.test(token.raw)) token.type = "space";
+    if (token.type === "link") token.within = within(token.href ?? "");
+    const cells = token.type === "table" ? [...(token.header ?? []), ...(token.rows ?? []).flat()] : [];
+    lead([...(token.tokens ?? []), ...(token.items ?? []), ...cells], within);
+  }
+}
+
+/** As links in Markdown name a heading: `## Host keys` is `#host-keys`. @param {string} text */
+function idOf(text) {
+  return text.toLowerCase().replace(/[^\p{L}\p{N}_ -]/gu, "").replace(/ /g, "-");
+}
+
 /** @param {Token[]} [tokens] @returns {Child[]} */
 function blocks(tokens = []) {
   return tokens.map(block);
@@ -40,7 +60,7 @@ function blocks(tokens = []) {
 function block(token) {
   switch (token.type) {
     case "heading":
-      return h(`h${token.depth ?? 2}`, null, inline(token.tokens));
+      return h(`h${token.depth ?? 2}`, token.within ? { id: token.within } : null, inline(token.tokens));
     case "paragraph":
       return html`<p>${inline(token.tokens)}</p>`;
     case "text":
@@ -85,6 +105,7 @@ function inline(tokens = []) {
       case "br":
         return html`<br />`;
       case "link":
+        if (token.within) return html`<a href=${token.within}>${inline(token.tokens)}</a>`;
         return SAFE.test(token.href ?? "") ? html`<a href=${token.href} rel="noopener noreferrer" target="_blank">${inline(token.tokens)}</a>` : html`${inline(token.tokens)}`;
       case "image": // a picture elsewhere would tell who reads this
         return SAFE.test(token.href ?? "") ? html`<a href=${token.href} rel="noopener noreferrer" target="_blank">${token.text || token.href}</a>` : token.text;

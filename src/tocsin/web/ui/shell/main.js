@@ -17,7 +17,8 @@ import { SHELL } from "../strings/shell.js";
 
 const icon = /** @type {HTMLLinkElement} */ (document.querySelector("link[rel=icon]"));
 const IMAGE = icon.href;
-const VERSION = document.querySelector("meta[name=tocsin-version]")?.getAttribute("content") ?? "";
+const told = (/** @type {string} */ name) => document.querySelector(`meta[name=tocsin-${name}]`)?.getAttribute("content") ?? "";
+const VERSION = told("version");
 
 function App() {
   const small = useSignal(collapsed);
@@ -113,4 +114,6 @@ const root = /** @type {HTMLElement} */ (document.getElementById("app"));
 root.textContent = "";
 render(html`<${App} />`, root);
 startStream();
-void refreshStatus();
+// A call that is refused would stand in the console of the browser.
+if (told("signed-in") === "no") session.set("needed");
+else void refreshStatus();

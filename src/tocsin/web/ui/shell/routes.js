@@ -55,6 +55,8 @@ const DETAILS = [
   ["/memory/:key", "memory"],
   ["/skills/:name", "skill"],
   ["/watchers/:name", "watcher"],
+  ["/docs", "docs"],
+  ["/docs/:name", "docs"],
 ];
 
 /** @type {Route[]} */

@@ -1,0 +1,15 @@
+// Below a list that is written in a file: which one, and how.
+import { html } from "../vendor/preact.js";
+import { useSignal } from "../lib/store.js";
+import { status } from "../lib/stream.js";
+import { CopyButton } from "../parts/copy.js";
+import { FILE_NOTE } from "../strings/file_note.js";
+
+/** @param {{what: keyof typeof FILE_NOTE.files}} props */
+export function FileNote({ what }) {
+  const { file, doc, more } = FILE_NOTE.files[what];
+  const folder = useSignal(status)?.data_dir;
+  const path = folder ? `${folder}/${file}` : file;
+  return html`<footer class="file-note"><p>${FILE_NOTE.edit} <span class="copied"><code>${path}</code><${CopyButton} text=${path} /></span> ${FILE_NOTE.read} ${more}</p>
+    <a class="button button--small" href=${`#/docs/${doc}`}>${FILE_NOTE.docs}</a></footer>`;
+}

@@ -1,0 +1,2 @@
+// What the page of the documentation says.
+export const DOCS = { title: "Documentation" };
