@@ -4,10 +4,11 @@ import json
 import re
 import sqlite3
 from collections.abc import Callable
+from pathlib import Path
 
 from playwright.sync_api import Browser, Page, Route, expect
-from tests.e2e.dashboard.conftest import Visitor
-from tests.e2e.dashboard.served import PASSWORD, USER, ServedDashboard
+from tests.e2e.dashboard.conftest import NARROW, Visitor
+from tests.e2e.dashboard.served import PASSWORD, USER, ServedDashboard, serve_dashboard
 from tests.e2e.dashboard.test_page_cron import add_job
 from tests.e2e.dashboard.test_page_runs import begin
 from tests.waiting import until
@@ -54,6 +55,22 @@ def test_a_server_that_is_gone_is_told_and_what_was_read_stays(visit: Visit):
     page.get_by_role("button", name="Try again").click()
     expect(page.get_by_role("heading", name="Memory", level=1)).to_be_visible()
     expect(page.get_by_text("What you see may be old.")).to_have_count(0)
+
+
+def test_while_the_service_is_down_no_page_says_that_all_is_well_and_the_next_try_is_counted_down(
+    visit: Visit, tmp_path: Path
+):
+    with serve_dashboard(tmp_path) as served:
+        visitor = visit(NARROW, served=served)
+        visitor.expected += ("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_EMPTY_RESPONSE")
+        page = visitor.open()
+        expect(page.get_by_text("Nothing needs attention.")).to_be_visible()
+        expect(page.locator(".live--live")).to_be_visible()
+    expect(page.locator(".notices")).to_contain_text(re.compile("Retrying in [0-9]+ s"))
+    expect(page.get_by_text("Whether anything needs attention is unknown")).to_be_visible()
+    expect(page.get_by_text("Nothing needs attention.")).to_have_count(0)
+    assert visitor.violations() == []
+    assert visitor.overflow() <= 0
 
 
 def test_a_page_that_is_older_than_the_server_asks_to_be_loaded_again(visit: Visit):

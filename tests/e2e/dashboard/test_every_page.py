@@ -90,6 +90,19 @@ def test_every_page_is_for_everybody_and_every_size_and_no_text_becomes_a_part_o
     assert len(marks) == len(STRINGS)
 
 
+@pytest.mark.parametrize("route", ["runs", "deliveries", "triggers", "access"])
+def test_a_list_is_for_everybody_in_every_look(visit: Visit, site: Site, route: str):
+    visitor = visit(served=site.served)
+    found: dict[str, object] = {}
+    for number in range(4):
+        look(visitor, number)
+        visitor.open(f"#/{route}")
+        expect(visitor.page.locator("main tbody tr").first).to_be_visible()
+        if wrong := wrongs(visitor, "main"):
+            found[f"{number}"] = wrong
+    assert found == {}
+
+
 def unvisited(routes: list[str]) -> list[str]:
     """Return the routes that none of these addresses opens."""
     patterns = [f"/{name}" for name in PAGES] + DETAILS

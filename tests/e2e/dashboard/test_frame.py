@@ -170,8 +170,12 @@ def test_on_a_small_screen_four_pages_and_all_others_are_below(visit: Visit):
     page.get_by_role("button", name="More").click()
     expect(page.locator(".sidebar").get_by_role("link", name="Vault")).to_be_visible()
     assert visitor.violations() == []
-    page.locator(".sidebar").get_by_role("link", name="Home", exact=True).click()
+    page.locator(".sidebar").get_by_role("link", name="Vault").click()
     expect(page.locator(".sidebar").get_by_role("link", name="Vault")).to_be_hidden()
+    here = page.locator(".bottom-bar [aria-current]")
+    expect(here).to_have_text("More")
+    page.locator(".bottom-bar").get_by_role("link", name="Home").click()
+    expect(here).to_have_text("Home")
 
 
 def test_the_menu_is_folded_and_stays_so(visit: Visit):

@@ -8,6 +8,14 @@ from tests.e2e.dashboard.conftest import Visitor
 
 Visit = Callable[..., Visitor]
 WRONG = "/api/cron/jobs?dry_run=true"
+PROBLEM = "application/problem+json"
+JITTER = {
+    "title": "Request is not valid",
+    "status": 422,
+    "code": "validation-failed",
+    "request_id": "01a2",
+    "errors": [{"pointer": "#/jitter_seconds", "detail": "must be at most 3600"}],
+}
 
 
 def add_job(visitor: Visitor, job: Mapping[str, Any]) -> str:
@@ -59,6 +67,8 @@ def test_jobs_due_at_once_stand_out_and_a_job_is_run_switched_off_and_on_changed
     page.goto(f"{visitor.address}#/cron")
 
     page.get_by_label("Run by-mouse now").click()
+    expect(page.locator(".run .page-head__note")).to_contain_text("Succeeded")
+    page.go_back()
     expect(page.get_by_role("row", name="by-mouse")).to_contain_text("Succeeded")
     switch = page.get_by_label("by-mouse runs on schedule")
     switch.click()
@@ -93,9 +103,50 @@ def test_a_job_with_parameters_asks_for_them_and_tells_what_would_run(visit: Vis
     expect(dialog.get_by_role("status")).to_contain_text('{"place":"beta"}')
     dialog.get_by_label("Only show").uncheck()
     dialog.get_by_role("button", name="Run", exact=True).click()
-    page.get_by_role("button", name="Show the run").click()
 
-    expect(page.locator(".facts")).to_contain_text("place=beta")
+    expect(page.locator(".run .facts")).to_contain_text("place=beta")
+
+
+def test_what_is_wrong_with_a_new_job_stands_once_at_its_field_or_above_the_form(visit: Visit):
+    visitor = visit()
+    visitor.expected = ("/api/cron/jobs",)
+    add_job(visitor, {"name": "taken"})
+    page = visitor.open("#/cron/new")
+    page.get_by_label("Name").fill("-dash")
+    page.get_by_label("When").fill("61 2 * * 0")
+    expect(page.get_by_text("minute 61 is outside 0-59")).to_have_count(1)
+    page.get_by_label("Command").fill("true")
+    page.get_by_role("button", name="Create the job").click()
+
+    expect(page.get_by_text("not a name")).to_have_count(1)
+    expect(page.get_by_label("Name")).to_be_focused()
+    expect(page.get_by_text("minute 61 is outside 0-59")).to_have_count(1)
+    expect(page.locator("form .failure")).to_have_count(0)
+
+    # A field that is not shown cannot say it.
+    page.get_by_label("Name").fill("right")
+    page.get_by_label("When").fill("30 2 * * 0")
+    page.get_by_label("Show all settings").check()
+    page.get_by_label("Spread over").fill("9999999")
+    page.get_by_label("Show all settings").uncheck()
+    page.route("**/api/cron/jobs", lambda route: route.fulfill(status=422, json=JITTER, content_type=PROBLEM))
+    page.get_by_role("button", name="Create the job").click()
+    expect(page.locator("form .failure")).to_contain_text("jitter_seconds must be at most 3600")
+    expect(page.locator("form .failure")).not_to_contain_text("01a2")
+    page.unroute_all()
+
+
+def test_the_open_page_of_a_job_shows_its_new_figures_after_a_run(visit: Visit):
+    visitor = visit()
+    job = add_job(visitor, {"name": "counted", "command": "exit 3"})
+    page = visitor.open(f"#/cron/{job}")
+    fact = page.locator(".cron__facts dt", has_text="Failures in a row").locator("xpath=following-sibling::dd")
+    expect(fact).to_have_text("0")
+    expect(page.locator(".live--live")).to_be_visible()
+    visitor.page.request.post(
+        f"{visitor.address}api/cron/jobs/{job}/run", data={}, headers={"X-Requested-With": "dashboard"}
+    )
+    expect(fact).to_have_text("1")
 
 
 def test_every_time_says_whose_it_is_and_a_clock_change_is_told_before_it_comes(visit: Visit):

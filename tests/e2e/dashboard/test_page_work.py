@@ -1,4 +1,4 @@
-"""Hosts, jobs and skills in the browser."""
+"""Hosts, tasks and skills in the browser."""
 
 from collections.abc import Callable, Iterator
 
@@ -49,7 +49,7 @@ def test_a_command_for_a_group_is_asked_about_and_shows_what_each_host_did(visit
     expect(page.get_by_role("button", name="web1")).to_have_attribute("aria-pressed", "true")
 
 
-def test_a_job_is_created_completed_and_deleted_by_keyboard(visit: Visit):
+def test_a_task_is_created_completed_and_deleted_by_keyboard(visit: Visit):
     page = visit().open("#/jobs")
     page.keyboard.press("n")
     expect(page.get_by_label("Title")).to_be_focused()
@@ -66,7 +66,7 @@ def test_a_job_is_created_completed_and_deleted_by_keyboard(visit: Visit):
     page.get_by_role("button", name="Delete").press("Enter")
     expect(page.get_by_role("button", name="Cancel")).to_be_focused()
     page.get_by_role("dialog").get_by_role("button", name="Delete").press("Enter")
-    expect(page.get_by_text("No job yet.")).to_be_visible()
+    expect(page.get_by_text("No task yet.")).to_be_visible()
 
 
 def test_a_skill_is_run_with_arguments_and_shows_what_it_prints(visit: Visit):

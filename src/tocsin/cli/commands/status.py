@@ -44,8 +44,8 @@ def _show(report: StatusReport, out: Console) -> None:
     runs = report.runs
     out.line("")
     out.line(
-        f"runs: {runs.active} running, {runs.waiting} waiting, {runs.queued} queued; in 24 hours {runs.succeeded_24h} succeeded, "
-        f"{runs.failed_24h} failed, {runs.missed_24h} missed"
+        f"runs: {runs.active} running, {runs.waiting} waiting, {runs.queued} queued; in 24 hours "
+        f"{runs.succeeded_24h} succeeded, {runs.failed_24h} failed, {runs.missed_24h} missed"
     )
     out.line(f"notifications: {report.unread_notifications} unread")
     for run in report.next_runs:

@@ -45,7 +45,7 @@ WINDOWS: Sequence[tuple[str, str, Callable[[Page], None]]] = (
     ("#/workflows", "new", _press("New workflow")),
     ("#/workflows/asks", "run", _press("Run …")),
     ("#/workflows/asks", "dry run", _press("Dry run …")),
-    ("#/jobs", "new", _press("New job")),
+    ("#/jobs", "new", _press("New task")),
     ("#/jobs/", "complete", _press("Complete")),
     ("#/access", "allow", _press("Allow a chat")),
     ("#/access", "deny", _press("Deny")),

@@ -17,6 +17,7 @@ import { API } from "../strings/lib.js";
  * @typedef {object} CallOptions
  * @property {Record<string, string | number | boolean | null | undefined>} [query]  Empty values are left out.
  * @property {string} [ifMatch]  The ETag that a change relies on; see `api.etagOf`.
+ * @property {boolean} [create]  Replace nothing: the server refuses with 412 where there is a record already.
  * @property {string} [key]  The Idempotency-Key; a POST without one gets a new one.
  * @property {string} [prefer]  Such as `wait=10`.
  * @property {string} [accept]
@@ -181,6 +182,7 @@ function headersOf(body, options) {
   const headers = { "X-Requested-With": "dashboard", Accept: options.accept ?? "application/json" };
   if (body !== undefined && !(body instanceof FormData)) headers["Content-Type"] = options.type ?? "application/json";
   if (options.ifMatch) headers["If-Match"] = options.ifMatch;
+  if (options.create) headers["If-None-Match"] = "*";
   if (options.key) headers["Idempotency-Key"] = options.key;
   if (options.prefer) headers.Prefer = options.prefer;
   return headers;

@@ -1,7 +1,7 @@
 // One stream for all tabs of a browser: the tab that holds the lock reads it and tells the others.
 import { call, reach, session } from "../lib/api.js";
 import { readEvents, StreamRefused } from "../lib/sse.js";
-import { signal } from "../lib/store.js";
+import { signal, useSignal } from "../lib/store.js";
 
 /** @typedef {import("../lib/sse.js").ServerEvent} ServerEvent */
 /**
@@ -10,6 +10,7 @@ import { signal } from "../lib/store.js";
  * @property {number} since  When this state began, by the browser's clock.
  * @property {number} [retryAt]
  * @property {boolean} [draining]  The server said that it is about to stop; it may be back within seconds.
+ * @property {boolean} [away]  It did not take the last connection.
  */
 
 const PATH = "/api/jobs/stream/updates?topics=";
@@ -97,11 +98,12 @@ async function lead() {
   leading = true;
   for (;;) {
     await signedIn();
-    await readOnce();
+    const away = !(await readOnce());
     const since = sinceOf("retrying");
     // A service that stops in good order is mostly one that restarts.
-    if (draining && Date.now() - since < BACK_FOR_MS) retryMs = Math.min(retryMs, BACK_RETRY_MS);
-    setLiveness({ state: "retrying", since, retryAt: Date.now() + retryMs, draining });
+    draining &&= Date.now() - since < BACK_FOR_MS;
+    if (draining) retryMs = Math.min(retryMs, BACK_RETRY_MS);
+    setLiveness({ state: "retrying", since, retryAt: Date.now() + retryMs, draining, away });
     await new Promise((done) => {
       setTimeout(done, retryMs);
       addEventListener("online", done, { once: true });
@@ -110,8 +112,10 @@ async function lead() {
   }
 }
 
+/** @returns {Promise<boolean>}  Whether the server took the connection. */
 async function readOnce() {
   const had = lastId;
+  let reached = false;
   try {
     await readEvents(PATH + topics, {
       lastId,
@@ -119,6 +123,7 @@ async function readOnce() {
       onOpen() {
         const wasDown = liveness.get().state === "retrying";
         draining = false;
+        reached = true;
         setLiveness({ state: "live", since: Date.now() });
         if (wasDown && !had) spread({ type: RESYNC, id: "", data: null }); // nothing to go on from
         if (wasDown) void refreshStatus(); // it has no number, so that nobody tells it again
@@ -133,11 +138,20 @@ async function readOnce() {
     });
   } catch (error) {
     if (error instanceof StreamRefused) {
+      reached = true;
       if (error.status === 401) await call("GET", "/api/status").then(keepStatus, () => undefined); // asks for the login
       if (error.status === 422) topics = CORE_TOPICS;
       if (error.retryAfter) retryMs = error.retryAfter * 1000;
     }
   }
+  return reached;
+}
+
+/** Whether the server does not answer, so that what is shown may be old. */
+export function useAway() {
+  const { state } = useSignal(reach);
+  const { away } = useSignal(liveness);
+  return state === "offline" || Boolean(away);
 }
 
 /** @param {ServerEvent} event */

@@ -65,7 +65,7 @@ function Audit({ data, query, change, reload }) {
       <${Choice} name="source" label=${AUDIT.source} value=${query.source} options=${choices(SOURCES)} />
     <//>
     <${Table} label=${AUDIT.title} rows=${data.items} columns=${columns(open, setOpen)} rowKey=${(/** @type {AuditEntry} */ entry) => entry.id}
-      empty=${query.q || query.action || query.source ? undefined : empty} more=${more}
+      brief toggle=${(/** @type {AuditEntry} */ entry) => setOpen(entry.id === open ? "" : entry.id)} empty=${query.q || query.action || query.source ? undefined : empty} more=${more}
       below=${(/** @type {AuditEntry} */ entry) => entry.id === open && html`<${Details} entry=${entry} />`} />`;
 }
 
@@ -123,7 +123,7 @@ function useFollowed(data, query, change, reload) {
  */
 function columns(open, setOpen) {
   return [
-    { name: "when", title: AUDIT.when, value: (entry) => entry.ts, cell: (entry) => html`<${Time} at=${entry.ts} />` },
+    { name: "when", title: AUDIT.when, card: "aside", value: (entry) => entry.ts, cell: (entry) => html`<${Time} at=${entry.ts} />` },
     {
       name: "action",
       title: AUDIT.what,
@@ -132,7 +132,7 @@ function columns(open, setOpen) {
       cell: (entry) => html`<button type="button" class="link-button" aria-expanded=${entry.id === open}
         onClick=${() => setOpen(entry.id === open ? "" : entry.id)}><code>${entry.action}</code></button>`,
     },
-    { name: "detail", title: AUDIT.detail, card: "wide", value: (entry) => entry.detail, cell: (entry) => html`<span class="audit__detail" dir="auto">${entry.detail}</span>` },
+    { name: "detail", title: AUDIT.detail, card: "line", value: (entry) => entry.detail, cell: (entry) => html`<span class="audit__detail" dir="auto">${entry.detail}</span>` },
     { name: "actor", title: AUDIT.actor, value: (entry) => entry.actor ?? entry.source, cell: (entry) => html`<span dir="auto">${entry.actor ?? entry.source}</span>` },
     { name: "from", title: AUDIT.from, value: (entry) => entry.ip ?? entry.source, hideSmall: true },
     {
@@ -146,10 +146,10 @@ function columns(open, setOpen) {
 
 /** @param {{entry: AuditEntry}} props */
 function Details({ entry }) {
-  const { metadata, ...fields } = entry;
-  return html`<dl class="facts" aria-label=${AUDIT.entry(entry.id)}>
-    ${Object.entries({ ...fields, ...metadata }).map(([name, value]) => value !== null && value !== "" && html`<dt>${name}</dt>
-      <dd dir="auto">${typeof value === "object" ? html`<code>${JSON.stringify(value)}</code>` : String(value)}</dd>`)}
+  const { metadata, prev_hash, hash, ...fields } = /** @type {Record<string, any>} */ (entry);
+  const told = Object.entries({ ...fields, ...metadata, prev_hash, hash }).filter(([, value]) => value !== null && value !== "");
+  return html`<dl class="audit__entry" aria-label=${AUDIT.entry(entry.id)}>
+    ${told.map(([name, value]) => html`<dt>${name}</dt><dd dir="auto">${typeof value === "object" ? html`<code>${JSON.stringify(value)}</code>` : String(value)}</dd>`)}
   </dl>`;
 }
 

@@ -57,8 +57,9 @@ function ChatPage({ data, reload }) {
   const ours = !chosen || chosen.source === "dashboard";
   const actions = html`${chosen && ours && html`<${ActionButton} icon="trash" run=${remove}>${CHAT.remove}<//>`}
     ${chosen && html`<a class="button button--primary" href="#/chat">${CHAT.new}</a>`}`;
-  return html`<${PageHead} title=${chosen?.title || CHAT.title} actions=${actions} />
-    <div class="chat">
+  const back = chosen ? { href: "#/chat", label: CHAT.conversations } : undefined; // on small screens, where the list is not beside it
+  return html`<${PageHead} title=${chosen?.title || CHAT.title} back=${back} actions=${actions} />
+    <div class=${`chat${chosen ? " chat--chosen" : ""}`}>
       <nav class="chat__list" aria-label=${CHAT.conversations}>
         ${data.notice && html`<p class="muted">${data.notice}</p>`}
         ${list.length ? html`<ul>${list.map((one) => html`<li key=${one.id}><a href=${link("chat", one.id)} aria-current=${one.id === chosen?.id ? "page" : undefined}>

@@ -106,7 +106,7 @@ function fieldsOf(preview, profiles) {
     { name: "timezone", label: E.timezone, hint: E.timezoneHint, suggestions: zones, placeholder: browserZone() },
     { name: "type", label: E.type, type: "select", required: true, options: E.types },
     ...E.types.map(([type]) => /** @type {FieldSpec} */ ({ name: "command", label: E.commands[type], type: ["workflow", "skill"].includes(type) ? "text" : type === "shell" ? "code" : "area", required: true, when: (values) => values.type === type })),
-    { name: "output", label: E.output, hint: E.outputHint, suggestions: profiles },
+    { name: "output", label: E.output, hint: E.outputHint, suggestions: profiles, placeholder: E.outputExample },
     { name: "output_on", label: E.outputOn, type: "select", required: true, options: E.outputWords, when: (values) => Boolean(values.output) },
     { name: "enabled", label: E.enabled, type: "check" },
     { name: MORE, label: E.more, type: "check" },
@@ -119,7 +119,7 @@ function drawSchedule({ id, value, set, aria }, preview) {
   return html`<input id=${id} class="input input--mono" list=${`${id}-list`} placeholder="0 9 * * 1-5" value=${value ?? ""} autocomplete="off" spellcheck=${false} ...${aria}
       onInput=${(/** @type {any} */ event) => set(event.currentTarget.value)} />
     <datalist id=${`${id}-list`}>${SCHEDULES.map((one) => html`<option value=${one}></option>`)}</datalist>
-    <${SchedulePreview} asking=${preview} />`;
+    <${SchedulePreview} asking=${preview} told=${Boolean(aria["aria-invalid"])} />`;
 }
 
 /** @returns {FieldSpec[]} */

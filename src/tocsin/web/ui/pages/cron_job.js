@@ -74,12 +74,12 @@ function Job({ data, change, reload }) {
 function Actions({ job, ours, take }) {
   const off = !job.enabled || job.state === "paused" || job.state === "auto_disabled";
   return html`<${ActionButton} kind="primary" icon="play" run=${() => runJob(job)}>${CRON.run}<//>
-    <button type="button" class="button" onClick=${() => runJobWith(job)}>${CRON.runWith}</button>
+    <${ActionButton} run=${() => runJobWith(job)}>${CRON.runWith}<//>
     ${off ? html`<${ActionButton} run=${() => switchJob(job, true, take)}>${CRON.resume}<//>`
-      : html`<button type="button" class="button" onClick=${() => pauseJob(job, take)}><${Icon} name="pause" size=${16} />${CRON.pause}</button>`}
+      : html`<${ActionButton} icon="pause" run=${() => pauseJob(job, take)}>${CRON.pause}<//>`}
     ${ours && html`<a class="button" href=${link("cron", job.id, "edit")}><${Icon} name="edit" size=${16} />${CRON.edit}</a>`}
     <a class="button" href=${`#/cron/new?from=${encodeURIComponent(job.id)}`}><${Icon} name="copy" size=${16} />${CRON.copy}</a>
-    ${ours && html`<button type="button" class="button" onClick=${() => deleteJob(job)}><${Icon} name="trash" size=${16} />${CRON.delete}</button>`}`;
+    ${ours && html`<${ActionButton} icon="trash" run=${() => deleteJob(job)}>${CRON.delete}<//>`}`;
 }
 
 /** @param {{job: CronJob}} props */

@@ -51,11 +51,11 @@ export function previewOf(stored) {
   };
 }
 
-/** @param {{asking: Asking}} props */
-export function SchedulePreview({ asking }) {
+/** @param {{asking: Asking, told: boolean}} props  `told`: the field says already what is wrong. */
+export function SchedulePreview({ asking, told: known }) {
   const { told, wrong } = useSignal(asking.shown);
   return html`<div class="preview" id="field-preview" role="status" tabindex="-1">
-    ${wrong && html`<p class="field__problem"><${Shape} tone="bad" />${wrong}</p>`}
+    ${wrong && !known && html`<p class="field__problem"><${Shape} tone="bad" />${wrong}</p>`}
     ${told ? html`<p><strong>${told.words}</strong></p>
         ${told.next.length ? html`<ol class="preview__list">${told.next.map(({ at, note }) => html`<li key=${at}><span class="numbers">${absolute(at, told.zone)}</span>
           <span class="muted"><${Time} at=${at} /></span>${note && html`<span class="preview__note"><${Shape} tone="warn" />${note}</span>`}</li>`)}</ol>` : !told.atStart && html`<p class="muted">${EDIT_JOB.previewOver}</p>`}

@@ -6,7 +6,7 @@ import { useKeys } from "../lib/keys.js";
 import { definePage } from "../lib/page.js";
 import { go, link } from "../lib/router.js";
 import { useSignal } from "../lib/store.js";
-import { refreshNow, status } from "../lib/stream.js";
+import { refreshNow, status, useAway } from "../lib/stream.js";
 import { Icon } from "../parts/icon.js";
 import { PageHead } from "../parts/page_head.js";
 import { Said } from "../parts/said.js";
@@ -39,7 +39,7 @@ function Home({ data }) {
     <a class="button button--primary" href="#/cron/new"><${Icon} name="plus" />${HOME.newJob}</a>`;
   return html`
     <${PageHead} title=${HOME.title} note=${html`<${Counts} runs=${report.runs} />`} actions=${actions} />
-    <${Attention} items=${report.attention} />
+    <${Attention} items=${report.attention} seen=${report.checked_at} />
     <${Steps} report=${report} />
     <${Cards} subsystems=${report.subsystems} />
     <${Strip} seen=${report.checked_at} />
@@ -62,8 +62,10 @@ function Counts({ runs }) {
   </span>`;
 }
 
-/** @param {{items: StatusReport["attention"]}} props */
-function Attention({ items }) {
+/** @param {{items: StatusReport["attention"], seen: string}} props */
+function Attention({ items, seen }) {
+  const away = useAway();
+  if (!items.length && away) return html`<p class="all-well all-well--unknown"><${Shape} tone="off" size=${16} />${HOME.unknown} <${Time} at=${seen} /></p>`;
   if (!items.length) return html`<p class="all-well"><${Shape} tone="ok" size=${16} />${HOME.allWell}</p>`;
   return html`<section class="attention" aria-labelledby="attention"><h2 id="attention">${HOME.attention}</h2>
     <ul>${items.map(({ severity, message, link: target }) => {

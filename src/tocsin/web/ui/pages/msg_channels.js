@@ -27,24 +27,29 @@ function Card({ channel, about, reload }) {
     else toast.problem(new Error(result.error), `${channel.label}: ${word}`);
   };
   return html`<div class=${`card card--${toneOf(state)} channel`}>
-    <span class="card__head"><strong>${channel.label}</strong><${Status} state=${state} label=${channel.available ? word : MSG.unavailable} title=${channel.available ? undefined : MSG.unavailableTitle} /></span>
+    <span class="card__head"><strong>${channel.label}</strong><${Status} state=${state} label=${channel.available ? word : MSG.unavailable} /></span>
     ${channel.missing.length > 0 && channel.available && html`<div class="channel__missing"><dl>${channel.missing.map((name) => html`<dt><code>${name}</code></dt><dd class="muted"><${Said} text=${about[name] ?? MSG.missing} /></dd>`)}</dl>
       <p class="muted">${MSG.missingHint}</p></div>`}
-    <dl class="channel__facts">
-      <dt>${MSG.sent}</dt><dd>${number(channel.sent_24h)}</dd>
-      <dt>${MSG.failed}</dt><dd>${number(channel.failed_24h)}</dd>
-      <dt>${MSG.receives}</dt><dd>${MSG.inbound[channel.capabilities.inbound]}</dd>
-      <dt>${MSG.limit}</dt><dd>${channel.capabilities.max_length ? MSG.chars(channel.capabilities.max_length) : MSG.noLimit}</dd>
-      ${channel.retry_after_until && html`<dt>${MSG.throttled}</dt><dd><${Time} at=${channel.retry_after_until} clock /></dd>`}
-    </dl>
+    ${channel.available ? html`<${Facts} channel=${channel} />` : html`<p class="muted">${MSG.unavailableText}</p>`}
     ${channel.configured && html`<span class="channel__foot"><${LastTest} channel=${channel} /><${ActionButton} small about=${channel.label} run=${test}>${MSG.test}<//></span>`}
   </div>`;
 }
 
 /** @param {{channel: Channel}} props */
+function Facts({ channel }) {
+  return html`<dl class="channel__facts">
+      <dt>${MSG.sent}</dt><dd>${number(channel.sent_24h)}</dd>
+      <dt>${MSG.failed}</dt><dd>${number(channel.failed_24h)}</dd>
+      <dt>${MSG.receives}</dt><dd>${MSG.inbound[channel.capabilities.inbound]}</dd>
+      <dt>${MSG.limit}</dt><dd>${channel.capabilities.max_length ? MSG.chars(channel.capabilities.max_length) : MSG.noLimit}</dd>
+      ${channel.retry_after_until && html`<dt>${MSG.throttled}</dt><dd><${Time} at=${channel.retry_after_until} clock /></dd>`}
+    </dl>`;
+}
+
+/** @param {{channel: Channel}} props */
 function LastTest({ channel }) {
   const test = channel.last_test;
-  if (!test) return html`<span class="muted">${MSG.never}</span>`;
+  if (!test) return html`<span class="muted">${channel.state === "configured" ? MSG.never : ""}</span>`;
   return html`<span class="channel__test" title=${test.ok ? test.message : test.error}><${Status} state=${test.ok ? "ok" : "failed"} quiet /><${Time} at=${test.at} />
     ${!test.ok && html`<span class="channel__error" dir="auto">${test.error}</span>`}</span>`;
 }

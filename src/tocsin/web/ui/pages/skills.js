@@ -5,6 +5,7 @@ import { number } from "../lib/format.js";
 import { nextPage } from "../lib/list.js";
 import { definePage } from "../lib/page.js";
 import { go, link } from "../lib/router.js";
+import { ActionButton } from "../parts/action.js";
 import { PageHead } from "../parts/page_head.js";
 import { Said } from "../parts/said.js";
 import { Empty } from "../parts/states.js";
@@ -42,7 +43,7 @@ function View({ data, query, change }) {
   return html`<${PageHead} title=${SKILLS.title} note=${SKILLS.note} />
     <${Toolbar}><${FilterBox} value=${query.q} />
       <${Choice} name="kind" label=${SKILLS.kind} value=${query.kind} options=${[["", SKILLS.anyKind], ...Object.entries(SKILLS.kinds)]} /><//>
-    <${Table} label=${SKILLS.title} rows=${rows} columns=${COLUMNS} rowKey=${(/** @type {Skill} */ skill) => skill.name} filter=${query.q} remember="skills"
+    <${Table} label=${SKILLS.title} rows=${rows} columns=${COLUMNS} rowKey=${(/** @type {Skill} */ skill) => skill.name} filter=${query.q} remember="skills" brief
       href=${(/** @type {Skill} */ skill) => link("skills", skill.name)} empty=${data.items.length ? undefined : empty} more=${nextPage(data, change, PATH, QUERY)} />`;
 }
 
@@ -57,15 +58,14 @@ const COLUMNS = [
   { name: "state", title: SKILLS.state, value: standingOf, cell: (skill) => html`<${Status} state=${standingOf(skill)} title=${skill.active_reason} />` },
   { name: "name", title: SKILLS.name, primary: true, value: (skill) => skill.name },
   { name: "kind", title: SKILLS.kind, value: (skill) => SKILLS.kinds[skill.kind] },
-  { name: "description", title: SKILLS.description, value: (skill) => skill.description, cell: describe },
+  { name: "description", title: SKILLS.description, card: "line", value: (skill) => skill.description, cell: describe },
   {
     name: "last", title: SKILLS.last, value: (skill) => skill.last_run?.queued_at,
     cell: (skill) => (skill.last_run ? html`<a href=${link("runs", skill.last_run.id)}><${Status} state=${skill.last_run.status} quiet /></a> <span class="muted"><${Time} at=${skill.last_run.queued_at} /></span>` : SKILLS.never),
   },
   { name: "count", title: SKILLS.runs, align: "end", hideSmall: true, value: (skill) => skill.runs_30d, cell: (skill) => number(skill.runs_30d) },
   {
-    name: "run", title: "", bare: true,
-    cell: (skill) => skill.runnable && html`<button type="button" class="button button--small" aria-label=${`${SKILLS.run}: ${skill.name}`}
-      onClick=${() => runSkill(skill, (run) => go(`${link("skills", skill.name)}?tab=runs&run=${run.id}`))}>${SKILLS.run}</button>`,
+    name: "run", title: "", bare: "icons",
+    cell: (skill) => skill.runnable && html`<${ActionButton} icon="play" label=${`${SKILLS.run}: ${skill.name}`} run=${async () => runSkill(skill, (run) => go(`${link("skills", skill.name)}?tab=runs&run=${run.id}`))} />`,
   },
 ];

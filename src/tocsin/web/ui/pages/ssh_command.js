@@ -21,7 +21,7 @@ const OPTIONS = [
   { name: "timeout_seconds", label: SSH_RUN.timeout, type: "number", min: 1, step: 1, required: true },
   { name: "max_parallel", label: SSH_RUN.parallel, type: "number", min: 1, step: 1, required: true },
   { name: "working_dir", label: SSH_RUN.dir },
-  { name: "output", label: SSH_RUN.output, hint: SSH_RUN.outputHint },
+  { name: "output", label: SSH_RUN.output, hint: SSH_RUN.outputHint, placeholder: SSH_RUN.outputExample },
   { name: "env", label: SSH_RUN.env, type: "map" },
   { name: "stop_on_failure", label: SSH_RUN.stop, type: "check" },
 ];
@@ -68,6 +68,8 @@ export function CommandBar({ hosts, groups, chosen, choose, started, fixed = fal
     void act(false);
   };
   const problems = error instanceof ApiProblem ? error.fields : {};
+  const wrong = Object.keys(problems);
+  const told = wrong.length > 0 && wrong.every((name) => OPTIONS.some((option) => option.name === name)); // at the options, which are open then
   return html`<form class="panel command" aria-label=${SSH_RUN.label} onSubmit=${submit} novalidate>
     ${!fixed && html`<${Targets} hosts=${hosts} groups=${groups} chosen=${chosen} choose=${choose} />`}
     <div class="command__line"><label class="command__field"><span class="visually-hidden">${SSH_RUN.command}</span>
@@ -76,9 +78,9 @@ export function CommandBar({ hosts, groups, chosen, choose, started, fixed = fal
       <button class="button button--primary" aria-disabled=${busy}><${Icon} name="play" size=${16} />${SSH_RUN.run}</button>
       <button type="button" class="button" aria-disabled=${busy} onClick=${() => act(true)}>${SSH_RUN.dryRun}</button></div>
     ${said && html`<p class="notice notice--warn" role="alert">${said}</p>`}
-    ${error && html`<${Failure} error=${error} compact />`}
+    ${error && !told && html`<${Failure} error=${error} compact />`}
     ${plan && html`<div class="notice notice--info command__plan" role="status"><strong>${SSH_RUN.would(plan.hosts.length)}</strong><${PlanView} plan=${plan} /></div>`}
-    <details class="command__options"><summary>${SSH_RUN.options}</summary>
+    <details class="command__options" open=${told || undefined}><summary>${SSH_RUN.options}</summary>
       <div class="form__fields">${OPTIONS.map((spec) => html`<${Field} key=${spec.name} spec=${spec} value=${values[spec.name]} values=${values} problem=${problems[spec.name]} change=${change} />`)}</div></details>
   </form>`;
 }

@@ -43,8 +43,8 @@ function RunDialog({ workflow, dry, close }) {
     const body = { ...wish, params: filled, from_step: wish.from_step ?? "", only: wish.only ?? [] };
     const found = await api.post(url`/api/workflows/${name}/run`, body);
     if (body.dry_run) return setPlan(found);
-    toast.ok(WORKFLOW.started, { label: WORKFLOW.open, run: () => go(link("runs", found.id)) });
-    return close();
+    close();
+    return go(link("runs", found.id));
   };
   const first = { params: Object.fromEntries(params.map(([key, rule]) => [key, rule.default ?? (rule.type === "boolean" ? false : "")])), only: [], from_step: "", env: {}, dry_run: dry };
   useEffect(() => {

@@ -47,7 +47,7 @@ function Workflows({ data, query, change }) {
       <${Choice} name="valid" label=${WORKFLOWS.valid} value=${query.valid} options=${[["", WORKFLOWS.any], ["true", WORKFLOWS.validOnly], ["false", WORKFLOWS.invalidOnly]]} /><//>`}
     <${Table} label=${WORKFLOWS.title} rows=${rows} columns=${COLUMNS} rowKey=${(/** @type {Workflow} */ one) => one.name} filter=${filter} empty=${empty} remember="workflows"
       href=${(/** @type {Workflow} */ one) => link("workflows", one.name)} more=${nextPage(data, change, "/api/workflows", { limit: LIMIT })} />
-    ${asking && html`<${NewDialog} close=${() => setAsking(false)} />`}`;
+    ${asking && html`<${NewDialog} known=${data.items.map(({ name }) => name)} close=${() => setAsking(false)} />`}`;
 }
 
 const COLUMNS = [
@@ -67,13 +67,14 @@ function lastOf({ last_run: run }) {
     <span class="muted numbers"><${Time} at=${run.started_at ?? run.queued_at} />${run.duration_ms != null && `, ${duration(run.duration_ms)}`}</span></a>`;
 }
 
-/** @param {{close: () => void}} props */
-function NewDialog({ close }) {
+/** @param {{known: string[], close: () => void}} props */
+function NewDialog({ known, close }) {
   /** @param {Record<string, any>} wish */
   const submit = async ({ name }) => {
     const yaml = `name: ${name}\ndescription: ${WORKFLOWS.first}\n\nparams:\n  folder: {type: string, default: /}\n\nsteps:\n  - name: measure\n    command: df -h "$PARAM_FOLDER"\n    timeout: 30s\n`;
     const path = url`/api/workflows/${name}`;
-    if (!(await isThere(path))) await api.put(path, { yaml });
+    // A new workflow never takes the place of another one: that one is opened.
+    if (!known.includes(name)) await api.put(path, { yaml }, { create: true }).catch(unlessThere);
     close();
     go(`${link("workflows", name)}?tab=yaml`);
   };
@@ -82,13 +83,7 @@ function NewDialog({ close }) {
       submit=${submit} submitLabel=${WORKFLOWS.create} cancel=${close} /><//>`;
 }
 
-/** A new workflow never takes the place of another one. @param {string} path */
-async function isThere(path) {
-  try {
-    await api.get(path);
-    return true;
-  } catch (error) {
-    if (error instanceof ApiProblem && error.status === 404) return false;
-    throw error;
-  }
+/** @param {unknown} error */
+function unlessThere(error) {
+  if (!(error instanceof ApiProblem && error.status === 412)) throw error;
 }

@@ -60,10 +60,11 @@ export function Form({ fields, values: first, submit, submitLabel = FORM.save, d
       await submit(record, changes(first, record));
       if (draft) dropDraft(draft);
     } catch (problem) {
-      const told = problem instanceof ApiProblem ? problem.fields : {};
-      const mine = Object.fromEntries(Object.entries(told).map(([name, text]) => [ownerOf(shown, name), text]));
-      setProblems(Object.fromEntries(Object.entries(mine).filter(([name]) => name)));
-      setError(problem);
+      const told = problem instanceof ApiProblem ? Object.entries(problem.fields) : [];
+      const mine = told.map(([name, text]) => [ownerOf(shown, name), text]).filter(([name]) => name);
+      setProblems(Object.fromEntries(mine));
+      if (!mine.length) setError(problem);
+      else if (mine.length < told.length) setError(withoutFields(/** @type {ApiProblem} */ (problem), shown)); // what stands at its field is not said twice
     }
     setBusy(false);
   };
@@ -91,6 +92,11 @@ function ownerOf(fields, pointer) {
   const names = fields.map((field) => field.name);
   if (names.includes(pointer)) return pointer;
   return names.find((name) => pointer.startsWith(`${name}/`)) ?? "";
+}
+
+/** @param {ApiProblem} problem @param {FieldSpec[]} fields @returns {ApiProblem} */
+function withoutFields({ code, title, errors }, fields) {
+  return new ApiProblem({ code, title, errors: errors.filter(({ pointer = "" }) => !ownerOf(fields, pointer.slice(2))) });
 }
 
 /** @param {FieldSpec[]} fields @param {Record<string, any>} record @returns {Values} */

@@ -40,16 +40,19 @@ export function Failure({ error, retry, compact = false, back, page = false }) {
   const problem = error instanceof ApiProblem ? error : null;
   const gone = problem?.status === 404;
   const title = gone ? PARTS.goneTitle : (problem?.title ?? PARTS.crashTitle);
-  const detail = problem ? problem.detail || (gone ? PARTS.goneText : "") : PARTS.crashText;
+  const wrong = problem?.errors ?? [];
+  const detail = wrong.length ? "" : problem ? problem.detail || (gone ? PARTS.goneText : "") : PARTS.crashText;
+  const id = problem && problem.status >= 500 ? problem.requestId : ""; // of what the caller did wrong, no log has more
   const trace = problem ? "" : String(error instanceof Error ? (error.stack ?? error.message) : error);
   return html`<div class=${compact ? "failure failure--compact" : "failure"} role="alert">
     <${page ? "h1" : "p"} class="failure__title"><${Shape} tone="bad" size=${16} />${title}<//>
     ${detail && html`<p><${Said} text=${detail} /></p>`}
+    ${wrong.map(({ pointer = "", detail }) => html`<p>${pointer.length > 2 && html`<code>${pointer.slice(2)}</code> `}<${Said} text=${detail} /></p>`)}
     ${trace && html`<pre class="failure__trace" tabindex="0">${trace}</pre>`}
     <div class="row">
       ${gone && back && html`<a class="button button--primary" href=${`#/${back}`}>${PARTS.toList}</a>`}
       ${retry && html`<button type="button" class="button" onClick=${retry}>${PARTS.retry}</button>`}
-      ${problem?.requestId && html`<${RequestId} id=${problem.requestId} />`}
+      ${id && html`<${RequestId} id=${id} />`}
     </div>
   </div>`;
 }

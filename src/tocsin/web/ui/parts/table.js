@@ -20,7 +20,8 @@ import { TABLE } from "../strings/states.js";
  * @property {"end"} [align]  For numbers.
  * @property {boolean} [primary]  What the record is called: it holds the link, and heads the card on a small screen.
  * @property {boolean} [hideSmall]  Not on cards.
- * @property {"short" | "wide"} [card]  On cards a third of the width, or all of it; else half of it.
+ * @property {"short" | "wide" | "line" | "aside"} [card]  On cards a third of the width, or all of it; else half of it. Where
+ *   cards are `brief`: the second line, and what stands at the end of the first.
  * @property {boolean | "icons"} [bare]  On cards without its title, such as a row of buttons; `icons` stand beside its name.
  */
 /** @typedef {{name: string, down: boolean}} Order */
@@ -32,6 +33,8 @@ import { TABLE } from "../strings/states.js";
  * @property {Column<T>[]} columns
  * @property {(row: T) => string} rowKey
  * @property {(row: T) => string | undefined} [href]  Where a row leads.
+ * @property {(row: T) => void} [toggle]  What a click on a row does that leads nowhere.
+ * @property {boolean} [brief]  On small screens two lines a row: only its name, its state and the columns `line` and `aside`.
  * @property {string} [filter]  Only rows that hold all these words.
  * @property {(() => Promise<unknown>) | undefined} [more]  Reads the next page; see `nextPage`.
  * @property {number | null} [total]
@@ -83,7 +86,7 @@ export function Table(props) {
   const root = useRef(/** @type {HTMLElement | null} */ (null));
   const hold = useHeldFocus(root, rows.length);
   if (!rows.length && empty) return empty;
-  return html`<div class="table" ref=${root} onKeyDown=${onKey} onfocusin=${hold}>
+  return html`<div class=${`table${props.brief ? " table--brief" : ""}`} ref=${root} onKeyDown=${onKey} onfocusin=${hold}>
     <table role="table"><caption class="visually-hidden">${label}</caption>
       <thead role="rowgroup"><tr role="row">${columns.map((column) => html`<${Head} column=${column} name=${name} down=${down} order=${order} />`)}</tr></thead>
       <tbody role="rowgroup">${sorted.slice(0, shown).map((row) => drawnOnce(row, props, known.drawn))}</tbody>
@@ -137,7 +140,7 @@ function drawnOnce(row, props, drawn) {
 
 /** @param {{row: any, props: TableProps<any>}} props */
 function Row({ row, props }) {
-  const { columns, rowKey, href, rowClass, below, keys } = props;
+  const { columns, rowKey, href, toggle, rowClass, below, keys } = props;
   const target = href?.(row);
   const further = below?.(row);
   const cells = columns.map((column) => {
@@ -148,23 +151,25 @@ function Row({ row, props }) {
     const linked = target ? html`<a class="table__link" href=${target} dir="auto">${inner}</a>` : html`<span dir="auto">${inner}</span>`;
     return html`<th scope="row" role="rowheader" class=${`${name} table__primary`}>${linked}</th>`;
   });
-  const open = target && ((/** @type {MouseEvent} */ event) => onRowClick(event, target));
+  const open = (target || toggle) && ((/** @type {MouseEvent} */ event) => onRowClick(event, target, () => toggle?.(row)));
   return [
-    html`<tr role="row" class=${[rowClass?.(row), target && "table__row--link"].filter(Boolean).join(" ")} data-key=${rowKey(row)}
+    html`<tr role="row" class=${[rowClass?.(row), open && "table__row--link"].filter(Boolean).join(" ")} data-key=${rowKey(row)}
       tabindex=${keys && !target ? 0 : undefined} onClick=${open || undefined}>${cells}</tr>`,
     further && html`<tr role="row" class="table__below"><td role="cell" colspan=${columns.length}>${further}</td></tr>`,
   ];
 }
 
 /**
- * The whole row leads where its link does, but not while text is selected or something in it is used.
+ * The whole row leads where its link does, or is opened, but not while text is selected or something in it is used.
  * @param {MouseEvent} event
- * @param {string} target
+ * @param {string | undefined} target
+ * @param {() => void} toggle
  */
-function onRowClick(event, target) {
+function onRowClick(event, target, toggle) {
   const inside = event.target instanceof Element && event.target.closest("a, button, input, select, label, summary");
   if (event.defaultPrevented || inside || event.button !== 0 || String(getSelection())) return;
-  if (event.ctrlKey || event.metaKey) open(target, "_blank", "noopener");
+  if (!target) toggle();
+  else if (event.ctrlKey || event.metaKey) open(target, "_blank", "noopener");
   else go(target);
 }
 

@@ -1,5 +1,5 @@
 // Tabs; the chosen one stands in the query of the address, so that a link leads to it.
-import { html, useLayoutEffect, useRef } from "../vendor/preact.js";
+import { html, useRef } from "../vendor/preact.js";
 import { place, setQuery } from "../lib/router.js";
 import { useSignal } from "../lib/store.js";
 
@@ -21,11 +21,6 @@ export function Tabs({ tabs, label, param = "tab" }) {
     choose(next);
     /** @type {HTMLElement | undefined} */ (list.current?.querySelectorAll("[role=tab]")[next])?.focus();
   };
-  // On a small screen the chosen one may stand beside the window.
-  useLayoutEffect(() => {
-    const tab = /** @type {HTMLElement | undefined} */ (list.current?.querySelectorAll("[role=tab]")[chosen]);
-    if (tab && list.current) list.current.scrollLeft = tab.offsetLeft + tab.offsetWidth / 2 - list.current.clientWidth / 2;
-  }, [chosen]);
   return html`<div class="tabs">
     <div class="tabs__list" role="tablist" aria-label=${label} ref=${list} onKeyDown=${onKey}>
       ${tabs.map((tab, index) => html`<button type="button" role="tab" id=${`${param}-${tab.name}`} class="tabs__tab" aria-selected=${index === chosen}

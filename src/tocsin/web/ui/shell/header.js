@@ -4,7 +4,7 @@ import { call, endLogin, reach, session } from "../lib/api.js";
 import { relative } from "../lib/format.js";
 import { isMac } from "../lib/keys.js";
 import { useSignal } from "../lib/store.js";
-import { liveness, status } from "../lib/stream.js";
+import { liveness, status, useAway } from "../lib/stream.js";
 import { Icon } from "../parts/icon.js";
 import { Mark } from "../parts/mark.js";
 import { Popover } from "../parts/popover.js";
@@ -27,18 +27,23 @@ export function Header({ version }) {
 }
 
 function Live() {
-  const { state, retryAt, draining } = useSignal(liveness);
+  const { state } = useSignal(liveness);
+  const seconds = useRetry();
+  const retrying = seconds ? SHELL.live.retry(seconds) : SHELL.live.connecting;
+  const short = { live: SHELL.live.live, connecting: SHELL.live.connecting, retrying }[state];
+  return html`<span class=${`live live--${state}`} title=${state === "live" ? SHELL.live.liveTitle : short}><span class="live__dot"></span><span class="live__text">${short}</span></span>`;
+}
+
+/** Return in how many seconds the next try is, 0 while one is made; undefined where none is needed. */
+function useRetry() {
+  const { state, retryAt = 0 } = useSignal(liveness);
   const [, redraw] = useState(0);
   useEffect(() => {
     if (state !== "retrying") return undefined;
     const timer = setInterval(() => redraw((count) => count + 1), 1000);
     return () => clearInterval(timer);
   }, [state]);
-  const seconds = Math.max(0, Math.ceil(((retryAt ?? 0) - Date.now()) / 1000));
-  const long = { live: SHELL.live.liveTitle, connecting: SHELL.live.connecting, retrying: SHELL.live.retry(seconds) }[state];
-  const waits = draining ? SHELL.live.draining : long;
-  const short = { live: SHELL.live.live, connecting: SHELL.live.connecting, retrying: seconds ? waits : SHELL.live.connecting }[state];
-  return html`<span class=${`live live--${state}`} title=${long}><span class="live__dot"></span><span class="live__text">${short}</span></span>`;
+  return state === "retrying" ? Math.max(0, Math.ceil((retryAt - Date.now()) / 1000)) : undefined;
 }
 
 /** @param {{version: string}} props */
@@ -83,6 +88,8 @@ export function Notices({ version }) {
   const known = useSignal(status);
   const signedIn = useSignal(session);
   const { draining } = useSignal(liveness);
+  const away = useAway();
+  const seconds = useRetry();
   const asking = useSignal(overlay) === "login";
   const newer = known?.version && known.version !== version;
   const reload = html`<button type="button" class="button button--small" onClick=${() => location.reload()}>${SHELL.reload}</button>`;
@@ -90,8 +97,8 @@ export function Notices({ version }) {
   return html`<div class="notices" role="status">
     ${newer && html`<p class="notice notice--info">${SHELL.newer} ${reload}</p>`}
     ${signedIn === "needed" && !asking && html`<p class="notice notice--warn">${SHELL.signedOut} ${signIn}</p>`}
-    ${draining && html`<p class="notice notice--warn">${SHELL.draining}</p>`}
-    ${state === "offline" && !draining && html`<p class="notice notice--bad">${SHELL.offline}</p>`}
+    ${(draining || away) && html`<p class=${`notice notice--${draining ? "warn" : "bad"}`}>${draining ? SHELL.draining : SHELL.offline}
+      ${seconds !== undefined && html`<span class="numbers" aria-hidden="true">${seconds ? SHELL.live.retryShort(seconds) : SHELL.live.connecting}</span>`}</p>`}
     ${state === "waiting" && html`<p class="notice notice--warn">${SHELL[crowded ? "crowded" : "notReady"](relative(until ?? 0, Date.now()))}</p>`}
   </div>`;
 }

@@ -124,10 +124,7 @@ function single(group, icon, label, href) {
 
 /** @param {string} group @param {string} icon @param {string} name @param {string} href @param {string} path @returns {Entry[]} */
 function pair(group, icon, name, href, path) {
-  const run = async () => {
-    const started = await api.post(path);
-    toast.ok(WORDS.started(name), { label: WORDS.view, run: () => go(link("runs", started.id)) });
-  };
+  const run = async () => go(link("runs", (await api.post(path)).id));
   return [single(group, icon, name, href), { id: `run ${name}`, group: WORDS.actions, icon: "play", label: WORDS.run(name), run }];
 }
 

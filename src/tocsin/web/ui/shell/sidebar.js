@@ -68,7 +68,7 @@ export function BottomBar() {
   return html`<nav class="bottom-bar" aria-label=${SHELL.often}>
     ${areas.map((area) => html`<a href=${`#/${area.name}`} aria-current=${here === area.name ? "page" : undefined}>
       <${Icon} name=${area.name} size=${22} />${wordFor(area)}</a>`)}
-    <button type="button" aria-expanded=${over} onClick=${() => unfolded.set(!over)}><${Icon} name="more" size=${22} />${SHELL.more}</button>
+    <button type="button" aria-expanded=${over} aria-current=${here && !BOTTOM.includes(here) ? "true" : undefined} onClick=${() => unfolded.set(!over)}><${Icon} name="more" size=${22} />${SHELL.more}</button>
   </nav>`;
 }
 

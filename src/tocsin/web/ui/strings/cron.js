@@ -37,12 +37,9 @@ export const CRON = {
   /** @param {string} name */
   runLabel: (name) => `Run ${name} now`,
   /** @param {string} name */
-  started: (name) => `${name} was started.`,
-  /** @param {string} name */
   disabled: (name) => `${name} is switched off.`,
   /** @param {string} name */
   enabled: (name) => `${name} is switched on.`,
-  show: "Show the run",
   /** @param {number} shown @param {number} all */
   loading: (shown, all) => `${shown} of ${all} jobs loaded …`,
   stopped: "Not all jobs could be loaded.",
@@ -135,7 +132,8 @@ export const EDIT_JOB = {
   /** @type {Record<string, string>} */
   commands: { shell: "Command", workflow: "Name of the workflow", skill: "Name of the skill", prompt: "Prompt", message: "Text of the message" },
   output: "Send the output to",
-  outputHint: "channel:target, or the name of a profile. Empty: nowhere.",
+  outputHint: "The name of a profile such as oncall, or a channel and target such as slack:#ops or email:ops@example.org. Empty: nowhere.",
+  outputExample: "slack:#ops",
   outputOn: "Send it after",
   outputWords: /** @type {[string, string][]} */ ([
     ["always", "each run"], ["failure", "failures"], ["failure,recovery", "failures, and the first success after"],

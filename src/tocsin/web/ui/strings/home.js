@@ -3,6 +3,7 @@ export const HOME = {
   title: "Home",
   attention: "Needs attention",
   allWell: "Nothing needs attention.",
+  unknown: "Whether anything needs attention is unknown: the server last answered",
   open: "Open",
   areas: "Areas",
   /** @type {Record<string, string>} */

@@ -2,10 +2,10 @@
 const many = (count, one) => `${count.toLocaleString("en")} ${one}${count === 1 ? "" : "s"}`;
 
 export const JOBS = {
-  title: "Jobs",
-  note: "Work with a state, each with a git branch of its own where it has a repository.",
-  new: "New job",
-  empty: "No job yet. A job is a task with a state; with a repository it gets a branch and a work tree.",
+  title: "Tasks",
+  note: "Work for a command, a skill or people, each on a git branch of its own where it has a repository.",
+  new: "New task",
+  empty: "No task yet. A task is work with a state; with a repository it gets a branch and a work tree.",
   command: "tocsin jobs create 'Fix the login' --repo PATH",
   list: "List",
   board: "Board",
@@ -13,7 +13,7 @@ export const JOBS = {
   anyState: "All",
   label: "Label",
   anyLabel: "All",
-  name: "Job",
+  name: "Task",
   priority: "Priority",
   priorities: /** @type {Record<string, string>} */ ({ low: "Low", normal: "Normal", high: "High" }),
   branch: "Branch",
@@ -23,7 +23,7 @@ export const JOBS = {
   complete: "Complete",
   delete: "Delete",
   none: "None",
-  back: "Jobs",
+  back: "Tasks",
   /** @param {number} count */
   ahead: (count) => `${count} ahead`,
   /** @param {number} count */
@@ -41,35 +41,35 @@ export const JOBS = {
 };
 
 export const JOB_FORM = {
-  title: "New job",
+  title: "New task",
   save: "Create",
   name: "Title",
   description: "Description",
-  what: "Starting it",
-  works: /** @type {[string, string][]} */ ([["", "makes a place for people to work"], ["command", "runs a command"], ["skill", "runs an assistant skill"]]),
+  what: "Done by",
+  works: /** @type {[string, string][]} */ ([["", "People"], ["command", "A command"], ["skill", "An assistant skill"]]),
   command: "Command",
-  commandHint: "The shell runs it in the work tree of the job.",
+  commandHint: "The shell runs it in the work tree of the task, when you start it.",
   skill: "Skill",
   repo: "Repository",
-  repoHint: "A path, in full or below one of JOB_REPOSITORIES. Without it the job has no branch.",
+  repoHint: "A path, in full or below one of JOB_REPOSITORIES. Without it the task has no branch.",
   base: "Base branch",
   baseHint: "Where its branch begins; the one the repository is on, if left empty.",
   branch: "Branch",
-  branchHint: "Named after the job, if left empty.",
+  branchHint: "Named after the task, if left empty.",
   create: "Make the branch",
   priority: "Priority",
   labels: "Labels",
 };
 
 export const JOB_PAGE = {
-  job: "Job",
+  job: "Task",
   branch: "Branch",
   patch: "Changes",
   log: "Output",
   description: "Description",
   repo: "Repository",
   tree: "Work tree",
-  noTree: "Made when the job starts",
+  noTree: "Made when the task starts",
   created: "Created",
   /** @param {string} who */
   by: (who) => `by ${who}`,
@@ -78,8 +78,8 @@ export const JOB_PAGE = {
   labels: "Labels",
   result: "Result",
   progress: "Progress",
-  noBranch: "This job has no branch: it was created without a repository.",
-  noLog: "No output: the job ran no command.",
+  noBranch: "This task has no branch: it was created without a repository.",
+  noLog: "No output: the task ran no command.",
   run: "The whole run",
   distance: "Against its base",
   base: "Base",
@@ -116,14 +116,14 @@ export const JOB_END = {
   save: "Complete",
   /** @param {string} title */
   cancelTitle: (title) => `Cancel ${title}?`,
-  cancelText: "It will not start any more. Its branch stays until you delete the job.",
-  cancelAction: "Cancel the job",
+  cancelText: "It will not start any more. Its branch stays until you delete the task.",
+  cancelAction: "Cancel the task",
 };
 
 export const JOB_DELETE = {
   /** @param {string} title */
   title: (title) => `Delete ${title}?`,
-  text: "The job and its work tree are deleted. This cannot be taken back.",
+  text: "The task and its work tree are deleted. This cannot be taken back.",
   /** @param {string} branch */
   branch: (branch) => `Delete its branch ${branch}, too`,
   force: "Even if changes are lost",

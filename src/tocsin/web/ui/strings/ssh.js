@@ -59,7 +59,8 @@ export const SSH_RUN = {
   dir: "Directory there",
   env: "Variables there",
   output: "Send the result to",
-  outputHint: "A channel and target such as telegram:123, or the name of a profile.",
+  outputHint: "The name of a profile such as oncall, or a channel and target such as slack:#ops or email:ops@example.org. Empty: nowhere.",
+  outputExample: "slack:#ops",
   /** @param {number} count */
   would: (count) => `Nothing ran. This would run on ${many(count, "host")}:`,
   what: "Their shell would get:",

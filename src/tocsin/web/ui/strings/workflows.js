@@ -46,7 +46,7 @@ export const WORKFLOW = {
   load: "Load the file again",
   file: "File",
   changed: "Changed",
-  profile: "Tells",
+  profile: "Notifies",
   schedules: "Started by",
   noGraph: "The graph is drawn when the file has no mistakes.",
   toYaml: "Show the mistakes",
@@ -70,7 +70,6 @@ export const WORKFLOW = {
   /** @param {string} name */
   dryTitle: (name) => `What ${name} would do`,
   show: "Show the plan",
-  started: "The workflow was started.",
   open: "Show the run",
   plan: "Plan",
   /** @param {string[]} items */

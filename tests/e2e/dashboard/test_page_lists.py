@@ -1,0 +1,113 @@
+"""Lists on screens of every size: their rows, what lies below them, and the files they are written in."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import expect
+from tests.e2e.dashboard.conftest import NARROW, WIDE, Visitor
+from tests.e2e.dashboard.served import ServedDashboard, serve_dashboard
+
+Visit = Callable[..., Visitor]
+PHONE = (390, 844)
+# What each list is written in, the page about it, and the part of that page.
+FILES = [
+    ("watchers", "watchers.yaml", "Watchers", "Rules"),
+    ("triggers", "triggers.yaml", "Triggers", ""),
+    ("ssh", "ssh_hosts.yaml", "SSH", "Hosts"),
+    ("msg", "profiles.yaml", "Guide", "Profiles"),
+    ("browser", "browser_profiles.yaml", "Browser profiles", "Profiles"),
+]
+# How high the rows of a list are, and how much of each tab is outside its list.
+LINES = """() => {
+    const line = parseFloat(getComputedStyle(document.body).lineHeight);
+    return [...document.querySelectorAll("main tbody tr[data-key]")].map((row) => row.clientHeight / line);
+}"""
+CUT = """() => {
+    const list = document.querySelector("[role=tablist]").getBoundingClientRect();
+    return [...document.querySelectorAll("[role=tab]")].map((tab) => tab.getBoundingClientRect())
+        .filter(({ left, right }) => left < list.left - 1 || right > list.right + 1).length;
+}"""
+
+
+@pytest.fixture(scope="module")
+def dashboard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedDashboard]:
+    """Serve an installation with one record in each list that is written in a file."""
+    folder = tmp_path_factory.mktemp("lists")
+    (folder / "inbox").mkdir()
+    texts = {
+        "watchers.yaml": f"- {{name: inbox, path: {folder}/inbox, command: 'true'}}\n",
+        "triggers.yaml": "- {pattern: uptime, command: uptime}\n",
+        "ssh_hosts.yaml": "hosts: [{name: web1, hostname: 127.0.0.1, port: 9}]\n",
+        "profiles.yaml": "oncall: [{channel: email, target: ops@example.org}]\n",
+        "browser_profiles.yaml": "profiles: [{name: office}]\n",
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o600)
+    with serve_dashboard(folder) as served:
+        yield served
+
+
+def test_below_a_list_stand_the_whole_path_of_its_file_and_a_way_to_its_documentation(visit: Visit):
+    visitor = visit()
+    folder = visitor.page.request.get(f"{visitor.address}api/status").json()["data_dir"]
+    for name, file, title, part in FILES:
+        page = visitor.open(f"#/{name}")
+        note = page.locator(".file-note")
+        expect(note.locator("code")).to_have_text(f"{folder}/{file}")
+        note.get_by_role("link", name="Documentation").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text(title)
+        if part:
+            expect(page.get_by_role("heading", name=part, exact=True)).to_be_in_viewport()
+
+
+def test_a_page_of_the_documentation_leads_to_others_and_is_for_everybody(visit: Visit):
+    visitor = visit(NARROW, "dark")
+    page = visitor.open("#/docs/watchers")
+    assert visitor.violations("main") == []
+    assert visitor.overflow() <= 0
+    page.locator("main").get_by_role("link", name="run", exact=True).first.click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Runs")
+    page = visitor.open("#/docs/reference%2Fsettings")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Settings")
+    expect(page.get_by_text("<!--")).to_have_count(0)
+
+
+def test_an_entry_of_the_audit_log_is_opened_by_a_click_anywhere_on_its_row(visit: Visit):
+    page = visit(WIDE).open("#/audit")
+    row = page.locator("tbody tr[data-key]").first
+    row.locator("td").nth(2).click()
+    entry = page.locator(".audit__entry")
+    expect(entry).to_contain_text("prev_hash")
+    # Each name stands beside its value, in one line.
+    tops = entry.locator("dt, dd").evaluate_all("all => all.map((one) => one.getBoundingClientRect().top)")
+    assert tops[::2] == tops[1::2]
+    assert len(set(tops[::2])) == len(tops) / 2
+    entry.click()
+    expect(entry).to_be_visible()
+    row.locator("td").nth(2).click()
+    expect(entry).to_have_count(0)
+
+
+def test_on_a_phone_rows_take_two_lines_and_no_tab_is_cut(visit: Visit):
+    visitor = visit(PHONE)
+    for name in ("audit", "skills"):
+        page = visitor.open(f"#/{name}")
+        expect(page.locator("main tbody tr[data-key]").first).to_be_visible()
+        assert [lines for lines in page.evaluate(LINES) if not 2 <= lines < 3] == [], name
+    for route in ("settings", "skills/code-reviewer", "cron"):
+        page = visitor.open(f"#/{route}")
+        expect(page.get_by_role("tab").first).to_be_visible()
+        assert page.evaluate(CUT) == 0, route
+
+
+@pytest.mark.parametrize("size", [PHONE, (768, 1024), WIDE], ids=str)
+def test_the_composer_of_a_conversation_stands_at_the_bottom(visit: Visit, size: tuple[int, int], tmp_path):
+    model = {"CHAT_PROVIDER": "openai", "CHAT_MODEL": "m", "OPENAI_API_KEY": "sk-of-a-test-000000000000"}
+    with serve_dashboard(tmp_path, model) as served:
+        page = visit(size, served=served).open("#/chat")
+        composer = page.locator(".chat__composer").bounding_box()
+        bar = page.locator(".bottom-bar").bounding_box()
+        assert composer is not None
+        end = bar["y"] if bar else size[1]
+        assert 0 < end - composer["y"] - composer["height"] <= 24
