@@ -1,7 +1,7 @@
 // The bell: how much is unread; the newest of it is loaded when it is opened.
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { useSignal } from "../lib/store.js";
-import { listen, status } from "../lib/stream.js";
+import { listen, refreshNow, status } from "../lib/stream.js";
 import { Icon } from "../parts/icon.js";
 import { Later } from "../parts/later.js";
 import { Popover } from "../parts/popover.js";
@@ -13,7 +13,10 @@ export function Bell() {
   const known = useSignal(status);
   const [heard, setHeard] = useState(0);
   useEffect(() => setHeard(0), [known]);
-  useEffect(() => listen("notification.created", ({ type }) => type !== "resync" && setHeard((count) => count + 1)), []);
+  useEffect(() => listen("notification.*", ({ type }) => {
+    if (type === "notification.created") setHeard((count) => count + 1);
+    else if (type !== "resync") refreshNow(); // one may have been read elsewhere
+  }), []);
   const unread = (known?.unread_notifications ?? 0) + heard;
   const label = SHELL.bell.label(unread);
   const button = html`<${Icon} name="notifications" />${unread > 0 && html`<span class="badge badge--over">${unread > 99 ? "99+" : unread}</span>`}`;
