@@ -70,6 +70,18 @@ async def test_what_changes_after_the_configuration_was_read_starts_nothing(site
     assert str(tmp_path / "made") in run_git(site.folder, "worktree", "list")
 
 
+async def test_a_work_tree_that_was_added_is_read_as_its_repository_is(site: HostileRepository, tmp_path: Path):
+    commands = await opened(site)
+    await commands.add_work_tree(tmp_path / "made", "topic")
+    run_git(tmp_path / "made", "config", "core.fsmonitor", str(tmp_path / "evil"))
+    (tmp_path / "made" / "readme").write_text("three\n")
+    place = find_repository(tmp_path / "made" / "lib", above=True)
+    assert place is not None
+    again = await commands.program.open(place)
+    assert "+three" in await again.text("diff", "HEAD", work_tree=place.top)
+    assert (site.ran(), again.common) == ("", commands.common)
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [

@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -97,7 +97,7 @@ def git_directory(top: Path) -> Path | None:
     with suppress(OSError, ConfigError, ValueError):
         if place.is_dir():
             return _resolved(place)
-        pointer = read_limited(place, _MAX_POINTER_BYTES).decode(errors="replace")
+        pointer = os.fsdecode(read_limited(place, _MAX_POINTER_BYTES))
         if pointer.startswith("gitdir:"):
             return _resolved(top / pointer.removeprefix("gitdir:").strip())
     return None
@@ -116,7 +116,7 @@ def find_repository(folder: Path, *, above: bool = False) -> GitPlace | None:
 
 def _common_directory(git_dir: Path) -> Path:
     with suppress(OSError, ConfigError, ValueError):
-        return _resolved(git_dir / read_limited(git_dir / "commondir", _MAX_POINTER_BYTES).decode().strip())
+        return _resolved(git_dir / os.fsdecode(read_limited(git_dir / "commondir", _MAX_POINTER_BYTES)).strip())
     return git_dir
 
 
@@ -147,6 +147,8 @@ class GitProgram:
             # Git checks here whom the repository belongs to; with GIT_DIR, it does not.
             await self.output(("rev-parse", "--git-dir"), {}, place.top or place.git_dir)
             return GitCommands(self, place, place.common_dir, None)
+        if place.common_dir.parent == _resolved(self.directories):  # a work tree that was added here
+            place = replace(place, common_dir=(place.common_dir / "objects").readlink().parent)
         raw = await asyncio.to_thread(_raw_configuration, place.common_dir)
         # `--file -` reads what was read before: another process may change the file meanwhile.
         words = ("config", "--file", "-", "--no-includes", "--null", "--list")
@@ -304,8 +306,8 @@ def _lend(common_dir: Path, folder: Path, configuration: str, *, lasting: bool =
 def _attach(folder: Path, state: Path, common: Path) -> None:
     """Have a work tree use the state in the repository itself, with another directory for what is shared."""
     try:
-        (state / "commondir").write_text(f"{common}\n")
-        (folder / ".git").write_text(f"gitdir: {state}\n")
+        (state / "commondir").write_bytes(os.fsencode(f"{common}\n"))
+        (folder / ".git").write_bytes(os.fsencode(f"gitdir: {state}\n"))
     except OSError as error:
         raise _not_written(error) from None
 
