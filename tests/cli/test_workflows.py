@@ -115,3 +115,23 @@ def test_the_published_schema_names_every_type_and_refuses_other_keys(cli: Cli):
     assert {
         f"{kind}_step" for kind in ("shell", "ssh", "skill", "prompt", "notify", "http", "wait", "workflow")
     } <= set(schema["$defs"])
+
+
+def test_a_detached_run_goes_on_when_its_command_has_returned(cli: Cli, until):
+    write(cli, "steps:\n  - {name: a, command: 'until [ -e go ]; do sleep 0.01; done; echo on; exit 3'}\n")
+    done = cli.process("workflows", "run", "flow", "--detach")
+    run_id = done.out.strip()
+    assert (done.code, f"tocsin runs log -f {run_id}" in done.err) == (0, True)
+    assert cli("runs", "show", run_id, "--json").json()["status"] == "running"
+    refused = cli.process("workflows", "run", "flow", "--detach", "--json")
+    assert (refused.code, refused.json()["code"]) == (1, "run-already-active")
+    (cli.data_dir / "go").touch()
+    assert "on\n" in cli("runs", "log", "-f", run_id).out
+    assert until(lambda: cli("runs", "show", run_id, "--json").json()["status"] == "failed")
+
+
+def test_what_cannot_begin_ends_a_detached_command_with_its_reason(cli: Cli):
+    write(cli, "params: {n: {type: integer}}\nsteps:\n  - {name: a, command: echo}\n")
+    done = cli.process("workflows", "run", "flow", "--detach", "--param", "n=x")
+    assert (done.code, done.out, "n is not of the type integer" in done.err) == (2, "", True)
+    assert cli("workflows", "run", "flow", "--detach", "--dry-run").code == 2

@@ -8,8 +8,9 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -57,6 +58,43 @@ async def start_detached(argv: Sequence[str], *, env: Mapping[str, str], log: Pa
     except asyncio.CancelledError:
         await to_the_end(_abandon(starting))
         raise
+
+
+def run_in_background(work: Callable[[Callable[[], None]], int]) -> int:
+    """Run `work` in a child process, and return in both: in this one 0 once `work` has called what it is given.
+
+    From then on the child goes on alone, in a session of its own and without input and output. If it ends before,
+    return its exit code. This forks: no other thread and no event loop may run.
+    """
+    reader, writer = os.pipe()
+    for stream in filter(None, (sys.stdout, sys.stderr)):
+        stream.flush()
+    child = os.fork()
+    if not child:
+        os.close(reader)
+        os.setsid()
+        return work(partial(_leave_terminal, writer))
+    os.close(writer)
+    try:
+        with os.fdopen(reader, "rb") as told:
+            if told.read(1):
+                return 0
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    except KeyboardInterrupt:
+        os.kill(child, signal.SIGTERM)
+        raise
+    return code if code >= 0 else 128 - code  # as shells report a signal
+
+
+def _leave_terminal(writer: int) -> None:
+    for stream in filter(None, (sys.stdout, sys.stderr)):
+        stream.flush()
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for descriptor in range(3):
+        os.dup2(nowhere, descriptor)
+    os.close(nowhere)
+    os.write(writer, b".")
+    os.close(writer)
 
 
 async def end_detached(process: DetachedProcess, grace_s: float) -> bool:

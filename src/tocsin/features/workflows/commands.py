@@ -2,7 +2,7 @@
 
 import argparse
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from tocsin.core.text.shell import spelled
 from tocsin.core.text.strings import number_of
 from tocsin.features.workflows.example import example
 from tocsin.features.workflows.language.schema import WORKFLOW_NAME
-from tocsin.features.workflows.requests import PlannedRun, WorkflowRequest
+from tocsin.features.workflows.requests import PendingRun, PlannedRun, WorkflowRequest
 from tocsin.features.workflows.service import Workflows
 from tocsin.features.workflows.store import WorkflowFile
 from tocsin.runs.model import SUCCESSFUL, Line, Run, RunTrigger
@@ -80,13 +80,18 @@ def _configure_run(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="a variable for all commands",
     )
-    parser.add_argument("--dry-run", action="store_true", help="show the plan, and execute and send nothing")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--dry-run", action="store_true", help="show the plan, and execute and send nothing")
+    how.add_argument("--detach", action="store_true", help="print the ID of the run once it has begun, and return")
     parser.add_argument("--from-step", default="", metavar="STEP", help="run this step and those after it")
     parser.add_argument("--only", action="append", default=[], metavar="STEP", help="run this step; may be repeated")
     parser.set_defaults(run=_run)
 
 
-_EXIT_CODES = "exit code 0: it succeeded, also in part, 1: it did not, 2: the file or a parameter is wrong"
+_EXIT_CODES = (
+    "exit code 0: it succeeded, also in part, or with --detach: it has begun, 1: it did not, "
+    "2: the file or a parameter is wrong"
+)
 
 
 def _list(_: argparse.Namespace, out: Console, program: Program) -> int:
@@ -246,6 +251,11 @@ def _run(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     if arguments.dry_run:
         return _tell_plan(program.run(lambda workflows: workflows.plan(name, request)), out)
 
+    if arguments.detach:
+        from tocsin.core.process.detaching import run_in_background
+
+        return run_in_background(lambda go_on: _run_alone(name, request, out, program, go_on))
+
     async def work(workflows: Workflows) -> Run:
         out.effect_done("the workflow was run")
         return await workflows.run(name, request, watch=lambda line: _show_line(line, out))
@@ -261,6 +271,24 @@ def _run(arguments: argparse.Namespace, out: Console, program: Program) -> int:
             out.error(f"{run.subject_name}: {run.status}: {run.reason}")
         out.note(f"run {run.id}: {run.status}")
     return DONE if run.status in SUCCESSFUL else FAILED
+
+
+def _run_alone(name: str, request: WorkflowRequest, out: Console, program: Program, go_on: Callable[[], None]) -> int:
+    """Run a workflow in the background; `go_on` is called once its run has begun and is shown."""
+
+    async def work(workflows: Workflows) -> Run:
+        begun = await workflows.begin(name, request)
+        out.effect_done("the workflow was started")
+        if out.as_json:
+            from tocsin.runs.document import as_document
+
+            out.document(as_document(begun.run))
+        out.line(begun.run.id)
+        out.note(f"it goes on in the background: tocsin runs log -f {begun.run.id}")
+        go_on()
+        return await (begun.task if isinstance(begun, PendingRun) else begun.wait_or_stop())
+
+    return DONE if program.run(work, writes=True).status in SUCCESSFUL else FAILED
 
 
 def _step_row(step: Any) -> tuple[str, ...]:
