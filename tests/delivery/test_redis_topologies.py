@@ -21,6 +21,7 @@ from tocsin.core.ids import new_id
 from tocsin.core.storage.redis_address import read_address
 from tocsin.core.storage.redis_client import RedisClient, open_redis
 from tocsin.core.storage.redis_failures import ACL_RULES
+from tocsin.core.storage.redis_routes import parse_url
 from tocsin.core.time.clock import Clock, SystemClock
 from tocsin.delivery.bus.bus import publish
 from tocsin.delivery.bus.entry import rejected
@@ -176,7 +177,7 @@ def test_an_address_that_cannot_work_is_refused(url: str, why: str):
 
 def test_addresses_of_several_servers_are_read_and_shown_without_secrets():
     url = "rediss+sentinel://me:se%40cret@one,[::1]:7000/my/2?sentinel_password=hidden&ssl_ca_certs=/ca.pem"
-    address = read_address(url)
+    address = read_address(url, parse_url)
     assert address.shown == "rediss+sentinel://one:26379,[::1]:7000/my/2"
     assert address.hosts == [("one", 26379), ("::1", 7000)]
     assert (address.service, address.database) == ("my", 2)
@@ -184,7 +185,7 @@ def test_addresses_of_several_servers_are_read_and_shown_without_secrets():
     assert address.sentinel_options == {"ssl": True, "ssl_ca_certs": "/ca.pem", "password": "hidden"}
     assert "secret" not in repr(address)
     assert "hidden" not in repr(address)
-    assert read_address("valkey://:x@host/1").shown == "valkey://host:6379/1"
+    assert read_address("valkey://:x@host/1", parse_url).shown == "valkey://host:6379/1"
 
 
 async def test_names_of_before_are_taken_over_with_all_that_they_hold(private_redis: RedisServer):

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from fastapi import Request
-from starlette.types import Receive, Scope
 
 from tocsin.core.reading.json_value import Members, decode_json
 from tocsin.rest.headers import header_values, media_type
@@ -18,10 +17,10 @@ MAX_DEPTH = 64
 class StrictRequest(Request):
     """A request whose body is read once, and strictly."""
 
-    def __init__(self, scope: Scope, receive: Receive) -> None:
-        super().__init__(scope, receive)
-        if "tocsin.body" in scope:  # a layer has read it
-            self._body: bytes = scope["tocsin.body"]
+    async def body(self) -> bytes:
+        """Return the body, which a layer may have read."""
+        known: bytes | None = self.scope.get("tocsin.body")
+        return await super().body() if known is None else known
 
     async def json(self) -> Any:
         """Return the body; raise the problem that it has."""

@@ -8,7 +8,7 @@ Options after `?` are those of redis-py, such as `ssl_ca_certs`; `sentinel_usern
 the Sentinels.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlencode
@@ -33,6 +33,7 @@ ADDRESS_HINT = (
 )
 
 HostAndPort = tuple[str, int]
+ParseUrl = Callable[[str], Mapping[str, Any]]  # returns redis-py's options of one server; raises ValueError
 
 
 class _Split(NamedTuple):
@@ -62,18 +63,16 @@ class RedisAddress:
         return int(self.options.get("db") or 0)
 
 
-def read_address(url: str) -> RedisAddress:
+def read_address(url: str, parse_url: ParseUrl) -> RedisAddress:
     """Return the parts of the address; raise ConfigError if it is not one."""
     shown = without_password(url)
     try:
-        return _read(url, shown)
+        return _read(url, shown, parse_url)
     except (ValueError, TypeError):
         raise ConfigError(f"{shown} is not the address of a Redis", hint=ADDRESS_HINT) from None
 
 
-def _read(url: str, shown: str) -> RedisAddress:
-    from redis.asyncio.connection import parse_url
-
+def _read(url: str, shown: str, parse_url: ParseUrl) -> RedisAddress:
     scheme, user, hosts, path, query = _split(url)
     if scheme not in SCHEMES:
         raise ValueError(scheme)

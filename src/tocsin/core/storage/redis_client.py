@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from tocsin.core.errors import ConfigError, StoreUnavailableError
 from tocsin.core.storage.redis_address import CLUSTER, RedisAddress, read_address
 from tocsin.core.storage.redis_failures import failure
-from tocsin.core.storage.redis_routes import CONNECT_TIMEOUT_S, RedisRoute, Words, open_route
+from tocsin.core.storage.redis_routes import CONNECT_TIMEOUT_S, RedisRoute, Words, open_route, parse_url
 
 if TYPE_CHECKING:
     from redis.asyncio.client import PubSub
@@ -223,7 +223,7 @@ def open_redis(
         import redis as _  # noqa: F401  # to see whether it is there
     except ImportError:
         raise ConfigError("redis: package not installed", hint="run `pip install redis hiredis`") from None
-    address = read_address(url)
+    address = read_address(url, parse_url)
     return RedisClient(open_route(address), address, MAX_CONNECTIONS, answer_timeout_s, wait_replicas)
 
 

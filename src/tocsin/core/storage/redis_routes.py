@@ -1,12 +1,13 @@
 """Which server gets a command: the one that is named, the master that Sentinels name, or the owner of the key's slot.
 
 Commands that belong together go over one connection in one write; their answers come back in order, refusals of the
-server among them. redis-py makes the connections and speaks the protocol.
+server among them. redis-py makes the connections and speaks the protocol; this is the only module that uses names that
+redis-py does not document, which tests/house/test_private_names.py lists.
 """
 
 import asyncio
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tocsin.core.storage.redis_address import CLUSTER, HostAndPort, RedisAddress
@@ -115,6 +116,14 @@ async def _read(connection: "AbstractConnection") -> Any:
         return await connection.read_response()
     except ResponseError as refusal:
         return refusal
+
+
+def parse_url(url: str) -> Mapping[str, Any]:
+    """Return the options of a connection that the address of one server names; raises ValueError."""
+    from redis.asyncio import connection
+
+    options: Mapping[str, Any] = connection.parse_url(url)
+    return options
 
 
 def make_connection(address: RedisAddress, place: HostAndPort | None = None) -> "AbstractConnection":
