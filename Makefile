@@ -10,7 +10,7 @@ COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 \
 ifndef TOGETHER
 .NOTPARALLEL:
 endif
-.PHONY: help demo test check format lint types imports timing generated unit tested coverage compiled bench chaos many-hosts bot-proof ops-proof api-proof ui-proof tour house docs fix lock demo-env dev-env clean
+.PHONY: help demo test check format lint types imports timing generated unit tested coverage compiled bench chaos many-hosts bot-proof ops-proof api-proof ui-proof tour versions plugins house docs fix lock demo-env dev-env clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
@@ -53,6 +53,13 @@ tour: dev-env ## Take the pictures of docs/tour.md anew, from the demo
 api-proof: dev-env ## Measure the REST API, with a thousand streams and wrong passwords; try other people's clients
 	@$(BIN)/python benchmarks/run.py rest streams logins
 	@$(BIN)/python -m tools.api_clients
+
+versions: dev-env ## Run the tests with the oldest and the newest versions of packages that pyproject.toml allows
+	@$(BIN)/python -m tools.versions lowest
+	@$(BIN)/python -m tools.versions newest
+
+plugins: dev-env ## Install a wheel with the extra testing elsewhere and run copies of the examples there
+	@$(BIN)/python -m tools.plugins
 
 house: dev-env ## Print the figures of the architecture: lines, files, rooms, names, cycles
 	@$(BIN)/python -m tools.house

@@ -1,13 +1,16 @@
 """The lock files pin what pyproject.toml names, every package with its hashes."""
 
 import re
+import sys
 import tomllib
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
+from tests.house.source import source_files
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -56,3 +59,25 @@ def test_a_lock_holds_nothing_that_the_project_no_longer_names(lock: str):
 @pytest.mark.parametrize(("small", "large"), [("build", "demo"), ("core", "demo"), ("demo", "dev")])
 def test_a_larger_environment_holds_the_smaller_one_unchanged(small: str, large: str):
     assert entries(small).items() <= entries(large).items()
+
+
+def test_every_dependency_has_a_lower_bound_and_ends_at_the_next_major_version():
+    pinned = entries("dev")
+    for line in (*CORE, *(line for lines in EXTRAS.values() for line in lines)):
+        requirement = Requirement(line)
+        bounds = {each.operator: Version(each.version) for each in requirement.specifier}
+        assert bounds.keys() == {">=", "<"}, f"{line}: write a tested lower bound and the next major version"
+        assert bounds["<"].release == (pinned[canonicalize_name(requirement.name)].major + 1,), line
+
+
+def test_every_package_that_the_source_imports_is_declared():
+    declared = {canonicalize_name(Requirement(line).name) for lines in (CORE, *EXTRAS.values()) for line in lines}
+    providers = packages_distributions()
+    imported = {name.partition(".")[0]: file.path for file in source_files() for _, name in file.imports}
+    ours = {"tocsin", "tocsin_standins", *sys.stdlib_module_names}
+    found = {
+        f"{path}: {name}"
+        for name, path in imported.items()
+        if name not in ours and not declared & set(map(canonicalize_name, providers.get(name, ())))
+    }
+    assert found == set()
