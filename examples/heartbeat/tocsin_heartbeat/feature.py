@@ -31,4 +31,5 @@ FEATURE = Feature(
     checks=(FeatureCheck("tocsin_heartbeat.service:check_heartbeat"),),
     status="tocsin_heartbeat.service:status_of",
     services=("tocsin_heartbeat.service:service_of",),
+    gateway_routes="tocsin_heartbeat.routes:gateway_routes",
 )
