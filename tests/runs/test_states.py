@@ -13,7 +13,7 @@ from tests.runs.conftest import RUN_SCHEMAS
 from tocsin.core.process.beats import SqliteBeats
 from tocsin.core.process.presence import Presence
 from tocsin.core.storage.database import Database
-from tocsin.runs.approvals import Decision, NotWaitingError, WaitingStep
+from tocsin.runs.approvals import Decision, NotWaitingError, StepQuestion, WaitingStep
 from tocsin.runs.model import (
     ACTIVE,
     TERMINAL,
@@ -120,7 +120,7 @@ class RunStates(RuleBasedStateMachine):
     @rule(target=waits, run=runs, step=st.sampled_from(["ask", "other"]))
     def ask(self, run: str, step: str) -> tuple[str, str]:
         if run in self.seen and self.seen[run].record.status in {RunStatus.RUNNING, RunStatus.WAITING}:
-            self.now(self.store.approvals.wait_for(WaitingStep(run, step, "?", (), self.clock.now())))
+            self.now(self.store.approvals.wait_for(WaitingStep(run, StepQuestion(step, "?"), self.clock.now())))
         return run, step
 
     @rule(wait=waits, approved=st.booleans())

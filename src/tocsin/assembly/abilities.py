@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tocsin.assembly.operator import notify_operator, tell_operator_once
+from tocsin.assembly.operator import ask_chat, find_chats, notify_operator, tell_operator_once
 from tocsin.assembly.storage import is_redis_there
 from tocsin.core.errors import TocsinError
 from tocsin.features.context import Abilities, AbilityMissingError, FeatureContext
@@ -90,6 +90,8 @@ def _own_abilities(app: "App") -> Abilities:
         notify=notify_operator(app),
         unread_notices=_no_notices,
         tell_operator=tell_operator_once(app),
+        find_chats=find_chats(app),
+        ask_chat=ask_chat(app),
         reveal_secret=_no_vault,
         reveal_secrets=_no_secrets,
         secret_names=_no_secret_names,

@@ -37,6 +37,7 @@ log = logging.getLogger(__name__)
 
 PENDING = "access request pending"
 LOGGED_CHATS = 10_000
+SHOWN_CHAT = 64  # characters of what a forged button names
 
 
 async def reject_without_bot(channels: Collection[str], received: MessageContext) -> HandlerResult | None:
@@ -83,7 +84,7 @@ class BotAccessHandler:
         if message.chat_id == self._access.admin and (result := await self._for_admin(received, state)):
             return result
         if state is AccessState.ALLOWED:
-            return None
+            return self._refuse_press(message)
         if message.kind is MessageKind.COMMAND and message.command == "start" and state is not AccessState.DENIED:
             return await self._request(message)
         self._log_once(message.chat_id)
@@ -101,12 +102,17 @@ class BotAccessHandler:
             return await self._decide(received, message.command, message.args)
         if message.kind is MessageKind.COMMAND and message.command == "status" and state is not AccessState.ALLOWED:
             return await self._status(received)
-        if message.kind is MessageKind.CALLBACK:
-            prefix, rest = keyboards.parse(message.callback_data or "")
-            verb, _, chat = rest.partition(":")
-            if prefix == keyboards.CONFIRM and verb in ("approve", "deny"):
-                return await self._press(received, verb, chat)
+        if decision := keyboards.access_decision(message.callback_data or ""):
+            return await self._press(received, *decision)
         return None
+
+    def _refuse_press(self, message: InboundMessage) -> HandlerResult | None:
+        """Refuse a button of the admin's in another chat: what a button carries can be forged."""
+        decision = keyboards.access_decision(message.callback_data or "")
+        if decision is None or message.chat_id == self._access.admin:
+            return None
+        self._access.refuse_press(decision[1][:SHOWN_CHAT], _caller_of(message))
+        return ignored("the button was not sent to this chat")
 
     async def _decide(self, received: MessageContext, verb: str, argument: str) -> HandlerResult:
         try:
@@ -123,10 +129,8 @@ class BotAccessHandler:
         return in_place(received.message, answered(await self._access.outcome(chat)))
 
     async def _change(self, received: MessageContext, verb: str, chat: str) -> Change:
-        message = received.message
-        caller = Caller(BOT.name, {"actor": f"chat:{message.chat_id}", "sender": message.sender_id or ""})
         change = self._access.approve if verb == "approve" else self._access.deny
-        return await change(chat, caller, message_pressed(received.message))
+        return await change(chat, _caller_of(received.message), message_pressed(received.message))
 
     async def _waiting(self) -> str:
         waiting = [_waiting_chat(item) for item in await self._access.listing() if item.state is AccessState.PENDING]
@@ -141,6 +145,10 @@ class BotAccessHandler:
         self._logged[chat_id] = None
         if len(self._logged) > self._logged_chats:
             self._logged.popitem(last=False)
+
+
+def _caller_of(message: InboundMessage) -> Caller:
+    return Caller(BOT.name, {"actor": f"chat:{message.chat_id}", "sender": message.sender_id or ""})
 
 
 def _waiting_chat(item: Listed) -> str:

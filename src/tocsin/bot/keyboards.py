@@ -37,6 +37,13 @@ def decision_keyboard(chat_id: str) -> Keyboard:
     return [[("Approve", f"{CONFIRM}approve:{chat_id}"), ("Deny", f"{CONFIRM}deny:{chat_id}")]]
 
 
+def access_decision(data: str) -> tuple[str, str] | None:
+    """Return `approve` or `deny` and the chat of one of the admin's buttons; `None` for other buttons."""
+    prefix, rest = parse(data)
+    verb, _, chat = rest.partition(":")
+    return (verb, chat) if prefix == CONFIRM and verb in {"approve", "deny"} else None
+
+
 def skill_data(name: str) -> str:
     """Return what the button of a skill carries: its name, or a hash of one that is too long."""
     data = f"{SKILL}{name}"

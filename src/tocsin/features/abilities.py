@@ -168,11 +168,34 @@ class RevealSecrets(Protocol):
 class TellOperator(Protocol):
     """Queues a text for the chat of the operator: BOTCHAT_DEFAULT_CHAT_ID, else the admin chat."""
 
-    async def __call__(self, text: str, /, *, key: str, buttons: Keyboard = ()) -> bool:
-        """Return False where there is no such chat; the same `key` queues a text once. Raises TocsinError.
+    async def __call__(self, text: str, /, *, key: str) -> bool:
+        """Return False where there is no such chat; the same `key` queues a text once. Raises TocsinError."""
+        ...
 
-        What a button carries comes back to `handlers` as the data of a callback.
-        """
+
+class AskedChat(NamedTuple):
+    """A chat of the bot."""
+
+    channel: str
+    chat_id: str
+
+    def __str__(self) -> str:
+        return f"{self.channel}:{self.chat_id}"
+
+
+class FindChats(Protocol):
+    """Finds chats of the bot that can be asked something."""
+
+    def __call__(self, ids: Collection[str] = (), /) -> Sequence[AskedChat]:
+        """Return the chats with these IDs, by default that of the operator; none where no bot is set up."""
+        ...
+
+
+class AskChat(Protocol):
+    """Queues a text with buttons for a chat of the bot."""
+
+    async def __call__(self, chat: AskedChat, text: str, /, *, key: str, buttons: Keyboard) -> None:
+        """Queue it once for each `key`; what a button carries comes back to `handlers`. Raises TocsinError."""
         ...
 
 

@@ -132,6 +132,8 @@ class Abilities:
     notify: "abilities.Notify"
     unread_notices: "abilities.UnreadNotices"  # how many notices nobody has read; 0 where no feature keeps them
     tell_operator: "abilities.TellOperator"
+    find_chats: "abilities.FindChats"
+    ask_chat: "abilities.AskChat"
     reveal_secret: "abilities.RevealSecret"
     reveal_secrets: "abilities.RevealSecrets"
     secret_names: "abilities.SecretNames"

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from tocsin.core.audit.actions import ACTOR, REASON, RUN, STATUS, AuditAction, AuditField
+from tocsin.core.audit.actions import ACTOR, CLI, OUTCOME, REASON, RUN, STATUS, AuditAction, AuditField
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import TocsinError
 from tocsin.core.time.clock import Clock
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.active_run import ActiveRun
-from tocsin.runs.approvals import Decision
+from tocsin.runs.approvals import CHAT, ButtonPress, Decision, NotApproverError, UnknownQuestionError
 from tocsin.runs.model import TERMINAL, Run, RunKind, RunSpec, RunTrigger
 from tocsin.runs.service import GRACE_S, Runs
 
@@ -23,6 +23,12 @@ _COMMENT = AuditField("comment", "what the person wrote about it")
 RUN_CANCEL = AuditAction("run.cancel", "A run was asked to end.", (RUN, _KIND, STATUS), (REASON, ACTOR))
 RUN_APPROVE = AuditAction("run.approve", "A waiting step was approved.", (RUN, _KIND, _STEP), (_COMMENT, ACTOR))
 RUN_REJECT = AuditAction("run.reject", "A waiting step was rejected.", (RUN, _KIND, _STEP), (_COMMENT, ACTOR))
+RUN_DECISION_DENIED = AuditAction(
+    "run.decision_denied",
+    "An answer to a waiting step was refused: others decide, it was not asked there, or the button is not valid.",
+    (RUN, OUTCOME, REASON),
+    (_KIND, _STEP, ACTOR),
+)
 
 
 class NotRetriedError(TocsinError):
@@ -102,11 +108,35 @@ class RunControl:
 
         Raises UnknownRunError, AmbiguousIdError, NotWaitingError, NotApproverError.
         """
-        wanted = Decision(await self._runs.whole_id(run_id), step, approved, caller.actor, self._clock.now(), comment)
-        made = await self._runs.decide(wanted)
-        action, done = (RUN_APPROVE, "approved") if approved else (RUN_REJECT, "rejected")
-        run = await self._runs.get(made.run_id)
-        facts = {"step": made.step, **({"comment": comment} if comment else {})}
+        run = await self._runs.get(await self._runs.whole_id(run_id))
+        if caller.actor is None and caller.source != CLI.name:  # only the operator of this machine has no name
+            raise NotApproverError("who decides must be known", hint="sign in")
+        return await self._decide(
+            run, Decision(run.id, step, approved, caller.actor, self._clock.now(), comment), caller
+        )
+
+    async def press(self, press: ButtonPress, chat_id: str, caller: Caller, *, approved: bool) -> Decision:
+        """Approve or reject the step that waits with the question of a button, which was pressed in a chat.
+
+        Raises UnknownQuestionError, NotApproverError.
+        """
+        try:
+            waiting = await self._runs.asked(press.question)
+        except UnknownQuestionError as error:
+            self._record_denied(None, caller, error, {})
+            raise
+        run, step = await self._runs.get(waiting.run_id), waiting.question.step
+        decision = Decision(run.id, step, approved, f"{CHAT}{chat_id}", self._clock.now())
+        return await self._decide(run, decision, caller, press)
+
+    async def _decide(self, run: Run, wanted: Decision, caller: Caller, press: ButtonPress | None = None) -> Decision:
+        try:
+            made = await self._runs.decide(wanted, press)
+        except (NotApproverError, UnknownQuestionError) as error:
+            self._record_denied(run, caller, error, {"step": wanted.step} if wanted.step else {})
+            raise
+        action, done = (RUN_APPROVE, "approved") if made.approved else (RUN_REJECT, "rejected")
+        facts = {"step": made.step, **({"comment": made.comment} if made.comment else {})}
         self._record(action, run, caller, f"{run.subject_name}: step {made.step} {done}", facts)
         return made
 
@@ -135,3 +165,9 @@ class RunControl:
     def _record(self, action: AuditAction, run: Run, caller: Caller, detail: str, facts: Mapping[str, object]) -> None:
         told = {"run": run.id, "run_kind": str(run.kind), **facts, **caller.facts}
         self._audit.record(action, detail, source=caller.source, metadata=told)
+
+    def _record_denied(self, run: Run | None, caller: Caller, error: TocsinError, facts: Mapping[str, object]) -> None:
+        detail = f"{run.subject_name}: an answer was refused" if run else "an answer to no question was refused"
+        of_run = {"run": run.id, "run_kind": str(run.kind)} if run else {"run": None}
+        told = {**of_run, "outcome": "denied", "reason": str(error), **facts, **caller.facts}
+        self._audit.record(RUN_DECISION_DENIED, detail, source=caller.source, metadata=told)

@@ -2,15 +2,15 @@
 
 import asyncio
 import signal
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeAlias
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeAlias
 
 from tocsin.core.process.identity import identity_of
 from tocsin.core.process.starting import Child, streaming
 from tocsin.core.process.tree import tree_of
 from tocsin.core.tasks import to_the_end
 from tocsin.core.time.clock import Clock
-from tocsin.runs.approvals import Decision, WaitingStep
+from tocsin.runs.approvals import Decision, StepQuestion, WaitingStep
 from tocsin.runs.model import Command, HostResult, RunResult, RunStatus, StepRun
 from tocsin.runs.output_log import OutputLog
 from tocsin.runs.store import RunStore
@@ -54,19 +54,30 @@ class RunHandle:
         """Record what was done on hosts; one of a known name replaces the earlier record."""
         await self._store.save_hosts(self.run_id, hosts)
 
-    async def decision(self, step: str, message: str = "", approvers: Sequence[str] = ()) -> Decision:
+    async def decision(
+        self, question: StepQuestion, ask: Callable[[], Coroutine[Any, Any, None]] | None = None
+    ) -> Decision:
         """Wait until a person approves or rejects a step; the run is `waiting` meanwhile.
 
-        Cancelling this, for instance because it takes too long, withdraws the question.
+        `ask` is called once the question is recorded, and sends it to people. Cancelling this, for instance because it
+        takes too long, withdraws the question.
         """
-        waiting = WaitingStep(self.run_id, step, message, tuple(approvers), self._clock.now())
-        self._waiting[step] = asyncio.get_running_loop().create_future()
+        waiting = WaitingStep(self.run_id, question, self._clock.now())
+        self._waiting[question.step] = asyncio.get_running_loop().create_future()
+        asking: asyncio.Task[None] | None = None
         try:
             await self._store.approvals.wait_for(waiting)
-            return await self._waiting[step]
+            asking = asyncio.create_task(ask()) if ask else None  # beside the wait: an answer may come at once
+            return await self._waiting[question.step]
         finally:
-            del self._waiting[step]
-            await to_the_end(self._store.approvals.withdraw(self.run_id, step))
+            del self._waiting[question.step]
+            await to_the_end(self._withdraw(question, asking))
+
+    async def _withdraw(self, question: StepQuestion, asking: asyncio.Task[None] | None) -> None:
+        if asking:
+            asking.cancel()
+            await asyncio.wait({asking})
+        await self._store.approvals.withdraw(self.run_id, question.step)
 
     @property
     def waits(self) -> bool:

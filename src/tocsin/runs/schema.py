@@ -85,4 +85,10 @@ MIGRATIONS = (
     """,
     # For those whose messages somebody may send again.
     "CREATE INDEX runs_unsent ON runs (id) WHERE delivery_status IN ('failed', 'partial')",
+    # What the buttons of a question carry, the chats that it was sent to, and whether its starter may answer.
+    """
+    ALTER TABLE run_waits ADD COLUMN question TEXT NOT NULL DEFAULT '';
+    ALTER TABLE run_waits ADD COLUMN asked_in TEXT NOT NULL DEFAULT '[]';
+    ALTER TABLE run_waits ADD COLUMN not_by_starter INTEGER NOT NULL DEFAULT 0;
+    """,
 )

@@ -13,7 +13,7 @@ from tocsin.core.pages import ListPage
 from tocsin.core.process.presence import Presence
 from tocsin.core.time.clock import Clock
 from tocsin.runs.active_run import ActiveRun
-from tocsin.runs.approvals import Decision, WaitingStep
+from tocsin.runs.approvals import ButtonPress, Decision, WaitingStep
 from tocsin.runs.log_file import LogPage, follow, page, path_of, plain, read_lines, remove_logs, text_of
 from tocsin.runs.model import (
     LOG_MAX_BYTES,
@@ -176,12 +176,13 @@ class Runs:
             return await self._recovery.end_if_left(run)
         return run
 
-    async def decide(self, decision: Decision) -> Decision:
+    async def decide(self, decision: Decision, press: ButtonPress | None = None) -> Decision:
         """Approve or reject a waiting step of a run in any process, and return the decision with the step's name.
 
-        Raises UnknownRunError, NotWaitingError, NotApproverError, StoreUnavailableError.
+        A `press` tells the run and the step, and in which chat. Raises UnknownRunError, NotWaitingError,
+        NotApproverError, StoreUnavailableError.
         """
-        made = await self._store.approvals.decide(decision)
+        made = await self._store.approvals.decide(decision, press)
         if running := self._active.get(made.run_id):
             running.decided(made)
         return made
@@ -189,6 +190,10 @@ class Runs:
     async def waiting(self, run_id: str) -> list[WaitingStep]:
         """Return the steps of a run that wait for a decision."""
         return await self._store.approvals.waiting(run_id)
+
+    async def asked(self, question: str) -> WaitingStep:
+        """Return the step that waits with a question; raises UnknownQuestionError."""
+        return await self._store.approvals.asked(question)
 
     async def set_delivery(self, run_id: str, delivery: OutputDelivery) -> Run:
         """Record how far the messages with a run's output came, also after its end; raises UnknownRunError."""

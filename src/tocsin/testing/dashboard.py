@@ -10,8 +10,7 @@ from urllib.parse import unquote
 
 from tocsin.assembly.dashboard import dashboard_of
 from tocsin.assembly.program import App
-
-ALL_SCOPES = frozenset({"admin"})
+from tocsin.core.scopes import ALL_SCOPES
 
 
 @dataclass(frozen=True, slots=True)

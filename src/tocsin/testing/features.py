@@ -16,6 +16,7 @@ from tocsin.core.config.settings import Settings
 from tocsin.core.http.transport import Transport
 from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import Clock
+from tocsin.features.abilities import AskedChat
 from tocsin.features.context import FeatureContext, Notice
 from tocsin.features.contract import Feature
 from tocsin.terminal.findings import Finding
@@ -79,12 +80,16 @@ async def open_feature(
     async def collect(notice: Notice) -> None:
         notices.append(notice)
 
+    def no_chats(*_: Any) -> Sequence[AskedChat]:
+        return ()
+
     async def no_chat(text: str, /, **_: Any) -> bool:
         return False
 
     def context() -> FeatureContext:
         usual = context_of(app)
-        return replace(usual, can=replace(usual.can, **{"notify": collect, "tell_operator": no_chat, **(can or {})}))
+        own = {"notify": collect, "tell_operator": no_chat, "find_chats": no_chats}
+        return replace(usual, can=replace(usual.can, **{**own, **(can or {})}))
 
     features = OpenFeatures(installed.features, settings, context)
     app = replace(app, features=features)

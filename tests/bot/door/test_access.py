@@ -294,7 +294,10 @@ async def test_nobody_but_the_admin_chat_decides(bench: Bench):
     assert "I do not know /approve" in text_of(await bench.send("/approve 9", chat="7"))
     assert silent(await bench.press("confirm:approve:9", chat="9"))
     assert silent(await bench.press("confirm:approve:9", chat="7"))
+    assert silent(await bench.press("confirm:deny:9", chat="7"))
     assert await bench.bot.access.state_of("9") is AccessState.PENDING
+    denied = [each.metadata for each in bench.audit.tail(100) if each.action == "bot.press_denied"]
+    assert [(each["chat"], each["actor"], each["outcome"]) for each in denied] == [("9", "chat:7", "denied")] * 2
 
 
 async def test_the_admin_chat_may_always_approve_deny_and_ask_the_status_but_nothing_else(bench: Bench):

@@ -291,6 +291,7 @@ async def test_the_plan_of_another_chat_cannot_be_run(room: Room):
     confirm, _ = buttons(await room.propose())
     assert (await room.press(confirm, chat="8")).replies[0].text == GONE
     assert room.skills.runs == []
+    assert room.audited() == ["intake.press_denied"]
 
 
 async def test_a_plan_of_yesterday_is_not_run(room: Room):

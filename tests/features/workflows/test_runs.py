@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -10,11 +12,13 @@ import pytest
 from tests.features.workflows.conftest import Opening, WorkflowBench, request
 from tests.waiting import eventually
 
+from tocsin.channels.conversation import replacing
 from tocsin.channels.inbound import InboundMessage, MessageKind
+from tocsin.features.abilities import AskedChat
 from tocsin.features.context import NoticeLevel
 from tocsin.features.workflows.engine.waiting import instant_of
 from tocsin.features.workflows.requests import AlreadyRunningError, InvalidRunError
-from tocsin.messaging.inbound.handling import MessageContext
+from tocsin.messaging.inbound.handling import MessageContext, Reply
 from tocsin.runs.approvals import Decision
 from tocsin.runs.control import Retry
 from tocsin.runs.model import Run, RunKind, RunStatus
@@ -360,12 +364,12 @@ async def test_a_step_waits_for_a_person_and_goes_on_or_fails(flows: WorkflowBen
     flows.write("""
         defaults: {retry: {max_attempts: 3}}
         steps:
-          - {name: ask, type: wait, approval: true, message: deploy now?, approvers: ['chat:7']}
+          - {name: ask, type: wait, approval: true, message: deploy now?, approvers: anna}
           - {name: deploy, command: 'echo $STEP_ASK_DECISION by $STEP_ASK_BY'}
     """)
     running = await flows.workflows.start("flow", request(), watch=flows.lines.append)
     [waiting] = await eventually(lambda: flows.runs.waiting(running.run.id))
-    assert (waiting.step, waiting.message) == ("ask", "deploy now?")
+    assert (waiting.question.step, waiting.question.message) == ("ask", "deploy now?")
     [notice] = await eventually(lambda: flows.bench.notices)
     assert (notice.title, notice.run_id, notice.step) == ("flow waits for approval", running.run.id, "ask")
     assert f"tocsin runs approve {running.run.id} --step ask" in notice.body
@@ -376,15 +380,15 @@ async def test_a_step_waits_for_a_person_and_goes_on_or_fails(flows: WorkflowBen
     assert [(item.message, item.link) for item in status.attention] == [
         ("the workflow flow waits for approval: deploy now?", f"#/runs/{running.run.id}")
     ]
-    await flows.runs.decide(Decision(running.run.id, "", approved, "chat:7", flows.clock.now(), "as agreed"))
+    await flows.runs.decide(Decision(running.run.id, "", approved, "anna", flows.clock.now(), "as agreed"))
     run = await running.wait()
     closed = flows.bench.notices[-1]
     assert (closed.closed, closed.dedupe_key) == (True, notice.dedupe_key)
-    assert closed.title == f"flow was {'approved' if approved else 'rejected'} by chat:7"
+    assert closed.title == f"flow was {'approved' if approved else 'rejected'} by anna"
     if approved:
-        assert flows.printed("deploy") == ["approved by chat:7"]
+        assert flows.printed("deploy") == ["approved by anna"]
     else:
-        assert run.reason == "the step ask failed: chat:7 rejected it: as agreed"
+        assert run.reason == "the step ask failed: anna rejected it: as agreed"
 
 
 async def test_a_wait_that_nobody_decides_about_fails_or_goes_on(flows: WorkflowBench):
@@ -503,42 +507,105 @@ async def test_a_step_whose_directory_is_not_there_fails_and_says_so(flows: Work
     assert flows.printed("a") == [os.path.realpath(flows.folder / "sub")]
 
 
+@dataclass
+class AskedChats:
+    """Chats of a bot, of which 9 is the operator's, and what they were asked."""
+
+    asked: list[tuple[str, str, Any]] = field(default_factory=list)
+
+    def find(self, ids: Collection[str] = (), /) -> Sequence[AskedChat]:
+        return [AskedChat("botchat", id_) for id_ in ids or ["9"]]
+
+    async def ask(self, chat: AskedChat, text: str, /, *, key: str, buttons: Any) -> None:
+        self.asked.append((chat.chat_id, text, buttons))
+
+
 @pytest.mark.parametrize("approved", [True, False])
 async def test_the_buttons_in_the_operators_chat_decide_once(opening: Opening, approved: bool):
-    asked: list[tuple[str, Any]] = []
-
-    async def tell_operator(text: str, /, *, key: str, buttons: Any = ()) -> bool:
-        asked.append((text, buttons))
-        return True
-
-    async with opening(tell_operator=tell_operator) as flows:
-        flows.write("steps: [{name: ask, type: wait, approval: true, message: deploy?, approvers: ['chat:7']}]")
+    chats = AskedChats()
+    async with opening(find_chats=chats.find, ask_chat=chats.ask) as flows:
+        flows.write("steps: [{name: ask, type: wait, approval: true, message: deploy?}]")
         running = await flows.workflows.start("flow", request())
-        [(text, [[yes, no]])] = await eventually(lambda: asked)
-        assert (text, yes[0], no[0]) == ("flow waits for approval\n\ndeploy?", "Approve", "Reject")
+        [(chat, text, [[yes, no]])] = await eventually(lambda: chats.asked)
+        assert (chat, text, yes[0], no[0]) == ("9", "flow waits for approval\n\ndeploy?", "Approve", "Reject")
         assert max(len(data) for _, data in (yes, no)) <= 64
-        await eventually(lambda: flows.runs.waiting(running.run.id))
         press = flows.workflows.approval_buttons()
-        assert await press(pressed("confirm:plan:1")) is None
-        refused = await press(pressed(yes[1], chat_id="8"))
-        assert refused is not None
-        assert "cannot decide" in refused.replies[0].text
-        answer = await press(pressed((yes if approved else no)[1]))
+        assert await press(pressed("confirm:plan:1", "9")) is None
+        data = (yes if approved else no)[1]
+        for forged in (pressed(yes[1], "8"), pressed(yes[1], "9", "teamchat"), pressed(f"{yes[1]}0", "9")):
+            refused = await press(forged)
+            assert refused is not None
+            assert (await flows.runs.get(running.run.id)).status is RunStatus.WAITING
+        answer = await press(pressed(data, "9"))
         assert answer is not None
-        assert answer.replies[0].text == f"ask: {'approved' if approved else 'rejected'}"
+        assert answer.replies == (Reply(f"ask: {'approved' if approved else 'rejected'}", extra=replacing("question")),)
         assert (await running.wait()).ok is approved
-        again = await press(pressed(yes[1]))
+        again = await press(pressed(data, "9"))
         assert again is not None
         assert again.replies[0].text == "This step does not wait any more."
-        assert [entry.source for entry in flows.bench.audit("run.approve" if approved else "run.reject")] == ["bot"]
+        decided = "run.approve" if approved else "run.reject"
+        assert [(e.source, e.metadata["actor"], e.metadata["sender"]) for e in flows.bench.audit(decided)] == [
+            ("bot", "chat:9", "55")
+        ]
+        assert [entry.metadata["actor"] for entry in flows.bench.audit("run.decision_denied")] == [
+            "chat:8", "chat:9", "chat:9", "chat:9",
+        ]  # fmt: skip
         assert [(notice.level, notice.closed) for notice in flows.bench.notices] == [
             (NoticeLevel.INFO, False),
             (NoticeLevel.INFO, True),
         ]
 
 
-def pressed(data: str, chat_id: str = "7") -> MessageContext:
-    message = InboundMessage("botchat", MessageKind.CALLBACK, "1", ("1",), chat_id, callback_data=data)
+async def test_a_question_goes_to_the_chats_among_its_approvers_and_to_no_other(opening: Opening):
+    chats = AskedChats()
+    async with opening(find_chats=chats.find, ask_chat=chats.ask) as flows:
+        flows.write("""
+            parallel: true
+            steps:
+              - {name: chats, type: wait, approval: true, approvers: ['chat:7', anna, 'chat:-8']}
+              - {name: person, type: wait, approval: true, approvers: [anna, 'token:ci']}
+        """)
+        running = await flows.workflows.start("flow", request())
+        await eventually(lambda: len(flows.bench.notices) == 2)
+        assert [chat for chat, _, _ in chats.asked] == ["7", "-8"]
+        assert sorted(notice.level for notice in flows.bench.notices) == [NoticeLevel.INFO, NoticeLevel.WARNING]
+        press = flows.workflows.approval_buttons()
+        await press(pressed(chats.asked[0][2][0][0][1], "-8"))  # both have the same buttons
+        await flows.runs.decide(Decision(running.run.id, "person", True, "token:ci", flows.clock.now()))
+        assert (await running.wait()).ok
+
+
+@pytest.mark.parametrize(
+    ("step", "detail"),
+    [
+        ("approval: true, approvers: []", "needs an entry"),
+        ("approval: true, approvers: [7]", "not an approver"),
+        ("approval: true, approvers: ['chat:']", "not an approver"),
+        ("approval: true, approvers: ['user:ana']", "not an approver"),
+        ("approval: true, approvers: ['token:a b']", "not an approver"),
+        ("approval: true, approvers: ['chat:-100', 'token:ci', 'Anna B.'], not_by_starter: true", ""),
+        ("duration: 1s, not_by_starter: true", "not_by_starter needs approval: true"),
+    ],
+)
+async def test_who_may_answer_is_checked_in_the_file(flows: WorkflowBench, step: str, detail: str):
+    text = f"name: flow\nsteps:\n  - {{name: a, type: wait, {step}}}\n"
+    problems = (await flows.workflows.read_text("flow", text.encode())).read.problems
+    assert bool(problems) == bool(detail)
+    assert all(detail in problem.detail for problem in problems)
+
+
+def pressed(data: str, chat_id: str, channel: str = "botchat") -> MessageContext:
+    message = InboundMessage(
+        channel,
+        MessageKind.CALLBACK,
+        "1",
+        ("1",),
+        chat_id,
+        sender_id="55",
+        callback_data=data,
+        callback_id="c",
+        reply_to_id="question",
+    )
     return MessageContext("i1", message)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tocsin.bot.contract import ShownAs, Tell
 from tocsin.bot.door.access_store import AccessState, AccessStore, Record
-from tocsin.bot.door.audit_actions import BOT, BOT_APPROVE, BOT_DENY, BOT_REMOVE, BOT_REQUEST
+from tocsin.bot.door.audit_actions import BOT, BOT_APPROVE, BOT_DENY, BOT_PRESS_DENIED, BOT_REMOVE, BOT_REQUEST
 from tocsin.bot.keyboards import decision_keyboard
 from tocsin.channels.contract import PLAIN
 from tocsin.channels.conversation import replacing, with_buttons
@@ -160,6 +160,11 @@ class Access:
             if removed:
                 self._note(BOT_REMOVE, change.sentence, chat_id, caller)
         return change
+
+    def refuse_press(self, chat_id: str, caller: Caller) -> None:
+        """Record that a chat other than the admin's pressed a button that decides about `chat_id`."""
+        told = {"chat": chat_id, "outcome": "denied", **caller.facts}
+        self._audit.record(BOT_PRESS_DENIED, f"a button about chat {chat_id}", source=caller.source, metadata=told)
 
     async def outcome(self, chat_id: str) -> str:
         """Return the text that replaces the admin's buttons: the state of the chat and its details."""

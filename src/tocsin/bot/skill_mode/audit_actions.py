@@ -1,6 +1,6 @@
 """The audit entries of skill mode."""
 
-from tocsin.core.audit.actions import CHAT, OK, RUN, SKILL, AuditAction, AuditField, AuditSource
+from tocsin.core.audit.actions import CHAT, OK, OUTCOME, RUN, SKILL, AuditAction, AuditField, AuditSource
 
 INTAKE = AuditSource("intake", "the bot, when it runs skills")
 
@@ -16,4 +16,9 @@ INTAKE_CANCELLED = AuditAction(
 )
 INTAKE_TASK_COMPLETED = AuditAction(
     "intake.task_completed", "One requirement of a plan was carried out.", (_PLAN, CHAT, SKILL, OK, RUN)
+)
+INTAKE_PRESS_DENIED = AuditAction(
+    "intake.press_denied",
+    "A button of a plan was refused: the plan belongs to another chat, has ended, or is older than a day.",
+    (_PLAN, CHAT, OUTCOME),
 )

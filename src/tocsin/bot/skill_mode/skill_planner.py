@@ -11,7 +11,13 @@ from tocsin.bot.commands import MAX_OUTPUT, NO_SKILLS, result_text
 from tocsin.bot.contract import FindProvider, Prepared, RunSkillForChat, answered
 from tocsin.bot.executor import CANCELLED, ChatExecutor, TaskContext, was_cancelled, was_turned_away
 from tocsin.bot.pressed import drop_buttons, in_place, show_progress
-from tocsin.bot.skill_mode.audit_actions import INTAKE, INTAKE_CANCELLED, INTAKE_CONFIRMED, INTAKE_TASK_COMPLETED
+from tocsin.bot.skill_mode.audit_actions import (
+    INTAKE,
+    INTAKE_CANCELLED,
+    INTAKE_CONFIRMED,
+    INTAKE_PRESS_DENIED,
+    INTAKE_TASK_COMPLETED,
+)
 from tocsin.bot.skill_mode.plans import Plan, Plans, Step
 from tocsin.bot.skill_mode.skill_matching import ask_for_steps, match_steps
 from tocsin.channels.conversation import ConversationAdapter
@@ -28,6 +34,7 @@ log = logging.getLogger(__name__)
 NOTHING_FITS = "I found no installed skill for that. /skills lists what there is, /mode chat leads back to chat."
 GONE = "That plan was carried out or cancelled already, or it is older than a day."
 _PLAN = "plan:"
+SHOWN_ID = 64  # characters of what a forged button names
 SHOWN_RESULT = 600  # characters of each skill's output in the report
 
 
@@ -88,6 +95,8 @@ class SkillPlanner:
         plan_id, chat = rest.removeprefix(_PLAN), received.message.chat_id
         plan = await self._plans.take(plan_id, chat, received.id)
         if plan is None:
+            facts = {"plan": truncate(plan_id, SHOWN_ID), "chat": chat, "outcome": "denied"}
+            self._audit.record(INTAKE_PRESS_DENIED, "a button of a plan", source=INTAKE.name, metadata=facts)
             await drop_buttons(self._channel, received.message)
             return answered(GONE)
         if prefix == keyboards.CANCEL:

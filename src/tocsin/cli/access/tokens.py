@@ -6,16 +6,18 @@ from tocsin.assembly.program import App
 from tocsin.cli.opening import with_app
 from tocsin.core.audit.actions import CLI
 from tocsin.core.errors import ConfigError
+from tocsin.core.scopes import SCOPES
 from tocsin.core.time.timestamps import timestamp
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.terminal.options import Options, add_subcommands
 from tocsin.terminal.output import DONE, FAILED, Console, OutputError
 from tocsin.terminal.text import readable
-from tocsin.web.access.tokens import SCOPES, ApiToken, ApiTokens, InvalidTokenError
+from tocsin.web.access.tokens import ApiToken, ApiTokens, InvalidTokenError
 
 CALLER = Caller(CLI.name)
 _SCOPES_HELP = (
-    "read: see everything; send: send messages; run: start and change what runs; admin: all of it. May be repeated."
+    "read: see everything; send: send messages; run: start and change what runs; answer: approve and reject waiting "
+    "steps, except of runs that this token started; admin: all of it but answer. May be repeated."
 )
 
 

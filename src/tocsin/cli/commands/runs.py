@@ -168,7 +168,7 @@ def _show(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     async def work(app: App) -> tuple[Run, list[str]]:
         runs = app.runs()
         run = await runs.get(await runs.whole_id(arguments.id))
-        return run, [f"{step.step}: {step.message}" for step in await runs.waiting(run.id)]
+        return run, [f"{asks.step}: {asks.message}" for asks in (each.question for each in await runs.waiting(run.id))]
 
     run, waiting = with_app(options, out, work)
     if out.as_json:

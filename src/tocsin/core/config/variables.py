@@ -157,6 +157,13 @@ def networks(value: str) -> tuple[Network, ...]:
         raise ValueError("addresses or networks separated by commas, such as 10.0.0.1, 10.1.0.0/16") from None
 
 
+def user_name(value: str) -> str:
+    """Read a login name; RFC 7617 allows no colon, which also keeps it apart from `token:NAME` and `chat:ID`."""
+    if ":" in value:
+        raise ValueError("a name without a colon")
+    return text(value)
+
+
 def redis_url(value: str) -> str:
     """Read the address of a Redis server, or `off`; a password in it is masked wherever it is shown."""
     stripped = value.strip()
@@ -225,7 +232,7 @@ GATEWAY_TOKEN = Variable(
 DASHBOARD_HOST = Variable("DASHBOARD_HOST", text, "127.0.0.1", "Address the dashboard listens on.")
 DASHBOARD_PORT = Variable("DASHBOARD_PORT", port, 8200, "Port the dashboard listens on.")
 DASHBOARD_USER = Variable(
-    "DASHBOARD_USER", text, "", "Login name of the dashboard; there is no default account.", login=True
+    "DASHBOARD_USER", user_name, "", "Login name of the dashboard; there is no default account.", login=True
 )
 DASHBOARD_PASS = Variable("DASHBOARD_PASS", password, "", "Password of the dashboard.", secret=True)
 DASHBOARD_PASS_HASH = Variable(

@@ -59,7 +59,13 @@ def open_workflows(context: FeatureContext) -> Workflows:
         return executing(
             HttpSteps(transport, allow_private),
             MessageSteps(context.messenger, context.can.ask, Caller.of(request.source, request.actor)),
-            WaitSteps(context.clock, default_zone(context.settings), context.can.notify, context.can.tell_operator),
+            WaitSteps(
+                context.clock,
+                default_zone(context.settings),
+                context.can.notify,
+                context.can.find_chats,
+                context.can.ask_chat,
+            ),
             ChildSteps(
                 context.runs(), context.can.start_run, _starter(workflows, request), request.source, request.actor
             ),

@@ -264,7 +264,7 @@ class Workflows:
         from tocsin.runs.control import RunControl
 
         control = RunControl(self._runs, self._context.audit, self._context.clock, self._context.can.start_run)
-        return ApprovalButtons(self._runs, control)
+        return ApprovalButtons(control)
 
     async def aclose(self) -> None:
         """Close all connections, and leave queued runs to the end of the program."""

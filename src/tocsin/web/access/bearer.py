@@ -7,9 +7,10 @@ from hmac import compare_digest
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tocsin.core.errors import StoreUnavailableError
+from tocsin.core.scopes import ALL_SCOPES
 from tocsin.rest.headers import header_values
 from tocsin.rest.problems import HttpProblemError
-from tocsin.web.access.tokens import ALL_SCOPES, ApiTokens, is_api_token
+from tocsin.web.access.tokens import ApiTokens, is_api_token
 
 # The name under which requests with GATEWAY_TOKEN are counted and recorded.
 GATEWAY_USER = "token"

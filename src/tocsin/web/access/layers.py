@@ -9,13 +9,14 @@ from typing import NamedTuple
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tocsin.core.errors import TocsinError
+from tocsin.core.scopes import ALL_SCOPES
 from tocsin.rest.headers import header_values
 from tocsin.rest.problems import HttpProblemError
 from tocsin.web.access.cookies import session_cookie, session_id_of
 from tocsin.web.access.refusals import refusal_of, unauthenticated
 from tocsin.web.access.sessions import LoginSession
 from tocsin.web.access.sign_in import SignIns, Visitor
-from tocsin.web.access.tokens import ALL_SCOPES, ApiTokens
+from tocsin.web.access.tokens import ApiTokens
 from tocsin.web.http.asgi import EXEMPT_PATHS, SAFE_METHODS
 
 PROTECTED_PATHS = "/api/"

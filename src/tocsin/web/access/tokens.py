@@ -12,15 +12,13 @@ from tocsin.core.audit.actions import AuditAction
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import TocsinError
 from tocsin.core.ids import new_id
+from tocsin.core.scopes import ALL_SCOPES, SCOPES, allowed_by
 from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import Clock
 from tocsin.core.time.timestamps import timestamp
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.web.access.audit_actions import TOKEN_CREATE, TOKEN_REVOKE
 
-# What a token may be used for, in this order; the last one includes the others.
-SCOPES = ("read", "send", "run", "admin")
-ALL_SCOPES = frozenset(SCOPES)
 # By this beginning, scanners find tokens that were published by mistake.
 PREFIX = "tcs_"
 _ALPHABET = string.ascii_letters + string.digits
@@ -76,7 +74,7 @@ class ApiToken(NamedTuple):
     @property
     def allows(self) -> frozenset[str]:
         """All that it may be used for."""
-        return ALL_SCOPES if "admin" in self.scopes else frozenset(self.scopes)
+        return allowed_by(self.scopes)
 
 
 class ApiTokens:

@@ -1,40 +1,31 @@
-"""Buttons in the chat of the operator that approve or reject a waiting step."""
+"""Buttons in chats that approve or reject a waiting step."""
 
-from hashlib import sha256
-from typing import NamedTuple
-from uuid import UUID
+import re
 
-from tocsin.channels.conversation import Keyboard
+from tocsin.channels.conversation import Keyboard, replacing
 from tocsin.channels.inbound import InboundMessage, MessageKind
 from tocsin.core.errors import TocsinError
+from tocsin.features.abilities import AskedChat
 from tocsin.messaging.inbound.handling import HandlerResult, HandlingStatus, MessageContext, Reply
 from tocsin.messaging.outbound.caller import Caller
+from tocsin.runs.approvals import CHAT, ButtonPress, NotApproverError, UnknownQuestionError
 from tocsin.runs.control import RunControl
-from tocsin.runs.service import Runs
 
+# With the ID of a question, 44 bytes; Telegram takes 64: https://core.telegram.org/bots/api#inlinekeyboardbutton
 APPROVE, REJECT = "confirm:run:", "cancel:run:"
-# Telegram takes 64 bytes in a button: https://core.telegram.org/bots/api#inlinekeyboardbutton
-_HASH_CHARS = 8
+_DATA = re.compile(rf"({APPROVE}|{REJECT})(.*)", re.DOTALL)
 _GONE = "This step does not wait any more."
 
 
-class _Press(NamedTuple):
-    run_id: str
-    step: str  # the hash of its name
-    approved: bool
-
-
-def buttons_for(run_id: str, step: str) -> Keyboard:
-    """Return the two buttons of a waiting step."""
-    rest = f"{UUID(run_id).hex}:{_hash(step)}"
-    return [[("Approve", f"{APPROVE}{rest}"), ("Reject", f"{REJECT}{rest}")]]
+def buttons_for(question: str) -> Keyboard:
+    """Return the two buttons of a question, by its ID."""
+    return [[("Approve", f"{APPROVE}{question}"), ("Reject", f"{REJECT}{question}")]]
 
 
 class ApprovalButtons:
     """A handler of received messages: it takes the buttons of waiting steps."""
 
-    def __init__(self, runs: Runs, control: RunControl) -> None:
-        self._runs = runs
+    def __init__(self, control: RunControl) -> None:
         self._control = control
 
     async def matches(self, message: InboundMessage) -> bool:
@@ -42,35 +33,22 @@ class ApprovalButtons:
         return False
 
     async def __call__(self, received: MessageContext) -> HandlerResult | None:
-        """Decide about the step of a button; the chat is who decides."""
+        """Decide about the step of a button; what it carries counts only in the chats that its question was sent to."""
         message = received.message
-        press = _press_of(message.callback_data or "") if message.kind is MessageKind.CALLBACK else None
-        if press is None:
+        found = _DATA.fullmatch(message.callback_data or "") if message.kind is MessageKind.CALLBACK else None
+        if found is None:
             return None
         await received.begin()
-        caller = Caller.of("bot", f"chat:{message.chat_id}")
+        facts = {"actor": f"{CHAT}{message.chat_id}", **({"sender": message.sender_id} if message.sender_id else {})}
+        press = ButtonPress(found[2], str(AskedChat(message.channel, message.chat_id)), message.sender_id)
         try:
-            waiting = [each.step for each in await self._runs.waiting(press.run_id) if _hash(each.step) == press.step]
-            if not waiting:
-                return HandlerResult(HandlingStatus.ANSWERED, (Reply(_GONE),))
-            made = await self._control.decide(press.run_id, caller, approved=press.approved, step=waiting[0])
+            made = await self._control.press(press, message.chat_id, Caller("bot", facts), approved=found[1] == APPROVE)
+        except UnknownQuestionError as error:
+            return HandlerResult(HandlingStatus.ANSWERED, (Reply(_GONE),), error.code)
+        except NotApproverError as error:
+            return HandlerResult(HandlingStatus.FAILED, (Reply(f"{error}."),), error.code)
         except TocsinError as error:
             return HandlerResult(HandlingStatus.FAILED, (Reply(error.sentence()),), error.code)
-        done = "approved" if made.approved else "rejected"
-        return HandlerResult(HandlingStatus.ANSWERED, (Reply(f"{made.step}: {done}"),))
-
-
-def _hash(step: str) -> str:
-    return sha256(step.encode()).hexdigest()[:_HASH_CHARS]
-
-
-def _press_of(data: str) -> _Press | None:
-    """Return what a button means, None for other buttons."""
-    prefix = next((prefix for prefix in (APPROVE, REJECT) if data.startswith(prefix)), "")
-    run, colon, step = data.removeprefix(prefix).partition(":")
-    if not prefix or not colon:
-        return None
-    try:
-        return _Press(str(UUID(run)), step, prefix == APPROVE)
-    except ValueError:
-        return None
+        pressed = message.reply_to_id if message.callback_id else None
+        text = f"{made.step}: {'approved' if made.approved else 'rejected'}"
+        return HandlerResult(HandlingStatus.ANSWERED, (Reply(text, extra=replacing(pressed) if pressed else {}),))

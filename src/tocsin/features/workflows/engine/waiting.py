@@ -1,18 +1,20 @@
 """Steps of the type wait: for a while, until a time, or until somebody approves."""
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from zoneinfo import ZoneInfo
 
 from tocsin.core.errors import TocsinError
 from tocsin.core.time.clock import Clock
-from tocsin.features.abilities import Notify, TellOperator
+from tocsin.features.abilities import AskChat, AskedChat, FindChats, Notify
 from tocsin.features.context import Notice, NoticeLevel
 from tocsin.features.workflows.engine.approval_buttons import buttons_for
 from tocsin.features.workflows.engine.step_call import REJECTED, StepCall, StepOutcome, failed, succeeded
-from tocsin.runs.approvals import Decision
+from tocsin.runs.approvals import CHAT, Decision, StepQuestion
 from tocsin.runs.model import RunStatus, StepRun
 
 _SLICE_S = 3600.0  # at the end of each the clock is read anew: it may have been set
@@ -25,7 +27,8 @@ class WaitSteps:
     clock: Clock
     zone: str  # of workflows that name none
     notify: Notify
-    tell_operator: TellOperator
+    chats: FindChats
+    ask_chat: AskChat
 
     async def run(self, call: StepCall) -> StepOutcome:
         """Wait for what one step names."""
@@ -58,15 +61,15 @@ class WaitSteps:
         call.log.write("system", f"waiting for approval: {message}")
         call.log.write("system", f"decide with: tocsin runs approve {decide}, or: tocsin runs reject {decide}")
         decision: Decision | None = None
-        asking = asyncio.create_task(self._ask(call, message))  # beside the wait: who answers at once is heard
+        chats = self._chats_for(approvers)
+        asked_in = tuple(map(str, chats))
+        question = StepQuestion(step.name, message, approvers, asked_in, bool(step.option("not_by_starter", False)))
         try:
             async with asyncio.timeout(limit):
-                decision = await call.handle.decision(step.name, message, approvers)
+                decision = await call.handle.decision(question, partial(self._ask, call, question, chats))
         except TimeoutError:
             return self._timed_out(call, limit or 0.0)
         finally:
-            asking.cancel()
-            await asyncio.wait({asking})
             await self.notify(_closed(call, message, decision))
         by = decision.by or "the operator"
         outputs = {
@@ -80,15 +83,23 @@ class WaitSteps:
         said = f"{by} rejected it{': ' if decision.comment else ''}{decision.comment}"
         return failed(said, REJECTED, stdout=decision.comment, outputs=outputs)
 
-    async def _ask(self, call: StepCall, message: str) -> None:
-        """Ask the operator with buttons; where there is no such chat, the notice is a warning that goes elsewhere."""
-        run, step = call.log.run_id, call.step.name
+    def _chats_for(self, approvers: Sequence[str]) -> Sequence[AskedChat]:
+        """Return the chats that a question goes to: those of the approvers, without any that of the operator."""
+        if not approvers:
+            return self.chats()
+        ids = [name.removeprefix(CHAT) for name in approvers if name.startswith(CHAT)]
+        return self.chats(ids) if ids else ()
+
+    async def _ask(self, call: StepCall, question: StepQuestion, chats: Sequence[AskedChat]) -> None:
+        """Ask in chats, with buttons; where there is none, the notice is a warning that goes elsewhere."""
+        text = f"{call.workflow.name} waits for approval\n\n{question.message}"
         asked = False
-        with suppress(TocsinError):  # then the notice is what is left
-            text = f"{call.workflow.name} waits for approval\n\n{message}"
-            key = f"approval:{run}:{step}:{call.attempt}"
-            asked = await self.tell_operator(text, key=key, buttons=buttons_for(run, step))
-        await self.notify(_notice(call, message, NoticeLevel.INFO if asked else NoticeLevel.WARNING))
+        for chat in chats:
+            key = f"approval:{question.id}:{chat.chat_id}"
+            with suppress(TocsinError):  # then the notice is what is left
+                await self.ask_chat(chat, text, key=key, buttons=buttons_for(question.id))
+                asked = True
+        await self.notify(_notice(call, question.message, NoticeLevel.INFO if asked else NoticeLevel.WARNING))
 
     def _timed_out(self, call: StepCall, limit: float) -> StepOutcome:
         outputs = {"decision": "timed_out", "by": "", "comment": ""}

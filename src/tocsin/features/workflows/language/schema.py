@@ -31,6 +31,10 @@ _NAME = TextType(
     pattern=STEP_NAME,
     rule="not a name of a step: use small letters, digits, '-' and '_', at most 63, the first one no sign",
 )
+_APPROVER = TextType(
+    pattern=r"chat:-?[^\s:]+|token:[A-Za-z0-9][A-Za-z0-9._-]*|(?!-?[0-9]+$)[^\s:]([^:]*[^\s:])?",
+    rule="not an approver: use chat:ID, token:NAME, or the name with which somebody signs in to the dashboard",
+)
 _ENV = MappingType(TextType(blank=True), WORD, "not a variable: use letters, digits and '_'")
 _RETRY = RecordType(
     (
@@ -187,7 +191,8 @@ _OWN: dict[StepType, tuple[Field, ...]] = {
         Field("until", TextType(), doc="Until when: 18:00 or 2026-12-01T09:00"),
         Field("approval", BooleanType(), doc="Until somebody approves"),
         Field("message", TextType(), doc="What is to be approved"),
-        Field("approvers", OneOrManyType(TextType()), doc="Who may, such as chat:7"),
+        Field("approvers", OneOrManyType(_APPROVER, allow_empty=False), doc="Who alone may, such as chat:7"),
+        Field("not_by_starter", BooleanType(), default=False, doc="Whether the one who started the run may not"),
         Field("on_timeout", ChoiceType(("fail", "continue")), default="fail", doc="What the end of `timeout` means"),
     ),
     StepType.WORKFLOW: (

@@ -263,6 +263,8 @@ class StepReader:
             given[key].refuse_key(f"a step waits for one thing: {chosen[0]} or {key}", BAD_VALUE)
         if draft.values["approval"] is False:
             given["approval"].refuse("approval is true, or not there", BAD_VALUE, "true")
+        if given["approval"].absent and not given["not_by_starter"].absent:
+            given["not_by_starter"].refuse_key("not_by_starter needs approval: true", BAD_VALUE)
         until = draft.values["until"]
         if until and not _is_moment(until):
             given["until"].refuse("expected a time such as 18:00 or 2026-12-01T09:00", BAD_VALUE)
@@ -320,7 +322,7 @@ _PLAIN: Mapping[StepType, tuple[str, ...]] = {
     StepType.PROMPT: ("model", "max_tokens", "temperature", "response_format"),
     StepType.NOTIFY: ("required", "parse_mode"),
     StepType.HTTP: ("method", "expect_status", "expect_body"),
-    StepType.WAIT: ("duration", "until", "approval", "approvers", "on_timeout"),
+    StepType.WAIT: ("duration", "until", "approval", "approvers", "not_by_starter", "on_timeout"),
 }
 _TEMPLATES: Mapping[StepType, tuple[str, ...]] = {
     StepType.SHELL: ("stdin",),

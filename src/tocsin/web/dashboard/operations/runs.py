@@ -159,27 +159,30 @@ class RunRoutes:
     @operation(
         "POST",
         "/api/runs/{run_id}/approve",
-        scope="run",
+        scope="answer",
         once=True,
         extension=True,
         problems=("not-found", "invalid-transition", "validation-failed"),
         answer=RunRecord,
     )
     async def approve_run(self, run_id: str, caller: CallerOf, body: DecideStep | None = None) -> Any:
-        """Approve a step that waits for a person."""
+        """Approve a step that waits for a person.
+
+        With `approvers`, only they may. A token cannot answer for a run that it started.
+        """
         return await self._decide(run_id, caller, body, approved=True)
 
     @operation(
         "POST",
         "/api/runs/{run_id}/reject",
-        scope="run",
+        scope="answer",
         once=True,
         extension=True,
         problems=("not-found", "invalid-transition", "validation-failed"),
         answer=RunRecord,
     )
     async def reject_run(self, run_id: str, caller: CallerOf, body: DecideStep | None = None) -> Any:
-        """Do not approve a step that waits for a person."""
+        """Do not approve a step that waits for a person; those may who may approve it."""
         return await self._decide(run_id, caller, body, approved=False)
 
 

@@ -5,14 +5,14 @@ from typing import Any, Literal
 from fastapi import Request, Response
 from pydantic import Field
 
-from tocsin.rest.callers import CallerOf
+from tocsin.rest.callers import CallerOf, require_scope
 from tocsin.rest.conditional import check_unchanged, tag
 from tocsin.rest.models import MAX_NAME, NAME_PATTERN, RequestModel, ResponseModel, Time
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.web.access.tokens import ApiToken, ApiTokens
 
-ScopeWord = Literal["read", "send", "run", "admin"]
+ScopeWord = Literal["read", "send", "run", "answer", "admin"]
 
 
 class NewToken(RequestModel):
@@ -20,7 +20,10 @@ class NewToken(RequestModel):
 
     name: str = Field(pattern=NAME_PATTERN, max_length=MAX_NAME, examples=["backup-script"])
     scopes: list[ScopeWord] = Field(
-        min_length=1, max_length=4, description="What it may be used for; `admin` includes the others."
+        min_length=1,
+        max_length=5,
+        description="What it may be used for; `admin` includes the others but `answer`, which only callers with that "
+        "scope may give.",
     )
 
 
@@ -73,8 +76,10 @@ class TokenRoutes:
         status=201,
         answer=CreatedToken,
     )
-    async def create_token(self, body: NewToken, response: Response, caller: CallerOf) -> Any:
+    async def create_token(self, request: Request, body: NewToken, response: Response, caller: CallerOf) -> Any:
         """Make a token; the answer shows it this once."""
+        for word in body.scopes:  # nobody gives what they do not have
+            require_scope(request.scope, word)
         token, text = await self._tokens.create(body.name, body.scopes, caller)
         response.headers["Location"] = f"/api/tokens/{token.name}"
         return tag(response, {**token.as_document(), "token": text}, _version(token))

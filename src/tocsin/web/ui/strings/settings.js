@@ -44,7 +44,7 @@ export const SETTINGS = {
   tokensEmpty: "There are no tokens.",
   tokensCommand: "tocsin tokens create deploy --scope send",
   scopes: "May",
-  scopeNames: /** @type {Record<string, string>} */ ({ read: "read", send: "send messages", run: "start and change things", admin: "do everything" }),
+  scopeNames: /** @type {Record<string, string>} */ ({ read: "read", send: "send messages", run: "start and change things", answer: "approve and reject", admin: "do everything but approve and reject" }),
   created: "Created",
   used: "Last used",
   newToken: "New token",

@@ -112,7 +112,8 @@ export const KIND_KEYS = {
     "until": {"says": "Until when: 18:00 or 2026-12-01T09:00"},
     "approval": {"says": "Until somebody approves", "words": ["true", "false"]},
     "message": {"says": "What is to be approved"},
-    "approvers": {"says": "Who may, such as chat:7"},
+    "approvers": {"says": "Who alone may, such as chat:7"},
+    "not_by_starter": {"says": "Whether the one who started the run may not", "words": ["true", "false"]},
     "on_timeout": {"says": "What the end of `timeout` means", "words": ["fail", "continue"]},
   },
   "workflow": {

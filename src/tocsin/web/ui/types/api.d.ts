@@ -286,7 +286,7 @@ export interface CreateCronJobBody {
 export interface CreatedToken {
   id: string;
   name: string;
-  scopes: ("read" | "send" | "run" | "admin")[];
+  scopes: ("read" | "send" | "run" | "answer" | "admin")[];
   created_at: string;
   last_used_at: string | null;
   token: string | null;
@@ -795,7 +795,7 @@ export interface NewSshRun {
 /** A token to make. */
 export interface NewToken {
   name: string;
-  scopes: ("read" | "send" | "run" | "admin")[];
+  scopes: ("read" | "send" | "run" | "answer" | "admin")[];
 }
 /** A run that is due. */
 export interface NextRunRecord {
@@ -1553,7 +1553,7 @@ export interface TaskJobRecord {
 export interface TokenRecord {
   id: string;
   name: string;
-  scopes: ("read" | "send" | "run" | "admin")[];
+  scopes: ("read" | "send" | "run" | "answer" | "admin")[];
   created_at: string;
   last_used_at: string | null;
 }
