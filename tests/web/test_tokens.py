@@ -1,7 +1,9 @@
 """Tokens of `tocsin tokens` at the gateway: what each scope opens, with and without GATEWAY_TOKEN."""
 
 import pytest
+from tests.web.asgi_client import Answer
 from tests.web.conftest import BEARER, GOOD, TOKEN, Gateway, MakeGateway
+from tests.web.test_send import check_problem
 
 from tocsin.assembly.access import tokens_of
 from tocsin.messaging.outbound.caller import Caller
@@ -49,6 +51,24 @@ async def test_a_scope_that_is_missing_is_named(gateway: Gateway):
     assert "scope send" in answer.json()["detail"]
     assert 'error="insufficient_scope", scope="send"' in answer.header("www-authenticate")
     assert gateway.transport.sent == []
+
+
+async def test_a_token_that_may_only_send_needs_complete_ids_and_sees_no_more_than_their_state(gateway: Gateway):
+    queued = (await gateway.client.send(GOOD, ("Prefer", "respond-async"))).json()["id"]
+    sends, both = await bearer(gateway, "send"), await bearer(gateway, "send", "read")
+
+    async def change(id_: str, verb: str, header: tuple[str, str]) -> Answer:
+        return await gateway.client.request("POST", f"/deliveries/{id_}/{verb}", header)
+
+    for verb in ("cancel", "replay", "retry"):
+        for guess in ("0", queued[:13], queued[-12:], queued[:-1]):
+            refused = await change(guess, verb, sends)
+            check_problem(refused, 422, "validation-failed")
+            assert queued not in refused.body.decode()
+        check_problem(await change("0" * 36, verb, sends), 404, "not-found")
+    assert (await change(queued, "cancel", sends)).json() == {"id": queued, "status": "cancelled"}
+    assert (await change(queued, "replay", sends)).json() == {"id": queued, "status": "queued"}
+    assert (await change(queued[-12:], "cancel", both)).json()["message"] == GOOD["message"]
 
 
 async def test_a_token_sends_and_is_named_in_the_audit_as_the_actor(gateway: Gateway):

@@ -6,7 +6,9 @@ accepted, and a prefix of its last group, which lists show.
 
 import re
 import sqlite3
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from itertools import groupby
 
 from tocsin.core.errors import TocsinError
@@ -20,20 +22,42 @@ _SHOWN = (8, _TAIL)  # 32 bits distinguish nearly all of a million
 _NAMED = 5  # candidates in an error
 
 
+# Whether the present caller must give complete IDs.
+_COMPLETE_ONLY: ContextVar[bool] = ContextVar("complete_ids_only", default=False)
+
+
 class AmbiguousIdError(TocsinError):
     """Several records match the short ID."""
 
     code = "ambiguous-id"
 
 
+class IncompleteIdError(TocsinError):
+    """A caller who may not search gave a short ID."""
+
+    code = "validation-failed"
+
+
+@contextmanager
+def complete_ids(*, required: bool) -> Iterator[None]:
+    """Refuse short IDs within the block if `required`: by guessing them, a caller who may not read could find IDs."""
+    token = _COMPLETE_ONLY.set(required)
+    try:
+        yield
+    finally:
+        _COMPLETE_ONLY.reset(token)
+
+
 async def whole_id(text: str, find: FindIds, unknown: Callable[[str], TocsinError], records: str) -> str:
     """Return the only ID that matches `text`.
 
-    Raises what `unknown` returns, and AmbiguousIdError, which calls the `records` by that word.
+    Raises what `unknown` returns, IncompleteIdError, and AmbiguousIdError, which calls the `records` by that word.
     """
     short = text.strip().lower()
     if len(short) == _WHOLE:
         return short
+    if _COMPLETE_ONLY.get():
+        raise IncompleteIdError("the ID is not complete, and only callers who may read may shorten it")
     if not re.fullmatch(r"[0-9a-f-]+", short):
         raise unknown(text)
     (found,) = await find([short], _NAMED + 1)

@@ -28,3 +28,8 @@ def delivery_document(delivery: Delivery) -> dict[str, object]:
         "finished_at": timestamp(delivery.finished_at),
         "duration_ms": delivery.duration_ms,
     }
+
+
+def acceptance_document(delivery: Delivery) -> dict[str, object]:
+    """Return what a caller is shown who may send and not read."""
+    return {"id": delivery.id, "status": str(delivery.status)}

@@ -6,6 +6,7 @@ from typing import Any
 from tocsin.rest.problems import PROBLEMS
 
 PROBLEM_JSON = "application/problem+json"
+RECEIPT = "x-receipt"  # whether callers who may not read are shown a receipt
 CODES = "x-problems"  # the codes that the problems of a status may have
 Answers = dict[int | str, dict[str, Any]]
 

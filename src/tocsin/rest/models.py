@@ -30,6 +30,18 @@ class ResponseModel(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+class RecordReceipt(ResponseModel):
+    """Which record was made, started or changed, and what became of it: for tokens without the scope `read`."""
+
+    id: str | None = None
+    key: str | None = None
+    run_id: str | None = None
+    conversation_id: str | None = None
+    kind: str | None = None
+    status: str | None = None
+    enabled: bool | None = None
+
+
 class FieldProblem(BaseModel):
     """What is wrong with one value."""
 

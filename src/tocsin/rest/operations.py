@@ -1,7 +1,8 @@
 """Operations: routes that read strictly, check who asks, and answer every error with a problem document."""
 
+import json
 import logging
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, NamedTuple, get_args, get_origin
 
 from fastapi import APIRouter, Request, Response
@@ -12,10 +13,11 @@ from starlette.routing import Match, compile_path
 from starlette.types import Receive, Scope, Send
 
 from tocsin.core.errors import TocsinError
+from tocsin.core.scopes import may_read
 from tocsin.rest.callers import caller_of, require_scope
 from tocsin.rest.conditional import answer_record
-from tocsin.rest.describing import UNCHANGED, answers_of, headers_of
-from tocsin.rest.models import Problem
+from tocsin.rest.describing import RECEIPT, UNCHANGED, answers_of, headers_of
+from tocsin.rest.models import Problem, RecordReceipt
 from tocsin.rest.once import answer_once, key_of
 from tocsin.rest.preferences import VARIES
 from tocsin.rest.problems import HttpProblemError
@@ -30,6 +32,8 @@ _MARK = "_operation"
 # What every operation may answer that is not public, and every one that has a body.
 _OF_ALL = ("validation-failed", "rate-limited", "internal-error", "not-ready")
 _USUAL = ("unauthenticated", "invalid-credentials", "forbidden", *_OF_ALL)
+# The scopes that do not include reading.
+_CHANGING = frozenset({"send", "run", "answer"})
 _OF_CHANGES = ("cross-site-request", "invalid-request", "payload-too-large", "unsupported-media-type")
 
 
@@ -43,6 +47,7 @@ class Operation(APIRoute):
     needs: str = ""  # the scope that the caller's token must have; empty: everybody may call it
     once = False  # an Idempotency-Key is honoured
     unkept: tuple[str, ...] = ()  # keys of the answer that a repeated request gets as null
+    shows_receipt = False  # callers who may not read are shown a receipt
     is_direct = False  # it is called without the framework, with `request`, `body` and `caller`
     is_record = False  # it reads a single record, which has an ETag
     media: tuple[str, ...] = (JSON,)  # media types that a body may have
@@ -88,18 +93,11 @@ class Operation(APIRoute):
                 self._check_query(strict)
                 if request.method != "GET":  # RFC 9110, section 9.3.1: the body of a GET means nothing
                     await self._check_body(strict)
-                key = key_of(strict) if self.once else ""
-                if key:
-                    keys = request.app.state.keys
-                    return await answer_once(strict, keys, key, lambda: answer(strict), self.unkept)
-                response = await answer(strict)
-                if request.scope.get(VARIES):
-                    response.headers["Vary"] = "Accept"
-                return answer_record(request, response) if self.is_record else response
+                return self._shown(request, await self._answer_once(strict, answer))
             except RequestValidationError as error:
                 raise problem_of_validation(error, self._keys()) from None
             except TocsinError as error:
-                raise problem_of(error, self.codes) from None
+                raise problem_of(error, self.codes, brief=bool(self.needs) and not may_read(request.scope)) from None
             except HttpProblemError:
                 raise
             except Exception as error:  # the edge of the service: a request must be answered, whatever broke
@@ -109,6 +107,18 @@ class Operation(APIRoute):
 
         self._handle = handle
         return handle
+
+    async def _answer_once(self, request: StrictRequest, answer: Callable[[Request], Awaitable[Response]]) -> Response:
+        if key := key_of(request) if self.once else "":
+            return await answer_once(request, request.app.state.keys, key, lambda: answer(request), self.unkept)
+        return await answer(request)
+
+    def _shown(self, request: Request, response: Response) -> Response:
+        if self.shows_receipt and not may_read(request.scope):
+            return _receipt_of(response)
+        if request.scope.get(VARIES):
+            response.headers["Vary"] = "Accept"
+        return answer_record(request, response) if self.is_record else response
 
     async def answer(self, request: Request) -> Response:
         """Return the answer to a request, as the framework would after it has found this route."""
@@ -183,6 +193,7 @@ class OperationSpec(NamedTuple):
     status: int
     once: bool
     unkept: tuple[str, ...]
+    own: bool
     direct: bool
     extension: bool
     media: tuple[str, ...]
@@ -207,15 +218,16 @@ def operation(
     are the codes that it answers besides the usual ones; `answer` is the model of its answer. `once` honours an
     Idempotency-Key; `extension` marks what goes beyond the counted operations. `further` goes to FastAPI, such as
     `responses`, but for `media`, the types that a body may have, `unkept`, the keys of the answer that a repeated
-    request gets as null, because they are secret, and `direct`, which has a method called without the framework: it
+    request gets as null, because they are secret, `own`, whose answer tells of nothing but the request, so that callers
+    who may not read get all of it, and `direct`, which has a method called without the framework: it
     takes `request`, `body` and `caller`, and returns a response.
     """
 
     def mark(handler: Handler) -> Handler:
         media, unkept = further.pop("media", (JSON,)), further.pop("unkept", ())
-        direct = further.pop("direct", False)
+        direct, own = further.pop("direct", False), further.pop("own", False)
         spec = OperationSpec(
-            method, path, scope, tuple(problems), answer, status, once, unkept, direct, extension, media, further
+            method, path, scope, tuple(problems), answer, status, once, unkept, own, direct, extension, media, further
         )
         setattr(handler, _MARK, spec)
         return handler
@@ -258,6 +270,7 @@ class Operations(APIRouter):
             operation_id=handler.__name__,
             openapi_extra={
                 "x-scope": spec.scope,
+                **({RECEIPT: True} if _shows_receipt(spec) else {}),
                 **({"x-extension": True} if spec.extension else {}),
                 **({"parameters": headers} if headers else {}),
                 **further.pop("openapi_extra", {}),
@@ -269,7 +282,11 @@ class Operations(APIRouter):
         if isinstance(route, Operation):
             route.needs, route.once, route.media, route.codes = spec.scope, spec.once, spec.media, error_codes
             route.unkept, route.is_direct = spec.unkept, spec.direct
-            route.is_record = is_record
+            route.is_record, route.shows_receipt = is_record, _shows_receipt(spec)
+
+
+def _shows_receipt(spec: OperationSpec) -> bool:
+    return spec.scope in _CHANGING and not spec.own
 
 
 def problem_schema() -> dict[str, Any]:
@@ -291,3 +308,13 @@ def _below(dependant: Any) -> list[Any]:
 def _is_list(parameter: Any) -> bool:
     annotation = parameter.field_info.annotation
     return any(get_origin(each) is list for each in (annotation, *get_args(annotation)))
+
+
+def _receipt_of(response: Response) -> Response:
+    """Return an answer with no more of its record than a receipt has."""
+    if not response.body:
+        return response
+    found = json.loads(bytes(response.body))
+    receipt = {name: found[name] for name in RecordReceipt.model_fields if name in found}
+    headers = {name: value for name, value in response.headers.items() if name not in {"content-length", "etag"}}
+    return Response(json.dumps(receipt), response.status_code, headers)

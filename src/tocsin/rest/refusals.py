@@ -68,27 +68,25 @@ _TYPES = {
 _SENTENCES = {"unknown-key": "Unknown key", "missing-key": "Required"}
 
 
-def problem_of(error: TocsinError, codes: Mapping[type[TocsinError], str]) -> HttpProblemError:
-    """Return the problem of what a service raised; `codes` tells it for the errors of one feature."""
-    for known, code in codes.items():
-        if isinstance(error, known):
-            return _problem(code, error)
-    code = error.code if error.code in PROBLEMS else _CODES.get(error.code, "")
+def problem_of(error: TocsinError, codes: Mapping[type[TocsinError], str], *, brief: bool = False) -> HttpProblemError:
+    """Return the problem of what a service raised; `codes` tells it for the errors of one feature.
+
+    A `brief` one is for callers who may not read: it names no other records, as hints do.
+    """
+    code = next((code for known, code in codes.items() if isinstance(error, known)), "")
+    code = code or (error.code if error.code in PROBLEMS else _CODES.get(error.code, ""))
     if not code:
         log.warning("an error has no problem of its own", extra={"code": error.code, "type": type(error).__name__})
         code = "conflict"
-    return _problem(code, error)
-
-
-def _problem(code: str, error: TocsinError) -> HttpProblemError:
-    detail = _detail(error)
+    if brief and code == "not-found":
+        return HttpProblemError(code, f"{PROBLEMS[code].title}.")
+    detail = _detail(str(error) if brief else error.sentence())
     if code == "validation-failed" and error.body_key:
         return HttpProblemError(code, detail, [field_error([error.body_key], "bad-value", detail)])
     return HttpProblemError(code, detail)
 
 
-def _detail(error: TocsinError) -> str:
-    sentence = error.sentence()
+def _detail(sentence: str) -> str:
     return f"{sentence[:1].upper()}{sentence[1:]}{'' if sentence.endswith(('.', '?', '!')) else '.'}"
 
 

@@ -9,6 +9,8 @@ from starlette.applications import Starlette
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tocsin.core.audit.trail import AUDITED_CALLER, AuditedCaller
+from tocsin.core.scopes import may_read
+from tocsin.core.short_ids import complete_ids
 from tocsin.rest.callers import DASHBOARD, facts_of
 from tocsin.rest.operations import Operation
 from tocsin.rest.reading import StrictRequest
@@ -94,7 +96,7 @@ class DirectOperations:
 
 
 class CallerFacts:
-    """Keeps who calls for the audit entries that the request leads to."""
+    """Keeps who calls for the audit entries that the request leads to, and whether they may give short IDs."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -105,7 +107,8 @@ class CallerFacts:
             return
         token: Token[AuditedCaller | None] = AUDITED_CALLER.set(AuditedCaller(DASHBOARD.name, facts_of(scope)))
         try:
-            await self._app(scope, receive, send)
+            with complete_ids(required=not may_read(scope)):
+                await self._app(scope, receive, send)
         finally:
             AUDITED_CALLER.reset(token)
 

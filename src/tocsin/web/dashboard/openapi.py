@@ -8,7 +8,10 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from tocsin import __version__
+from tocsin.rest.describing import RECEIPT
+from tocsin.rest.models import RecordReceipt
 from tocsin.rest.operations import operation, problem_schema
+from tocsin.rest.reading import JSON
 from tocsin.web.dashboard.shared_parts import share_parts
 
 _DESCRIPTION = """\
@@ -17,6 +20,7 @@ Everything that Tocsin does can be seen and steered here.
 Sign in with HTTP Basic (DASHBOARD_USER and DASHBOARD_PASS), with a session cookie (`POST /login`), or with a token
 (`tocsin tokens create`) as `Authorization: Bearer`; `x-scope` names the scope that a token needs. Errors are problem
 documents (RFC 9457): switch on `code`. Lists come in pages: pass `next_cursor` as `cursor`. Times are RFC 3339 in UTC.
+A token without the scope `read` must give complete IDs, and is shown a `RecordReceipt` of what it makes or changes.
 Every answer has an `X-Request-Id`, which the audit log knows; `RateLimit` tells how many requests are left.
 """
 _SECURITY = {
@@ -69,6 +73,7 @@ def describe(routes: Sequence[Any]) -> dict[str, Any]:
     # The framework's own form of a 422 is never answered.
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
+    schemas["RecordReceipt"] = RecordReceipt.model_json_schema()
     document["components"] |= {"securitySchemes": _SECURITY, "headers": _HEADERS}
     for operations in document["paths"].values():
         for described in operations.values():
@@ -78,6 +83,8 @@ def describe(routes: Sequence[Any]) -> dict[str, Any]:
 
 
 def _complete(described: dict[str, Any]) -> None:
+    if described.pop(RECEIPT, False):
+        _add_receipts(described["responses"])
     if described.get("x-scope"):
         described["security"] = [{"basic": []}, {"token": []}, {"session": []}]
     answers: Mapping[str, Any] = described["responses"]
@@ -88,3 +95,10 @@ def _complete(described: dict[str, Any]) -> None:
     for status, name in (*_SENT_WITH, *(("200", "ETag"), ("304", "ETag")) * is_record):
         if status in described["responses"]:
             described["responses"][status]["headers"] = {name: {"$ref": f"#/components/headers/{name}"}}
+
+
+def _add_receipts(answers: Mapping[str, Any]) -> None:
+    for status, answer in answers.items():
+        media = answer.get("content", {}).get(JSON)
+        if status.startswith("2") and media:
+            media["schema"] = {"anyOf": [media["schema"], {"$ref": "#/components/schemas/RecordReceipt"}]}

@@ -1,6 +1,6 @@
 """The gateway's routes to the durable queue: list, show, replay, retry, cancel."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from urllib.parse import parse_qsl
 
 from starlette.types import Receive, Scope
@@ -9,8 +9,9 @@ from tocsin.channels.registry import Registry
 from tocsin.core.errors import TocsinError, UnknownChannelError
 from tocsin.core.reading.fields import ChoiceType, Field, RecordType, TextType
 from tocsin.core.reading.json_value import read_json
-from tocsin.core.short_ids import AmbiguousIdError
-from tocsin.delivery.document import delivery_document
+from tocsin.core.scopes import may_read
+from tocsin.core.short_ids import AmbiguousIdError, IncompleteIdError, complete_ids
+from tocsin.delivery.document import acceptance_document, delivery_document
 from tocsin.delivery.model import Delivery, DeliveryStatus
 from tocsin.delivery.store import DeliveryFilter, TransitionError, UnknownDeliveryError
 from tocsin.delivery.terms import TIME
@@ -97,7 +98,7 @@ class DeliveryRoutes:
 
     async def show(self, scope: Scope, receive: Receive) -> JsonResponse:
         """GET /deliveries/{id}: one delivery."""
-        return await _answer(self._outbox.get(scope["path_params"]["id"]))
+        return await _answer(self._outbox.get(scope["path_params"]["id"]), delivery_document)
 
     async def replay(self, scope: Scope, receive: Receive) -> JsonResponse:
         """POST /deliveries/{id}/replay: queue it again."""
@@ -134,15 +135,20 @@ class DeliveryRoutes:
 
 
 async def _change(scope: Scope, change: Callable[[str, Caller], Awaitable[Delivery]]) -> JsonResponse:
-    return await _answer(change(scope["path_params"]["id"], caller_of(scope)))
+    """Change a delivery; a caller who may not read must give its complete ID, and is shown no more than its state."""
+    work = change(scope["path_params"]["id"], caller_of(scope))
+    if may_read(scope):
+        return await _answer(work, delivery_document)
+    with complete_ids(required=True):
+        return await _answer(work, acceptance_document)
 
 
-async def _answer(work: Awaitable[Delivery]) -> JsonResponse:
+async def _answer(work: Awaitable[Delivery], document: Callable[[Delivery], Mapping[str, object]]) -> JsonResponse:
     try:
-        return JsonResponse(delivery_document(await work))
+        return JsonResponse(document(await work))
     except UnknownDeliveryError as error:
         raise HttpProblemError("not-found", f"{error}.") from None
-    except AmbiguousIdError as error:
+    except (AmbiguousIdError, IncompleteIdError) as error:
         raise _refusal(error.sentence()) from None
     except TransitionError as error:
         raise HttpProblemError("invalid-transition", f"{error}: {error.hint}.") from None

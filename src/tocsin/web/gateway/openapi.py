@@ -27,7 +27,12 @@ _IDEMPOTENCY_KEY = Field(
     doc="Repeating the request gives the same answer, for 24 hours",
 )
 _RECEIVER = Field("channel", TEXT, required=True, doc="A channel that receives, or an alias")
-_ID = Field("id", TEXT, required=True, doc="The id of the delivery, or a beginning that no other has")
+_ID = Field(
+    "id",
+    TEXT,
+    required=True,
+    doc="The id of the delivery; callers who may read may shorten it to a beginning that no other has",
+)
 
 
 def describe_gateway(kinds: Sequence[str]) -> dict[str, Any]:
@@ -40,12 +45,10 @@ def describe_gateway(kinds: Sequence[str]) -> dict[str, Any]:
             "/send": {"post": _send()},
             "/webhook/{channel}": {"post": _webhook()},
             "/deliveries": {"get": _deliveries()},
-            "/deliveries/{id}": {"get": _delivery("delivery", "One delivery")},
-            "/deliveries/{id}/replay": {"post": _delivery("replay", "Queue it again", "invalid-transition")},
-            "/deliveries/{id}/retry": {
-                "post": _delivery("retry", "Try it now instead of at its next time", "invalid-transition")
-            },
-            "/deliveries/{id}/cancel": {"post": _delivery("cancel", "Do not send it after all", "invalid-transition")},
+            "/deliveries/{id}": {"get": _delivery("delivery", "One delivery", reference("Delivery"))},
+            "/deliveries/{id}/replay": {"post": _change("replay", "Queue it again")},
+            "/deliveries/{id}/retry": {"post": _change("retry", "Try it now instead of at its next time")},
+            "/deliveries/{id}/cancel": {"post": _change("cancel", "Do not send it after all")},
             "/health": {"get": _health()},
             "/channels": {"get": _open("channels", "The kinds of the configured channels", names)},
             "/metrics": {"get": _metrics()},
@@ -135,14 +138,19 @@ def _deliveries() -> dict[str, Any]:
     }
 
 
-def _delivery(name: str, summary: str, *problems: str) -> dict[str, Any]:
+def _change(name: str, summary: str) -> dict[str, Any]:
+    shown = {"anyOf": [reference("Delivery"), reference("Accepted")]}
+    return _delivery(name, f"{summary}; without the scope `read` the answer is `Accepted`", shown, "invalid-transition")
+
+
+def _delivery(name: str, summary: str, schema: dict[str, Any], *problems: str) -> dict[str, Any]:
     return {
         "operationId": name,
         "summary": summary,
         "security": TOKEN,
         "parameters": [parameter(_ID, where="path")],
         "responses": {
-            "200": _answer("The delivery as it is now", reference("Delivery")),
+            "200": _answer("The delivery as it is now", schema),
             **_problems("unauthenticated", "not-found", "validation-failed", *problems, *ANYWHERE),
         },
     }

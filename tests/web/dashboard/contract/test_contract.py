@@ -24,11 +24,21 @@ from tests.web.dashboard.contract.examples import EXAMPLES, OPERATIONS, Example
 from tests.web.dashboard.contract.world import ContractWorld, open_world
 
 from tocsin.core.scopes import SCOPES
+from tocsin.rest.models import RecordReceipt
 from tocsin.testing.dashboard import DashboardAnswer
 from tocsin.web.http.protocol import BoundedProtocol
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
+# Their answers tell of nothing but what the request sent.
+OWN_ANSWERS = {"POST /api/msg/send", "POST /api/msg/test/{channel}", "POST /api/msg/profiles/{name}/send"}
+# Where an ID may be shortened.
+SHORT_IDS = {
+    *(f"POST /api/runs/{{run_id}}/{verb}" for verb in ("cancel", "retry", "approve", "reject")),
+    *(f"POST /api/deliveries/{{id}}/{verb}" for verb in ("replay", "retry", "cancel")),
+    *("POST /api/jobs/{jid}/start", "POST /api/jobs/{jid}/complete", "DELETE /api/jobs/{jid}"),
+    *("POST /api/notifications/{nid}/read", "POST /api/notifications/{nid}/unread", "DELETE /api/notifications/{nid}"),
+}
 JSON = {"content-type": "application/json"}
 # Its body is a file.
 OF_FILES = {"POST /api/chat/attachments"}
@@ -302,6 +312,56 @@ async def test_a_token_without_the_scope_is_refused(world: ContractWorld):
         answer = await world.client.call(operation.method, path, headers=tokens[operation.scope])
         wrong.append(problem_with(operation, answer, 403, "forbidden"))
     assert not any(wrong), "\n".join(filter(None, wrong))
+
+
+async def test_a_token_that_may_not_read_is_shown_which_record_it_changed_and_no_more(world: ContractWorld):
+    for path in CREATED:  # by another test
+        await world.client.call("DELETE", path)
+    tokens = {scope: await world.token(scope) for scope in ("send", "run", "answer")}
+    wrong = []
+    for operation in operations(world):
+        if operation.scope not in tokens or operation.name in OWN_ANSWERS:
+            continue
+        path, query, body, headers = await request_of(world, operation)
+        answer = await world.client.call(
+            operation.method, f"{path}?{query}", body, headers={**headers, **tokens[operation.scope]}
+        )
+        shown = set(answer.json()) if answer.body else set()
+        if answer.status != operation.example.status or shown - set(RecordReceipt.model_fields):
+            wrong.append(f"{operation.name}: {answer.status} {answer.body[:200]!r}")
+        described = operation.says["responses"][str(answer.status)].get("content", {}).get("application/json", {})
+        if answer.body and "RecordReceipt" not in str(described):
+            wrong.append(f"{operation.name}: {described}")
+    assert not wrong, "\n".join(wrong)
+
+
+async def test_only_callers_who_may_read_shorten_an_id(world: ContractWorld):
+    wrong = []
+    for operation in operations(world):
+        if operation.scope in {"send", "run", "answer"} and operation.name in SHORT_IDS:
+            made = await world.made(operation.example.made)
+            path, header = filled(operation.path, made.rpartition("-")[2]), await world.token(operation.scope)
+            answer = await world.client.call(operation.method, path, operation.example.body, headers=header)
+            wrong.append(problem_with(operation, answer, 422, "validation-failed"))
+            header = await world.token(operation.scope, "read")
+            answer = await world.client.call(operation.method, path, operation.example.body, headers=header)
+            if answer.status >= 300:
+                wrong.append(f"{operation.name}: {answer.status} {answer.body[:200]!r}")
+    assert not any(wrong), "\n".join(filter(None, wrong))
+
+
+async def test_a_refusal_names_no_other_records_to_a_token_that_may_not_read(world: ContractWorld):
+    known = [await world.made(kind) for kind in ("cron job", "workflow", "skill", "profile", "watcher", "browser")]
+    wrong = []
+    for operation in walked(world, "404"):
+        if operation.scope not in {"send", "run", "answer"} or "{" not in operation.path:
+            continue
+        path, header = filled(operation.path, UNKNOWN), await world.token(operation.scope)
+        answer = await world.client.call(operation.method, path, operation.example.body, headers=header)
+        told = [name for name in known if name in answer.json().get("detail", "")]
+        if answer.status < 400 or told:
+            wrong.append(f"{operation.name}: {answer.status} {answer.body[:300]!r}")
+    assert not wrong, "\n".join(wrong)
 
 
 async def test_no_page_of_another_site_changes_anything(world: ContractWorld):

@@ -114,6 +114,7 @@ class MessagingRoutes:
         "POST",
         "/api/msg/send",
         scope="send",
+        own=True,
         once=True,
         direct=True,
         problems=("validation-failed",),
@@ -175,7 +176,9 @@ class MessagingRoutes:
         result = SendResult(False, kind, body.target, error=error.sentence())
         return _sent(outcome_of(result, error), Receipt(result))
 
-    @operation("POST", "/api/msg/test/{channel}", scope="send", once=True, answer=SentMessage, responses=OUTCOMES)
+    @operation(
+        "POST", "/api/msg/test/{channel}", scope="send", own=True, once=True, answer=SentMessage, responses=OUTCOMES
+    )
     async def test_channel(self, channel: str, caller: CallerOf) -> Any:
         """Verify the credentials of a channel without sending."""
         receipt = await self._parts.messenger.try_channel(channel, caller)
@@ -192,6 +195,7 @@ class MessagingRoutes:
         "POST",
         "/api/msg/profiles/{name}/send",
         scope="send",
+        own=True,
         once=True,
         problems=("not-found", "validation-failed"),
         answer=ProfileResult,

@@ -1054,6 +1054,16 @@ export interface RecentWorkflowRun {
   started_at: string | null;
   duration_ms: number | null;
 }
+/** Which record was made, started or changed, and what became of it: for tokens without the scope `read`. */
+export interface RecordReceipt {
+  id?: string | null;
+  key?: string | null;
+  run_id?: string | null;
+  conversation_id?: string | null;
+  kind?: string | null;
+  status?: string | null;
+  enabled?: boolean | null;
+}
 /** What happens after a failure. */
 export interface RetryRecord {
   max_attempts: number;
