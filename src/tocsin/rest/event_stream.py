@@ -4,7 +4,7 @@ The form is that of https://html.spec.whatwg.org/multipage/server-sent-events.ht
 """
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import NamedTuple, Protocol
 
@@ -14,6 +14,7 @@ from starlette.types import Receive, Scope, Send
 
 from tocsin.core.errors import StoreUnavailableError
 from tocsin.core.text.compact_json import to_json
+from tocsin.rest.problems import HttpProblemError
 
 EVENT_STREAM = "text/event-stream"
 # What may wait for one reader who reads slower than things happen.
@@ -22,6 +23,8 @@ MAX_WAITING_BYTES = 1024 * 1024
 PING_S = 15.0
 PING = b": ping\n\n"
 RETRY_MS = 2000
+# Streams that one caller may have open: each holds a connection, of which an address has 256.
+MAX_STREAMS = 32
 # What tells a reader that events are missing and everything is to be fetched anew.
 RESYNC = "resync"
 
@@ -155,9 +158,20 @@ class EventStreamResponse(Response):
     media_type = EVENT_STREAM
     charset = "utf-8"
 
-    def __init__(self, stream: OpenStream, closed: Callable[[], None], *, ask_every_s: float = PING_S) -> None:
-        """Take the events of `stream`; the first one after `ask_every_s` waits for whether the reader may go on."""
+    def __init__(
+        self,
+        stream: OpenStream,
+        closed: Callable[[], None],
+        readers: Counter[str] | None = None,
+        *,
+        ask_every_s: float = PING_S,
+    ) -> None:
+        """Take the events of `stream`; the first one after `ask_every_s` waits for whether the reader may go on.
+
+        `readers` counts the open streams of each caller.
+        """
         self._stream = stream
+        self._readers = Counter[str]() if readers is None else readers
         self._closed = closed
         self._ask_every_s = ask_every_s
         self._ask_at = 0.0
@@ -167,7 +181,13 @@ class EventStreamResponse(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer as an ASGI application."""
+        user = scope.get("tocsin.user", "")
+        if self._readers[user] >= MAX_STREAMS:
+            self._closed()
+            detail = f"One caller may have {MAX_STREAMS} event streams open. Close some first."
+            raise HttpProblemError("rate-limited", detail, headers={"Retry-After": "60"})
         self._stream.on_drop(scope.get("tocsin.cut_off"))
+        self._readers[user] += 1
         try:
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
             if scope["method"] != "HEAD":
@@ -175,6 +195,9 @@ class EventStreamResponse(Response):
             self._stream.on_drop(None)  # the connection stays open for the client's next request
             await send({"type": "http.response.body", "body": b""})
         finally:
+            self._readers[user] -= 1
+            if not self._readers[user]:
+                del self._readers[user]
             self._stream.drop()
             self._closed()
 

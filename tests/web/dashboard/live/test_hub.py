@@ -3,7 +3,7 @@
 import asyncio
 import random
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from tocsin.features.context import Notice
 from tocsin.features.cron.feature import FEATURE as CRON
 from tocsin.features.cron.service import Actor
 from tocsin.features.notifications.feature import FEATURE as NOTIFICATIONS
+from tocsin.rest.event_stream import MAX_STREAMS
 from tocsin.runs.model import Command, RunKind, RunSpec, RunTrigger
 from tocsin.runs.recorder import command
 from tocsin.runs.store import RunStore
@@ -274,4 +275,27 @@ async def test_the_stream_and_the_feed_of_the_interface_are_of_the_hub(still: Sc
         refused = await client.get("/api/jobs/stream/updates?topics=runs,crom")
         assert (refused.status, refused.json()["errors"][0]["parameter"]) == (422, "topics")
         assert "did you mean 'cron'?" in refused.json()["errors"][0]["detail"]
+    assert still.hub.readers == 0
+
+
+async def test_one_caller_has_32_streams_of_any_kind_and_takes_none_from_others(still: Scene):
+    async with open_dashboard(still.app, still.hub) as client, AsyncExitStack() as open_streams:
+        client.user, client.leaves = "token:agent", True
+        paths = ("/api/jobs/stream/updates", "/api/notifications/feed")
+        for _ in range(MAX_STREAMS):
+            stream = connected(await still.hub.open(["notifications"]), **{"tocsin.user": "token:agent"})
+            await open_streams.enter_async_context(stream)
+        for path in paths:
+            refused = await client.get(path, Accept="text/event-stream")
+            assert (refused.status, refused.json()["code"], refused.headers["retry-after"]) == (
+                429,
+                "rate-limited",
+                "60",
+            )
+        client.user = "token:other"
+        assert [(await client.get(path, Accept="text/event-stream")).status for path in paths] == [200, 200]
+        assert still.hub.readers == MAX_STREAMS
+        await open_streams.aclose()
+        client.user = "token:agent"
+        assert [(await client.get(path, Accept="text/event-stream")).status for path in paths] == [200, 200]
     assert still.hub.readers == 0

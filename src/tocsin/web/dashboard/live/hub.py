@@ -5,6 +5,7 @@ connection of its own, because each connection counts for itself. So often, too,
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -65,6 +66,7 @@ class EventHub:
         self._status = status
         self._clock = clock
         self._streams: dict[frozenset[str], set[OpenStream]] = {}
+        self._of_callers = Counter[str]()
         self._end = 0  # everything up to this change was sent to all who listen
         self._lock = asyncio.Lock()  # a reader joins between two looks
         self._next_ping = self._next_feed_ping = 0.0
@@ -100,7 +102,7 @@ class EventHub:
             stream.end()
         self._looking.wake()
         self._watching.wake()
-        return EventStreamResponse(stream, lambda: self._close(wanted, stream))
+        return EventStreamResponse(stream, lambda: self._close(wanted, stream), self._of_callers)
 
     async def follow(self, feed: EventFeed, last_event_id: str = "") -> EventStreamResponse:
         """Return a stream of one feed, after the event that the client saw last."""
@@ -110,7 +112,7 @@ class EventHub:
         if self._stop.is_set():
             stream.end()
         self.wake()
-        return EventStreamResponse(stream, lambda: self._feeds.close(feed, stream))
+        return EventStreamResponse(stream, lambda: self._feeds.close(feed, stream), self._of_callers)
 
     def wake(self) -> None:
         """Look for news of feeds now: this process has some."""
