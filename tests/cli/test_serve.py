@@ -111,9 +111,8 @@ def test_a_send_that_runs_is_finished_before_the_end(wired: Cli, town: StandinCl
         before = town.teamchat.requests
         client = socket.create_connection(("127.0.0.1", free_port))
         body = json.dumps({"channel": "teamchat", "target": "#ops", "message": "hello"})
-        head = (
-            f"POST /send HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-        )
+        head = "POST /send HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        head += f"Content-Length: {len(body)}\r\n\r\n"
         client.sendall((head + body).encode())
         until(lambda: town.teamchat.requests > before)
         child.send_signal(signal.SIGTERM)

@@ -386,7 +386,7 @@ async def test_a_login_that_cannot_be_read_is_refused_without_repeating_it(
         ({"sec-fetch-site": "none"}, True),
         ({"sec-fetch-site": "same-origin", "origin": "https://behind.example"}, True),
         ({"origin": "http://127.0.0.1:8200"}, True),
-        ({"host": "Dash.example", "origin": "https://dash.example"}, True),
+        ({"host": "Dash.localhost", "origin": "https://dash.localhost"}, True),
         ({"sec-fetch-site": "cross-site"}, False),
         ({"sec-fetch-site": "same-site"}, False),
         ({"sec-fetch-site": ""}, False),
@@ -415,10 +415,72 @@ async def test_no_page_of_another_site_changes_anything(
             check_problem(answer, 403, "cross-site-request")
     by_token = {"authorization": f"Bearer {token}", **headers}
     assert (await client.post(SOMETHING, {"title": "x"}, **by_token)).status == 201, "no browser sends it by itself"
-    assert (await client.get(SOMETHING, **basic("anna", PASSWORD), **headers)).status == 200, "it changes nothing"
+    cookie = await signed_in(client)
+    assert (await client.get(SOMETHING, **cookie, **headers)).status == 200, "it changes nothing"
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+async def test_no_page_of_another_site_locks_the_login_or_uses_up_its_limit(make_dashboard: MakeDashboard, site: str):
+    dashboard = await make_dashboard({**LOGIN, "RATE_LIMIT_PER_IP": "20"})
+    client, page = dashboard.stranger, {"sec-fetch-site": site, "sec-fetch-mode": "navigate"}
+    for number in range(30):  # links such as http://anna:guess@127.0.0.1:8200/api/status
+        answer = await client.get(SOMETHING, **basic("anna", f"guess {number}"), **page)
+        assert answer.status == (401 if number < 20 else 429)
+        assert answer.headers.get("www-authenticate", "Session") == "Session", "no box that asks again and again"
+    assert (await client.get(SOMETHING, **basic("anna", PASSWORD))).status == 200
+    assert (await client.post("/login", RIGHT)).status == 200
+    assert [entry.action for entry in dashboard.audit()] == ["dashboard.login"]
+
+
+# Foreign names
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:8200", "evil", "192.0.2.1:8200", "localhost.evil.example"]
+)
+async def test_a_page_that_points_its_name_at_this_machine_reaches_nothing_and_locks_nothing(
+    dashboard: Dashboard, host: str
+):
+    client = dashboard.stranger
+    for number in range(6):
+        check_problem(await client.get(SOMETHING, **basic("anna", f"guess {number}"), host=host), 403, "forbidden")
+        check_problem(await client.post("/login", WRONG, host=host), 403, "forbidden")
+    for path in ("/", "/api/openapi.json", "/login/link/x", "/static/nothing"):
+        check_problem(await client.get(path, host=host), 403, "forbidden")
+    assert (await client.get("/health", host=host)).status == 200
+    assert (await client.get("/api/health", host=host)).status == 200
+    assert (await client.post("/login", RIGHT)).status == 200
+    assert [entry.action for entry in dashboard.audit()] == ["dashboard.login"]
+
+
+@pytest.mark.parametrize(
+    ("env", "host"),
+    [
+        ({}, "localhost:8200"),
+        ({}, "127.0.0.1"),
+        ({}, "[::1]:8200"),
+        ({"ALLOWED_HOSTS": "Dash.example.org, 192.0.2.1"}, "dash.example.ORG:443"),
+        ({"ALLOWED_HOSTS": "Dash.example.org, 192.0.2.1"}, "192.0.2.1"),
+        ({"DASHBOARD_HOST": "0.0.0.0", "ALLOW_INSECURE_BIND": "true"}, "dash.example.org"),
+    ],
+)
+async def test_the_dashboard_answers_under_local_and_configured_names(
+    make_dashboard: MakeDashboard, env: dict[str, str], host: str
+):
+    dashboard = await make_dashboard({**LOGIN, **env})
+    assert (await dashboard.stranger.post("/login", RIGHT, host=host)).status == 200
 
 
 # Links
+
+
+async def test_to_ask_whether_a_link_is_there_does_not_use_it_up(dashboard: Dashboard):
+    path = (await sign_in_link(dashboard.bench.app, "http://127.0.0.1:8200")).removeprefix("http://127.0.0.1:8200")
+    for asked in (path, "/login/link/no-such-code"):
+        answer = await dashboard.stranger.call("HEAD", asked)
+        assert (answer.status, answer.body, "set-cookie" in answer.headers) == (200, b"", False)
+    assert dashboard.audit() == []
+    assert (await dashboard.stranger.get(path)).status == 303
 
 
 async def test_a_link_signs_in_once(dashboard: Dashboard):

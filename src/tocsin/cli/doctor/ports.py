@@ -9,14 +9,16 @@ from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any
 
 from tocsin.core.config.data_dir import id_of
-from tocsin.core.config.security import missing_dashboard_login
+from tocsin.core.config.security import is_loopback, missing_dashboard_login
 from tocsin.core.config.settings import Settings
 from tocsin.core.config.variables import (
+    ALLOWED_HOSTS,
     DASHBOARD_HOST,
     DASHBOARD_PORT,
     DASHBOARD_TLS_CERT,
     GATEWAY_HOST,
     GATEWAY_PORT,
+    TRUSTED_PROXIES,
     Variable,
 )
 from tocsin.terminal.findings import Finding
@@ -27,7 +29,13 @@ _OF_DASHBOARD = {"version", "status"}
 
 
 def check_ports(settings: Settings) -> Iterator[Finding]:
-    """Check that the port of each service is free, or that this service has it."""
+    """Check that the port of each service is free, or that this service has it, and under which names it answers."""
+    on_loopback = is_loopback(settings[GATEWAY_HOST]) or is_loopback(settings[DASHBOARD_HOST])
+    if settings[TRUSTED_PROXIES] and on_loopback and not settings[ALLOWED_HOSTS]:
+        detail = "on loopback, services answer a proxy only if it sends `Host: localhost`, except webhooks"
+        yield Finding(
+            "warning", "proxy", detail, f"set {ALLOWED_HOSTS.name} to the name under which the proxy is called"
+        )
     host, port = settings[GATEWAY_HOST].strip("[]"), settings[GATEWAY_PORT]
     yield _about_port(host, GATEWAY_HOST, port, GATEWAY_PORT) or _gateway_at(host, port, id_of(settings.data_dir))
     if missing := missing_dashboard_login(settings):

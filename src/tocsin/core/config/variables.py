@@ -7,13 +7,11 @@ disagree with the code.
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, Union
+from typing import Any, Generic, TypeVar
 
-if TYPE_CHECKING:
-    from ipaddress import IPv4Network, IPv6Network
+from tocsin.core.config.addresses import Network, host_names, networks, redis_url
 
 T_co = TypeVar("T_co", covariant=True)
-Network = Union["IPv4Network", "IPv6Network"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,32 +145,11 @@ def anchor(value: str) -> str:
     return stripped
 
 
-def networks(value: str) -> tuple[Network, ...]:
-    """Read a comma-separated list of addresses and networks."""
-    from ipaddress import ip_network
-
-    try:
-        return tuple(ip_network(item.strip(), strict=False) for item in value.split(",") if item.strip())
-    except ValueError:
-        raise ValueError("addresses or networks separated by commas, such as 10.0.0.1, 10.1.0.0/16") from None
-
-
 def user_name(value: str) -> str:
     """Read a login name; RFC 7617 allows no colon, which also keeps it apart from `token:NAME` and `chat:ID`."""
     if ":" in value:
         raise ValueError("a name without a colon")
     return text(value)
-
-
-def redis_url(value: str) -> str:
-    """Read the address of a Redis server, or `off`; a password in it is masked wherever it is shown."""
-    stripped = value.strip()
-    if stripped.lower() == "off":
-        return ""
-    # Whatever connects knows all schemes.
-    if not stripped.startswith(("redis://", "redis+", "rediss://", "rediss+", "valkey://", "valkeys://", "unix://")):
-        raise ValueError("an address with redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://, or off")
-    return stripped
 
 
 def base_url(value: str) -> str:
@@ -253,6 +230,13 @@ TRUSTED_PROXIES: Variable[tuple[Network, ...]] = Variable(
     networks,
     (),
     "Proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed.",
+    shown_default="none",
+)
+ALLOWED_HOSTS: Variable[frozenset[str]] = Variable(
+    "ALLOWED_HOSTS",
+    host_names,
+    frozenset(),
+    "Names under which services on loopback may be called besides localhost, such as that of a proxy on this machine.",
     shown_default="none",
 )
 ALLOW_INSECURE_BIND = Variable(

@@ -11,6 +11,7 @@ from tocsin.core.scopes import ALL_SCOPES
 from tocsin.rest.headers import header_values
 from tocsin.rest.problems import HttpProblemError
 from tocsin.web.access.tokens import ApiTokens, is_api_token
+from tocsin.web.http.asgi import EXEMPT_PATHS
 
 # The name under which requests with GATEWAY_TOKEN are counted and recorded.
 GATEWAY_USER = "token"
@@ -36,7 +37,8 @@ class BearerTokens:
         scheme, _, text = values[0].partition(" ") if values else ("", "", "")
         text = text.strip()
         readable = len(values) == 1 and scheme.lower() == "bearer" and bool(text)
-        if readable and is_api_token(text) and not self._is_gateway_token(text):
+        checked = scope["path"] not in EXEMPT_PATHS  # they answer also while tokens cannot be checked
+        if checked and readable and is_api_token(text) and not self._is_gateway_token(text):
             return self._with_api_token(text, scope, receive, send)
         problem = ""
         if self._digest and not values:

@@ -17,7 +17,7 @@ from tocsin.web.access.refusals import refusal_of, unauthenticated
 from tocsin.web.access.sessions import LoginSession
 from tocsin.web.access.sign_in import SignIns, Visitor
 from tocsin.web.access.tokens import ApiTokens
-from tocsin.web.http.asgi import EXEMPT_PATHS, SAFE_METHODS
+from tocsin.web.http.asgi import EXEMPT_PATHS, SAFE_METHODS, is_of_other_site
 
 PROTECTED_PATHS = "/api/"
 # What answers these reads the credentials itself.
@@ -69,6 +69,8 @@ class Authentication:
             if len(values) == 1 and scheme.lower() == "bearer":
                 return await self._by_token(scope, credentials.strip())
             if len(values) == 1 and scheme.lower() == "basic":
+                if is_of_other_site(scope):  # a page could lock the login with wrong passwords in its links
+                    raise unauthenticated(scope, "Name and password count only where no other site's page sends them.")
                 return await self._by_basic(scope, credentials.strip())
         except TocsinError as error:
             raise refusal_of(scope, error) from None

@@ -6,6 +6,7 @@ from tocsin.core.errors import TocsinError
 from tocsin.rest.headers import header_values
 from tocsin.rest.problems import HttpProblemError
 from tocsin.web.access.throttle import RETRY_AFTER_S
+from tocsin.web.http.asgi import is_of_other_site
 
 _BASIC = 'Basic realm="dashboard", charset="UTF-8"'
 _KNOWN = frozenset({"invalid-credentials", "rate-limited", "not-ready"})
@@ -35,4 +36,4 @@ def _challenge(scope: Scope) -> str:
     by_page = "dashboard" in header_values(scope, b"x-requested-with")
     # What a script of a page fetches, an event stream for instance: it may not be able to set headers.
     fetched = "empty" in header_values(scope, b"sec-fetch-dest")
-    return "Session" if by_page or fetched else _BASIC
+    return "Session" if by_page or fetched or is_of_other_site(scope) else _BASIC

@@ -13,8 +13,15 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Scope
 
 from tocsin import __version__
+from tocsin.core.config.security import is_loopback
 from tocsin.core.config.settings import Settings
-from tocsin.core.config.variables import RATE_LIMIT_PER_IP, RATE_LIMIT_PER_USER, TRUSTED_PROXIES
+from tocsin.core.config.variables import (
+    ALLOWED_HOSTS,
+    DASHBOARD_HOST,
+    RATE_LIMIT_PER_IP,
+    RATE_LIMIT_PER_USER,
+    TRUSTED_PROXIES,
+)
 from tocsin.core.time.clock import Clock
 from tocsin.core.time.ratelimit import MakeLimiter
 from tocsin.messaging.outbound.idempotency import IdempotencyKeys
@@ -26,7 +33,7 @@ from tocsin.web.access.layers import KnownCallers, SameOrigin
 from tocsin.web.dashboard.layers import ApiHeaders, CallerFacts, DirectOperations, HeadAndOptions, WholeBody
 from tocsin.web.dashboard.openapi import OpenApiRoutes, describe_dashboard
 from tocsin.web.dashboard.problem_pages import PROBLEM_PREFIX, problem_pages
-from tocsin.web.http.asgi import HttpsOnly, RateLimits, RequestScope, problem_of_failure
+from tocsin.web.http.asgi import HttpsOnly, LocalHosts, RateLimits, RequestScope, problem_of_failure
 from tocsin.web.http.methods import methods_of, not_allowed
 from tocsin.web.ui.static import DOCS_PREFIX, STATIC_PREFIX
 
@@ -109,6 +116,8 @@ def _guarded(app: FastAPI, parts: DashboardDependencies) -> ASGIApp:
     )
     if settings.https_enforced:
         guarded = HttpsOnly(guarded)
+    if is_loopback(settings[DASHBOARD_HOST]):  # before anybody's password is looked at
+        guarded = LocalHosts(guarded, settings[ALLOWED_HOSTS])
 
     def count(scope: Scope, status: int) -> None:
         parts.count_request(getattr(scope.get("route"), "path", "other"), status)

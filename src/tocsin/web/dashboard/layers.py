@@ -148,5 +148,5 @@ class HeadAndOptions:
                 arrives.cancel()
                 ends.cancel()
 
-        asked = {**scope, "method": "GET", "tocsin.send_body": without_body}
+        asked = {**scope, "method": "GET", "tocsin.is_head": True, "tocsin.send_body": without_body}
         await self._app(asked, until_answered, without_body)

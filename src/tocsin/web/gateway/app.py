@@ -16,6 +16,7 @@ from tocsin.core.config.data_dir import id_of
 from tocsin.core.config.security import is_loopback
 from tocsin.core.config.settings import Settings
 from tocsin.core.config.variables import (
+    ALLOWED_HOSTS,
     GATEWAY_HOST,
     GATEWAY_TOKEN,
     RATE_LIMIT_PER_IP,
@@ -43,7 +44,7 @@ from tocsin.web.gateway.deliveries import DeliveryRoutes
 from tocsin.web.gateway.openapi import describe_gateway
 from tocsin.web.gateway.sending import SendHandler
 from tocsin.web.gateway.webhooks import Webhooks
-from tocsin.web.http.asgi import SAFE_METHODS, HttpsOnly, LocalCallers, RateLimits, RequestScope
+from tocsin.web.http.asgi import EXEMPT_PATHS, SAFE_METHODS, HttpsOnly, LocalHosts, OwnPages, RateLimits, RequestScope
 from tocsin.web.http.methods import methods_of, not_allowed, tell_methods
 from tocsin.web.http.metrics import Metrics, MetricsReport
 from tocsin.web.http.responses import JsonResponse
@@ -104,7 +105,7 @@ def routes(parts: GatewayDependencies, gateway: "Gateway") -> list[Route]:
         route("POST", "/deliveries/{id}/replay", deliveries.replay, "send"),
         route("POST", "/deliveries/{id}/retry", deliveries.retry, "send"),
         route("POST", "/deliveries/{id}/cancel", deliveries.cancel, "send"),
-        route("GET", "/health", gateway.health),
+        *(route("GET", path, gateway.health) for path in EXEMPT_PATHS),
         route("GET", "/channels", gateway.channels),
         route("GET", "/metrics", gateway.metrics, "read"),
         route("GET", "/openapi.json", gateway.openapi),
@@ -151,8 +152,9 @@ def _guarded(routed: ASGIApp, parts: GatewayDependencies) -> ASGIApp:
     guarded = routed
     if settings.https_enforced:
         guarded = HttpsOnly(guarded)
-    if not settings[GATEWAY_TOKEN] and is_loopback(settings[GATEWAY_HOST]):
-        guarded = LocalCallers(guarded)
+    if is_loopback(settings[GATEWAY_HOST]):
+        guarded = guarded if settings[GATEWAY_TOKEN] else OwnPages(guarded)
+        guarded = LocalHosts(guarded, settings[ALLOWED_HOSTS])
     guarded = RateLimits(
         guarded,
         parts.limiter("gateway-address", settings[RATE_LIMIT_PER_IP]),
@@ -214,7 +216,7 @@ class Gateway:
         )
 
     async def health(self, scope: Scope, receive: Receive) -> JsonResponse:
-        """GET /health: whether the service can work, and which channels are configured."""
+        """GET /health and /api/health: whether the service can work, and which channels are configured."""
         # The reason holds a path of this machine: it is for the log, not for everybody who asks.
         problems = ["the audit log cannot be written; the log says why"] if self._parts.audit.problem else []
         # At the same time: a store that is slow or away must not make whoever asks give up.

@@ -12,7 +12,7 @@ from tocsin.web.gateway.deliveries import QUERY
 from tocsin.web.gateway.openapi_schemas import parameter, schemas
 from tocsin.web.gateway.records import TEXT
 
-# What every path but /health may answer: plain HTTP, the limits, a bug, a stop.
+# What every path but those of health may answer: plain HTTP, the limits, a bug, a stop.
 ANYWHERE = ("forbidden", "rate-limited", "internal-error", "not-ready")
 TOKEN: list[dict[str, list[str]]] = [{}, {"token": []}]
 
@@ -49,7 +49,8 @@ def describe_gateway(kinds: Sequence[str]) -> dict[str, Any]:
             "/deliveries/{id}/replay": {"post": _change("replay", "Queue it again")},
             "/deliveries/{id}/retry": {"post": _change("retry", "Try it now instead of at its next time")},
             "/deliveries/{id}/cancel": {"post": _change("cancel", "Do not send it after all")},
-            "/health": {"get": _health()},
+            "/health": {"get": _health("health")},
+            "/api/health": {"get": _health("apiHealth")},
             "/channels": {"get": _open("channels", "The kinds of the configured channels", names)},
             "/metrics": {"get": _metrics()},
             "/openapi.json": {"get": _open("openapi", "This document", {"type": "object"})},
@@ -156,10 +157,10 @@ def _delivery(name: str, summary: str, schema: dict[str, Any], *problems: str) -
     }
 
 
-def _health() -> dict[str, Any]:
+def _health(name: str) -> dict[str, Any]:
     health = reference("Health")
     return {
-        "operationId": "health",
+        "operationId": name,
         "summary": "Whether the service can work; needs no token and no rate limit counts it",
         "responses": {
             "200": _answer("It can", health),

@@ -16,13 +16,13 @@ from http import HTTPStatus
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from tocsin.core.config.addresses import Network
 from tocsin.core.config.security import is_loopback
-from tocsin.core.config.variables import Network
 from tocsin.core.ids import new_id
 from tocsin.core.time.ratelimit import Limiter, RateLimiter
 from tocsin.rest.headers import header_values
 from tocsin.rest.problems import HttpProblemError
-from tocsin.web.http.clients import address_of, bucket_of, is_in, is_local_name
+from tocsin.web.http.clients import address_of, bucket_of, is_host_of, is_in
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ MAX_BODY_BYTES = 1024 * 1024
 SMALL_BODY_BYTES = 16 * 1024
 # Read and thrown away before a 413: closing with data unread resets the connection, and the answer with it.
 MAX_DISCARDED_BYTES = 8 * MAX_BODY_BYTES
-EXEMPT_PATHS = frozenset({"/health", "/api/health"})
+EXEMPT_PATHS = ("/health", "/api/health")
 # Products call these from few addresses: a signature lets them in, and what fails to prove itself is counted.
 WEBHOOK_PATHS = "/webhook/"
 # Answers that say nothing against the caller.
@@ -114,13 +114,33 @@ class HttpsOnly:
         return self._app(scope, receive, send)
 
 
-class LocalCallers:
-    """Refuses what a web page makes a browser send, where being on loopback is all the protection there is.
+class LocalHosts:
+    """Refuses requests under foreign names, for services on loopback.
 
-    A page can point a name of its own at 127.0.0.1 and is then free to call what listens there (DNS
-    rebinding); an address or a name like `localhost` cannot be pointed anywhere. It can also send a
-    form anywhere without reading the answer; browsers then say which site it came from. A proxy on
-    the same machine changes nothing about that. Webhooks come by a public name, and are signed.
+    A page can point a name of its own at 127.0.0.1 and is then free to call what listens there, and to read the answers
+    (DNS rebinding). Webhooks come by a public name, and are signed.
+    """
+
+    def __init__(self, app: ASGIApp, names: frozenset[str]) -> None:
+        """Accept `names` besides those of this machine."""
+        self._app = app
+        self._names = names
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        exempt = scope["type"] != "http" or scope["path"] in EXEMPT_PATHS or scope["path"].startswith(WEBHOOK_PATHS)
+        if not exempt and not all(is_host_of(host, self._names) for host in header_values(scope, b"host")):
+            raise HttpProblemError(
+                "forbidden",
+                "On loopback this service accepts only localhost, loopback addresses and ALLOWED_HOSTS as Host. "
+                "To serve another name, behind a proxy too, add it to ALLOWED_HOSTS.",
+            )
+        return self._app(scope, receive, send)
+
+
+class OwnPages:
+    """Refuses changes that pages of other sites make a browser send, where no credential is needed.
+
+    A page can send a form anywhere without reading the answer; browsers then say which site it came from.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -128,19 +148,9 @@ class LocalCallers:
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         exempt = scope["type"] != "http" or scope["path"] in EXEMPT_PATHS or scope["path"].startswith(WEBHOOK_PATHS)
-        if not exempt:
-            self._check_host(scope)
-            if scope["method"] not in SAFE_METHODS:
-                self._check_origin(scope)
+        if not exempt and scope["method"] not in SAFE_METHODS:
+            self._check_origin(scope)
         return self._app(scope, receive, send)
-
-    def _check_host(self, scope: Scope) -> None:
-        if not all(is_local_name(host) for host in header_values(scope, b"host")):
-            raise HttpProblemError(
-                "forbidden",
-                "Without GATEWAY_TOKEN this gateway accepts only local names and IP addresses as Host. "
-                "Set GATEWAY_TOKEN to serve other names, behind a proxy too.",
-            )
 
     def _check_origin(self, scope: Scope) -> None:
         sites, origins = header_values(scope, b"sec-fetch-site"), header_values(scope, b"origin")
@@ -152,6 +162,11 @@ class LocalCallers:
             raise HttpProblemError(
                 "forbidden", "Without GATEWAY_TOKEN this gateway takes no request that another site's page sends."
             )
+
+
+def is_of_other_site(scope: Scope) -> bool:
+    """Whether a browser says that a page of another site made it send this request."""
+    return not {"cross-site", "same-site"}.isdisjoint(header_values(scope, b"sec-fetch-site"))
 
 
 class RateLimits:
@@ -197,7 +212,11 @@ class RateLimits:
 
     def _limiter_of(self, scope: Scope) -> tuple[Limiter, str]:
         user = scope.get("tocsin.user", "")
-        return (self._per_user, user) if user else (self._per_address, bucket_of(scope["tocsin.client"]))
+        if user:
+            return self._per_user, user
+        # Apart from the others: what a page makes a browser send must not use up what its user needs to sign in.
+        bucket = bucket_of(scope["tocsin.client"])
+        return self._per_address, f"{bucket} by other sites" if is_of_other_site(scope) else bucket
 
     async def _count(self, scope: Scope) -> None:
         limiter, key = self._limiter_of(scope)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
-from tocsin.core.config.variables import Network
+from tocsin.core.config.addresses import Network
 
 Address = IPv4Address | IPv6Address
 _HOST = re.compile(r"(?:\[(?P<ip6>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+))(?::[0-9]{1,5})?")
@@ -40,12 +40,17 @@ def bucket_of(address: str) -> str:
 
 
 @lru_cache(maxsize=32)
-def is_local_name(host: str) -> bool:
-    """Whether a `Host` header holds an address, `localhost`, or a name that no public DNS knows."""
+def is_host_of(host: str, names: frozenset[str] = frozenset()) -> bool:
+    """Whether a `Host` header holds a loopback address, `localhost`, or one of `names`.
+
+    No page can point these at this machine: DNS has no say in them (RFC 6761 for `localhost` and names below it).
+    """
     found = _HOST.fullmatch(host)
     if found is None:
         return False
-    if found["ip6"] is not None:
-        return isinstance(address_of(found["ip6"]), IPv6Address | IPv4Address)
-    name = found["name"].rstrip(".").lower()
-    return "." not in name or name.endswith(".localhost") or address_of(name) is not None
+    name = f"[{found['ip6']}]" if found["ip6"] else found["name"].rstrip(".")
+    name = name.lower()
+    if name in names or name == "localhost" or name.endswith(".localhost"):
+        return True
+    address = address_of(name)
+    return address is not None and address.is_loopback

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Protocol
 
-from tocsin.core.config.variables import Network
+from tocsin.core.config.addresses import Network
 from tocsin.core.process.garbage import give_back_memory
 from tocsin.web.http.clients import address_of, bucket_of, is_in
 

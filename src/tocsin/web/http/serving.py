@@ -16,7 +16,7 @@ from typing import Any
 import uvicorn
 from starlette.types import ASGIApp
 
-from tocsin.core.config.variables import Network
+from tocsin.core.config.addresses import Network
 from tocsin.core.errors import ConfigError
 from tocsin.core.http.transport import reason_of
 from tocsin.web.http.connections import MAX_CONNECTIONS, MAX_PER_ADDRESS, ConnectionLimits

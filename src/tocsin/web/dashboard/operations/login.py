@@ -21,7 +21,7 @@ from tocsin.web.access.links import PATH as LINK_PATH
 from tocsin.web.access.refusals import refusal_of
 from tocsin.web.access.sessions import LoginSession
 from tocsin.web.access.sign_in import SignIns
-from tocsin.web.http.clients import is_local_name
+from tocsin.web.http.clients import is_host_of
 
 FORM = "application/x-www-form-urlencoded"
 HOME = "/#/home"
@@ -109,6 +109,8 @@ class LoginRoutes:
         It works once, within 10 minutes, and on the machine itself.
         """
         _require_local_host(request)
+        if request.scope.get("tocsin.is_head"):  # what checks whether a link works must not use it up
+            return Response(headers={"Cache-Control": "no-store"})
         try:
             session = await self._sign_ins.by_link(
                 code, visitor_of(request.scope), replacing=session_id_of(request.scope)
@@ -131,7 +133,7 @@ def _with_session(request: Request, session: LoginSession, response: Response) -
 
 def _require_local_host(request: Request) -> None:
     # A name that others can reach means a proxy on this machine, and that anybody may stand behind it.
-    if not all(is_local_name(host) for host in request.headers.getlist("host")):
+    if not all(is_host_of(host) for host in request.headers.getlist("host")):
         raise HttpProblemError("forbidden", "Such a link works only on the machine itself, by its address.")
 
 

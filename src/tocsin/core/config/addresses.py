@@ -1,0 +1,39 @@
+"""Readers of settings that are addresses: networks, names of hosts, Redis servers."""
+
+from typing import TYPE_CHECKING, Union
+
+if TYPE_CHECKING:
+    from ipaddress import IPv4Network, IPv6Network
+
+Network = Union["IPv4Network", "IPv6Network"]
+
+
+def networks(value: str) -> tuple[Network, ...]:
+    """Read a comma-separated list of addresses and networks."""
+    from ipaddress import ip_network
+
+    try:
+        return tuple(ip_network(item.strip(), strict=False) for item in value.split(",") if item.strip())
+    except ValueError:
+        raise ValueError("addresses or networks separated by commas, such as 10.0.0.1, 10.1.0.0/16") from None
+
+
+def host_names(value: str) -> frozenset[str]:
+    """Read names and addresses separated by commas, as they stand in a `Host` header without its port."""
+    import re
+
+    names = {item.strip().rstrip(".").lower() for item in value.split(",") if item.strip()}
+    if not all(re.fullmatch(r"[a-z0-9._-]+|\[[0-9a-f:.]+\]", name) for name in names):
+        raise ValueError("names without scheme and port separated by commas, such as tocsin.example.org")
+    return frozenset(names)
+
+
+def redis_url(value: str) -> str:
+    """Read the address of a Redis server, or `off`; a password in it is masked wherever it is shown."""
+    stripped = value.strip()
+    if stripped.lower() == "off":
+        return ""
+    # Whatever connects knows all schemes.
+    if not stripped.startswith(("redis://", "redis+", "rediss://", "rediss+", "valkey://", "valkeys://", "unix://")):
+        raise ValueError("an address with redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://, or off")
+    return stripped
