@@ -2,13 +2,15 @@
 
 import base64
 import json
+import subprocess
 import urllib.request
 from collections import Counter
 from collections.abc import Iterator
+from copy import deepcopy
 from pathlib import Path
 
 import pytest
-from tests.e2e.station import WEBHOOK_SECRET, Station, open_station, until
+from tests.e2e.station import TOCSIN, WEBHOOK_SECRET, Station, open_station, until
 from tests.waiting import PATIENCE_S
 
 from tocsin_standins.botchat.world import FORUM_CHAT
@@ -130,6 +132,29 @@ def test_a_stranger_asks_and_is_answered_once_the_admin_has_pressed_approve(stat
     station.say(STRANGER, "uptime late", sender_name="Zoe")
     station.wait_for(STRANGER, "up late")
     assert not any("early" in message["text"] for message in station.shown(STRANGER))
+
+
+# --- questions of workflows
+
+
+def test_a_question_is_answered_in_the_chat_that_was_asked_and_a_forged_press_is_recorded(station: Station):
+    (station.data_dir / "workflows").mkdir(mode=0o700)
+    text = "name: ask\nsteps: [{name: ask, type: wait, approval: true, message: Deploy it?}]\n"
+    (station.data_dir / "workflows" / "ask.yaml").write_text(text)
+    command = [TOCSIN, "workflows", "run", "ask"]
+    with subprocess.Popen(command, env=station.env, cwd=station.home, stdout=subprocess.DEVNULL) as child:
+        question = deepcopy(station.wait_for(ADMIN, "Deploy it?"))
+        station.press({**question, "chat": {"id": BOB}}, "Approve")  # allowed, and not asked
+        station.wait_for(BOB, "this chat was not asked")
+        station.press(question, "Approve")
+        outcome = station.wait_for(ADMIN, "ask: approved")
+        assert child.wait(PATIENCE_S) == 0
+    assert (outcome["message_id"], "reply_markup" in outcome) == (question["message_id"], False)
+    station.press(question, "Reject")
+    station.wait_for(ADMIN, "does not wait any more")
+    denied = [entry["metadata"]["actor"] for entry in station.audited("run.decision_denied")]
+    assert denied == [f"chat:{BOB}", f"chat:{ADMIN}"]
+    assert [entry["metadata"]["actor"] for entry in station.audited("run.approve")] == [f"chat:{ADMIN}"]
 
 
 # --- conversation

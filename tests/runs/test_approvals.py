@@ -144,7 +144,7 @@ def test_who_may_answer_a_question(
 
 async def test_a_refusal_names_the_approvers(runs: Runs):
     running = await started(runs, "deploy", approvers=("ana", "chat:7"))
-    with pytest.raises(NotApproverError, match="ben cannot decide") as refused:
+    with pytest.raises(NotApproverError, match="cannot be decided by ben") as refused:
         await runs.decide(approve(running, by="ben"))
     assert refused.value.hint == "ask one of: ana, chat:7"
     await runs.decide(approve(running, by="ana"))

@@ -79,7 +79,7 @@ def problem_of(error: TocsinError, codes: Mapping[type[TocsinError], str], *, br
         log.warning("an error has no problem of its own", extra={"code": error.code, "type": type(error).__name__})
         code = "conflict"
     if brief and code == "not-found":
-        return HttpProblemError(code, f"{PROBLEMS[code].title}.")
+        return HttpProblemError(code, f"{PROBLEMS[code].title}. A token without the scope read is told no more.")
     detail = _detail(str(error) if brief else error.sentence())
     if code == "validation-failed" and error.body_key:
         return HttpProblemError(code, detail, [field_error([error.body_key], "bad-value", detail)])

@@ -5,6 +5,7 @@ import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -573,6 +574,50 @@ async def test_a_question_goes_to_the_chats_among_its_approvers_and_to_no_other(
         await press(pressed(chats.asked[0][2][0][0][1], "-8"))  # both have the same buttons
         await flows.runs.decide(Decision(running.run.id, "person", True, "token:ci", flows.clock.now()))
         assert (await running.wait()).ok
+
+
+@pytest.mark.parametrize(
+    ("actor", "who", "asked"),
+    [
+        (None, "", False),  # the command line
+        ("anna", "", False),
+        ("anna", ", approvers: anna", False),
+        ("anna", ", approvers: ben", True),
+        ("anna", ", not_by_starter: true", True),
+        ("token:agent", "", True),
+        ("token:agent", ", approvers: 'token:agent'", True),
+        ("chat:7", "", True),
+    ],
+)
+async def test_a_question_is_left_out_only_by_those_who_may_answer_it(
+    flows: WorkflowBench, actor: str | None, who: str, *, asked: bool
+):
+    flows.write(f"""
+        overlap: parallel
+        steps:
+          - {{name: ask, type: wait, approval: true{who}}}
+          - {{name: deploy, command: "[ -e ready ]"}}
+          - {{name: tell, command: echo told}}
+    """)
+    first = await flows.workflows.start("flow", request())
+    await eventually(lambda: flows.runs.waiting(first.run.id))
+    await flows.runs.decide(Decision(first.run.id, "ask", True, None, flows.clock.now()))
+    failed = await first.wait()
+    assert statuses(failed)["deploy"] == "failed"
+    (flows.folder / "ready").touch()
+    again = Retry(await flows.runs.get(failed.id), "tell")
+    for changes in (
+        {"from_step": "deploy"},
+        {"only": ("tell",)},
+        {"retry": Retry(failed)},
+        {"from_step": "tell", "retry": again},
+    ):
+        running = await flows.workflows.start("flow", request(actor=actor, **changes))
+        if asked:
+            await eventually(partial(flows.runs.waiting, running.run.id))
+            await flows.runs.decide(Decision(running.run.id, "ask", False, None, flows.clock.now()))
+        run = await running.wait()
+        assert (statuses(run)["tell"] == "succeeded", run.ok) == (not asked, not asked), changes
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,13 @@ from tocsin.features.context import FeatureContext
 from tocsin.features.workflows.engine.runner import WorkflowRunner
 from tocsin.features.workflows.engine.step_call import Execute
 from tocsin.features.workflows.engine.values import RunValues, StepScope
-from tocsin.features.workflows.language.graph import descendants
-from tocsin.features.workflows.language.model import Workflow
+from tocsin.features.workflows.engine.waiting import question_of
+from tocsin.features.workflows.language.graph import ancestors, descendants
+from tocsin.features.workflows.language.model import Workflow, WorkflowStep
 from tocsin.features.workflows.language.template import Placeholder, Template
 from tocsin.features.workflows.requests import InvalidRunError, WorkflowRequest
 from tocsin.features.workflows.store import WorkflowFile
+from tocsin.runs.approvals import NotApproverError, refuse_others
 from tocsin.runs.control import Retry, retried
 from tocsin.runs.model import RunKind, RunResult, RunSpec, RunStatus, StepRun
 from tocsin.runs.recorder import RunHandle, Work
@@ -133,7 +135,8 @@ def secrets_of(workflow: Workflow) -> list[str]:
 def left_out(workflow: Workflow, request: WorkflowRequest) -> dict[str, StepRun]:
     """Return the records of the steps that a run leaves out: kept from an earlier run, or skipped.
 
-    Raises InvalidRunError for a step that the workflow does not have.
+    To leave a question out is to answer it: those before a step that runs are asked, unless who starts the run may
+    answer them. Raises InvalidRunError for a step that the workflow does not have.
     """
     names = [step.name for step in workflow.all_steps()]
     for name in (*request.only, *([request.from_step] if request.from_step else [])):
@@ -144,9 +147,25 @@ def left_out(workflow: Workflow, request: WorkflowRequest) -> dict[str, StepRun]
     needs = {step.name: step.needs for step in workflow.steps}
     from_here = descendants([request.from_step], needs) if request.from_step else set()
     if request.retry:
-        return _kept(workflow, request.retry, needs, from_here)
-    wanted = set(request.only) or from_here or set(needs)
-    return {step.name: _skipped(step.name, str(step.type)) for step in workflow.steps if step.name not in wanted}
+        found = _kept(workflow, request.retry, needs, from_here)
+    else:
+        wanted = set(request.only) or from_here or set(needs)
+        found = {step.name: _skipped(step.name, str(step.type)) for step in workflow.steps if step.name not in wanted}
+    before = ancestors(needs)
+    needed = set[str]().union(*(before[name] for name in needs if name not in found))
+    asked = {step.name for step in workflow.steps if step.name in needed and not _may_answer(step, request.actor)}
+    return {name: record for name, record in found.items() if name not in asked}
+
+
+def _may_answer(step: WorkflowStep, actor: str | None) -> bool:
+    """Whether who starts a run may answer the question of a step, or it asks none."""
+    if not step.option("approval", False):
+        return True
+    try:
+        refuse_others(question_of(step), actor, actor)
+    except NotApproverError:
+        return False
+    return True
 
 
 def _kept(

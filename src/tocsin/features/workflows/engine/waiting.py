@@ -14,6 +14,7 @@ from tocsin.features.abilities import AskChat, AskedChat, FindChats, Notify
 from tocsin.features.context import Notice, NoticeLevel
 from tocsin.features.workflows.engine.approval_buttons import buttons_for
 from tocsin.features.workflows.engine.step_call import REJECTED, StepCall, StepOutcome, failed, succeeded
+from tocsin.features.workflows.language.model import WorkflowStep
 from tocsin.runs.approvals import CHAT, Decision, StepQuestion
 from tocsin.runs.model import RunStatus, StepRun
 
@@ -63,7 +64,7 @@ class WaitSteps:
         decision: Decision | None = None
         chats = self._chats_for(approvers)
         asked_in = tuple(map(str, chats))
-        question = StepQuestion(step.name, message, approvers, asked_in, bool(step.option("not_by_starter", False)))
+        question = question_of(step, message, asked_in)
         try:
             async with asyncio.timeout(limit):
                 decision = await call.handle.decision(question, partial(self._ask, call, question, chats))
@@ -106,6 +107,12 @@ class WaitSteps:
         if call.step.option("on_timeout", "fail") == "continue":
             return succeeded(**outputs)
         return StepOutcome(RunStatus.TIMED_OUT, f"it did not end within {limit:g} s", "timed-out", outputs=outputs)
+
+
+def question_of(step: WorkflowStep, message: str = "", asked_in: tuple[str, ...] = ()) -> StepQuestion:
+    """Return what a step asks."""
+    approvers = tuple(step.option("approvers", ()))
+    return StepQuestion(step.name, message, approvers, asked_in, bool(step.option("not_by_starter", False)))
 
 
 def _notice(call: StepCall, message: str, level: NoticeLevel) -> Notice:

@@ -117,8 +117,14 @@ class RunWorkflow(RequestModel):
 
     params: dict[str, Any] = Field(default={}, description="Its parameters.")
     dry_run: bool = Field(default=False, description="Only report what would be done.")
-    from_step: str = Field(default="", max_length=200, description="Run this step, and those after it.")
-    only: list[str] = Field(default=[], max_length=1000, description="Run these steps alone.")
+    from_step: str = Field(
+        default="",
+        max_length=200,
+        description="Run this step, and those after it. A question before it is asked unless the caller may answer.",
+    )
+    only: list[str] = Field(
+        default=[], max_length=1000, description="Run these steps alone, after the questions before them."
+    )
     env: dict[str, str] = Field(default={}, description="Variables of this run.")
 
 
