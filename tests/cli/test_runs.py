@@ -67,7 +67,8 @@ def test_runs_are_listed_shown_and_read(cli: Cli):
     listed = cli("runs", "list").out.splitlines()
     assert listed[0].split() == ["id", "queued", "kind", "name", "trigger", "status", "took", "reason"]
     assert listed[1].startswith(short)
-    assert cli("runs", "show", short, "--json").json() == run
+    kept = {"mode": "standard", "args": [], "input": "", "timeout_s": None}
+    assert cli("runs", "show", short, "--json").json() == {**run, "definition": kept}
     shown = cli("runs", "show", short).out
     assert "it ended with exit code 3" in shown
     assert shown.endswith(("green\nbad\n", "bad\ngreen\n"))

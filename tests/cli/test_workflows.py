@@ -49,6 +49,18 @@ def test_mistakes_are_lines_that_editors_understand(cli: Cli):
     assert "comand" in cli("doctor", "--json").out
 
 
+def test_a_run_shows_the_file_as_it_was_when_it_began(cli: Cli):
+    write(cli, "steps:\n  - {name: a, command: echo out}\n")
+    assert cli("workflows", "run", "flow").code == 0
+    write(cli, "steps:\n  - {name: b, command: df}\n")
+    [run] = cli("runs", "list", "--json").json()
+    assert (
+        "what ran:\n  name: flow\n  steps:\n    - {name: a, command: echo out}\n" in cli("runs", "show", run["id"]).out
+    )
+    shown = cli("runs", "show", run["id"], "--json").json()["definition"]["yaml"]
+    assert shown == "name: flow\nsteps:\n  - {name: a, command: echo out}\n"
+
+
 def test_the_exit_code_tells_how_a_run_ended(cli: Cli):
     write(cli, "steps:\n  - {name: a, command: 'echo out; echo err >&2; exit 3'}\n")
     done = cli("workflows", "run", "flow")

@@ -135,8 +135,11 @@ class RunLog(ResponseModel):
 
 
 class RunWithLog(RunRecord):
-    """One execution, and what it printed where that was asked for."""
+    """One execution, what was executed, and what it printed where that was asked for."""
 
+    definition: dict[str, Any] | None = Field(
+        description="What was executed, as it was then: of a workflow the text of its file, `yaml`; null if not kept."
+    )
     log: RunLog | None = None
 
 

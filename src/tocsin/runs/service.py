@@ -6,11 +6,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequ
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from tocsin.core import short_ids
 from tocsin.core.errors import StoreUnavailableError
 from tocsin.core.pages import ListPage
 from tocsin.core.process.presence import Presence
+from tocsin.core.text.redaction import masked
 from tocsin.core.time.clock import Clock
 from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.approvals import ButtonPress, Decision, WaitingStep
@@ -202,6 +204,10 @@ class Runs:
     async def get(self, run_id: str) -> Run:
         """Return one run; raises UnknownRunError."""
         return await self._store.get(run_id)
+
+    def definition(self, run: Run) -> dict[str, Any] | None:
+        """Return what a run executed, without secrets; None if that is not kept."""
+        return None if run.snapshot is None else masked(run.snapshot, self._redact)
 
     async def whole_id(self, text: str) -> str:
         """Return the ID that `text` is or is short for; raises UnknownRunError, AmbiguousIdError."""

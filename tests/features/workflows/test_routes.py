@@ -1,6 +1,7 @@
 """The operations on workflows, as a program calls them."""
 
 from collections.abc import AsyncIterator
+from textwrap import dedent
 
 import pytest
 from tests.features.workflows.conftest import WorkflowBench
@@ -137,6 +138,9 @@ async def test_a_run_is_awaited_and_recorded(client: DashboardClient, flows: Wor
     assert (listed["last_run"]["id"], listed["recent"][0]["status"]) == (run["id"], "succeeded")
     part = await client.post("/api/workflows/flow/run", {"only": ["second"]}, Prefer="wait=20")
     assert [step["status"] for step in part.json()["steps"]] == ["skipped", "succeeded"]
+    flows.write("steps: [{name: other, command: df}]")
+    kept = (await client.get(f"/api/runs/{run['id']}")).json()["definition"]
+    assert (kept["yaml"], len(kept["sha256"])) == (f"name: flow\n{dedent(TWO)}", 64)
 
 
 async def test_a_dry_run_is_a_plan(client: DashboardClient, flows: WorkflowBench):

@@ -293,6 +293,23 @@ async def test_a_run_is_read_with_its_log_and_cancelling_it_twice_is_refused(who
     assert (await whole.get("/api/runs/nothing")).status == 404
 
 
+async def test_a_run_shows_what_was_executed_without_secrets(whole, program):
+    from tocsin.runs.model import Command, RunKind, RunSpec, RunTrigger
+    from tocsin.runs.recorder import command
+
+    token = next(iter(program.settings.secrets()))
+    kept = {"command": f"curl -H 'X-Key: {token}'", "retry": {"names": [token, 1, None]}}
+    order = RunSpec(RunKind.CRON, "s", "s", RunTrigger.API, "admin", snapshot=kept)
+    run = await program.runs().execute(order, command(Command(("/bin/true",), {})))
+    assert (await whole.get(f"/api/runs/{run.id}")).json()["definition"] == {
+        "command": "curl -H 'X-Key: [secret]'",
+        "retry": {"names": ["[secret]", 1, None]},
+    }
+    [listed] = (await whole.get("/api/runs?kind=cron")).json()["items"]
+    assert "definition" not in listed
+    assert (await program.runs().get(run.id)).snapshot == kept
+
+
 async def test_a_long_log_is_downloaded_whole_and_in_colour_where_that_is_asked_for(whole, program):
     from tocsin.runs.model import Command, RunKind, RunSpec, RunTrigger
     from tocsin.runs.recorder import command

@@ -2,9 +2,11 @@
 
 import argparse
 import asyncio
+import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from textwrap import indent
 from time import time
 from typing import Any
 
@@ -36,7 +38,7 @@ def configure_runs(parser: argparse.ArgumentParser) -> None:
         parser,
         {
             "list": "list the newest runs",
-            "show": "show one run with its steps and hosts",
+            "show": "show one run with its steps and hosts, and what was executed",
             "log": "show what a run printed, and with -f what it prints",
             "cancel": "ask a run to end, in whatever process it is",
             "retry": "start a run again as a new one, and show what it prints",
@@ -165,20 +167,21 @@ def _duration(milliseconds: int | None) -> str:
 
 
 def _show(arguments: argparse.Namespace, options: Options, out: Console) -> int:
-    async def work(app: App) -> tuple[Run, list[str]]:
+    async def work(app: App) -> tuple[Run, dict[str, Any] | None, list[str]]:
         runs = app.runs()
         run = await runs.get(await runs.whole_id(arguments.id))
-        return run, [f"{asks.step}: {asks.message}" for asks in (each.question for each in await runs.waiting(run.id))]
+        asked = (each.question for each in await runs.waiting(run.id))
+        return run, runs.definition(run), [f"{asks.step}: {asks.message}" for asks in asked]
 
-    run, waiting = with_app(options, out, work)
+    run, definition, waiting = with_app(options, out, work)
     if out.as_json:
-        out.document(as_document(run))
+        out.document({**as_document(run), "definition": definition})
     else:
-        _tell(run, waiting, out)
+        _tell(run, definition, waiting, out)
     return DONE
 
 
-def _tell(run: Run, waiting: Sequence[str], out: Console) -> None:
+def _tell(run: Run, definition: dict[str, Any] | None, waiting: Sequence[str], out: Console) -> None:
     shown: dict[str, Any] = {name: value for name, value in as_document(run).items() if name not in _LEFT_OUT}
     shown["output"] = f"{run.output.bytes:,} bytes, {run.output.lines:,} lines{_shortened(run)}"
     sent = [each.result for each in run.delivery.results]
@@ -192,6 +195,9 @@ def _tell(run: Run, waiting: Sequence[str], out: Console) -> None:
         out.table(columns, [_step_row(step) for step in run.steps])
     if run.hosts:
         out.table(("host", "status", "took", "exit", "error"), [_host_row(host) for host in run.hosts])
+    if definition:
+        text = definition.get("yaml") or json.dumps(definition, indent=2, ensure_ascii=False)
+        out.text("what ran:\n" + indent(text.rstrip("\n"), "  "))
     if run.output.tail:
         out.text(run.output.tail)
 

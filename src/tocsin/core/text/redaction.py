@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from operator import itemgetter
 from threading import Lock, RLock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 MASK = "[secret]"
 # Shorter values would mask ordinary words; the start-up check calls them insecure anyway.
@@ -247,3 +247,12 @@ def _base64_forms(raw: bytes) -> Iterator[str]:
         yield form
         if "+" in form or "/" in form:
             yield form.replace("+", "-").replace("/", "_")
+
+
+def masked(value: Any, redact: Callable[[str], str]) -> Any:
+    """Return a JSON value without the secrets in its texts."""
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, list | tuple):
+        return [masked(each, redact) for each in value]
+    return {name: masked(each, redact) for name, each in value.items()} if isinstance(value, Mapping) else value

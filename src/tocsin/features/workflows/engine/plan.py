@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from tocsin.core.errors import TocsinError
+from tocsin.core.text.redaction import masked
 from tocsin.core.text.shell import spelled
-from tocsin.features.workflows.engine.values import RunValues, StepScope, items_of, masked
+from tocsin.features.workflows.engine.values import RunValues, StepScope, items_of
 from tocsin.features.workflows.language.graph import waves
 from tocsin.features.workflows.language.model import DEFAULT_SHELL, StepType, Workflow, WorkflowStep
 from tocsin.features.workflows.language.scripts import is_shell, value_paths, variable_of

@@ -6,10 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from tocsin.core.errors import TocsinError
+from tocsin.core.text.redaction import masked
 from tocsin.core.time.clock import Clock
 from tocsin.features.workflows.engine.attempts import StepWork
 from tocsin.features.workflows.engine.step_call import Attempt, Execute, StepCall, StepOutcome
-from tocsin.features.workflows.engine.values import RunValues, StepScope, masked
+from tocsin.features.workflows.engine.values import RunValues, StepScope
 from tocsin.features.workflows.language.graph import ancestors
 from tocsin.features.workflows.language.model import Workflow, WorkflowStep
 from tocsin.runs.model import ENDED_BADLY, RunResult, RunStatus, StepRun

@@ -142,12 +142,3 @@ def _listed(text: str) -> list[Any]:
     except OutputRuleError:
         found = None
     return found if isinstance(found, list) else [line.strip() for line in text.splitlines() if line.strip()]
-
-
-def masked(value: Any, redact: Callable[[str], str]) -> Any:
-    """Return a value without the secrets in its texts."""
-    if isinstance(value, str):
-        return redact(value)
-    if isinstance(value, list):
-        return [masked(each, redact) for each in value]
-    return {name: masked(each, redact) for name, each in value.items()} if isinstance(value, dict) else value

@@ -111,7 +111,7 @@ class RunRoutes:
             return StreamingResponse(
                 _text_of(self._runs(), run, stream, from_line, ansi=ansi), media_type=PLAIN_TEXT, headers=headers
             )
-        document: dict[str, Any] = {**as_document(run), "log": None}
+        document: dict[str, Any] = {**as_document(run), "definition": self._runs().definition(run), "log": None}
         if log != "none":
             tail = TAIL_LINES if log == "tail" and from_line == 1 else 0
             page = await self._runs().log(run.id, from_line, stream, tail=tail, ansi=ansi)

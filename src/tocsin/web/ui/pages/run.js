@@ -8,6 +8,7 @@ import { definePage } from "../lib/page.js";
 import { link } from "../lib/router.js";
 import { useRunLog } from "../lib/run_log.js";
 import { ActionButton } from "../parts/action.js";
+import { CodeView } from "../parts/code.js";
 import { CopyButton } from "../parts/copy.js";
 import { Icon } from "../parts/icon.js";
 import { LogView } from "../parts/log_view.js";
@@ -56,6 +57,7 @@ function RunPage({ data: run, change }) {
     ${run.kind === "workflow" && html`<${Steps} run=${run} />`}
     ${(run.hosts ?? []).length > 0 && html`<${Hosts} hosts=${run.hosts} />`}
     <${Output} run=${run} key=${run.id} />
+    <${Definition} run=${run} />
     <${Deliveries} run=${run} /></div>`;
 }
 
@@ -121,6 +123,13 @@ function Output({ run }) {
   }, [log]);
   return html`<div><${LogView} log=${log} name=${`${run.subject_name}-${run.id}.log`} running=${!run.finished_at} height=${(run.finished_at || run.status === "waiting") && run.output.lines <= FEW_LINES ? "short" : "page"} />
     <pre class="run__print" ref=${paper}>${run.output.tail}</pre></div>`;
+}
+
+/** What was executed, as it was when the run began. @param {{run: Run}} props */
+function Definition({ run }) {
+  if (!run.definition) return null;
+  const { yaml } = run.definition;
+  return html`<details><summary>${RUN.definition}</summary><${CodeView} text=${typeof yaml === "string" ? yaml : JSON.stringify(run.definition, null, 2)} label=${RUN.definition} /></details>`;
 }
 
 /** What stands on paper: all lines, or the last of many. @param {import("../lib/log.js").Log} log */

@@ -73,6 +73,7 @@ export const RUN = {
   type: "Type",
   status: "Status",
   outputs: "Values",
+  definition: "What ran",
   error: "Error",
   graph: "Graph",
   hosts: "Hosts",

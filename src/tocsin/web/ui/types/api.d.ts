@@ -1215,7 +1215,7 @@ export interface RunSummary {
 }
 /** Why it was executed. */
 export type RunTrigger = "schedule" | "manual" | "catchup" | "retry" | "api" | "bot" | "webhook" | "workflow" | "watcher";
-/** One execution, and what it printed where that was asked for. */
+/** One execution, what was executed, and what it printed where that was asked for. */
 export interface RunWithLog {
   id: string;
   kind: RunKind;
@@ -1245,6 +1245,7 @@ export interface RunWithLog {
   error: RunError | null;
   steps: StepRecord[];
   hosts: HostRecord[];
+  definition: Record<string, unknown> | null;
   log?: RunLog | null;
 }
 /** How to run a workflow. */
