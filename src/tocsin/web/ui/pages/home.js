@@ -65,7 +65,7 @@ function Counts({ runs }) {
 /** @param {{items: StatusReport["attention"], seen: string}} props */
 function Attention({ items, seen }) {
   const away = useAway();
-  if (!items.length && away) return html`<p class="all-well all-well--unknown"><${Shape} tone="off" size=${16} />${HOME.unknown} <${Time} at=${seen} /></p>`;
+  if (!items.length && away) return html`<p class="all-well all-well--unknown"><${Shape} tone="off" size=${16} /><span>${HOME.unknown} <${Time} at=${seen} />.</span></p>`;
   if (!items.length) return html`<p class="all-well"><${Shape} tone="ok" size=${16} />${HOME.allWell}</p>`;
   return html`<section class="attention" aria-labelledby="attention"><h2 id="attention">${HOME.attention}</h2>
     <ul>${items.map(({ severity, message, link: target }) => {

@@ -30,7 +30,7 @@ function Card({ channel, about, reload }) {
     <span class="card__head"><strong>${channel.label}</strong><${Status} state=${state} label=${channel.available ? word : MSG.unavailable} /></span>
     ${channel.missing.length > 0 && channel.available && html`<div class="channel__missing"><dl>${channel.missing.map((name) => html`<dt><code>${name}</code></dt><dd class="muted"><${Said} text=${about[name] ?? MSG.missing} /></dd>`)}</dl>
       <p class="muted">${MSG.missingHint}</p></div>`}
-    ${channel.available ? html`<${Facts} channel=${channel} />` : html`<p class="muted">${MSG.unavailableText}</p>`}
+    ${channel.available ? html`<${Facts} channel=${channel} />` : html`<p class="muted channel__missing">${MSG.unavailableText}</p>`}
     ${channel.configured && html`<span class="channel__foot"><${LastTest} channel=${channel} /><${ActionButton} small about=${channel.label} run=${test}>${MSG.test}<//></span>`}
   </div>`;
 }

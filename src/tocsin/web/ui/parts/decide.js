@@ -36,7 +36,7 @@ export async function decide(id, step, approved, done) {
   };
   const title = approved ? DECIDE.approveTitle(run.subject_name) : DECIDE.rejectTitle(run.subject_name);
   return render(html`<${Dialog} title=${title} close=${close}>${waiting?.message && html`<p class="run__question" dir="auto">${waiting.message}</p>`}
-    <p>${waiting && html`<strong dir="auto">${waiting.name}: </strong>`}${approved ? DECIDE.approveText : DECIDE.rejectText}</p>
+    <p class="muted">${approved ? DECIDE.approveText(waiting?.name) : DECIDE.rejectText(waiting?.name)}</p>
     <${Form} label=${title} fields=${[{ name: "comment", label: DECIDE.comment, focus: true }]} values=${{ comment: "" }} submit=${submit}
       submitLabel=${approved ? DECIDE.approve : DECIDE.reject} cancel=${close} /><//>`, host);
 }

@@ -97,8 +97,8 @@ export function Notices({ version }) {
   return html`<div class="notices" role="status">
     ${newer && html`<p class="notice notice--info">${SHELL.newer} ${reload}</p>`}
     ${signedIn === "needed" && !asking && html`<p class="notice notice--warn">${SHELL.signedOut} ${signIn}</p>`}
-    ${(draining || away) && html`<p class=${`notice notice--${draining ? "warn" : "bad"}`}>${draining ? SHELL.draining : SHELL.offline}
-      ${seconds !== undefined && html`<span class="numbers" aria-hidden="true">${seconds ? SHELL.live.retryShort(seconds) : SHELL.live.connecting}</span>`}</p>`}
+    ${(draining || away) && html`<p class=${`notice notice--${draining ? "warn" : "bad"}`}><span>${draining ? SHELL.draining : SHELL.offline}${" "}
+      ${seconds !== undefined && html`<span class="numbers" aria-hidden="true">${seconds ? SHELL.live.retryShort(seconds) : SHELL.live.connecting}</span>`}</span></p>`}
     ${state === "waiting" && html`<p class="notice notice--warn">${SHELL[crowded ? "crowded" : "notReady"](relative(until ?? 0, Date.now()))}</p>`}
   </div>`;
 }

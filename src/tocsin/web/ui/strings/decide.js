@@ -6,8 +6,10 @@ export const DECIDE = {
   approveTitle: (name) => `Approve ${name}?`,
   /** @param {string} name */
   rejectTitle: (name) => `Reject ${name}?`,
-  approveText: "The run continues.",
-  rejectText: "The step fails, and is not tried again.",
+  /** @param {string} [step] */
+  approveText: (step) => (step ? `The run continues after the step ${step}.` : "The run continues."),
+  /** @param {string} [step] */
+  rejectText: (step) => `The step${step ? ` ${step}` : ""} fails, and is not tried again.`,
   comment: "Comment",
   /** @param {string} name */
   approved: (name) => `${name} was approved.`,
