@@ -7,6 +7,10 @@ from contextlib import asynccontextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 
+import pytest
+from tests.delivery.conftest import RedisServer, private_redis  # noqa: F401
+
+from tocsin.assembly.dashboard import _integrations_of
 from tocsin.assembly.notices import CoreNotices, dead_delivery
 from tocsin.assembly.program import App, direct_transport, load_settings, open_app
 from tocsin.assembly.status import recent_run_lines, status_lines, status_report
@@ -102,6 +106,28 @@ async def test_a_dead_delivery_degrades_messaging_and_needs_a_person(tmp_path: P
     assert report.attention[0].link == "#/deliveries?status=dead"
     assert lines[0] == "Needs a person: 1; `tocsin status` says what"
     assert "Messaging: 1 channel, 0 waiting, 1 not delivered within 24 hours (degraded)" in lines
+
+
+@pytest.mark.parametrize("redis", ["off", "answers", "refuses", "hangs"])
+async def test_a_redis_that_does_not_answer_degrades_messaging_and_is_not_told_as_used(
+    tmp_path: Path,
+    private_redis: RedisServer,  # noqa: F811
+    redis: str,
+):
+    url = {"off": "off", "refuses": "redis://127.0.0.1:1/0"}.get(redis, private_redis.url)
+    if redis == "hangs":
+        private_redis.pause()
+    async with program(tmp_path, REDIS_URL=url, DASHBOARD_USER="anna", DASHBOARD_PASS="a-long-password") as app:
+        report = await status_report(app)
+        [integration] = [each for each in await _integrations_of(app) if each.id == "redis"]
+        trouble = await integration.check() if integration.check else ""
+    private_redis.resume()
+    works = redis in {"off", "answers"}
+    [sessions] = [service for service in report.services if service.name == "session_store"]
+    assert str(sessions.state) == ("ok" if works else "degraded")
+    assert sessions.detail.startswith("Redis" if redis == "answers" else "in memory")
+    assert str(report.subsystems["messaging"].state) == ("unconfigured" if works else "degraded")
+    assert (len(report.attention), trouble == "") == ((0, True) if works else (1, False))
 
 
 async def test_a_broken_file_of_profiles_or_triggers_needs_a_person(tmp_path: Path):

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
+from tocsin.assembly.storage import is_redis_there, redis_trouble
 from tocsin.core.config.variables import AUDIT_ANCHOR, AUDIT_KEEP_DAYS, CHAT_PROVIDER, REDIS_URL
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.features.context import SubsystemState
@@ -218,6 +219,7 @@ async def _integrations_of(app: "App") -> "Sequence[Integration]":
     from tocsin.web.dashboard.operations.messaging import last_tests
     from tocsin.web.dashboard.operations.settings import Integration, IntegrationCheck
 
+    redis = await is_redis_there(app.settings)
     tests = await asyncio.to_thread(lambda: last_tests(app.audit.log.newest()))
     known = {channel: IntegrationCheck(test["at"], test["error"]) for channel, test in tests.items()}
     channels = [
@@ -246,6 +248,8 @@ async def _integrations_of(app: "App") -> "Sequence[Integration]":
         name="Redis",
         kind="session_store",
         enabled=bool(app.settings[REDIS_URL]),
+        is_set_up=redis,
+        note="" if redis or not app.settings[REDIS_URL] else "none listens at the usual address",
         docs="docs/delivery.md",
         check=_asks_redis(app),
     )
@@ -262,9 +266,7 @@ async def _channel_trouble(app: "App", kind: str) -> str:
 
 def _asks_redis(app: "App") -> Callable[[], Awaitable[str]]:
     async def check() -> str:
-        from tocsin.assembly.storage import is_redis_there
-
-        return "" if await is_redis_there(app.settings) else "no Redis listens there: sessions are kept in memory"
+        return await redis_trouble(app.settings, app.redis) or ""
 
     return check
 

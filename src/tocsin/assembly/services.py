@@ -224,7 +224,6 @@ def _bus(app: App, receiving: "Receiving") -> "LateBus | None":
     def make() -> Bus:
         client = app.redis()
         receiving.use_redis()
-        log.info("Redis is used for the bus and for sessions", extra={"redis": client.where})
         publisher = publisher_of(app)
         worker = f"{gethostname()}:{new_id()}"
         return Bus(client, worker, app.registry.configured_names, publisher.prepare, publisher.enqueue)

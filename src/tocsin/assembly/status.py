@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from tocsin import __version__
+from tocsin.assembly.storage import redis_trouble
 from tocsin.core.config.data_dir import id_of
 from tocsin.core.config.security import validate_security
 from tocsin.core.config.variables import GATEWAY_HOST, GATEWAY_PORT
@@ -24,7 +25,7 @@ from tocsin.status.model import (
     label_of,
 )
 from tocsin.status.services import bot_service, gateway_health, gateway_service, scheduler_service
-from tocsin.status.subsystems import DAY_S, audit_status, disk_attention, messaging_status
+from tocsin.status.subsystems import DAY_S, audit_status, bus_status, disk_attention, messaging_status
 
 if TYPE_CHECKING:
     from tocsin.assembly.program import App
@@ -32,9 +33,10 @@ if TYPE_CHECKING:
 
 async def status_report(app: "App", *, uptime_s: float | None = None) -> StatusReport:
     """Check everything and return how it is; `uptime_s` is that of a service that asks."""
+    redis = await redis_trouble(app.settings, app.redis)
     subsystems, services, runs, recent, unread = await asyncio.gather(
-        subsystems_of(app),
-        _services(app),
+        subsystems_of(app, redis),
+        _services(app, redis),
         _runs(app),
         RunStore(app.database).search(RunFilter(limit=RECENT_RUNS)),
         app.features.can.unread_notices(),
@@ -54,12 +56,16 @@ async def status_report(app: "App", *, uptime_s: float | None = None) -> StatusR
     )
 
 
-async def subsystems_of(app: "App") -> dict[str, SubsystemStatus]:
-    """Return the ten subsystems in their order; one that is not installed is disabled."""
+async def subsystems_of(app: "App", redis: str | None) -> dict[str, SubsystemStatus]:
+    """Return the ten subsystems in their order; one that is not installed is disabled.
+
+    `redis` is why Redis does not answer, and empty or None where that is not so.
+    """
     found = await app.features.subsystems()
     mistake = await asyncio.to_thread(lambda: app.profiles().problem)
     messaging = await messaging_status(app.registry, app.outbox.store, app.clock.now(), mistake)
-    found["messaging"] = [messaging, *found.get("messaging", ())]
+    bus = [bus_status(redis)] if redis else []
+    found["messaging"] = [messaging, *bus, *found.get("messaging", ())]
     found["audit"] = [await audit_status(app.audit), *found.get("audit", ())]
     return {name: combined(found.get(name, ())) for name in SUBSYSTEMS}
 
@@ -76,7 +82,7 @@ def attention_of(app: "App", subsystems: Mapping[str, SubsystemStatus]) -> list[
 
 async def status_lines(app: "App") -> list[str]:
     """Return what the bot's `/status` shows: any allowed chat may ask, so details are left to `tocsin status`."""
-    subsystems = await subsystems_of(app)
+    subsystems = await subsystems_of(app, await redis_trouble(app.settings, app.redis))
     needs = len(attention_of(app, subsystems))
     lines = [f"Needs a person: {needs}; `tocsin status` says what"] if needs else []
     for name, status in subsystems.items():
@@ -98,17 +104,15 @@ async def recent_run_lines(app: "App") -> list[str]:
     ]
 
 
-async def _services(app: "App") -> list[ServiceStatus]:
-    from tocsin.assembly.storage import is_redis_there
-
+async def _services(app: "App", redis: str | None) -> list[ServiceStatus]:
     settings, chosen = app.settings, app.registry.bot_channel()
     instance = id_of(settings.data_dir)
-    health, redis, scheduler = await asyncio.gather(
-        gateway_health(settings[GATEWAY_HOST], settings[GATEWAY_PORT]),
-        is_redis_there(app.settings),
-        scheduler_service(app.database),
+    health, scheduler = await asyncio.gather(
+        gateway_health(settings[GATEWAY_HOST], settings[GATEWAY_PORT]), scheduler_service(app.database)
     )
-    kept = ServiceStatus("session_store", SubsystemState.OK, "Redis" if redis else "in memory")
+    kept = ServiceStatus("session_store", SubsystemState.OK, "in memory" if redis is None else "Redis")
+    if redis:
+        kept = kept._replace(state=SubsystemState.DEGRADED, detail=f"in memory; {redis}")
     missing = "" if chosen.configured else ", ".join(chosen.missing)
     return [gateway_service(health, instance), bot_service(health, instance, missing), kept, scheduler]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tocsin.core.config.settings import Settings
 from tocsin.core.config.variables import REDIS_URL, REDIS_WAIT_REPLICAS, STORE
-from tocsin.core.errors import MissingSettingError
+from tocsin.core.errors import MissingSettingError, TocsinError
 from tocsin.core.time.clock import Clock, SystemClock
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 DATABASE_FILE = "tocsin.db"
 GIVEN_BACK_PAGES, GIVEN_BACK_PIECES = 500, 20  # of 4 KiB in one transaction, and so many of these at a time
+PROBE_S = 1.0
 LEFT_FIX = "stop all services and run `tocsin store migrate --to redis`"
 
 
@@ -230,6 +231,23 @@ async def is_redis_there(settings: Settings) -> bool:
     from tocsin.core.storage.redis_client import listens
 
     return await listens(url)
+
+
+async def redis_trouble(settings: Settings, redis: "Lazy[RedisClient]") -> str | None:
+    """Ask the Redis that is used, and return why it does not answer, or an empty text; None where none is used."""
+    import asyncio
+
+    if not await is_redis_there(settings):
+        return None
+    try:
+        client = redis()
+        async with asyncio.timeout(PROBE_S):
+            await client.command("PING")
+    except TimeoutError:
+        return f"Redis at {client.where} does not answer within {PROBE_S:g} s: check the server"
+    except TocsinError as error:
+        return error.sentence()
+    return ""
 
 
 def schemas(features: "Iterable[Feature]") -> dict[str, Sequence[str]]:

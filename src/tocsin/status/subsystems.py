@@ -47,6 +47,13 @@ async def messaging_status(
     return SubsystemStatus(state, summary, counts, newest[0].created_at if newest else None, "#/msg", attention)
 
 
+def bus_status(trouble: str) -> SubsystemStatus:
+    """Return what a Redis that does not answer means; the queue tells for itself where it is kept there."""
+    told = f"Redis does not answer, so the bus does not work and sessions are in memory: {trouble}"
+    item = AttentionItem(NoticeLevel.WARNING, told, "#/settings")
+    return SubsystemStatus(SubsystemState.DEGRADED, "Redis does not answer", attention=[item])
+
+
 async def audit_status(trail: AuditTrail) -> SubsystemStatus:
     """Tell whether the audit log can be read and written, and its last entry."""
     try:

@@ -94,6 +94,8 @@ class Bus:
         self._strays: set[str] = set()
         self._scan: AsyncGenerator[list[bytes]] | None = None
         self._problems: dict[str, str] = {}
+        self._worked = False
+        self._where = {"redis": client.where}
         self._bridge = _Bridge(client, worker, pace, clock, self._stopping, self._forward, self._report)
         steps = {"streams": self._read, "publish": self._bridge.serve, "strays": self._sweep}
         self._loops = {part: self._loop(part, step) for part, step in steps.items()}
@@ -147,8 +149,9 @@ class Bus:
             self._loops[part].works()
         if problem and not before:
             log.warning("the bus does not work", extra={"reason": problem})
-        elif before and not self.problem:
-            log.info("the bus works again")
+        elif not self.problem and (before or (part == "publish" and not self._worked)):  # that part has had an answer
+            log.info("the bus works again" if self._worked else "Redis is used for the bus", extra=self._where)
+            self._worked = True
 
     async def _read(self) -> None:
         """Queue entries that have arrived, or wait a moment for them."""
