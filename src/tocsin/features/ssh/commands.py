@@ -205,7 +205,9 @@ def _health(arguments: argparse.Namespace, out: Console, program: Program) -> in
 
 def _health_row(item: dict[str, Any]) -> tuple[str, ...]:
     ping, ssh = item["ping"], item["ssh"]
-    answered = f"{ping['rtt_ms']} ms ({ping['method']})" if ping["ok"] else ping["error"]
+    answered = f"{ping['rtt_ms']} ms" if ping["ok"] else ping["error"]
+    if ping["ok"] is not None:  # it was tried
+        answered += f" ({ping['method']})"
     logged_in = f"{ssh['latency_ms']} ms" if ssh["ok"] else ssh["error"]
     return item["host"], item["status"], answered, logged_in, item["host_key"]["status"]
 

@@ -5,6 +5,7 @@ import os
 import socket
 import struct
 import time
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 
@@ -27,7 +28,7 @@ class Ping:
 
 
 async def ping(hostname: str, port: int) -> Ping:
-    """Send one ICMP echo; where that is not allowed or not answered, open a TCP connection."""
+    """Send one ICMP echo to each address of a host until one answers; see `reach`."""
     try:
         async with asyncio.timeout(_TIMEOUT_S):
             found = await asyncio.get_running_loop().getaddrinfo(hostname, port, type=socket.SOCK_STREAM)
@@ -35,13 +36,29 @@ async def ping(hostname: str, port: int) -> Ping:
         return Ping(False, error="its name was not resolved in time")
     except OSError as error:
         return Ping(False, error=error.strerror or str(error))
-    family, _, _, _, address = found[0]
-    by_icmp = await _icmp(family, address)
-    return by_icmp if by_icmp is not None and by_icmp.ok else await _tcp(family, address)
+    return await reach([(family, address) for family, _, _, _, address in found])
+
+
+async def reach(addresses: Sequence[tuple[int, tuple[object, ...]]]) -> Ping:
+    """Return the first answer, or the last failure.
+
+    An address gets one ICMP echo; where that is not allowed or not answered, a TCP connection is opened.
+    """
+    for family, address in addresses:
+        found = await _icmp(family, address)
+        if found is None or not found.ok:
+            found = await _tcp(family, address)
+        if found.ok:
+            return found
+    return found
 
 
 async def _icmp(family: int, address: tuple[object, ...]) -> Ping | None:
-    """Return None where this process may not send ICMP; the system writes checksum and identifier."""
+    """Return None where this process may not send ICMP; the system writes the identifier.
+
+    Linux allows it without privileges for the groups in `net.ipv4.ping_group_range`, which counts for IPv6, too, and
+    macOS allows it for all. Source: icmp(7).
+    """
     protocol = socket.IPPROTO_ICMPV6 if family == socket.AF_INET6 else socket.IPPROTO_ICMP
     try:
         echo = socket.socket(family, socket.SOCK_DGRAM, protocol)
