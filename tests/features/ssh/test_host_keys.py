@@ -9,6 +9,7 @@ from tests.features.ssh.conftest import Machine, Site, fingerprint_of, make_key
 
 from tocsin.features.ssh.client.host_keys import ShownKey, UnreachableError, trust
 from tocsin.features.ssh.model import HostKey, KeyStatus
+from tocsin.features.ssh.opening import subsystem_of
 from tocsin.runs.model import HostStatus
 
 Describe = Callable[..., dict[str, object]]
@@ -58,6 +59,13 @@ async def test_a_changed_key_is_refused_told_and_shown_until_it_is_trusted(
     assert (await site.on("true", "web")).status is HostStatus.HOST_KEY_CHANGED
     (notice,) = site.bench.notices
     assert notice.title == "The host key of web has changed"
+    assert fingerprint_of(second) in notice.body
+    status = await subsystem_of(site.ssh)
+    assert (str(status.state), [item.message for item in status.attention]) == (
+        "degraded",
+        ["the key of the host web has changed"],
+    )
+    assert await key_of(site, "web") == {"status": "changed", "fingerprint": fingerprint_of(second)}
     (item,) = (await site.ssh.health())["items"]
     assert (item["status"], item["ssh"]["ok"]) == ("degraded", False)
     assert await key_of(site, "web") == {"status": "changed", "fingerprint": fingerprint_of(second)}
@@ -67,6 +75,11 @@ async def test_a_changed_key_is_refused_told_and_shown_until_it_is_trusted(
     machine.stop_all()
     machine.start_on(port, "first", first)
     assert (await site.on("true", "web")).status is HostStatus.HOST_KEY_CHANGED  # the old key is trusted no more
+    machine.stop_all()
+    machine.start_on(port, "again", second)
+    assert (await site.on("true", "web")).status is HostStatus.SUCCEEDED
+    assert await key_of(site, "web") == {"status": "trusted", "fingerprint": fingerprint_of(second)}
+    assert (await subsystem_of(site.ssh)).attention == []
 
 
 async def test_a_file_of_its_own_holds_the_keys_of_a_host(

@@ -19,7 +19,7 @@ _SHOWN = 10
 
 
 class Execution:
-    """One command on its hosts; `on_result` gets each result that is not a success."""
+    """One command on its hosts; `on_result` gets each result of a host on which it began."""
 
     def __init__(
         self,
@@ -28,14 +28,14 @@ class Execution:
         known: Mapping[str, HostEntry],
         request: SshRequest,
         redact: Callable[[str], str],
-        on_failure: Callable[[HostResult], Awaitable[None]],
+        on_result: Callable[[HostResult], Awaitable[None]],
     ) -> None:
         self._program = program
         self._hosts = hosts
         self._known = known
         self._request = request
         self._redact = redact
-        self._on_failure = on_failure
+        self._on_result = on_result
         self._results = {host.name: HostResult(host.name) for host in hosts}
         self._children: set[Child] = set()
         self._rest: HostStatus | None = None  # what becomes of hosts that have not begun
@@ -69,7 +69,7 @@ class Execution:
         await self._save(result)
         if result.status is not HostStatus.SUCCEEDED:
             self._handle.write(f"{host.name}/system", f"{result.status}: {result.error}\n")
-            await self._on_failure(result)
+        await self._on_result(result)
 
     async def _save(self, result: HostResult) -> None:
         self._results[result.host] = result

@@ -10,7 +10,7 @@ from tocsin.features.context import AttentionItem, FeatureContext, NoticeLevel, 
 from tocsin.features.ssh import deny, inventory
 from tocsin.features.ssh.client.ssh_program import SshProgram
 from tocsin.features.ssh.feature import SSH_CONFIG, SSH_KEEP_S
-from tocsin.features.ssh.model import MAX_TIMEOUT_S, HostHealth, KeyStatus, SshRequest
+from tocsin.features.ssh.model import MAX_TIMEOUT_S, HostHealth, SshRequest
 from tocsin.features.ssh.service import Ssh
 from tocsin.features.ssh.store import ProbeStore
 from tocsin.runs.control import NotRetriedError
@@ -115,7 +115,7 @@ async def subsystem_of(ssh: Ssh) -> SubsystemStatus:
     probes = await ssh.last_probes()
     counts = {str(state): sum(probe.status is state for probe in probes) for state in HostHealth}
     worse = [f"{counts[state]} {state}" for state in (HostHealth.DOWN, HostHealth.DEGRADED) if counts[state]]
-    changed = [probe for probe in probes if probe.document["host_key"]["status"] == KeyStatus.CHANGED]
+    changed = [probe for probe in probes if probe.key_changed]
     attention = [
         *(_item(NoticeLevel.ERROR, f"the key of the host {probe.host} has changed", probe.host) for probe in changed),
         *(

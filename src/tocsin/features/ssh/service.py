@@ -119,7 +119,7 @@ class Ssh:
         if request.dry_run:
             return await self._runs().start(order, only_record, watch=watch)
         known = {**self.inventory.all(), **{host.name: host for host in hosts}}
-        execution = Execution(self.program, hosts, known, request, self._redact, self._look_at_failure)
+        execution = Execution(self.program, hosts, known, request, self._redact, self._note_key)
 
         async def work(handle: "RunHandle") -> RunResult:
             ended = await execution.work(handle)
@@ -264,9 +264,19 @@ class Ssh:
         }
         self._audit.record(SSH_RUN, f"{number_of(len(names), 'host')} {run.status}", source=source, metadata=facts)
 
-    async def _look_at_failure(self, result: HostResult) -> None:
+    async def _note_key(self, result: HostResult) -> None:
+        """Record and report that the key of a host has changed, or that it is trusted again."""
         if result.status is HostStatus.HOST_KEY_CHANGED:
-            await self._tell_changed_key(self.inventory.all()[result.host], HostKey(KeyStatus.CHANGED))
+            known = self.inventory.all()
+            host = known[result.host]
+            async with self.program.session((host,), known) as session:
+                (probe,) = await self._probes.look(session, (host,), refresh=True)
+            if not probe.key_changed:  # a jump host's key, or it changed back
+                await self._tell_changed_key(host, HostKey(KeyStatus.CHANGED))
+        elif result.status is HostStatus.SUCCEEDED:
+            last = (await self._store.all()).get(result.host)
+            if last is not None and last.key_changed:
+                await self._store.forget(result.host)
 
     async def _tell_changed_key(self, host: HostEntry, key: HostKey) -> None:
         shown = f" It shows {key.fingerprint}." if key.fingerprint else ""
@@ -295,8 +305,8 @@ async def _document(
         address = await session.address(host)
     except ConfigError as error:
         raise ConfigError(f"the host {host.name}: {error}", hint=error.hint) from None
-    changed = probe is not None and probe.document["host_key"]["status"] == KeyStatus.CHANGED
-    key = probe.document["host_key"] if probe and changed else (await known_key(session, address)).as_dict()
+    shown = probe is not None and probe.key_changed
+    key = probe.document["host_key"] if probe and shown else (await known_key(session, address)).as_dict()
     return {
         "name": host.name,
         "hostname": address.hostname,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tocsin.core.storage.database import Database
-from tocsin.features.ssh.model import HostHealth
+from tocsin.features.ssh.model import HostHealth, KeyStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +19,11 @@ class Probe:
     failures: int  # in a row
     checked_at: float
     document: Mapping[str, Any]
+
+    @property
+    def key_changed(self) -> bool:
+        """Whether the host showed another key than the one that is trusted."""
+        return bool(self.document["host_key"]["status"] == KeyStatus.CHANGED)
 
 
 class ProbeStore:

@@ -44,13 +44,14 @@ async def reach(addresses: Sequence[tuple[int, tuple[object, ...]]]) -> Ping:
 
     An address gets one ICMP echo; where that is not allowed or not answered, a TCP connection is opened.
     """
+    failed = Ping(False, error="it has no address")
     for family, address in addresses:
-        found = await _icmp(family, address)
-        if found is None or not found.ok:
-            found = await _tcp(family, address)
+        by_icmp = await _icmp(family, address)
+        found = by_icmp if by_icmp is not None and by_icmp.ok else await _tcp(family, address)
         if found.ok:
             return found
-    return found
+        failed = found
+    return failed
 
 
 async def _icmp(family: int, address: tuple[object, ...]) -> Ping | None:
