@@ -78,7 +78,7 @@ def problem_of(error: TocsinError, codes: Mapping[type[TocsinError], str], *, br
     if not code:
         log.warning("an error has no problem of its own", extra={"code": error.code, "type": type(error).__name__})
         code = "conflict"
-    if brief and code == "not-found":
+    if brief and code in {"not-found", "run-already-active"}:
         return HttpProblemError(code, f"{PROBLEMS[code].title}. A token without the scope read is told no more.")
     detail = _detail(str(error) if brief else error.sentence())
     if code == "validation-failed" and error.body_key:

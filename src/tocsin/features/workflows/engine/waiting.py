@@ -96,7 +96,7 @@ class WaitSteps:
         text = f"{call.workflow.name} waits for approval\n\n{question.message}"
         asked = False
         for chat in chats:
-            key = f"approval:{question.id}:{chat.chat_id}"
+            key = f"approval:{call.log.run_id}:{question.step}:{call.attempt}:{chat.chat_id}"  # it is shown, so no ID
             with suppress(TocsinError):  # then the notice is what is left
                 await self.ask_chat(chat, text, key=key, buttons=buttons_for(question.id))
                 asked = True
