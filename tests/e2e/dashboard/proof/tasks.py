@@ -33,7 +33,7 @@ def _failed_log(clicks: Clicks) -> None:
 def _run_now(clicks: Clicks) -> None:
     clicks.menu("Cron")
     clicks.on(clicks.page.get_by_label("Run quick now"))
-    expect(clicks.page.get_by_role("row", name="quick")).to_contain_text("Succeeded")
+    expect(clicks.page.locator(".run .page-head__note")).to_contain_text("Succeeded")
 
 
 def _disable(clicks: Clicks) -> None:
@@ -131,7 +131,7 @@ def _k_run(stage: Stage, page: Page) -> None:
     page.keyboard.press("c")
     tab_to(page, page.get_by_label("Run quick now"))
     page.keyboard.press("Enter")
-    expect(page.get_by_role("row", name="quick")).to_contain_text("Succeeded")
+    expect(page.locator(".run .page-head__note")).to_contain_text("Succeeded")
 
 
 def _k_switch(stage: Stage, page: Page) -> None:
