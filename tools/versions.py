@@ -6,7 +6,6 @@ runs what the packages can affect.
 """
 
 import argparse
-import os
 import re
 import shutil
 import subprocess
@@ -27,10 +26,8 @@ def main() -> int:
     parser.add_argument("which", choices=RESOLUTIONS)
     arguments, words = parser.parse_known_args()
     python = environment(arguments.which)
-    # So that the tests' own `tocsin` is the one of the environment.
-    env = {**os.environ, "PATH": f"{python.parent}:{os.environ['PATH']}", "VIRTUAL_ENV": str(python.parents[1])}
     command = [str(python), "-m", "pytest", "-p", "no:cacheprovider", *(words or ["-n", "2", "-q", *tests()])]
-    return subprocess.run(command, cwd=ROOT, env=env, check=False).returncode
+    return subprocess.run(command, cwd=ROOT, check=False).returncode
 
 
 def tests() -> list[str]:
@@ -61,19 +58,8 @@ def environment(which: str) -> Path:
         constraints = PLACE / f"{which}-constraints.txt"
         constraints.write_text(wanted, "utf-8")
         project = f".[{','.join(EXTRAS)}]"
-        uv(
-            "pip",
-            "install",
-            "--quiet",
-            "--python",
-            str(python),
-            "-c",
-            str(constraints),
-            "-e",
-            project,
-            "--group",
-            "dev",
-        )
+        groups = ("--group", "dev", "--group", "build")
+        uv("pip", "install", "--quiet", "--python", str(python), "-c", str(constraints), "-e", project, *groups)
         pins.write_text(wanted, "utf-8")
     print(f"{which}: {', '.join(_pins(new))}", flush=True)
     return python
