@@ -14,6 +14,7 @@ SEEDS = (*GOLDEN, *(mistake.text for mistake in MISTAKES))
 HEAD = "name: fuzzed\n"
 STEP = HEAD + "steps:\n  - name: a\n    command: "
 SCRIPT = HEAD + "params: {x: {}}\nsteps:\n  - name: a\n    command: |\n      "
+SCRIPT = HEAD + "params: {a: {}}\nsteps:\n  - name: a\n    shell: bash\n    command: |\n      "
 # What comes before, what is repeated (`#` counts), and what comes after.
 REPEATED = (
     ("", "k#: v\n", ""),
@@ -46,6 +47,11 @@ REPEATED = (
     (STEP, "$${", ""),
     (STEP, "${", ""),
     (STEP, "--token=abcdefgh ", ""),
+    (SCRIPT, "$(`", ""),
+    (SCRIPT, "(( $PARAM_A ", ""),
+    (SCRIPT, "[[ $PARAM_A -gt ", ""),
+    (SCRIPT, "let a[", ""),
+    (SCRIPT, "<<a\n      ", ""),
     (STEP, "://a:", ""),
     *(
         (SCRIPT, piece, "")

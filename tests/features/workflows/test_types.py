@@ -5,7 +5,9 @@ import json
 import subprocess
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from aiohttp import web
@@ -13,9 +15,14 @@ from tests.features.workflows.conftest import Opening, WorkflowBench, request
 from tests.waiting import eventually
 
 from tocsin.features.context import AbilityMissingError
-from tocsin.features.workflows.engine.http import PrivateAddressError, refuse_private
+from tocsin.features.workflows.engine.http import HttpSteps, PrivateAddressError, refuse_private
+from tocsin.features.workflows.engine.step_call import StepCall
+from tocsin.features.workflows.engine.values import RunValues, StepScope
+from tocsin.features.workflows.language.reading import read_workflow
+from tocsin.features.workflows.language.surroundings import Surroundings
 from tocsin.runs.control import StartRequest
 from tocsin.runs.model import RunKind, RunStatus, RunTrigger
+from tocsin.testing.fakes import ScriptedTransport
 
 ALLOWED = {"HTTP_ALLOW_PRIVATE": "true"}
 
@@ -124,6 +131,20 @@ def test_an_address_that_a_name_resolves_to_is_refused_where_it_is_not_public(ad
     with pytest.raises(PrivateAddressError):
         refuse_private(address)
     refuse_private("93.184.216.34")
+
+
+@pytest.mark.parametrize(
+    "place", ["http://10.0.0.1/", "http://169.254.169.254/latest", "//localhost/", "http://[::1]/"]
+)
+async def test_a_redirect_to_a_private_address_is_not_followed(place: str):
+    text = b"name: flow\nsteps: [{name: a, type: http, url: 'http://public.example/'}]"
+    workflow = read_workflow(text, Path("flow.yaml"), Surroundings()).workflow
+    scope = StepScope(RunValues(params={}, run={}), (), (), Path())
+    call = StepCall(workflow, workflow.steps[0], scope, Mock(), Mock(), env={}, variables={}, attempt=1)
+    http = ScriptedTransport().will_answer(b"", 302, {"location": place})
+    with pytest.raises(PrivateAddressError):
+        await HttpSteps(lambda: http).run(call)
+    assert [request.url for request in http.sent] == ["http://public.example/"]
 
 
 CALL = """

@@ -1,5 +1,6 @@
 """The operations on workflows."""
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
@@ -155,7 +156,8 @@ class WorkflowRoutes:
 
     async def _answer(self, response: Response, file: WorkflowFile) -> Any:
         schedules = (await self._workflows.schedules()).get(file.name, ())
-        return tag(response, detail_document(file, await self._workflows.recent(file.name), schedules), file.digest)
+        recent = await self._workflows.recent(file.name)
+        return tag(response, await asyncio.to_thread(detail_document, file, recent, schedules), file.digest)
 
 
 def _content_of(text: str) -> bytes:
