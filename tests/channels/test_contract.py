@@ -129,7 +129,7 @@ async def test_a_target_that_is_not_one_printable_line_is_refused(target: str):
 async def test_a_parse_mode_that_the_channel_does_not_have_is_refused_with_those_it_has():
     parts, deliver = noting("bong")
     receipt = await bell(deliver).transmit(Outgoing("tower", "hello", parse_mode="quiet"))
-    assert receipt.result.error == "quiet is not a parse mode of bell: it has: loud, plain, commonmark"
+    assert receipt.result.error == "quiet is not a parse mode of Bell: it has: loud, plain, commonmark"
     assert (await bell(deliver).transmit(Outgoing("tower", "hello", parse_mode="loud"))).result.ok
     assert [part.parse_mode for part in parts] == ["loud"]
 

@@ -173,7 +173,7 @@ async def test_an_empty_message_is_refused_before_any_call():
 
 
 def test_without_a_token_there_is_no_adapter():
-    with pytest.raises(ChannelError, match="guildchat needs GUILDCHAT_BOT_TOKEN"):
+    with pytest.raises(ChannelError, match="Discord needs GUILDCHAT_BOT_TOKEN"):
         build_adapter(GuildchatAdapter, {})
 
 

@@ -82,7 +82,7 @@ def test_kind_and_aliases_lead_to_the_channel_in_any_letter_case(name: str):
 def test_an_unknown_name_is_an_error_of_reasonable_length_with_what_there_is(name: Any):
     with pytest.raises(UnknownChannelError, match="Unknown channel: ") as failure:
         registry().adapter(name)
-    assert "there are: bell, horn, broken" in failure.value.hint
+    assert "there are: bell, broken, horn" in failure.value.hint
     assert len(failure.value.sentence()) < 300
 
 
@@ -109,20 +109,24 @@ def test_only_what_can_be_used_counts_as_configured():
 def test_an_unconfigured_channel_is_unknown_and_names_the_missing_variables():
     with pytest.raises(UnknownChannelError) as failure:
         registry().adapter("ding")
-    assert failure.value.sentence() == "Unknown channel: bell (not configured; set BELL_TOKEN)"
+    assert failure.value.sentence() == "ding is not configured: set BELL_TOKEN"
+    assert failure.value.in_result() == "Unknown channel: bell (not configured; set BELL_TOKEN)"
+    with pytest.raises(UnknownChannelError, match=r"^Bell is not configured: set BELL_TOKEN$"):
+        registry().adapter("bell")
 
 
 def test_a_channel_of_another_platform_is_unknown_and_names_both():
     with pytest.raises(UnknownChannelError) as failure:
         registry().adapter("horn")
-    assert failure.value.sentence() == f"Unknown channel: horn (it needs the platform seaside, this is {platform()})"
+    assert failure.value.sentence() == f"Horn needs the platform seaside, and this is {platform()}"
+    assert failure.value.in_result() == f"Unknown channel: horn (it needs the platform seaside, this is {platform()})"
 
 
 def test_a_channel_that_is_not_configured_is_known_by_its_names():
     assert (registry().known_kind("ding"), registry().known_kind(" Horn ")) == ("bell", "horn")
     with pytest.raises(UnknownChannelError, match="Unknown channel: diing") as failure:
         registry().known_kind("diing")
-    assert failure.value.hint == "there are: bell, horn, broken (did you mean 'ding'?)"
+    assert failure.value.hint == "there are: bell, broken, horn (did you mean 'ding'?)"
 
 
 # --- adapters
@@ -147,7 +151,7 @@ def test_an_adapter_sees_its_own_settings_alone():
 
 
 def test_an_adapter_that_cannot_be_made_is_a_channel_error():
-    with pytest.raises(ChannelError, match="broken cannot be used: unexpected ZeroDivisionError"):
+    with pytest.raises(ChannelError, match="Broken cannot be used: unexpected ZeroDivisionError"):
         registry().adapter("broken")
 
 

@@ -430,7 +430,7 @@ async def test_a_test_with_a_bad_token_says_so(code: str):
 
 
 def test_without_a_token_there_is_no_adapter():
-    with pytest.raises(ChannelError, match="teamchat needs TEAMCHAT_BOT_TOKEN"):
+    with pytest.raises(ChannelError, match="Slack needs TEAMCHAT_BOT_TOKEN"):
         build_adapter(TeamchatAdapter, {})
 
 

@@ -55,7 +55,7 @@ def test_a_channel_that_there_is_not_is_wrong_usage_with_the_likely_one(cli: Cli
     assert done.code == 2
     assert (done.json()["code"], done.json()["error"]) == ("wrong-usage", "--channel: Unknown channel: slakc")
     assert done.err.startswith(
-        "tocsin deliveries list: --channel: Unknown channel: slakc\n  hint: there are: botchat, "
+        "tocsin deliveries list: --channel: Unknown channel: slakc\n  hint: there are: discord, "
     )
     assert done.err.endswith("(did you mean 'slack'?)\n")
 
@@ -74,7 +74,7 @@ def test_a_queued_message_is_told_with_its_id_and_not_sent(wired: Cli, town: Sta
     assert (done.code, done.err) == (0, "")
     first, second = done.out.splitlines()
     (delivery,) = listed(wired)
-    assert first == f"queued on teamchat to #ops as {delivery['id']}"
+    assert first == f"queued on Slack to #ops as {delivery['id']}"
     assert "worker" in second
     assert (delivery["status"], delivery["source"], delivery["message"]) == ("queued", "cli", "hello")
     assert town.recorder.of() == []
@@ -136,8 +136,8 @@ def test_deliveries_are_listed_newest_first_in_a_table(wired: Cli):
     head, newest, oldest = done.out.splitlines()
     assert head.split() == ["id", "created", "channel", "target", "status", "tries", "next", "try", "outcome"]
     assert oldest.split()[0] == first.rpartition("-")[2][:8]
-    assert oldest.split()[3:7] == ["teamchat", "#ops", "queued", "0"]
-    assert newest.split()[3:7] == ["teamchat", "#nowhere", "dead", "1"]
+    assert oldest.split()[3:7] == ["Slack", "#ops", "queued", "0"]
+    assert newest.split()[3:7] == ["Slack", "#nowhere", "dead", "1"]
     assert "channel_not_found" in newest
 
 
@@ -292,7 +292,7 @@ def test_a_database_that_is_none_fails_no_direct_send_but_refuses_to_queue(wired
     (wired.data_dir / "tocsin.db").write_bytes(b"this is no database" * 1000)
     direct = wired("send", "teamchat", "#ops", "hello")
     assert direct.code == 0
-    assert direct.out.startswith("sent on teamchat")
+    assert direct.out.startswith("sent on Slack")
     assert "missing from the record" in direct.err
     assert len(town.recorder.of()) == 1
     for words in (("send", "teamchat", "#ops", "x", "--queue"), ("deliveries", "list"), ("deliveries", "counts")):

@@ -61,7 +61,7 @@ def test_what_keeps_messages_waiting_is_a_warning(sound: Cli):
     done = wired("doctor", "--offline", "--json")
     warnings = [finding["detail"] for finding in findings(done, "queue") if finding["state"] == "warning"]
     assert warnings[0] == "1 queued message failed and will be tried again"
-    assert warnings[1].startswith("teamchat: the provider throttles the whole account until ")
+    assert warnings[1].startswith("Slack: the provider throttles the whole account until ")
     assert warnings[1].endswith(" UTC (429: slow down)")
     assert done.code == 0
 
@@ -309,7 +309,7 @@ def test_a_profile_of_a_channel_that_is_not_configured_is_an_error(sound: Cli):
     sound.write_profiles('oncall: [{channel: teamchat, target: "#ops"}]\n')
     _, finding = examine(sound, "profiles")
     assert finding["state"] == "error"
-    assert "profiles.yaml:1:20: oncall[0].channel: Unknown channel: teamchat (not configured; set " in finding["detail"]
+    assert "profiles.yaml:1:20: oncall[0].channel: Slack is not configured: set TEAMCHAT_BOT_TOKEN" in finding["detail"]
 
 
 def test_good_profiles_are_counted(sound: Cli):

@@ -59,19 +59,19 @@ def states(findings: list[Finding]) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("kind", "setting", "good"),
-    [("teamchat", "TEAMCHAT_SIGNING_SECRET", "0" * 32), ("guildchat", "GUILDCHAT_PUBLIC_KEY", "0" * 64)],
+    ("product", "setting", "good"),
+    [("Slack", "TEAMCHAT_SIGNING_SECRET", "0" * 32), ("Discord", "GUILDCHAT_PUBLIC_KEY", "0" * 64)],
 )
 async def test_a_channel_whose_webhook_calls_cannot_be_verified_is_off_with_the_setting_to_add(
-    tmp_path: Path, kind: str, setting: str, good: str
+    tmp_path: Path, product: str, setting: str, good: str
 ):
     found = await doctor(tmp_path, "receiving")
-    assert [(f.state, f.detail) for f in found if kind in f.detail] == [
-        ("off", f"{kind}: webhook calls are rejected; set {setting}")
+    assert [(f.state, f.detail) for f in found if product in f.detail] == [
+        ("off", f"{product}: webhook calls are rejected; set {setting}")
     ]
     found = await doctor(tmp_path, "receiving", **{setting: good})
-    assert [(f.state, f.detail) for f in found if kind in f.detail] == [
-        ("ok", f"{kind}: webhook calls are verified with {setting}")
+    assert [(f.state, f.detail) for f in found if product in f.detail] == [
+        ("ok", f"{product}: webhook calls are verified with {setting}")
     ]
 
 

@@ -40,7 +40,7 @@ def test_a_signal_while_the_answer_is_waited_for_leaves_an_uncertain_record_and_
     [delivery] = deliveries(wired)
     assert (ended, out) == (code, "")
     assert err == (
-        "tocsin: interrupted: it may have been sent on teamchat to #ops; "
+        "tocsin: interrupted: it may have been sent on Slack to #ops; "
         f"look with `tocsin deliveries show {delivery['id']}`\n"
     )
     assert (delivery["status"], delivery["channel"], delivery["error_class"]) == ("uncertain", "teamchat", "ambiguous")
@@ -60,7 +60,7 @@ def test_a_signal_before_anything_left_is_a_dead_record_and_says_that_nothing_wa
         with connection:
             ended, out, err = end(child, number)
     assert (ended, out) == (code, "")
-    assert err == "tocsin: interrupted: nothing was sent on email to ops@example.org\n"
+    assert err == "tocsin: interrupted: nothing was sent on E-mail to ops@example.org\n"
     assert [delivery["status"] for delivery in deliveries(wired)] == ["dead"]
     [entry] = wired.audit_log()
     assert entry["detail"] == "not sent on email to ops@example.org: interrupted before it was sent"
@@ -94,8 +94,8 @@ def test_an_interrupted_notify_tells_of_each_target_and_writes_one_entry(
     found = {delivery["channel"]: delivery for delivery in deliveries(wired)}
     assert {channel: d["status"] for channel, d in found.items()} == {"teamchat": "uncertain", "botchat": "sent"}
     place = f"tocsin deliveries show {found['teamchat']['id']}"
-    assert f"interrupted: it may have been sent on teamchat to #ops; look with `{place}`" in err
-    assert re.search(r"interrupted, but sent on botchat to \S+ \(id=", err)
+    assert f"interrupted: it may have been sent on Slack to #ops; look with `{place}`" in err
+    assert re.search(r"interrupted, but sent on Telegram to \S+ \(id=", err)
     [entry] = wired.audit_log()
     assert (entry["action"], entry["detail"]) == ("msg.notify", "profile oncall: 1 of 2 targets got the message")
     assert [target["channel"] for target in entry["metadata"]["targets"]] == ["teamchat", "botchat"]

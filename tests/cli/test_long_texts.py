@@ -84,7 +84,7 @@ def test_a_person_who_says_yes_sends_all_of_it(long_text: Cli, town: StandinClus
     with at_a_terminal(long_text, line) as (child, screen):
         read_until(screen, question)
         os.write(screen, b"y\n")
-        read_until(screen, "sent on teamchat")
+        read_until(screen, "sent on Slack")
         assert child.wait(PATIENCE_S) == 0
     assert len(town.recorder.of("teamchat")) == PARTS
 
@@ -100,7 +100,7 @@ def test_ctrl_c_at_the_question_sends_nothing(long_text: Cli, town: StandinClust
 
 def test_with_yes_nobody_is_asked(long_text: Cli, town: StandinCluster):
     with at_a_terminal(long_text, "tocsin send slack '#ops' --yes - < long.txt") as (child, screen):
-        assert "Send them?" not in read_until(screen, "sent on teamchat")
+        assert "Send them?" not in read_until(screen, "sent on Slack")
         assert child.wait(PATIENCE_S) == 0
     assert len(town.recorder.of("teamchat")) == PARTS
 
@@ -108,7 +108,7 @@ def test_with_yes_nobody_is_asked(long_text: Cli, town: StandinCluster):
 def test_twenty_messages_are_sent_without_a_question(long_text: Cli, town: StandinCluster):
     (long_text.home / "long.txt").write_text(("word " * 799 + "\n\n") * 20)
     with at_a_terminal(long_text, COMMANDS[0][0]) as (child, screen):
-        assert "Send them?" not in read_until(screen, "sent on teamchat")
+        assert "Send them?" not in read_until(screen, "sent on Slack")
         assert child.wait(PATIENCE_S) == 0
     assert len(town.recorder.of("teamchat")) == 20
 

@@ -116,7 +116,7 @@ def test_a_message_goes_out_over_it(plugged: Cli):
 
 
 def test_its_credentials_are_tested_and_it_may_stand_in_a_profile(plugged: Cli):
-    assert plugged("test", "webhookchat").out == "webhookchat: connected as phil\n"
+    assert plugged("test", "webhookchat").out == "ntfy: connected as phil\n"
     plugged.write_profiles("oncall: [{channel: ntfy, target: ops}]\n")
     assert plugged("notify", "oncall", "hello", "--json").json()["sent"] == 1
 
@@ -130,7 +130,7 @@ def test_its_refusals_carry_cause_and_remedy(plugged: Cli):
 def test_without_its_token_it_is_unknown_and_names_it(plugged: Cli):
     done = plugged("send", "ntfy", "ops", "hello", env={"WEBHOOKCHAT_TOKEN": ""})
     assert done.code == 1
-    assert "Unknown channel: webhookchat (not configured; set WEBHOOKCHAT_TOKEN)" in done.err
+    assert "ntfy is not configured: set WEBHOOKCHAT_TOKEN in " in done.err
 
 
 # --- broken plug-ins
@@ -248,4 +248,4 @@ def test_a_plug_in_that_cannot_be_made_is_a_failed_result(cli: Cli, site: Path):
     install(site, "buggy", CHANNEL.replace("{more}", "").replace("{deliver}", broken))
     done = with_site(cli, site)("send", "bell", "tower", "hello", "--json")
     assert done.code == 1
-    assert done.json()["error"] == "bell cannot be used: unexpected ZeroDivisionError; this is a bug of the channel"
+    assert done.json()["error"] == "Bell cannot be used: unexpected ZeroDivisionError; this is a bug of the channel"

@@ -26,7 +26,7 @@ def test_profiles_are_listed_with_their_targets(wired: Cli):
     wired.write_profiles(GOOD)
     done = wired.process("profiles")
     assert done.code == 0
-    assert "oncall   teamchat:#ops, botchat:1001, email:ops@example.org  ok" in done.out
+    assert "oncall   Slack #ops, Telegram 1001, E-mail ops@example.org  ok" in done.out
 
 
 def test_profiles_as_json_have_the_documented_fields(wired: Cli):
@@ -64,12 +64,11 @@ def test_profiles_are_checked_as_a_send_would(wired: Cli, town: StandinCluster):
         assert done.code == 2
         path = f"{wired.data_dir}/profiles.yaml"
         assert [line for line in done.err.splitlines() if "hint" not in line] == [
-            f"tocsin: {path}:3:15: oncall[1].channel: Unknown channel: slakc; there are: botchat, devicemsg, email, "
-            "guildchat, teamchat (did you mean 'slack'?)",
+            f"tocsin: {path}:3:15: oncall[1].channel: Unknown channel: slakc; there are: discord, email, messages, "
+            "slack, telegram (did you mean 'slack'?)",
             f"tocsin: {path}:4:30: oncall[2].target: 'not an address' is not one address: write one "
             "address such as name@example.org",
-            f"tocsin: {path}:5:15: oncall[3].channel: Unknown channel: guildchat (not configured; set "
-            "GUILDCHAT_BOT_TOKEN)",
+            f"tocsin: {path}:5:15: oncall[3].channel: Discord is not configured: set GUILDCHAT_BOT_TOKEN",
         ]
     assert [len(profile["errors"]) for profile in done.json()] == [3]
     assert "error" in wired("profiles").out

@@ -203,7 +203,7 @@ def test_steps_hosts_and_deliveries_are_shown(cli: Cli):
         "exit code 2",
         "web1  unreachable",
         "no route to host",
-        "failed; email a@ex",
+        "failed; E-mail a@ex",
     ):
         assert words in shown
     document = cli("runs", "list", "--json").json()[0]

@@ -12,6 +12,7 @@ from tocsin_standins.mail import LOGIN_REFUSED
 
 NETWORK = ("botchat", "email", "guildchat", "teamchat")
 RESULT = ["ok", "channel", "target", "message", "error"]
+LABELS = {"teamchat": "Slack", "botchat": "Telegram", "guildchat": "Discord", "email": "E-mail"}
 NOTES = {"teamchat": "ts=", "botchat": "id=", "guildchat": "id=", "email": "message-id="}
 
 
@@ -22,11 +23,11 @@ def test_channels_are_listed_with_what_each_one_still_needs(cli: Cli):
     done = cli.process("channels", env={"GUILDCHAT_BOT_TOKEN": "made-up"})
     assert done.code == 0
     rows = {line.split()[0]: line for line in done.out.splitlines()[1:]}
-    assert list(rows) == ["botchat", "devicemsg", "email", "guildchat", "teamchat"]
-    assert "configured" in rows["guildchat"]
-    assert "missing TEAMCHAT_BOT_TOKEN" in rows["teamchat"]
+    assert list(rows) == ["telegram", "messages", "email", "discord", "slack"]
+    assert "configured" in rows["discord"]
+    assert "missing TEAMCHAT_BOT_TOKEN" in rows["slack"]
     assert all(name in rows["email"] for name in ("SMTP_HOST", "SMTP_USER", "SMTP_PASS"))
-    assert "unavailable (needs darwin)" in rows["devicemsg"]
+    assert "unavailable (needs darwin)" in rows["messages"]
 
 
 def test_channels_as_json_has_the_documented_fields(wired: Cli):
@@ -55,7 +56,7 @@ def test_devicemsg_is_listed_as_configured_on_darwin_alone(cli: Cli):
 def test_a_test_names_the_account_and_sends_nothing(wired: Cli, town: StandinCluster, channel: str):
     done = wired("test", channel)
     assert (done.code, done.err) == (0, "")
-    assert done.out.startswith(f"{channel}: connected as tocsin")
+    assert done.out.startswith(f"{LABELS[channel]}: connected as tocsin")
     assert town.recorder.of() == []
 
 
@@ -99,7 +100,7 @@ def test_a_message_reaches_its_target(wired: Cli, town: StandinCluster, channel:
     target = town.samples()[channel]
     done = wired("send", channel, target, "Disk 91 % full – now")
     assert (done.code, done.err) == (0, "")
-    assert done.out.startswith(f"sent on {channel} to {target} ({NOTES[channel]}")
+    assert done.out.startswith(f"sent on {LABELS[channel]} to {target} ({NOTES[channel]}")
     assert [item.text for item in town.recorder.of(channel)] == ["Disk 91 % full – now"]
 
 
@@ -140,14 +141,27 @@ def test_an_unknown_channel_is_a_failed_result_that_names_the_likely_one(cli: Cl
     assert "did you mean 'teamchat'?" in done.json()["error"]
 
 
-@pytest.mark.parametrize("command", [("send", "{}", "somewhere", "hello"), ("test", "{}")])
-def test_an_unconfigured_channel_is_unknown_and_names_the_missing_variables(cli: Cli, command: tuple[str, ...]):
-    done = cli(*(word.format("email") for word in command), env={"SMTP_HOST": "mail.example"})
+LACKING = [("send", "{}", "#ops", "hello"), ("send", "--queue", "{}", "#ops", "hello"), ("test", "{}")]
+
+
+@pytest.mark.parametrize("command", [*LACKING, ("publish", "{}", "#ops", "hello")])
+@pytest.mark.parametrize(("typed", "shown"), [("slack", "slack"), ("teamchat", "Slack")])
+def test_an_unconfigured_channel_is_named_as_it_was_typed_with_the_settings_to_set_and_where(
+    cli: Cli, command: tuple[str, ...], typed: str, shown: str
+):
+    (cli.home / ".env").touch()
+    done = cli(*(word.format(typed) for word in command), env={"REDIS_URL": "off"})
     assert done.code == 1
-    assert "Unknown channel: email (not configured; set SMTP_PASS, SMTP_USER)" in done.err
-    assert "SMTP_USER" in done.err
-    assert "SMTP_PASS" in done.err
-    assert "SMTP_HOST" not in done.err
+    assert done.err == (
+        f"tocsin: {shown} is not configured: set TEAMCHAT_BOT_TOKEN in {cli.home}/.env\n"
+        f"  hint: settings were read from the environment and {cli.home}/.env\n"
+    )
+
+
+@pytest.mark.parametrize("command", LACKING)
+def test_the_result_of_an_unconfigured_channel_is_unknown_channel(cli: Cli, command: tuple[str, ...]):
+    done = cli(*(word.format("slack") for word in command), "--json")
+    assert done.json()["error"] == "Unknown channel: teamchat (not configured; set TEAMCHAT_BOT_TOKEN)"
 
 
 def test_a_refused_login_carries_the_servers_words(wired: Cli, town: StandinCluster):

@@ -103,7 +103,7 @@ def test_elsewhere_a_table_is_plain(cli: Cli):
 def test_who_wants_no_colours_gets_none(cli: Cli, env: dict[str, str]):
     _, screen = run(cli, "channels", GUILDCHAT_BOT_TOKEN="made-up", **env)
     assert not re.search(r"\x1b\[3[0-7]m", screen)
-    assert "guildchat" in screen
+    assert "discord" in screen
 
 
 def test_json_is_plain_on_a_terminal_too(cli: Cli):
@@ -127,7 +127,7 @@ def test_work_of_more_than_a_second_shows_that_it_goes_on(wired: Cli, town: Stan
 def test_the_result_is_the_last_that_is_shown(wired: Cli, town: StandinCluster):
     code, screen = run(wired, "send", "teamchat", "#ops", "hello")
     assert code == 0
-    assert re.search(r"sent on teamchat to #ops\b[^\n]*\n$", screen)
+    assert re.search(r"sent on Slack to #ops\b[^\n]*\n$", screen)
 
 
 def test_work_of_less_than_a_second_shows_no_progress(monkeypatch: pytest.MonkeyPatch):

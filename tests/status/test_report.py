@@ -172,13 +172,13 @@ async def test_a_delivery_that_dies_and_a_request_for_access_become_notification
         await notices.step()
         assert await titles(app) == [
             ("info", "Chat 7 asks for access to the bot"),
-            ("error", "A message on email was not delivered"),
+            ("error", "A message on E-mail was not delivered"),
         ]
 
 
 def test_the_notice_of_an_undelivered_message_leads_to_what_ended_like_it():
     facts = {"channel": "email", "target": "ops@example.org", "delivery": "d1", "status": "uncertain"}
-    assert dead_delivery(facts).link == "#/deliveries?status=uncertain"
+    assert dead_delivery(facts, str).link == "#/deliveries?status=uncertain"
 
 
 async def test_weak_settings_are_told_once_a_day_however_often_services_start(tmp_path: Path):
@@ -203,7 +203,8 @@ async def test_a_changed_audit_log_becomes_an_error(tmp_path: Path):
 
 
 async def test_what_other_hosts_have_left_is_told_here_and_then_forgotten(tmp_path: Path):
-    left = [json.dumps(asdict(dead_delivery({"channel": "email", "target": "ops", "status": "dead"})))]
+    facts = {"channel": "email", "target": "ops", "status": "dead"}
+    left = [json.dumps(asdict(dead_delivery(facts, lambda _: "E-mail")))]
 
     class Left:
         async def oldest(self) -> str | None:
@@ -215,5 +216,5 @@ async def test_what_other_hosts_have_left_is_told_here_and_then_forgotten(tmp_pa
     async with program(tmp_path) as app:
         shared = replace(app, stores=replace(app.stores, notices=Left))
         await CoreNotices(shared).step()
-        assert await titles(app) == [("error", "A message on email was not delivered")]
+        assert await titles(app) == [("error", "A message on E-mail was not delivered")]
     assert left == []

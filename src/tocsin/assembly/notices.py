@@ -4,7 +4,7 @@ import asyncio
 import json
 import logging
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
 from hashlib import sha256
 from typing import TYPE_CHECKING
@@ -100,7 +100,7 @@ class CoreNotices:
 
     def _observe(self, action: AuditAction, metadata: Mapping[str, object]) -> None:
         if action.name == MSG_SEND.name and metadata.get("status") in _UNSENT:
-            self._waiting.append(dead_delivery(metadata))
+            self._waiting.append(dead_delivery(metadata, self._app.registry.label))
         elif action.name == BOT_REQUEST.name:
             self._waiting.append(access_request(metadata))
 
@@ -116,8 +116,11 @@ def notice_of(text: str) -> Notice | None:
         return None
 
 
-def dead_delivery(facts: Mapping[str, object]) -> Notice:
-    """Return what is told of a delivery that ended unsent; those of one target within a day are one."""
+def dead_delivery(facts: Mapping[str, object], label: Callable[[str], str]) -> Notice:
+    """Return what is told of a delivery that ended unsent; those of one target within a day are one.
+
+    `label` names channels.
+    """
     channel, target = facts["channel"], facts["target"]
     tries = "1 try" if facts.get("attempts") == 1 else f"{facts.get('attempts')} tries"
     body = (
@@ -125,7 +128,7 @@ def dead_delivery(facts: Mapping[str, object]) -> Notice:
         f"`tocsin deliveries show {facts.get('delivery')}` says why."
     )
     return Notice(
-        f"A message on {channel} was not delivered",
+        f"A message on {label(str(channel))} was not delivered",
         body,
         NoticeLevel.ERROR,
         "messaging",

@@ -176,7 +176,7 @@ class OutboundAdapter(ABC):
     def __init__(self, config: "Values", tools: Tools) -> None:
         if missing := config.missing():
             raise ChannelError(
-                f"{self.spec.kind} needs {', '.join(missing)}", hint="set it in the environment or in .env"
+                f"{self.spec.label} needs {', '.join(missing)}", hint="set it in the environment or in .env"
             )
         self.config = config
         self.http = tools.http
@@ -296,7 +296,7 @@ class OutboundAdapter(ABC):
         """
         target, mode = self.check_target(_one_line(_as_text(outgoing.target))), outgoing.parse_mode
         if mode and mode not in (known := dict.fromkeys((*self.spec.parse_modes, PLAIN, COMMONMARK))):
-            raise ChannelError(f"{mode} is not a parse mode of {self.spec.kind}", hint=f"it has: {', '.join(known)}")
+            raise ChannelError(f"{mode} is not a parse mode of {self.spec.label}", hint=f"it has: {', '.join(known)}")
         self.check_extra(outgoing.extra)
         parts = self.parts_of(_as_text(outgoing.text), mode)
         if len(parts) > self._max_parts:

@@ -80,7 +80,7 @@ class DevicemsgAdapter(OutboundAdapter):
         kind="devicemsg",
         label="Messages",
         product="macOS Messages",
-        aliases=("imessage",),
+        aliases=("messages", "imessage"),
         options=(PLATFORM, OSASCRIPT, PGREP, SERVICE),
         target_format="phone number as +15551234567, email address, or the exact name of a contact",
         max_length=20_000,  # ours: it must fit into an argument of a command

@@ -38,6 +38,12 @@ class ChannelState(NamedTuple):
         """Whether messages can be sent."""
         return self.available and not self.missing
 
+    @property
+    def word(self) -> str:
+        """The name that people type: the product's where that is an alias, else the kind."""
+        label = self.spec.label.lower()
+        return label if label in self.spec.aliases else self.spec.kind
+
 
 class Registry:
     """Knows every channel, and makes the adapter of a configured one at its first use.
@@ -71,15 +77,21 @@ class Registry:
             # Costs 2 ms to import and is needed only for an error.
             from tocsin.core.reading.value import shorten, suggestion
 
+            words = sorted(state.word for state in self.states())
             raise UnknownChannelError(
                 f"Unknown channel: {shorten(kind)}",
-                hint=f"there are: {', '.join(self.kinds())}{suggestion(kind, [*self._classes, *self._names])}",
+                hint=f"there are: {', '.join(words)}{suggestion(kind, [*self._classes, *self._names])}",
             )
         return kind
 
     def spec(self, name: str) -> ChannelSpec:
         """Return the spec of a channel, configured or not; raise UnknownChannelError for any other name."""
         return self._classes[self.known_kind(name)].spec
+
+    def label(self, name: str) -> str:
+        """Return what people call a channel; return unknown names unchanged, such as that of a removed plug-in."""
+        channel = self._classes.get(self.kind_of(name))
+        return channel.spec.label if channel else name
 
     def states(self) -> list[ChannelState]:
         """Return the state of every channel."""
@@ -97,7 +109,7 @@ class Registry:
         """Return the adapter of a configured channel; raise UnknownChannelError otherwise."""
         kind = self.kind_of(name)
         if kind not in self._adapters:
-            self._check_usable(self.known_kind(name))
+            self._check_usable(self.known_kind(name), name)
             channel = self._classes[kind]
             config = self._settings.only(channel.spec.variables)
             self._check_addresses(channel.spec)
@@ -114,7 +126,7 @@ class Registry:
             channel = self._classes[self.known_kind(name)]
             receiver = channel.receiver()
             if receiver is None:
-                raise UnknownChannelError(f"Unknown channel: {kind} (it does not receive)")
+                raise UnknownChannelError(f"{channel.spec.label} does not receive")
             self._check_addresses(channel.spec)
             self._receivers[kind] = receiver(self._settings.only(channel.spec.variables), self._tools())
         return self._receivers[kind]
@@ -135,15 +147,24 @@ class Registry:
     def _platform(self, spec: ChannelSpec) -> str:
         return (spec.platform_variable and self._settings[spec.platform_variable]) or platform()
 
-    def _check_usable(self, kind: str) -> None:
+    def _check_usable(self, kind: str, name: str) -> None:
         state = self._state(self._classes[kind].spec)
+        shown = state.spec.label if self.kind_of(name) == str(name) else str(name).strip()
         if not state.available:
             needs, here = state.spec.platform, self._platform(state.spec)
-            raise UnknownChannelError(f"Unknown channel: {kind} (it needs the platform {needs}, this is {here})")
+            raise UnknownChannelError(
+                f"{shown} needs the platform {needs}, and this is {here}",
+                result=f"Unknown channel: {kind} (it needs the platform {needs}, this is {here})",
+            )
         if state.missing:
             reasons = " · ".join(problem.sentence() for problem in self._settings.problems)
-            sentence = f"Unknown channel: {kind} (not configured; set {', '.join(state.missing)})"
-            raise UnknownChannelError(sentence, hint=reasons)
+            settings = ", ".join(state.missing)
+            raise UnknownChannelError(
+                f"{shown} is not configured: set {settings}",
+                hint=reasons,
+                missing=state.missing,
+                result=f"Unknown channel: {kind} (not configured; set {settings})",
+            )
 
     def _check_addresses(self, spec: ChannelSpec) -> None:
         """Refuse to send a token in clear over the Internet."""
@@ -209,7 +230,7 @@ def _construct(channel: type[OutboundAdapter], config: Values, tools: Tools) -> 
         raise
     except Exception as error:  # a plug-in's constructor may raise anything, and a send never raises
         raise ChannelError(
-            f"{channel.spec.kind} cannot be used: unexpected {type(error).__name__}",
+            f"{channel.spec.label} cannot be used: unexpected {type(error).__name__}",
             hint="this is a bug of the channel",
         ) from error
 

@@ -29,7 +29,7 @@ def open_settings(options: Options, out: Console, *, late: bool = True) -> tuple
     settings, installed = load_settings(data_dir=options.data_dir, env_file=options.env_file, late=late)
     out.redact = settings.redact
     out.doubts = partial(_doubts, settings)
-    out.read_from = lambda: settings.read_from
+    out.settings = settings
     show_log(out, verbose=options.verbose)
     for problem in installed.problems:
         out.note(f"tocsin: {problem}")

@@ -1,5 +1,6 @@
 """The error tree: every error carries one sentence, a hint for the next step and a stable code."""
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import ClassVar
 
@@ -21,7 +22,11 @@ class TocsinError(Exception):
 
     def sentence(self) -> str:
         """Return the message followed by the hint, as one line for a result or a log."""
-        return f"{self}{'; ' if ': ' in str(self) else ': '}{self.hint}" if self.hint else str(self)
+        return _with_hint(str(self), self.hint)
+
+    def in_result(self) -> str:
+        """Return the sentence as the error of a send result."""
+        return self.sentence()
 
 
 class ConfigError(TocsinError):
@@ -122,3 +127,17 @@ class UnknownChannelError(ChannelError):
     """The channel does not exist here, or its credentials are not set."""
 
     code = "unknown-channel"
+
+    def __init__(self, message: str, *, hint: str = "", missing: Sequence[str] = (), result: str = "") -> None:
+        """`missing` are settings to set; `result` is what programs read in a send result, `Unknown channel: …`."""
+        super().__init__(message, hint=hint)
+        self.missing = missing
+        self._result = result or message
+
+    def in_result(self) -> str:
+        """Return the sentence as the error of a send result."""
+        return _with_hint(self._result, self.hint)
+
+
+def _with_hint(sentence: str, hint: str) -> str:
+    return f"{sentence}{'; ' if ': ' in sentence else ': '}{hint}" if hint else sentence

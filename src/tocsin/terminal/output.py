@@ -9,10 +9,13 @@ import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
-from tocsin.core.errors import ConfigError, TocsinError
+from tocsin.core.errors import ConfigError, TocsinError, UnknownChannelError
 from tocsin.core.text.visible import coloured, one_line, visible
+
+if TYPE_CHECKING:
+    from tocsin.core.config.settings import Settings
 
 T = TypeVar("T")
 
@@ -40,7 +43,7 @@ class Console:
         self._done = ""
         # Yields what may be behind a failure, each with a hint; the settings are known later than we are.
         self.doubts: Callable[[], Iterable[tuple[str, str]]] = tuple
-        self.read_from: Callable[[], str] = str  # which files settings were read from
+        self.settings: Settings | None = None  # those of the command, once they are read
 
     def effect_done(self, what: str) -> None:
         """Mark the command as done: a failure to print from now on does not change its exit code."""
@@ -100,13 +103,23 @@ class Console:
 
     def failure(self, error: TocsinError, prog: str = "tocsin") -> None:
         """Report the error that ended the command; with `--json` also as the document."""
-        hint = f"{error.hint}; {self.read_from()}" if error.lacks_setting else error.hint
-        self.error(str(error), hint, prog)
+        sentence, hint = self.explained(error)
+        self.error(sentence, hint, prog)
         if self.as_json and not isinstance(error, OutputError):
             try:
-                self.document({"ok": False, "code": error.code, "error": str(error), "hint": hint})
+                said = error.in_result() if isinstance(error, UnknownChannelError) else sentence
+                self.document({"ok": False, "code": error.code, "error": said, "hint": hint})
             except OutputError as unwritten:  # the exit code and the error above tell of the failure
                 self.error(str(unwritten))
+
+    def explained(self, error: TocsinError) -> tuple[str, str]:
+        """Return the sentence of an error and its hint; for a missing setting also which file lacks it."""
+        if self.settings is None:
+            return str(error), error.hint
+        read = self.settings.read_from
+        if isinstance(error, UnknownChannelError) and error.missing:
+            return f"{error} in {self.settings.own_file}", f"{error.hint}; {read}" if error.hint else read
+        return str(error), f"{error.hint}; {read}" if error.lacks_setting else error.hint
 
     def tell_doubts(self) -> None:
         """Print possible causes of a failure, such as misspelt settings."""

@@ -542,7 +542,7 @@ async def test_a_loop_is_muted_logged_once_noted_and_notified(hall: Hall, caplog
     [entry] = hall.audit("msg.brake")
     assert facts(entry) == {"channel": "bell", "chat": "tower"}
     [told] = hall.notified
-    assert told.startswith("more than 3 replies in 60 s on bell in chat tower: muted for 5 minutes")
+    assert told.startswith("more than 3 replies in 60 s on Bell in chat tower: muted for 5 minutes")
 
 
 async def test_a_backlog_is_answered_however_much_it_is(hall: Hall):

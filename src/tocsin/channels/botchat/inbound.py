@@ -155,7 +155,7 @@ class BotchatInbound(InboundAdapter):
 
     async def _sign(self, method: str, **params: Any) -> None:
         if not self._has_token:
-            raise ChannelError(f"{self.name} needs {BOT_TOKEN.name}", hint="set it in the environment or in .env")
+            raise ChannelError(f"Telegram needs {BOT_TOKEN.name}", hint="set it in the environment or in .env")
         try:
             await self.api.call(method, read_timeout_s=SIGNS_TIMEOUT_S, **params)
         except RemoteError as failure:

@@ -28,7 +28,7 @@ def _channels(_: argparse.Namespace, options: Options, out: Console) -> int:
     else:
         out.table(
             ("channel", "product", "state", "target"),
-            [(s.spec.kind, s.spec.label, _state_sentence(s), s.spec.target_format) for s in states],
+            [(s.word, s.spec.label, _state_sentence(s), s.spec.target_format) for s in states],
         )
     if any(state.missing for state in states):
         for unread in settings.problems:

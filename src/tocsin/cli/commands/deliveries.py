@@ -1,7 +1,7 @@
 """deliveries, publish: the durable queue and the bus."""
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from time import time
 
@@ -72,7 +72,7 @@ def configure_publish(parser: argparse.ArgumentParser) -> None:
 
 
 def _list(arguments: argparse.Namespace, options: Options, out: Console) -> int:
-    async def work(app: App) -> tuple[Sequence[Delivery], Mapping[str, str]]:
+    async def work(app: App) -> tuple[Sequence[Delivery], Mapping[str, str], Callable[[str], str]]:
         query = DeliveryFilter(
             status=DeliveryStatus(arguments.status) if arguments.status else None,
             channel=_kind(arguments, app),
@@ -88,9 +88,9 @@ def _list(arguments: argparse.Namespace, options: Options, out: Console) -> int:
             page = await app.outbox.store.search(rest)
             found += page.items
         short = {} if out.as_json else await shortened(app.outbox.store, [delivery.id for delivery in found])
-        return found, short
+        return found, short, app.registry.label
 
-    found, short = with_app(options, out, work)
+    found, short, label = with_app(options, out, work)
     if out.as_json:
         out.document([delivery_document(delivery) for delivery in found])
         return DONE
@@ -99,7 +99,7 @@ def _list(arguments: argparse.Namespace, options: Options, out: Console) -> int:
         return DONE
     out.table(
         ("id", "created", "channel", "target", "status", "tries", "next try", "outcome"),
-        [_row(delivery, short[delivery.id], time()) for delivery in found],
+        [_row(delivery, short[delivery.id], label, time()) for delivery in found],
     )
     return DONE
 
@@ -114,13 +114,13 @@ def _kind(arguments: argparse.Namespace, app: App) -> str:
         raise UsageError(f"--channel: {error}", prog=arguments.parser.prog, hint=error.hint) from None
 
 
-def _row(delivery: Delivery, short: str, now: float) -> tuple[str, ...]:
+def _row(delivery: Delivery, short: str, label: Callable[[str], str], now: float) -> tuple[str, ...]:
     created = (timestamp(delivery.created_at) or "")[5:16].replace("T", " ")  # `show` has year and seconds
     outcome = delivery.error or delivery.provider_id
     return (
         short,
         created,
-        delivery.channel,
+        label(delivery.channel),
         delivery.target,
         str(delivery.status),
         str(delivery.attempts),
@@ -142,20 +142,24 @@ def _next_try(delivery: Delivery, now: float) -> str:
 
 
 def _one(arguments: argparse.Namespace, options: Options, out: Console) -> int:
-    async def work(app: App) -> Delivery:
+    async def work(app: App) -> tuple[Delivery, str]:
         outbox = app.outbox
         if arguments.change == "show":
-            return await outbox.get(arguments.id)
-        changes = {"replay": outbox.replay, "retry": outbox.retry, "cancel": outbox.cancel}
-        return await changes[arguments.change](arguments.id, Caller(CLI.name))
+            delivery = await outbox.get(arguments.id)
+        else:
+            changes = {"replay": outbox.replay, "retry": outbox.retry, "cancel": outbox.cancel}
+            delivery = await changes[arguments.change](arguments.id, Caller(CLI.name))
+        return delivery, app.registry.label(delivery.channel)
 
-    document = delivery_document(with_app(options, out, work, writes=arguments.change != "show"))
+    delivery, channel = with_app(options, out, work, writes=arguments.change != "show")
+    document = delivery_document(delivery)
     if arguments.change != "show":
         out.effect_done(f"the delivery is {document['status']}")
     if out.as_json:
         out.document(document)
     else:
-        out.table(("field", "value"), [(name, "" if value is None else str(value)) for name, value in document.items()])
+        shown = {**document, "channel": channel}
+        out.table(("field", "value"), [(name, "" if value is None else str(value)) for name, value in shown.items()])
     return DONE
 
 

@@ -1,6 +1,6 @@
 """What to do after a direct send that failed or was interrupted."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tocsin.channels.contract import Receipt
 from tocsin.core.errors import FailureKind, UnknownChannelError
@@ -25,11 +25,11 @@ def what_next(receipt: Receipt) -> str:
     return f"nothing was sent: try again{wait}, or have the queue do it with --queue"
 
 
-def tell_cut_off(out: Console, receipts: Sequence[Receipt]) -> None:
-    """Report the outcome of an interrupted send for each target, as far as it is known."""
+def tell_cut_off(out: Console, receipts: Sequence[Receipt], label: Callable[[str], str]) -> None:
+    """Report the outcome of an interrupted send for each target, as far as it is known; `label` names channels."""
     for receipt in receipts:
         result = receipt.result
-        where = f"on {result.channel} to {result.target}"
+        where = f"on {label(result.channel)} to {result.target}"
         if result.ok:
             out.error(f"interrupted, but sent {where} ({result.message})")
         elif receipt.failure is not None and receipt.failure.kind is FailureKind.AMBIGUOUS:

@@ -1,8 +1,8 @@
 """test, send, profiles, notify."""
 
 import argparse
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from pathlib import Path
 
 from tocsin.assembly.program import App, checked_profiles
@@ -11,6 +11,7 @@ from tocsin.cli.commands.failed_sends import tell_cut_off, what_next
 from tocsin.cli.commands.long_texts import may_send
 from tocsin.cli.opening import with_app
 from tocsin.core.audit.actions import CLI
+from tocsin.core.errors import TocsinError, UnknownChannelError
 from tocsin.core.text.strings import number_of
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.messaging.outbound.messenger import NotifyResult
@@ -68,12 +69,14 @@ def configure_notify(parser: argparse.ArgumentParser) -> None:
 
 
 def _test(arguments: argparse.Namespace, options: Options, out: Console) -> int:
-    async def work(app: App) -> SendResult:
-        call = app.messenger.test(readable(arguments.channel), Caller(CLI.name))
-        return await out.while_waiting(f"Testing {arguments.channel} …", call)
+    async def work(app: App) -> int:
+        call = app.messenger.try_channel(readable(arguments.channel), Caller(CLI.name))
+        receipt = await out.while_waiting(f"Testing {arguments.channel} …", call)
+        return _show(
+            out, receipt, f"{app.registry.label(receipt.result.channel)}: {receipt.result.message}", is_send=False
+        )
 
-    result = with_app(options, out, work)
-    return _show(out, result, f"{result.channel}: {result.message}")
+    return with_app(options, out, work)
 
 
 def _send(arguments: argparse.Namespace, options: Options, out: Console) -> int:
@@ -81,13 +84,14 @@ def _send(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     if arguments.queue:
         return _queue(arguments, message, options, out)
 
-    def cut_off(receipts: Sequence[Receipt]) -> None:
-        tell_cut_off(out, receipts)
-        if out.as_json:
-            out.document(receipts[0].result)
-
     async def work(app: App) -> int:
         channel, target = readable(arguments.channel), readable(arguments.target)
+
+        def cut_off(receipts: Sequence[Receipt]) -> None:
+            tell_cut_off(out, receipts, app.registry.label)
+            if out.as_json:
+                out.document(receipts[0].result)
+
         if not (arguments.yes or await may_send(app, out, [(channel, target)], message)):
             return FAILED
         call = app.messenger.send(channel, target, message, Caller(CLI.name), on_cut_off=cut_off)
@@ -95,54 +99,48 @@ def _send(arguments: argparse.Namespace, options: Options, out: Console) -> int:
         result = receipt.result
         if result.ok:
             out.effect_done("the message was sent")
-        hint = what_next(receipt)
-        if hint and receipt.failure and not out.as_json:
-            result = replace(result, error=receipt.failure.shortened(result.error))
-        return _show(out, result, f"sent on {result.channel} to {result.target} ({result.message})", hint)
+        where = f"on {app.registry.label(result.channel)} to {result.target}"
+        return _show(out, receipt, f"sent {where} ({result.message})")
 
     return with_app(options, out, work)
 
 
 def _queue(arguments: argparse.Namespace, message: str, options: Options, out: Console) -> int:
     from tocsin.delivery.document import delivery_document
-    from tocsin.delivery.model import Delivery
 
-    async def work(app: App) -> Delivery | None:
+    async def work(app: App) -> int:
         channel, target = readable(arguments.channel), readable(arguments.target)
         if not (arguments.yes or await may_send(app, out, [(channel, target)], message)):
-            return None
+            return FAILED
         new = app.outbox.prepare(channel, target, message, "cli")
         [delivery] = await app.outbox.enqueue([new], Caller(CLI.name))
-        return delivery
+        out.effect_done("the message is queued")
+        if out.as_json:
+            out.document(delivery_document(delivery))
+        else:
+            out.line(f"queued on {app.registry.label(delivery.channel)} to {delivery.target} as {delivery.id}")
+            out.line("it is sent while `tocsin up`, `gateway`, `bot` or `worker` runs")
+        return DONE
 
-    delivery = with_app(options, out, work, writes=True)
-    if delivery is None:
-        return FAILED
-    out.effect_done("the message is queued")
-    if out.as_json:
-        out.document(delivery_document(delivery))
-    else:
-        out.line(f"queued on {delivery.channel} to {delivery.target} as {delivery.id}")
-        out.line("it is sent while `tocsin up`, `gateway`, `bot` or `worker` runs")
-    return DONE
+    return with_app(options, out, work, writes=True)
 
 
 def _profiles(_: argparse.Namespace, options: Options, out: Console) -> int:
-    async def work(app: App) -> tuple[Path, tuple[Profile, ...]]:
+    async def work(app: App) -> tuple[Path, tuple[Profile, ...], Callable[[str], str]]:
         profiles = checked_profiles(app)
         found = profiles.all()
         if profiles.problem:
             raise profiles.problem
-        return profiles.path, found
+        return profiles.path, found, app.registry.label
 
-    path, found = with_app(options, out, work)
+    path, found, label = with_app(options, out, work)
     if out.as_json:
         out.document([profile.as_record() for profile in found])
     elif not found:
         out.note(f"no profiles yet; write {path}; `tocsin profiles --help` shows an example")
     else:
         rows = [
-            (p.name, ", ".join(f"{e.channel}:{e.target}" for e in p.entries), "ok" if p.valid else "error")
+            (p.name, ", ".join(f"{label(e.channel)} {e.target}" for e in p.entries), "ok" if p.valid else "error")
             for p in found
         ]
         out.table(("profile", "targets", "state"), rows)
@@ -155,12 +153,12 @@ def _notify(arguments: argparse.Namespace, options: Options, out: Console) -> in
     message = with_subject(arguments.subject, message_of(arguments.message, out))
     profile = readable(arguments.profile)
 
-    def cut_off(receipts: Sequence[Receipt]) -> None:
-        tell_cut_off(out, receipts)
-        if out.as_json:
-            _show_outcome(out, NotifyResult(profile, tuple(receipt.result for receipt in receipts)), "sent")
-
     async def work(app: App) -> int:
+        def cut_off(receipts: Sequence[Receipt]) -> None:
+            tell_cut_off(out, receipts, app.registry.label)
+            if out.as_json:
+                _show_outcome(out, NotifyResult(profile, tuple(receipt.result for receipt in receipts)), "sent")
+
         targets = [(entry.channel, entry.target) for entry in app.profiles().get(profile).entries]
         if not (arguments.yes or await may_send(app, out, targets, message)):
             return FAILED
@@ -172,12 +170,12 @@ def _notify(arguments: argparse.Namespace, options: Options, out: Console) -> in
         word = "queued" if arguments.queue else "sent"
         if outcome.sent:
             out.effect_done(f"the message was {word} for {outcome.sent} of {number_of(len(outcome.results), 'target')}")
-        return _show_outcome(out, outcome, word)
+        return _show_outcome(out, outcome, word, app.registry.label)
 
     return with_app(options, out, work, writes=arguments.queue)
 
 
-def _show_outcome(out: Console, outcome: NotifyResult, word: str) -> int:
+def _show_outcome(out: Console, outcome: NotifyResult, word: str, label: Callable[[str], str] = str) -> int:
     """Print the results of a fan-out and return its exit code."""
     if out.as_json:
         out.document(
@@ -191,18 +189,30 @@ def _show_outcome(out: Console, outcome: NotifyResult, word: str) -> int:
         )
     else:
         rows = [
-            (r.channel, r.target, f"{word} ({r.message})" if r.ok else f"failed: {r.error}") for r in outcome.results
+            (label(r.channel), r.target, f"{word} ({r.message})" if r.ok else f"failed: {_reason(out, r, failure)}")
+            for r, failure in zip_longest(outcome.results, outcome.failures)
         ]
         out.table(("channel", "target", "outcome"), rows)
     return DONE if outcome.ok else FAILED
 
 
-def _show(out: Console, result: SendResult, success: str, hint: str = "") -> int:
-    """Print a send result and return its exit code."""
+def _reason(out: Console, result: SendResult, failure: TocsinError | None) -> str:
+    """Return the error of a result for people, behind the position of a mistake in the file of profiles."""
+    if not isinstance(failure, UnknownChannelError):
+        return result.error
+    return f"{result.error.removesuffix(failure.in_result())}{out.explained(failure)[0]}"
+
+
+def _show(out: Console, receipt: Receipt, success: str, *, is_send: bool = True) -> int:
+    """Print the result of a send or test, after a failed send what to do, and return the exit code."""
+    result, failure = receipt.result, receipt.failure
     if out.as_json:
         out.document(result)
     elif result.ok:
         out.line(success)
+    elif isinstance(failure, UnknownChannelError):
+        out.error(*out.explained(failure))
     else:
-        out.error(result.error, hint)
+        hint = what_next(receipt) if is_send else ""
+        out.error(failure.shortened(result.error) if hint and failure else result.error, hint)
     return DONE if result.ok else FAILED

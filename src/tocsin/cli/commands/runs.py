@@ -167,25 +167,27 @@ def _duration(milliseconds: int | None) -> str:
 
 
 def _show(arguments: argparse.Namespace, options: Options, out: Console) -> int:
-    async def work(app: App) -> tuple[Run, dict[str, Any] | None, list[str]]:
+    async def work(app: App) -> tuple[Run, dict[str, Any] | None, list[str], Callable[[str], str]]:
         runs = app.runs()
         run = await runs.get(await runs.whole_id(arguments.id))
-        asked = (each.question for each in await runs.waiting(run.id))
-        return run, runs.definition(run), [f"{asks.step}: {asks.message}" for asks in asked]
+        asked = [each.question for each in await runs.waiting(run.id)]
+        return run, runs.definition(run), [f"{asks.step}: {asks.message}" for asks in asked], app.registry.label
 
-    run, definition, waiting = with_app(options, out, work)
+    run, definition, waiting, label = with_app(options, out, work)
     if out.as_json:
         out.document({**as_document(run), "definition": definition})
     else:
-        _tell(run, definition, waiting, out)
+        _tell(run, definition, waiting, label, out)
     return DONE
 
 
-def _tell(run: Run, definition: dict[str, Any] | None, waiting: Sequence[str], out: Console) -> None:
+def _tell(
+    run: Run, definition: dict[str, Any] | None, waiting: Sequence[str], label: Callable[[str], str], out: Console
+) -> None:
     shown: dict[str, Any] = {name: value for name, value in as_document(run).items() if name not in _LEFT_OUT}
     shown["output"] = f"{run.output.bytes:,} bytes, {run.output.lines:,} lines{_shortened(run)}"
     sent = [each.result for each in run.delivery.results]
-    results = [f"{r.channel} {r.target}: {r.message if r.ok else r.error}" for r in sent]
+    results = [f"{label(r.channel)} {r.target}: {r.message if r.ok else r.error}" for r in sent]
     shown["delivery"] = "; ".join([str(run.delivery.status), *results])
     shown["waits for"] = "; ".join(waiting)
     given = [(name, value) for name, value in shown.items() if value not in (None, "", [], {}, False)]

@@ -45,7 +45,7 @@ def run_services(arguments: argparse.Namespace, options: Options, out: Console) 
     """Run the services that `arguments.parts` names until a signal asks to stop."""
     settings, installed = load_settings(data_dir=options.data_dir, env_file=options.env_file)
     prepare_service(settings, options)
-    out.read_from = lambda: settings.read_from
+    out.settings = settings
     for problem in installed.problems:
         log.error(problem)
 

@@ -64,11 +64,11 @@ def check_receiving(app: App) -> Iterator[Finding]:
         if spec.proof is None or "webhook" not in spec.inbound:
             continue
         if app.settings[spec.proof]:
-            yield Finding("ok", "receiving", f"{spec.kind}: webhook calls are verified with {spec.proof.name}")
+            yield Finding("ok", "receiving", f"{spec.label}: webhook calls are verified with {spec.proof.name}")
             if not state.configured:  # else the channel's own check does it
                 yield from check_shapes(app.settings, "receiving", spec.receiving)
         elif "polling" not in spec.inbound:
-            yield Finding("off", "receiving", f"{spec.kind}: webhook calls are rejected; set {spec.proof.name}")
+            yield Finding("off", "receiving", f"{spec.label}: webhook calls are rejected; set {spec.proof.name}")
 
 
 async def _check_bot(app: App, results: dict[str, Finding], *, probe: bool) -> AsyncIterator[Finding]:

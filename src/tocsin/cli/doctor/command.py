@@ -2,7 +2,7 @@
 
 import argparse
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 
 from tocsin.assembly.program import RUNS_FOLDER, App, Installed, direct_transport, open_app
 from tocsin.cli.doctor.channels import check_channels, check_receiving
@@ -45,23 +45,27 @@ def _run(arguments: argparse.Namespace, options: Options, out: Console) -> int:
         problem = error if isinstance(error, ConfigError) else not_installed(error)
         if problem is None:
             raise
-        findings = [*check_machine(), *check_packages(), failure("settings", problem)]
+        findings, labels = [*check_machine(), *check_packages(), failure("settings", problem)], {}
     else:
+        labels = {channel.spec.kind: channel.spec.label for channel in installed.channels}
         work = examine(settings, installed, probe=not arguments.offline)
         findings = asyncio.run(out.while_waiting("Asking the providers …", work))
-    return _report(findings, out)
+    return _report(findings, labels, out)
 
 
-def _report(findings: list[Finding], out: Console) -> int:
+def _report(findings: list[Finding], labels: Mapping[str, str], out: Console) -> int:
+    """Print the findings; those of a channel stand under its label, in JSON under its kind."""
     broken = any(finding.state == "error" for finding in findings)
     if out.as_json:
         out.document({"ok": not broken, "findings": [finding.as_dict() for finding in findings]})
         return FAILED if broken else DONE
-    out.table(("state", "subject", "finding"), [(f.state, f.subject, _shown(f)) for f in findings])
+    out.table(
+        ("state", "subject", "finding"), [(f.state, labels.get(f.subject, f.subject), _shown(f)) for f in findings]
+    )
     for finding in findings:
         if finding.state in {"error", "warning"}:
             out.line("")
-            out.line(f"{finding.state}: {finding.subject}: {finding.detail}")
+            out.line(f"{finding.state}: {labels.get(finding.subject, finding.subject)}: {finding.detail}")
             if finding.fix:
                 out.line(f"  fix: {finding.fix}")
     return FAILED if broken else DONE

@@ -48,7 +48,9 @@ async def _what_waits(app: App) -> list[Finding]:
         findings.append(Finding("warning", "queue", detail, "`tocsin deliveries list --status retry_wait` says why"))
     for channel, hold in (await app.outbox.store.account_holds(app.registry.configured())).items():
         until = (timestamp(hold.until) or "")[:19]
-        detail = f"{channel}: the provider throttles the whole account until {until} UTC ({hold.reason})"
+        detail = (
+            f"{app.registry.label(channel)}: the provider throttles the whole account until {until} UTC ({hold.reason})"
+        )
         findings.append(Finding("warning", "queue", detail, "it resumes by itself; send less if this happens again"))
     return findings
 

@@ -76,7 +76,8 @@ def _deliver(context: FeatureContext) -> Deliver:
         result = await context.messenger.notify_by_queue(
             profile, text, Caller(NOTIFICATIONS.name), key=key, parse_mode=PLAIN
         )
-        failed = [f"{each.channel} {each.target}: {each.error}" for each in result.results if not each.ok]
+        label = context.messenger.channel_label
+        failed = [f"{label(each.channel)} {each.target}: {each.error}" for each in result.results if not each.ok]
         if failed and not result.sent:
             raise ConfigError(f"no target of the profile {profile} takes notices: {failed[0]}", hint="correct it")
         for problem in failed:

@@ -234,13 +234,14 @@ class InboxWork:
 
     async def _mute(self, chat: Chat) -> None:
         channel, chat_id = chat
-        told = f"more than {self._loop_guard.limit} replies in {WINDOW_S:.0f} s on {channel} in chat {chat_id}"
+        said = f"more than {self._loop_guard.limit} replies in {WINDOW_S:.0f} s on"
+        muted = f"in chat {chat_id}: muted for {MUTED_S / 60:.0f} minutes"
         facts = {"channel": channel, "chat": chat_id}
         log.warning("a chat is muted: it answers in a loop", extra={**facts, "minutes": MUTED_S / 60})
-        detail = f"{told}: muted for {MUTED_S / 60:.0f} minutes"
-        self._audit.record(MSG_BRAKE, detail, source=INBOX.name, metadata=facts)
+        self._audit.record(MSG_BRAKE, f"{said} {channel} {muted}", source=INBOX.name, metadata=facts)
         try:
-            await self._hooks.notify(f"{detail}, as it is most likely a loop.")
+            label = self._registry.label(channel)
+            await self._hooks.notify(f"{said} {label} {muted}, as it is most likely a loop.")
         except Exception:
             log.exception("a notification failed")
 

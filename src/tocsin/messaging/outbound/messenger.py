@@ -41,7 +41,7 @@ class NotifyResult:
 
     profile: str
     results: tuple[SendResult, ...]
-    failures: tuple[RemoteError, ...] = ()  # of a direct fan-out
+    failures: tuple[RemoteError | None, ...] = ()  # of each result of a direct fan-out
 
     @property
     def sent(self) -> int:
@@ -100,6 +100,10 @@ class Messenger:
         kinds = self._registry.kinds()
         return (*kinds, *(alias for kind in kinds for alias in self._registry.spec(kind).aliases))
 
+    def channel_label(self, name: str) -> str:
+        """Return what people call a channel."""
+        return self._registry.label(name)
+
     def parse_modes(self) -> tuple[str, ...]:
         """Return the parse modes that any channel has."""
         kinds = self._registry.kinds()
@@ -155,7 +159,7 @@ class Messenger:
     def _refused(self, channel: str, target: str, error: TocsinError) -> Receipt:
         """Return the receipt for a channel that cannot be used."""
         failure = error if isinstance(error, RemoteError) else ChannelError(str(error), provider_code=error.code)
-        result = SendResult(False, self._registry.kind_of(channel), target, error=error.sentence())
+        result = SendResult(False, self._registry.kind_of(channel), target, error=error.in_result())
         return Receipt(result, failure=failure)
 
     async def notify(
@@ -185,7 +189,7 @@ class Messenger:
         receipts = await self._send_all(sends, caller, note, on_cut_off)
         results = zip(entries, (receipt.result for receipt in receipts), strict=True)
         placed = tuple(_placed(result, profiles.place(entry)) for entry, result in results)
-        return NotifyResult(profile, placed, tuple(each.failure for each in receipts if each.failure))
+        return NotifyResult(profile, placed, tuple(each.failure for each in receipts))
 
     def check_profile(self, profile: str) -> None:
         """Raise UnknownProfileError, or ConfigError, for a profile that nothing can be sent to."""
@@ -206,7 +210,7 @@ class Messenger:
                 new = self._outbox.prepare(entry.channel, entry.target, message, caller.source, parse_mode=parse_mode)
                 prepared.append(new.with_terms(None, None, f"{key}:{number}") if key else new)
             except TocsinError as error:
-                said = f"{profiles.place(entry)}{error.sentence()}"
+                said = f"{profiles.place(entry)}{error.in_result()}"
                 prepared.append(SendResult(False, entry.channel, entry.target, error=said))
         accepted = iter(
             await self._outbox.enqueue([item for item in prepared if isinstance(item, NewDelivery)], caller)

@@ -122,7 +122,7 @@ class SendHandler:
             new = self._outbox.prepare(body["channel"], body["target"], body["message"], "gateway", policy)
         except (ChannelError, ConfigError) as error:
             kind = self._outbox.kind_of(body["channel"])
-            return outcome_of(SendResult(False, kind, body["target"], error=error.sentence()), error)
+            return outcome_of(SendResult(False, kind, body["target"], error=error.in_result()), error)
         try:
             [delivery] = await self._outbox.enqueue([new.with_terms(*terms)], caller_of(scope))
         except TocsinError as error:

@@ -36,9 +36,8 @@ class MessageSteps:
         sent = sum(result.ok for result in results)
         outputs = {"sent": sent, "failed": len(results) - sent}
         for result in results:
-            call.log.write(
-                "stdout", f"{result.channel} {result.target}: {result.message if result.ok else result.error}"
-            )
+            channel = self.messenger.channel_label(result.channel)
+            call.log.write("stdout", f"{channel} {result.target}: {result.message if result.ok else result.error}")
         if problem and call.step.option("required", False):
             return failed(problem, "not-sent", outputs=outputs)
         if problem:

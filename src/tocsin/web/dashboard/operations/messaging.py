@@ -173,7 +173,7 @@ class MessagingRoutes:
 
     def _refused(self, body: SendMessage, error: TocsinError) -> Response:
         kind = self._parts.outbox.kind_of(body.channel)
-        result = SendResult(False, kind, body.target, error=error.sentence())
+        result = SendResult(False, kind, body.target, error=error.in_result())
         return _sent(outcome_of(result, error), Receipt(result))
 
     @operation(
@@ -293,5 +293,5 @@ def _fan_out_status(found: NotifyResult) -> int:
         return 200
     if found.sent:
         return 207
-    may_work = {failure.kind for failure in found.failures} - {FailureKind.PERMANENT}
+    may_work = {failure.kind for failure in found.failures if failure} - {FailureKind.PERMANENT}
     return 502 if may_work else STATUSES[FailureKind.PERMANENT]

@@ -1,6 +1,7 @@
 // Chat: conversations on one side, the chosen one on the other.
 import { html } from "../vendor/preact.js";
 import { api, url } from "../lib/api.js";
+import { channelName, readChannels } from "../lib/channels.js";
 import { useKeys } from "../lib/keys.js";
 import { definePage } from "../lib/page.js";
 import { go, link } from "../lib/router.js";
@@ -28,6 +29,7 @@ export const page = definePage({
       api.get("/api/chat/conversations", {}, { signal }),
       api.get("/api/chat/models", {}, { signal }),
       params.id ? api.get(url`/api/chat/conversations/${params.id}`, {}, { signal }) : null,
+      readChannels(signal),
     ]);
     return { list: list.items, notice: list.notice, chosen, models: models.items };
   },
@@ -64,7 +66,7 @@ function ChatPage({ data, reload }) {
         ${data.notice && html`<p class="muted">${data.notice}</p>`}
         ${list.length ? html`<ul>${list.map((one) => html`<li key=${one.id}><a href=${link("chat", one.id)} aria-current=${one.id === chosen?.id ? "page" : undefined}>
           <span class="chat__name" dir="auto">${one.status === "generating" && one.id !== chosen?.id && html`<${Shape} tone="busy" />`}${one.title || CHAT.untitled}</span>
-          <span class="muted">${one.source !== "dashboard" && `${one.source} · `}<${Time} at=${one.updated_at} none="" /></span></a></li>`)}</ul>` : html`<p class="muted">${CHAT.none}</p>`}
+          <span class="muted">${one.source !== "dashboard" && `${channelName(one.source)} · `}<${Time} at=${one.updated_at} none="" /></span></a></li>`)}</ul>` : html`<p class="muted">${CHAT.none}</p>`}
       </nav>
       <section class="chat__main" aria-label=${chosen?.title || CHAT.new}>
         ${chosen ? html`<${Transcript} key=${chosen.id} conversation=${chosen} models=${models} />`
