@@ -315,6 +315,11 @@ def test_init_lists_every_other_setting_commented_out(cli: Cli):
     assert [name for name in settings(cli) if f"{name}=" not in text] == []
 
 
+def test_init_says_that_a_file_here_is_read_only_here(cli: Cli):
+    assert "in this directory" in cli("init", "--here").err
+    assert cli("init", "--env-file", "other.env").err == ""
+
+
 def test_init_tells_of_another_file_that_is_read_in_this_directory(cli: Cli):
     (cli.home / ".env").write_text("MINE=1\n")
     done = cli("init")

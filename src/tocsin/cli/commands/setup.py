@@ -93,7 +93,9 @@ def _init(arguments: argparse.Namespace, options: Options, out: Console) -> int:
         return DONE
     command = own_command(options)
     out.line(f"wrote {path} (readable by you alone) with a random dashboard password and gateway token")
-    if not options.env_file and found.env_file not in {None, path}:
+    if not options.env_file and path.parent != found.data_dir:
+        out.note("tocsin: only commands that run in this directory read it")
+    elif not options.env_file and found.env_file not in {None, path}:
         out.note(f"tocsin: in this directory {found.env_file} is read, and not the new file")
     gateway, dashboard = (f"http://{DASHBOARD_HOST.default}:{port.default}" for port in (GATEWAY_PORT, DASHBOARD_PORT))
     out.line("next steps:")
