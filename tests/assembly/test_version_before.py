@@ -8,6 +8,7 @@ import re
 import sqlite3
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -63,7 +64,8 @@ async def load(client: RedisClient, contents: Mapping[str, Any]) -> None:
             case "set":
                 await client.command("SADD", key, *content)
             case "zset":
-                await client.command("ZADD", key, *(content[at ^ 1] for at in range(len(content))))
+                scores = [seconds] * len(content[1::2]) if key.endswith("-by-time") else content[1::2]
+                await client.command("ZADD", key, *chain.from_iterable(zip(scores, content[::2], strict=True)))
             case "stream":
                 for at, fields in content:
                     await client.command("XADD", key, at, *fields)
