@@ -565,6 +565,16 @@ async def test_of_each_subject_only_the_newest_are_kept(house: House, runs: Runs
     assert left == {run_id for ids in kept.values() for run_id in sorted(ids)[1:]}
 
 
+async def test_failed_runs_are_kept_apart_from_the_others(runs: Runs):
+    failed = [(await runs.record(order("a"), RunResult(RunStatus.FAILED))).id for _ in range(4)]
+    for _ in range(5):
+        await runs.record(order("a"), RunResult(RunStatus.SKIPPED))
+    assert await runs.prune(keep=2, keep_failed=3) == 4
+    left = [run.id for run in (await runs.search()).items if run.status is RunStatus.FAILED]
+    assert sorted(left) == sorted(failed)[1:]
+    assert await runs.prune(keep=4, keep_failed=1) == 0, "at least as many as of all others"
+
+
 async def test_what_the_newest_run_of_a_subject_says_about_history_counts(house: House, runs: Runs):
     for limits in ({}, {}, {"history_limit": 2, "history_days": 90}):
         await runs.record(order("strict", **limits), RunResult(RunStatus.SKIPPED))

@@ -17,6 +17,7 @@ from tocsin.core.config.variables import (
     GATEWAY_HOST,
     GATEWAY_PORT,
     REDIS_URL,
+    RUNS_KEEP_FAILED,
     STORE,
     TRUSTED_PROXIES,
 )
@@ -268,7 +269,7 @@ async def _run_maintenance(app: App) -> None:
             await app.stores.inbox().prune()
             await app.presence().prune()
             if app.database.exists():
-                await app.runs().prune()
+                await app.runs().prune(keep_failed=app.settings[RUNS_KEEP_FAILED])
                 await app.features.each_hour()
             await store.prune(app.clock.now() - app.settings[DELIVERY_KEEP_DAYS] * 86400)
             if app.database.exists():

@@ -52,6 +52,7 @@ class Notice:
     dedupe_key: str = ""  # notices of one key within a day are one
     run_id: str = ""  # the run of which a step waits for approval
     step: str = ""
+    output: str = ""  # where a message that says the same was sent: a profile, or `<channel>:<target>`
     closed: bool = False  # replaces the earlier notice of its key, which needs no person any more
 
 

@@ -1,6 +1,7 @@
 """The public form of a run: in the HTTP interface and with `--json`."""
 
 from dataclasses import asdict
+from socket import gethostname
 
 from tocsin.core.time.timestamps import timestamp
 from tocsin.runs.log_file import LogPage
@@ -59,6 +60,12 @@ def audit_facts(run: Run) -> dict[str, object]:
         "ok": run.ok,
         "duration_ms": run.duration_ms,
     }
+
+
+def pointers(run_id: str) -> str:
+    """Return what a message about a failed run ends with: the host, the run and the commands for it."""
+    shows = f"`tocsin runs log {run_id}` shows its output, `tocsin runs retry {run_id}` runs it again"
+    return f"run {run_id} on {gethostname()}\n{shows}"
 
 
 def step_document(step: StepRun) -> dict[str, object]:

@@ -186,6 +186,11 @@ class OutputDelivery:
     results: tuple[OutputResult, ...] = ()
     queued: tuple[str, ...] = ()
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether there are messages, and each is queued or was sent."""
+        return bool(self.queued or self.results) and all(each.result.ok for each in self.results)
+
     @classmethod
     def begun(cls, refused: Sequence[SendResult], queued: Sequence[str]) -> "OutputDelivery":
         """Return how far messages came that were just queued, or refused."""

@@ -12,6 +12,7 @@ from tocsin.runs import rows
 from tocsin.runs.model import (
     ACTIVE,
     AT_WORK,
+    FAILING,
     TERMINAL,
     OutputDelivery,
     Run,
@@ -27,6 +28,15 @@ _NEVER_RAN = (RunStatus.MISSED, RunStatus.SKIPPED)
 _QUEUED = "SELECT {} FROM runs WHERE status = ? AND +kind = ? ORDER BY COALESCE(scheduled_for, queued_at), id"
 _ACTIVE = ", ".join(f"'{status}'" for status in sorted(ACTIVE))
 _ENDED = ", ".join(f"'{status}'" for status in sorted(TERMINAL))
+
+
+_LAST_FAILED = f"""
+    SELECT runs.* FROM runs JOIN (
+        SELECT MAX(id) AS newest FROM runs
+        WHERE kind = ? AND started_at IS NOT NULL AND finished_at IS NOT NULL AND status <> 'cancelled'
+        GROUP BY subject_id
+    ) ON id = newest WHERE status IN ({", ".join(f"'{status}'" for status in sorted(FAILING))}) ORDER BY id
+"""  # noqa: S608  # our own words
 
 
 class ActiveRow(NamedTuple):
@@ -67,6 +77,11 @@ class RunGlimpse(NamedTuple):
     def duration_ms(self) -> int | None:
         """The duration in milliseconds."""
         return milliseconds(self.started_at, self.finished_at)
+
+
+def last_failed(connection: sqlite3.Connection, kind: RunKind) -> list[Run]:
+    """Return the newest run of each subject, but for those that were cancelled or never began, where it failed."""
+    return [rows.run_of(row) for row in connection.execute(_LAST_FAILED, [kind])]
 
 
 def enqueue(connection: sqlite3.Connection, run: Run) -> bool:

@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 GRACE_S = 10.0  # between SIGTERM and SIGKILL
 POLL_S = 1.0  # how soon another process learns that its run is cancelled
 REFRESH_S = 0.05  # how soon a line is in the log
-KEEP_DAYS, KEEP_PER_SUBJECT = 30, 200
+KEEP_DAYS, KEEP_PER_SUBJECT, KEEP_FAILED = 30, 200, 500
 _TRIES = 5  # to record the end of a run
 
 
@@ -275,9 +275,9 @@ class Runs:
         """End the runs of one process that has ended, and the children it left at work here; return them."""
         return await self._recovery.interrupt_runs_of(owner)
 
-    async def prune(self, keep_days: int = KEEP_DAYS, keep: int = KEEP_PER_SUBJECT) -> int:
-        """Delete old runs, and all but the newest of each subject; return how many."""
-        return await self._remove_logs(await self._store.prune(self._clock.now(), keep_days, keep))
+    async def prune(self, days: int = KEEP_DAYS, keep: int = KEEP_PER_SUBJECT, keep_failed: int = KEEP_FAILED) -> int:
+        """Delete old runs, and all but the newest of each subject, failed ones apart; return how many."""
+        return await self._remove_logs(await self._store.prune(self._clock.now(), days, keep, keep_failed))
 
     async def forget(self, kind: RunKind, subject: str) -> int:
         """Delete the runs of a subject that have ended, and their logs; return how many."""

@@ -13,6 +13,7 @@ from tocsin.runs import rows
 from tocsin.runs.approvals import Approvals
 from tocsin.runs.model import (
     ACTIVE,
+    FAILING,
     TERMINAL,
     HostResult,
     OutputDelivery,
@@ -28,6 +29,7 @@ from tocsin.runs.model import (
 MAX_PAGE = 200
 
 _TERMINAL_SQL = ", ".join(f"'{status}'" for status in sorted(TERMINAL))
+_FAILING_SQL = ", ".join(f"'{status}'" for status in sorted(FAILING))
 
 
 class RunEndedError(TocsinError):
@@ -248,13 +250,13 @@ class RunStore:
 
         return await self._database.read(work)
 
-    async def prune(self, now: float, keep_days: float, keep: int) -> list[Run]:
+    async def prune(self, now: float, keep_days: float, keep: int, keep_failed: int = 0) -> list[Run]:
         """Delete runs that ended long ago, and all but the newest `keep` of each subject; return them.
 
-        What the newest run of a subject says about history counts for all its runs. A run with messages under way
-        stays.
+        Failed runs count apart: the newest `keep_failed` of each subject stay, or `keep` where that is more. What the
+        newest run of a subject says about history counts for all its runs. A run with messages under way stays.
         """
-        limits = {"now": now, "days": keep_days, "keep": keep}
+        limits = {"now": now, "days": keep_days, "keep": keep, "keep_failed": keep_failed}
 
         def work(connection: sqlite3.Connection) -> list[Run]:
             found = [rows.run_of(row) for row in connection.execute(_OLD, limits)]
@@ -293,14 +295,16 @@ _SET_DELIVERY = """
 _OLD = f"""
     SELECT * FROM (
         SELECT *,
-            ROW_NUMBER() OVER subject AS place,
-            FIRST_VALUE(history_limit) OVER subject AS at_most,
-            FIRST_VALUE(history_days) OVER subject AS days
+            ROW_NUMBER() OVER (PARTITION BY kind, subject_id, status IN ({_FAILING_SQL}) ORDER BY id DESC) AS place,
+            COALESCE(FIRST_VALUE(history_limit) OVER subject, :keep) AS at_most,
+            COALESCE(FIRST_VALUE(history_days) OVER subject, :days) AS days
         FROM runs WHERE status IN ({_TERMINAL_SQL})
         WINDOW subject AS (PARTITION BY kind, subject_id ORDER BY id DESC)
     )
-    WHERE (place > COALESCE(at_most, :keep) OR finished_at < :now - COALESCE(days, :days) * 86400)
-        AND delivery_status <> 'pending'
+    WHERE (
+        place > IIF(status IN ({_FAILING_SQL}), MAX(at_most, :keep_failed), at_most)
+        OR finished_at < :now - days * 86400
+    ) AND delivery_status <> 'pending'
 """  # noqa: S608  # our own words
 
 

@@ -4,6 +4,7 @@ import asyncio
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -77,6 +78,16 @@ async def test_each_thing_that_happens_is_told_once_as_what_it_is(folder: Path):
         assert await watched.after((folder / "c.py").unlink) == [("deleted", "c.py", "")]
         moved = await watched.after(lambda: (folder / "sub").rename(folder / "sub2"))
         assert moved == [("moved", "sub2/x.py", "sub/x.py")]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only inotify tells in which order files were touched")
+async def test_files_that_change_at_once_are_told_in_the_order_in_which_they_changed(folder: Path):
+    def write() -> None:
+        for name in ("d", "b", "a", "c"):
+            (folder / name).write_text(name)
+
+    async with watching(folder) as watched:
+        assert [path for _, path, _ in await watched.after(write)] == ["d", "b", "a", "c"]
 
 
 async def test_an_editor_that_writes_beside_the_file_and_renames_has_changed_it(folder: Path):

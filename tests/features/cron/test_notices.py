@@ -1,11 +1,20 @@
 """What the operator learns of jobs that fail, of their recovery, and of runs that were missed."""
 
 from pathlib import Path
+from socket import gethostname
 
-from tests.features.cron.conftest import HUMAN, Crontab, running
+import pytest
+from tests.features.cron.conftest import HUMAN, Crontab, WallClock, running
+from tests.features.cron.night import ENV
 from tests.features.cron.telling import failing_hour
 
-from tocsin.features.context import NoticeLevel
+from tocsin.channels.teamchat.adapter import TeamchatAdapter
+from tocsin.delivery.store import DeliveryFilter
+from tocsin.features.context import Notice, NoticeLevel
+from tocsin.features.cron.feature import FEATURE
+from tocsin.features.notifications.feature import FEATURE as NOTIFICATIONS
+from tocsin.features.notifications.store import NotificationFilter
+from tocsin.testing.features import open_feature
 
 HOUR = 3600.0
 
@@ -31,6 +40,38 @@ async def test_a_job_that_fails_and_then_works_is_told_as_failing_and_once_as_wo
     flag.unlink()
     await crontab.jobs.start("job", HUMAN)
     assert crontab.bench.notices[-1].dedupe_key != notices[0].dedupe_key
+
+
+async def test_a_notice_of_a_failure_names_host_run_and_the_commands_that_show_and_repeat_it(crontab: Crontab):
+    await crontab.add(command="exit 3")
+    run = await crontab.jobs.start("job", HUMAN)
+    [notice] = crontab.bench.notices
+    assert f"run {run.id} on {gethostname()}" in notice.body
+    assert f"`tocsin runs retry {run.id}`" in notice.body
+
+
+@pytest.mark.parametrize(("output", "messages"), [("teamchat:#ops", 0), ("teamchat:#dev", 1), ("oncall", 0)])
+async def test_a_failure_whose_output_went_to_the_operators_chat_is_one_message_there(
+    tmp_path: Path, output: str, messages: int
+):
+    clock = WallClock()
+
+    async def notify(notice: Notice) -> None:
+        await bench.features.opened("notifications").service.notify(notice)
+
+    env = {**ENV, "NOTIFY_PROFILE": "oncall"}
+    (tmp_path / "profiles.yaml").write_text("oncall: [{channel: slack, target: '#ops'}]\n")
+    others, channels = (NOTIFICATIONS,), (TeamchatAdapter,)
+    can = {"notify": notify}
+    async with open_feature(FEATURE, tmp_path, env, clock=clock, others=others, channels=channels, can=can) as bench:
+        crontab, notifications = Crontab(bench, clock), bench.features.opened("notifications")
+        await crontab.add(command="exit 3", output=output, output_on="failure")
+        await crontab.jobs.start("job", HUMAN)
+        await notifications.forwarder.step()
+        sent = (await bench.app.outbox.store.search(DeliveryFilter())).items
+        kept = (await notifications.service.search(NotificationFilter())).items
+    assert [each.title for each in kept] == ["The job job fails"]
+    assert len(sent) == 1 + messages
 
 
 async def test_of_a_run_that_is_tried_again_only_the_last_try_counts(crontab: Crontab):

@@ -28,6 +28,22 @@ def test_a_rule_is_written_tried_listed_shown_and_switched(cli: Cli):
     assert (done.code, "there is no watcher 'scan' (did you mean 'scans'?)" in done.err) == (1, True)
 
 
+def test_files_whose_last_run_failed_are_retried_from_the_command_line(cli: Cli):
+    folder = cli.home / "in"
+    folder.mkdir()
+    assert cli("watchers", "new", "scans", "--path", str(folder), "--command", 'cat "$1/x"').code == 0
+    assert "no file failed" in cli("watchers", "retry", "--failed").err
+    (folder / "a").mkdir()
+    failed = cli("watchers", "run", "scans", str(folder / "a"), "--json").json()
+    done = cli("watchers", "retry", "--failed")
+    assert (done.code, f"scans: {folder}/a: it ended with exit code 1" in done.err) == (1, True)
+    (folder / "a" / "x").write_text("mended")
+    [run] = cli("watchers", "retry", "scans", "--failed", "--json").json()
+    assert (run["status"], run["params"]["path"], run["output"]["tail"]) == ("succeeded", f"{folder}/a", "mended")
+    assert run["retry_of"] != failed["id"]
+    assert cli("watchers", "retry", "scans").code == 2
+
+
 def test_a_mistake_in_the_file_is_told_by_list(cli: Cli):
     assert "no watchers yet" in cli("watchers", "list").err
     cli.data_dir.mkdir(exist_ok=True)

@@ -272,6 +272,12 @@ REPLY_BRAKE = Variable(
 MAX_PARTS = Variable(
     "MAX_PARTS", integer(1, 10_000), 100, "Messages that one text may be split into; a longer text is refused."
 )
+RUNS_KEEP_FAILED = Variable(
+    "RUNS_KEEP_FAILED",
+    integer(0, 100_000),
+    500,
+    "Failed runs of each job, workflow, watcher, … that are kept apart from the newest 200.",
+)
 AUDIT_REDACT = Variable("AUDIT_REDACT", boolean, True, "Mask known secret values in audit lines.")
 AUDIT_KEEP_DAYS = Variable(
     "AUDIT_KEEP_DAYS",

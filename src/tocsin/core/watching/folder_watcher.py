@@ -289,7 +289,8 @@ class FolderWatcher:
             if was := self._index.pop(path):
                 gone[path] = was
         old_names = {identity: path for path, identity in gone.items()}
-        for path, identity in sorted(present.items()):
+        # What the kernel told of comes in the order in which it was touched.
+        for path, identity in sorted(present.items()) if everything else present.items():
             known = self._index.get(path)
             self._index.put(path, identity)
             if known is None or known != identity or names.get(path):

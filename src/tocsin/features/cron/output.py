@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from tocsin.features.cron.model import OutputOn
-from tocsin.runs.model import Run, RunStatus
+from tocsin.runs.document import pointers
+from tocsin.runs.model import FAILING, Run, RunStatus
 from tocsin.scheduling.schedule import duration_words
 
 MAX_CHARS = 3_500  # one message of every channel but one: more of the output is in the log
@@ -29,6 +30,8 @@ def text_of(run: Run, output: str) -> str:
     lines = [f"{_MARKS.get(run.status, '❌')} {run.subject_name}: {run.status.replace('_', ' ')}{took}"]
     if run.reason:
         lines.append(run.reason)
+    if run.status in FAILING:
+        lines.append(pointers(run.id))
     shown = output.strip()
     if len(shown) > MAX_CHARS:
         shown = f"…{shown[-MAX_CHARS:]}"

@@ -14,7 +14,6 @@ from tocsin.features.context import FeatureContext, Notice, NoticeLevel
 from tocsin.features.cron.audit_actions import CRON, CRON_DISABLE, CRON_EXECUTE
 from tocsin.features.cron.execution import CronDependencies, JobExecution
 from tocsin.features.cron.model import KIND, CronJob, JobDefinition, JobRunningError, JobType, restored
-from tocsin.features.cron.notices import failing, recovered
 from tocsin.features.cron.output import is_wanted, text_of
 from tocsin.features.cron.store import (
     JobStore,
@@ -25,6 +24,7 @@ from tocsin.features.cron.store import (
     note_success,
     settle,
 )
+from tocsin.features.run_notices import failing, recovered
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs import queue
 from tocsin.runs.active_run import ActiveRun
@@ -196,7 +196,7 @@ class JobRunner:
             if again:
                 enqueue(connection, again, not_before)
                 return caller, None
-            return caller, self._noted(connection, run)
+            return caller, self._noted(connection, run, (definition.output or "") if delivery.is_complete else "")
 
         caller, notice = await self._context.database.write(work)
         if caller is None:
@@ -208,16 +208,18 @@ class JobRunner:
         if run.started_at is not None and not again and not run.ok:
             await self._disable_after_failures(run)
 
-    def _noted(self, connection: sqlite3.Connection, run: Run) -> Notice | None:
-        """Note whether the job of a run works; return what the operator is told."""
+    def _noted(self, connection: sqlite3.Connection, run: Run, output: str) -> Notice | None:
+        """Note whether the job of a run works; return what the operator is told. `output` got its own message."""
         if run.started_at is None:
             return None
+        link = f"#/cron/{run.subject_id}"
         if run.ok:
             since = note_success(connection, run.subject_id)
-            return None if since is None else recovered(run, since)
+            return None if since is None else recovered(run, since, category="cron", link=link, output=output)
         if run.status not in FAILING:
             return None
-        return failing(run, note_failure(connection, run.subject_id, self._context.clock.now()))
+        since = note_failure(connection, run.subject_id, self._context.clock.now())
+        return failing(run, since, category="cron", link=link, output=output)
 
     async def follow(self, runs: Sequence[Run]) -> None:
         """Record what became of the messages of these runs."""

@@ -41,6 +41,7 @@ from tocsin.features.jobs.recovery import JobRecovery
 from tocsin.features.jobs.store import TaskJobFilter, TaskJobStore
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.active_run import ActiveRun
+from tocsin.runs.document import pointers
 from tocsin.runs.model import TERMINAL, Line, Run, RunKind, RunResult, RunSpec, RunStatus, RunTrigger, new_run
 from tocsin.runs.recorder import RunHandle
 from tocsin.runs.rows import UnknownRunError
@@ -350,8 +351,9 @@ class TaskJobs:
 
     async def _tell_failure(self, job: TaskJob, reason: str) -> None:
         """Tell the operator of a job that has failed by itself; once, also where two ways lead here."""
+        said = f"{reason}\n\n{pointers(job.run_id)}" if job.run_id else reason
         notice = Notice(
-            f"The task job {job.title} failed", reason, NoticeLevel.ERROR, "system", "jobs", f"#/jobs/{job.id}",
+            f"The task job {job.title} failed", said, NoticeLevel.ERROR, "system", "jobs", f"#/jobs/{job.id}",
             f"job-failed-{job.id}",
         )  # fmt: skip
         await self.context.can.notify(notice)

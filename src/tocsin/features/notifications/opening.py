@@ -1,14 +1,14 @@
 """The notifications of a data directory as the rest of the program uses them."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tocsin.channels.contract import PLAIN
 from tocsin.core.config.settings import Values
 from tocsin.core.config.variables import DASHBOARD_HOST, DASHBOARD_PORT
-from tocsin.core.errors import ConfigError
+from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.service import ServiceLoop
 from tocsin.features.context import FeatureContext, NoticeLevel
 from tocsin.features.notifications.audit_actions import NOTIFICATIONS
@@ -54,6 +54,7 @@ def open_notifications(context: FeatureContext) -> OpenNotifications:
         context.clock,
         forward_from=NoticeLevel(settings[NOTIFY_LEVEL]),
         redact=context.redact,
+        is_told=_is_told(context),
     )
     forwarder = NoticeForwarder(store, context.clock, _deliver(context), _quiet_hours(settings))
     service.on_kept(forwarder.loop.wake)
@@ -67,6 +68,20 @@ def _quiet_hours(settings: Values) -> "QuietHours | None":
     from tocsin.scheduling.zones import default_zone
 
     return replace(quiet, zone=default_zone(settings))
+
+
+def _is_told(context: FeatureContext) -> Callable[[str], bool]:
+    """Return whether a message to a destination reaches all whom notices go to."""
+    profile, output = context.settings[NOTIFY_PROFILE], context.output
+
+    def is_told(destination: str) -> bool:
+        try:
+            told = output.targets(profile) if profile else {each[:2] for each in context.can.find_chats()}
+        except TocsinError:  # forwarding reports it
+            return False
+        return bool(told) and told <= output.targets(destination)
+
+    return is_told
 
 
 def _deliver(context: FeatureContext) -> Deliver:

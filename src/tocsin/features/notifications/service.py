@@ -51,13 +51,19 @@ class Notifications:
         *,
         forward_from: NoticeLevel,
         redact: Callable[[str], str] = str,
+        is_told: Callable[[str], bool] = lambda _: False,
     ) -> None:
-        """`forward_from` is the lowest level that is forwarded; `redact` masks secrets in what is kept."""
+        """Set up a list of notices.
+
+        `forward_from` is the lowest level that is forwarded; `redact` masks secrets in what is kept. `is_told` says
+        whether a message to a destination reaches all whom a notice is forwarded to.
+        """
         self.store = store
         self._audit = audit
         self._clock = clock
         self._forwarded = levels_from(forward_from)
         self._redact = redact
+        self._is_told = is_told
         self._wakers: list[Callable[[], None]] = []
 
     def on_kept(self, wake: Callable[[], None]) -> None:
@@ -84,7 +90,8 @@ class Notifications:
     async def create(self, notice: Notice, *, source: str = NOTIFICATIONS.name) -> KeptNotice:
         """Keep a notice, or count it with an equal one of the last 24 hours; raises InvalidNoticeError."""
         check(notice)
-        kept = await self.store.add(shortened(self._masked(notice)), self._clock.now(), forwarded=self._forwarded)
+        forwarded = () if notice.output and self._is_told(notice.output) else self._forwarded
+        kept = await self.store.add(shortened(self._masked(notice)), self._clock.now(), forwarded=forwarded)
         found = kept.notification
         facts: dict[str, object] = {"level": str(found.level), "category": str(found.category), "count": found.count}
         counted = f"happened {found.count} times" if kept.merged else "kept"

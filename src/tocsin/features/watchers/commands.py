@@ -13,7 +13,7 @@ from tocsin.features.watchers.model import WatcherAction, WatcherRule, WatchEven
 from tocsin.features.watchers.rules import FILE_NAME
 from tocsin.features.watchers.service import Watchers
 from tocsin.runs.document import as_document
-from tocsin.runs.model import Line, Run
+from tocsin.runs.model import FAILING, Line, Run
 from tocsin.terminal.options import add_subcommands
 from tocsin.terminal.output import DONE, FAILED, Console
 from tocsin.terminal.program import Program
@@ -35,6 +35,7 @@ def configure_watchers(parser: argparse.ArgumentParser) -> None:
             "list": "list the rules, how they are, and what they did last",
             "show": "show one rule and the last changes that it saw",
             "run": "act on a file now and show what is printed, also while the rule is disabled",
+            "retry": "act again on the files for which a run failed",
             "enable": "let a rule act",
             "disable": "let a rule not act; changes meanwhile are not acted on later",
             "new": "write a new rule into watchers.yaml",
@@ -48,6 +49,7 @@ def configure_watchers(parser: argparse.ArgumentParser) -> None:
         commands[name].add_argument("name", help="the rule; `tocsin watchers list` shows them")
         commands[name].set_defaults(run=run)
     _configure_run(commands["run"])
+    _configure_retry(commands["retry"])
     _configure_new(commands["new"])
 
 
@@ -59,6 +61,17 @@ def _configure_run(parser: argparse.ArgumentParser) -> None:
         "--event", choices=[str(event) for event in WatchEvent], default="modified", help="as what (modified)"
     )
     parser.set_defaults(run=_run)
+
+
+def _configure_retry(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = (
+        "example: tocsin watchers retry --failed\n\n"
+        "A file whose last run failed is acted on again; one that is gone is skipped.\n"
+        "exit code 0: all succeeded or there was none, 1: one failed again"
+    )
+    parser.add_argument("name", nargs="?", default="", help="only this rule; without it all rules")
+    parser.add_argument("--failed", action="store_true", required=True, help="the files whose last run failed")
+    parser.set_defaults(run=_retry)
 
 
 def _configure_new(parser: argparse.ArgumentParser) -> None:
@@ -146,6 +159,26 @@ def _run(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     elif not run.ok:
         out.error(f"{name}: {run.status}: {run.reason}" if run.reason else f"{name}: {run.status}")
     return DONE if run.ok else FAILED
+
+
+def _retry(arguments: argparse.Namespace, out: Console, program: Program) -> int:
+    async def work(watchers: Watchers) -> list[Run]:
+        found = []
+        retried = watchers.retry_failed(
+            readable(arguments.name), source="cli", watch=lambda line: _show_line(line, out)
+        )
+        async for run in retried:
+            out.effect_done("some actions were run")
+            found.append(run)
+            out.note(f"{run.subject_name}: {run.params['path']}: {run.reason or run.status}")
+        return found
+
+    runs = program.run(work, writes=True)
+    if out.as_json:
+        out.document([as_document(run) for run in runs])
+    elif not runs:
+        out.note("no file failed the last time")
+    return FAILED if any(run.status in FAILING for run in runs) else DONE
 
 
 def _show_line(line: Line, out: Console) -> None:

@@ -1,5 +1,6 @@
 """The watchers of a data directory as the rest of the program uses them."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,6 @@ from tocsin.core.time.timestamps import seconds_of
 from tocsin.features.context import AttentionItem, FeatureContext, NoticeLevel, SubsystemState, SubsystemStatus
 from tocsin.features.watchers.model import WatcherState, change_of
 from tocsin.features.watchers.service import NOBODY, Watchers
-from tocsin.runs.model import FAILING
 
 if TYPE_CHECKING:
     from tocsin.features.watchers.watching.watcher_service import WatcherService
@@ -57,7 +57,8 @@ async def subsystem_of(watchers: Watchers) -> SubsystemStatus:
     if not records and problem is None:
         return SubsystemStatus(SubsystemState.UNCONFIGURED, "no watchers")
     attention = [AttentionItem(NoticeLevel.ERROR, str(problem).replace("\n", "; "), _LINK)] if problem else []
-    attention += _troubles(records)
+    failed = Counter(run.subject_id for run in await watchers.store.failed()) if records else {}
+    attention += _troubles(records, failed)
     by_state = {state: sum(record["state"] == state for record in records) for state in map(str, WatcherState)}
     waiting = await watchers.store.waiting() if records else 0
     said = [number_of(len(records), "watcher"), f"{by_state[WatcherState.WATCHING]} watching"]
@@ -72,16 +73,16 @@ async def subsystem_of(watchers: Watchers) -> SubsystemStatus:
     )
 
 
-def _troubles(records: Sequence[Mapping[str, Any]]) -> list[AttentionItem]:
+def _troubles(records: Sequence[Mapping[str, Any]], failed: Mapping[str, int]) -> list[AttentionItem]:
     found = []
     for record in records:
         link, name = f"{_LINK}/{record['name']}", record["name"]
         if record["error"] and record["error"] != NOBODY:
             level = NoticeLevel.WARNING if record["state"] == WatcherState.WATCHING else NoticeLevel.ERROR
             found.append(AttentionItem(level, f"the watcher {name}: {record['error']}", link))
-        last = record["last_run"]
-        if last and last["status"] in FAILING:
-            told = f"the watcher {name} failed the last time: {last['reason'] or last['status']}"
+        if failed.get(name):
+            told = f"the watcher {name} failed for {number_of(failed[name], 'file')}"
+            told += f": `tocsin watchers retry {name} --failed` acts on them again"
             found.append(AttentionItem(NoticeLevel.WARNING, told, link))
     if any(record["error"] == NOBODY for record in records):
         found.append(

@@ -3,20 +3,22 @@
 import logging
 import sqlite3
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from tocsin.core.errors import StoreUnavailableError
-from tocsin.features.context import FeatureContext
+from tocsin.features.context import FeatureContext, Notice
+from tocsin.features.run_notices import failing, recovered
 from tocsin.features.watchers.audit_actions import WATCHER_RUN, WATCHERS
 from tocsin.features.watchers.execution import WatcherDependencies, WatcherExecution, variables
 from tocsin.features.watchers.model import KIND, WatchedChange, WatcherRule
-from tocsin.features.watchers.store import WatcherStore, settle
+from tocsin.features.watchers.store import WatcherStore, failed_runs, settle, status_before
 from tocsin.messaging.outbound.caller import Caller
-from tocsin.runs import queue
+from tocsin.runs import queue, rows
 from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.control import Retry, retried
-from tocsin.runs.document import audit_facts
-from tocsin.runs.model import Line, OutputDelivery, Run, RunSpec, RunStatus, RunTrigger, new_run
+from tocsin.runs.document import audit_facts, pointers
+from tocsin.runs.model import FAILING, Line, OutputDelivery, Run, RunSpec, RunStatus, RunTrigger, new_run
 
 log = logging.getLogger(__name__)
 
@@ -88,6 +90,14 @@ class WatcherRunner:
             log.warning("the end of a run is not settled yet", extra={"run": run.id, "reason": error.sentence()})
         return ended
 
+    async def skip(self, run: Run, reason: str, *, source: str) -> Run:
+        """Record a run that does not take place, and return it."""
+        skipped = replace(run, status=RunStatus.SKIPPED, started_at=None, finished_at=run.queued_at, reason=reason)
+        owner = self._context.runs().owner
+        await self._context.database.write(lambda connection: rows.insert(connection, skipped, owner))
+        self._record(skipped, source=source)
+        return skipped
+
     async def settle(self, run: Run) -> None:
         """Queue the output of a run that has ended, and note that; by whichever process comes first.
 
@@ -95,11 +105,27 @@ class WatcherRunner:
         """
         delivery = await self._send_output(run)
 
-        def work(connection: sqlite3.Connection) -> None:
-            if settle(connection, run.id):
-                queue.note_delivery(connection, run.id, delivery)
+        def work(connection: sqlite3.Connection) -> Notice | None:
+            if not settle(connection, run.id):
+                return None
+            queue.note_delivery(connection, run.id, delivery)
+            return self._notice(connection, run, delivery)
 
-        await self._context.database.write(work)
+        if notice := await self._context.database.write(work):
+            await self._context.can.notify(notice)
+
+    def _notice(self, connection: sqlite3.Connection, run: Run, delivery: OutputDelivery) -> Notice | None:
+        """Return what the operator is told of the first file that failed, and once the last of them succeeded."""
+        output = str((run.snapshot or {}).get("output") or "") if delivery.is_complete else ""
+        link, now = f"#/watchers/{run.subject_name}", self._context.clock.now()
+        others = [each for each in failed_runs(connection, run.subject_id, run.id) if each.params != run.params]
+        if others or run.status not in FAILING | {RunStatus.SUCCEEDED}:
+            return None
+        failed_before = status_before(connection, run) in FAILING
+        if run.ok:
+            return recovered(run, now, category="system", link=link, output=output) if failed_before else None
+        said = f"{run.params.get('path')} was {run.params.get('event')}: {run.reason or run.status}"
+        return None if failed_before else failing(run, now, category="system", link=link, said=said, output=output)
 
     async def _send_output(self, run: Run) -> OutputDelivery:
         """Queue what a run printed, and that it failed; a success without a word is not told."""
@@ -131,6 +157,8 @@ def text_of(run: Run, output: str) -> str:
     lines = [f"{mark} {run.subject_name}: {run.params.get('path')} was {run.params.get('event')}: {ended}"]
     if run.reason:
         lines.append(run.reason)
+    if run.status in FAILING:
+        lines.append(pointers(run.id))
     if output:
         lines += ["", output if len(output) <= MAX_CHARS else f"{output[:MAX_CHARS]}…"]
     return "\n".join(lines)

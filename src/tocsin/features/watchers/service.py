@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -22,9 +22,11 @@ from tocsin.features.watchers.model import (
     WatcherRule,
     WatcherState,
     WatchEvent,
+    change_of,
 )
 from tocsin.features.watchers.rules import FILE_NAME, WatcherRules
 from tocsin.features.watchers.store import LEASE, WatcherStore
+from tocsin.runs.control import Retry
 from tocsin.runs.document import summary_document
 from tocsin.runs.model import Line, Run, RunTrigger
 
@@ -118,6 +120,26 @@ class Watchers:
         await self._begin(rule, change, run)
         await self._runner.carry_out(run, rule, change, source=source, watch=watch)
         return await self.context.runs().get(run.id)  # with what became of its output
+
+    async def retry_failed(
+        self, name: str = "", *, source: str, watch: Callable[[Line], None] | None = None
+    ) -> AsyncIterator[Run]:
+        """Act again on each file whose last run failed, of one rule or of all; yield how each run ended.
+
+        A file that is gone is skipped, and counts as failed no more. Raises UnknownWatcherError.
+        """
+        rules = {rule.name: rule for rule in ([await self.get(name)] if name else await self.all())}
+        for failed in await self.store.failed(name):
+            if (rule := rules.get(failed.subject_id)) is None:  # it was removed
+                continue
+            change, retry = change_of(failed.params), Retry(failed)
+            run = self._runner.new_run(rule, change, RunTrigger.MANUAL, retry=retry)
+            if change.type is not WatchEvent.DELETED and not await asyncio.to_thread(os.path.lexists, change.path):
+                yield await self._runner.skip(run, "the file is gone", source=source)
+                continue
+            await self._begin(rule, change, run)
+            await self._runner.carry_out(run, rule, change, source=source, watch=watch)
+            yield await self.context.runs().get(run.id)
 
     async def start(self, name: str, change: WatchedChange, asked: "StartRequest") -> "ActiveRun":
         """Act on a file now, and return as soon as that is recorded."""

@@ -27,7 +27,7 @@ from tocsin.features.watchers.model import (
     shown,
 )
 from tocsin.runs import rows
-from tocsin.runs.model import Run
+from tocsin.runs.model import FAILING, Run
 from tocsin.scheduling.settling import unsettled
 
 LEASE = "watchers"
@@ -203,6 +203,10 @@ class WatcherStore:
         """Return runs that have ended, and about whose end something has still to be done."""
         return await self._database.read(lambda connection: unsettled(connection, "watcher_unsettled", now, 200))
 
+    async def failed(self, rule: str = "") -> list[Run]:
+        """Return for each file whose last run failed that run, of one rule or of all, the oldest first."""
+        return await self._database.read(lambda connection: failed_runs(connection, rule))
+
     async def prune(self, now: float) -> None:
         """Forget changes of earlier days, but not the newest ones of each rule."""
         sql = """
@@ -218,6 +222,32 @@ class WatcherStore:
             connection.execute("DELETE FROM watcher_unsettled WHERE run_id NOT IN (SELECT id FROM runs)")
 
         await self._database.write(work)
+
+
+# Of each file the newest run counts; one that was cancelled neither fails nor mends it.
+_FAILED = f"""
+    SELECT runs.* FROM runs JOIN (
+        SELECT MAX(id) AS newest FROM runs
+        WHERE kind = 'watcher' AND finished_at IS NOT NULL AND status <> 'cancelled'
+            AND subject_id = IIF(:rule = '', subject_id, :rule) AND id <= IIF(:until = '', id, :until)
+        GROUP BY subject_id, json_extract(params, '$.path')
+    ) ON id = newest WHERE status IN ({", ".join(f"'{status}'" for status in sorted(FAILING))}) ORDER BY id
+"""  # noqa: S608  # our own words
+
+
+def failed_runs(connection: sqlite3.Connection, rule: str = "", until: str = "") -> list[Run]:
+    """Return the last runs for files that failed, of one rule or of all, and of those up to one run."""
+    return [rows.run_of(row) for row in connection.execute(_FAILED, {"rule": rule, "until": until})]
+
+
+def status_before(connection: sqlite3.Connection, run: Run) -> str | None:
+    """Return how the run before this one for the same file ended; None where there is none."""
+    sql = """
+        SELECT status FROM runs WHERE kind = 'watcher' AND subject_id = ? AND id < ? AND status <> 'cancelled'
+            AND finished_at IS NOT NULL AND json_extract(params, '$.path') = ? ORDER BY id DESC LIMIT 1
+    """
+    row = connection.execute(sql, [run.subject_id, run.id, run.params.get("path")]).fetchone()
+    return None if row is None else str(row["status"])
 
 
 def settle(connection: sqlite3.Connection, run_id: str) -> bool:

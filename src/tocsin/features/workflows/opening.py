@@ -121,21 +121,29 @@ async def list_workflows(workflows: Workflows) -> Sequence[str]:
 
 
 async def subsystem_of(workflows: Workflows) -> SubsystemStatus:
-    """Return the state of workflows: how many there are, how many files have mistakes, and what waits for a person."""
+    """Return the state of workflows: how many there are and have mistakes, which fail, and what waits."""
     found, waiting = await workflows.all(), await workflows.waiting()
+    names = {file.name for file in found}
+    failed = [run for run in await workflows.failing() if run.subject_id in names]
     broken = sum(not file.valid for file in found)
     said = number_of(len(found), "workflow") + (f", {broken} with mistakes" if broken else "")
+    said += f", {len(failed)} failing" if failed else ""
     said += f", {len(waiting)} waiting for a person" if waiting else ""
     told = f"{number_of(broken, 'workflow')} with mistakes: `tocsin workflows list` names them"
     return SubsystemStatus(
-        SubsystemState.DEGRADED if broken else SubsystemState.OK if found else SubsystemState.UNCONFIGURED,
+        SubsystemState.DEGRADED if broken or failed else SubsystemState.OK if found else SubsystemState.UNCONFIGURED,
         said,
-        {"workflows": len(found), "broken": broken, "waiting": len(waiting)},
+        {"workflows": len(found), "broken": broken, "failing": len(failed), "waiting": len(waiting)},
         attention=[
             *([AttentionItem(NoticeLevel.WARNING, told, "#/workflows")] if broken else []),
+            *(AttentionItem(NoticeLevel.ERROR, _failed(run), f"#/runs/{run.id}") for run in failed),
             *(AttentionItem(NoticeLevel.WARNING, asked_by(run), f"#/runs/{run.id}") for run in waiting),
         ],
     )
+
+
+def _failed(run: Run) -> str:
+    return f"the workflow {run.subject_name} failed the last time: `tocsin runs show {run.id}`"
 
 
 def asked_by(run: Run) -> str:

@@ -24,10 +24,11 @@ from tocsin.features.workflows.requests import (
     WorkflowRequest,
 )
 from tocsin.features.workflows.store import WorkflowFile, WorkflowFolder
-from tocsin.features.workflows.summary import is_wanted, summary
+from tocsin.features.workflows.summary import is_wanted, notice_of, summary, was_rejected
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.model import (
     ACTIVE,
+    TERMINAL,
     Line,
     OutputDelivery,
     Run,
@@ -35,6 +36,7 @@ from tocsin.runs.model import (
     RunResult,
     RunStatus,
 )
+from tocsin.runs.queue import last_failed
 
 # Whoever lists workflows does without the engine, which takes as long to import as all the rest.
 if TYPE_CHECKING:
@@ -246,6 +248,11 @@ class Workflows:
         prepared = await self._builder.prepare(file, params, request, self._execute(self, inside), at_end)
         return await self._admit(workflow, prepared, request, watch)
 
+    async def failing(self) -> Sequence[Run]:
+        """Return the last run of each workflow that failed the last time, unless a person rejected a step."""
+        runs = await self._context.database.read(lambda connection: last_failed(connection, RunKind.WORKFLOW))
+        return [run for run in runs if not was_rejected(run)]
+
     async def recent(self, name: str) -> Sequence[Run]:
         """Return the last runs of a workflow, the newest first."""
         return (await self._runs.search(RunKind.WORKFLOW, name, limit=RECENT)).items
@@ -338,21 +345,33 @@ class Workflows:
         result: RunResult,
         values: "RunValues",
     ) -> None:
-        """Queue the summary of a run that has ended for its profile; a failure never changes how it ended."""
-        if not workflow.notify_profile:
-            return
+        """Queue the summary of a run that has ended for its profile, and tell the operator that the workflow fails.
+
+        A failure to tell anyone never changes how the run ended.
+        """
         try:
-            ended = [run for run in await self.recent(workflow.name) if run.id != handle.run_id and run.started_at]
-            if not is_wanted(workflow, result.status, ended[0] if ended else None):
-                return
             run = await self._runs.get(handle.run_id)
+            run = replace(run, status=result.status, reason=result.reason, error=result.error)
+            before = await self._run_before(run)
             took_s = self._context.clock.now() - (run.started_at or run.queued_at)
             text = self._context.redact(summary(workflow, run.id, result, list(values.steps.values()), took_s))
-            key = f"workflow:{run.id}"
-            queued = await self._context.output.queue(workflow.notify_profile, text, Caller(request.source), key)
-            await self._runs.set_delivery(handle.run_id, OutputDelivery.begun(queued.refused, queued.deliveries))
+            delivery = OutputDelivery()
+            if workflow.notify_profile and is_wanted(workflow, run.status, before):
+                key = f"workflow:{run.id}"
+                queued = await self._context.output.queue(workflow.notify_profile, text, Caller(request.source), key)
+                delivery = OutputDelivery.begun(queued.refused, queued.deliveries)
+                await self._runs.set_delivery(run.id, delivery)
+            told = workflow.notify_profile if delivery.is_complete else ""
+            if notice := notice_of(run, before, self._context.clock.now(), said=text, output=told):
+                await self._context.can.notify(notice)
         except TocsinError as error:
-            handle.write("system", f"the profile {workflow.notify_profile} is not told: {error.sentence()}\n")
+            told = f"the profile {workflow.notify_profile}" if workflow.notify_profile else "the operator"
+            handle.write("system", f"{told} is not told: {error.sentence()}\n")
+
+    async def _run_before(self, run: Run) -> Run | None:
+        """Return the newest of the earlier runs that were carried out, but for cancelled ones."""
+        earlier = (each for each in await self.recent(run.subject_id) if each.id < run.id and each.started_at)
+        return next((each for each in earlier if each.status in TERMINAL - {RunStatus.CANCELLED}), None)
 
     def _note(self, run: Run, request: WorkflowRequest) -> None:
         from tocsin.runs.document import audit_facts

@@ -1,10 +1,13 @@
-"""The summary of a run that its notification profile gets."""
+"""What is told of a run that has ended: a summary to its notification profile, a notice to the operator."""
 
 from collections.abc import Collection, Sequence
 
 from tocsin.core.text.strings import number_of
-from tocsin.features.workflows.language.model import Workflow
-from tocsin.runs.model import ENDED_BADLY, SUCCESSFUL, Run, RunResult, RunStatus, StepRun
+from tocsin.features.context import Notice
+from tocsin.features.run_notices import failing, recovered
+from tocsin.features.workflows.language.model import REJECTED, Workflow
+from tocsin.runs.document import pointers
+from tocsin.runs.model import ENDED_BADLY, FAILING, SUCCESSFUL, Run, RunResult, RunStatus, StepRun
 
 SHOWN = 10  # steps
 
@@ -31,8 +34,30 @@ def summary(workflow: Workflow, run_id: str, result: RunResult, steps: Sequence[
     good = sum(step.status is RunStatus.SUCCEEDED for step in steps)
     skipped = sum(step.status is RunStatus.SKIPPED for step in steps)
     lines.append(f"{good} of {number_of(len(steps), 'step')} succeeded{f', {skipped} skipped' if skipped else ''}")
-    lines.append(f"run {run_id}")
+    lines.append(pointers(run_id) if result.status in FAILING else f"run {run_id}")
     return "\n".join(lines)
+
+
+def notice_of(run: Run, before: Run | None, now: float, *, said: str, output: str) -> Notice | None:
+    """Return what the operator is told of the first failure, and of the first success after it.
+
+    `before` is the run before this one; `said` is the summary, which `output` has got already. A job, a watcher or
+    another workflow that started the run tells of it itself, and who rejects a step knows.
+    """
+    fails, link = run.status in FAILING and not was_rejected(run), f"#/runs/{run.id}"
+    failed_before = before is not None and before.status in FAILING and not was_rejected(before)
+    if run.parent_run_id or run.dry_run or fails is failed_before:
+        return None
+    if fails:
+        return failing(
+            run, now, category="workflow", link=link, said=said.removesuffix(pointers(run.id)), output=output
+        )
+    return recovered(run, now, category="workflow", link=link, output=output) if run.ok else None
+
+
+def was_rejected(run: Run) -> bool:
+    """Whether a run failed because a person rejected a step."""
+    return (run.error or {}).get("code") == REJECTED
 
 
 _WORDS = {RunStatus.PARTIALLY_SUCCEEDED: "succeeded in part", RunStatus.TIMED_OUT: "took too long"}

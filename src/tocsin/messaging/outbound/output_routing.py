@@ -37,6 +37,10 @@ class OutputRouter:
         for target in self._targets(destination):
             self._outbox.prepare(target.channel, target.target, "a text", "cron")
 
+    def targets(self, destination: str) -> set[tuple[str, str]]:
+        """Return the kinds of channels and the targets of a destination; raises TocsinError where it is unknown."""
+        return {(self._outbox.kind_of(each.channel), each.target) for each in self._targets(destination)}
+
     async def queue(self, destination: str, text: str, caller: Caller, key: str) -> QueuedOutput:
         """Queue a text for each target, once for a `key`.
 

@@ -12,9 +12,9 @@ from tocsin.core.tasks import side_by_side
 from tocsin.core.text.shell import spelled
 from tocsin.core.time.clock import Clock, sleep_or_event
 from tocsin.features.workflows.engine.shell import shell_variables
-from tocsin.features.workflows.engine.step_call import REJECTED, Execute, StepCall, StepLog, StepOutcome, failed
+from tocsin.features.workflows.engine.step_call import Execute, StepCall, StepLog, StepOutcome, failed
 from tocsin.features.workflows.engine.values import StepScope, items_of
-from tocsin.features.workflows.language.model import StepType, Workflow, WorkflowStep
+from tocsin.features.workflows.language.model import REJECTED, StepType, Workflow, WorkflowStep
 from tocsin.features.workflows.language.outputs import OutputRule, OutputRuleError
 from tocsin.runs.model import RunStatus, StepRun
 from tocsin.runs.recorder import RunHandle

@@ -12,7 +12,7 @@ from tocsin.features.workflows.engine.attempts import StepWork
 from tocsin.features.workflows.engine.step_call import Attempt, Execute, StepCall, StepOutcome
 from tocsin.features.workflows.engine.values import RunValues, StepScope
 from tocsin.features.workflows.language.graph import ancestors
-from tocsin.features.workflows.language.model import Workflow, WorkflowStep
+from tocsin.features.workflows.language.model import REJECTED, Workflow, WorkflowStep
 from tocsin.runs.model import ENDED_BADLY, RunResult, RunStatus, StepRun
 from tocsin.runs.recorder import RunHandle
 
@@ -220,9 +220,8 @@ class WorkflowRunner:
             message = (step.error or {}).get("message", "")
             said = f"the step {failed[0]} {_WORDS[step.status]}{': ' if message else ''}{message}"
             more = f"; {', '.join(failed[1:])} failed, too" if failed[1:] else ""
-            return RunResult(
-                RunStatus.FAILED, said + more, step.exit_code, error={"code": "step-failed", "message": said}
-            )
+            code = REJECTED if (step.error or {}).get("code") == REJECTED else "step-failed"
+            return RunResult(RunStatus.FAILED, said + more, step.exit_code, error={"code": code, "message": said})
         if self._values.forgiven:
             names = ", ".join(sorted(self._values.forgiven))
             return RunResult(RunStatus.PARTIALLY_SUCCEEDED, f"these steps failed: {names}")

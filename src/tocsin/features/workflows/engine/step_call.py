@@ -11,7 +11,6 @@ from tocsin.runs.model import RunStatus
 from tocsin.runs.recorder import RunHandle
 
 MAX_KEPT_BYTES = 1024 * 1024  # of what a step prints, for its outputs
-REJECTED = "rejected"  # by a person, who is not asked again
 
 
 @dataclass(frozen=True, slots=True)

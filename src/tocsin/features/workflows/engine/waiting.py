@@ -13,8 +13,8 @@ from tocsin.core.time.clock import Clock
 from tocsin.features.abilities import AskChat, AskedChat, FindChats, Notify
 from tocsin.features.context import Notice, NoticeLevel
 from tocsin.features.workflows.engine.approval_buttons import buttons_for
-from tocsin.features.workflows.engine.step_call import REJECTED, StepCall, StepOutcome, failed, succeeded
-from tocsin.features.workflows.language.model import WorkflowStep
+from tocsin.features.workflows.engine.step_call import StepCall, StepOutcome, failed, succeeded
+from tocsin.features.workflows.language.model import REJECTED, WorkflowStep
 from tocsin.runs.approvals import CHAT, Decision, StepQuestion
 from tocsin.runs.model import RunStatus, StepRun
 

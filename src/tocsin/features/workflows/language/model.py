@@ -10,6 +10,7 @@ from tocsin.features.workflows.conditions.expression import Expression
 from tocsin.features.workflows.language.outputs import OutputRule
 from tocsin.features.workflows.language.template import Template
 
+REJECTED = "rejected"  # a step, by a person, who is not asked again
 MAX_DEPTH = 5  # workflows inside each other
 DEFAULT_SHELL = ("sh", "-eu")
 _ABOUT_KEY = re.compile(r"unknown key '[^']*'|key '[^']*' is missing")
