@@ -23,7 +23,7 @@ UNKNOWN = "019a0f5c-4b1e-7c3a-9f10-2b8d7c6e5f40"
 FIELDS = [
     "id", "channel", "target", "message", "source", "status", "policy", "attempts", "next_attempt_at", "not_before",
     "expires_at", "idempotency_key", "parts_sent", "parts_total", "provider_id", "error", "error_class", "created_at",
-    "finished_at", "duration_ms",
+    "finished_at", "duration_ms", "dismissed",
 ]  # fmt: skip
 STATES = ["queued", "sending", "retry_wait", "sent", "dead", "uncertain", "cancelled", "expired"]
 # Nothing of the tests' machine: a Redis at the usual address is somebody else's.
@@ -189,7 +189,7 @@ def test_wrong_usage_is_exit_code_2(cli: Cli, words: tuple[str, ...]):
     assert done.err
 
 
-@pytest.mark.parametrize("name", ["show", "replay", "retry", "cancel"])
+@pytest.mark.parametrize("name", ["show", "replay", "dismiss", "retry", "cancel"])
 @pytest.mark.parametrize("id_", [UNKNOWN, "x", b"\xff\xfe", ""])
 def test_an_unknown_id_is_exit_code_1_with_a_hint(cli: Cli, name: str, id_: str | bytes):
     done = cli("deliveries", name, id_)
@@ -223,6 +223,17 @@ def test_what_waits_is_cancelled_and_replayed_with_one_entry_each(wired: Cli):
         ("msg.cancel", "cli"),
         ("msg.replay", "cli"),
     ]
+
+
+def test_only_what_ended_unsent_is_dismissed_with_one_entry(wired: Cli):
+    id_ = queue(wired)
+    refused = wired("deliveries", "dismiss", id_)
+    assert (refused.code, "only a dead or uncertain one needs to be dismissed" in refused.err) == (1, True)
+    wired("send", "email", "no address", "hello")
+    [failed] = wired("deliveries", "list", "--status", "dead", "--json").json()
+    assert failed["dismissed"] is True
+    assert wired("deliveries", "dismiss", failed["id"], "--json").json()["status"] == "dead"
+    assert [entry["action"] for entry in wired.audit_log()] == ["msg.queue", "msg.send", "msg.dismiss"]
 
 
 def test_every_command_takes_the_short_id_that_the_list_shows(wired: Cli):
@@ -271,7 +282,9 @@ def test_deliveries_are_counted_by_state(wired: Cli):
     assert rows == [["status", "deliveries"], *([state, str(n)] for state, n in counts.items())]
 
 
-@pytest.mark.parametrize("words", [(), ("list",), ("show",), ("replay",), ("retry",), ("cancel",), ("counts",)])
+@pytest.mark.parametrize(
+    "words", [(), ("list",), ("show",), ("replay",), ("dismiss",), ("retry",), ("cancel",), ("counts",)]
+)
 def test_every_help_has_an_example(cli: Cli, words: tuple[str, ...]):
     done = cli("deliveries", *words, "--help")
     assert done.code == 0

@@ -19,6 +19,7 @@ from tocsin.delivery.model import (
     IDEMPOTENCY_S,
     LEASE_S,
     MAX_EXTRA_BYTES,
+    NEEDING_PERSON,
     OPEN,
     REPLAYABLE,
     WAITING,
@@ -1144,6 +1145,29 @@ class StoreContract:
         await store.finish("w1", (await claim_one(store)).id, SENT)
         with pytest.raises(TransitionError):
             await store.replay(claimed.id)
+
+    @pytest.mark.parametrize("status", sorted(NEEDING_PERSON))
+    async def test_what_ended_unsent_counts_until_it_is_dismissed_and_again_after_a_replay(
+        self, store: DeliveryStore, status: DeliveryStatus
+    ):
+        ended, missing = await end(store, status), DeliveryFilter(status, undismissed=True)
+        assert [one.id for one in (await store.search(missing)).items] == [ended.id]
+        dismissed = await store.dismiss(ended.id)
+        assert (dismissed.dismissed, dismissed.status) == (True, status)
+        assert await store.get(ended.id) == dismissed
+        assert (await store.search(missing)).items == []
+        assert [one.id for one in (await store.search(DeliveryFilter(status))).items] == [ended.id]
+        assert (await store.replay(ended.id)).dismissed is False
+
+    async def test_only_what_ended_unsent_and_needs_a_person_can_be_dismissed(self, store: DeliveryStore):
+        queued = await put_one(store, new())
+        with pytest.raises(TransitionError):
+            await store.dismiss(queued.id)
+        await store.cancel(queued.id)
+        with pytest.raises(TransitionError):
+            await store.dismiss(queued.id)
+        with pytest.raises(UnknownDeliveryError):
+            await store.dismiss("nosuch")
 
     async def test_what_waits_can_be_cancelled(self, store: DeliveryStore, clock: TwoClocks):
         first, second, third = await put(store, new("1"), new("2"), new("3", "window", not_before=clock.now() + 60))

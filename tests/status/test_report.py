@@ -18,8 +18,11 @@ from tocsin.bot.door.audit_actions import BOT_REQUEST
 from tocsin.channels.contract import Outgoing, Receipt, SendResult
 from tocsin.core.errors import ChannelError
 from tocsin.core.ids import new_id
+from tocsin.delivery.model import AttemptOutcome, DeliveryStatus
+from tocsin.delivery.store import ChannelRules, DeliveryFilter
 from tocsin.features.notifications.store import NotificationFilter
 from tocsin.messaging.outbound.audit_actions import MSG_SEND
+from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.model import RunKind, RunSpec, RunStatus, RunTrigger, new_run
 from tocsin.runs.rows import insert
 
@@ -34,10 +37,13 @@ async def program(folder: Path, **env: str) -> AsyncIterator[App]:
         yield app
 
 
-async def add_dead_delivery(app: App) -> None:
-    failed = SendResult(False, "email", "ops@example.org", error="no such user")
-    receipt = Receipt(failed, failure=ChannelError("no such user"))
-    assert await app.outbox.keep(Outgoing("ops@example.org", "hello"), receipt, "cli", new_id())
+async def add_dead_delivery(app: App) -> str:
+    """Queue a message, let its only attempt fail, and return its ID."""
+    store, new = app.outbox.store, app.outbox.prepare("email", "ops@example.org", "hello", "cli")
+    [queued] = await store.enqueue_many([new])
+    await store.claim_due("worker", 1, {"email": ChannelRules()})
+    assert await store.finish("worker", queued.id, AttemptOutcome(DeliveryStatus.DEAD, error="no such user"))
+    return queued.id
 
 
 async def titles(app: App) -> list[tuple[str, str]]:
@@ -97,15 +103,28 @@ async def test_a_workflow_with_a_mistake_needs_a_person(tmp_path: Path):
 
 async def test_a_dead_delivery_degrades_messaging_and_needs_a_person(tmp_path: Path):
     async with program(tmp_path, **EMAIL) as app:
-        await add_dead_delivery(app)
+        dead = await add_dead_delivery(app)
         report = await status_report(app)
         lines = await status_lines(app)
+        await app.outbox.dismiss(dead, Caller("cli"))
+        after = await status_report(app)
     messaging = report.subsystems["messaging"]
     assert (str(messaging.state), messaging.counts) == ("degraded", {"channels": 1, "waiting": 0, "dead_24h": 1})
+    assert (str(after.subsystems["messaging"].state), after.attention) == ("ok", [])
     assert [item.message.partition(":")[0] for item in report.attention] == ["1 message could not be delivered"]
     assert report.attention[0].link == "#/deliveries?status=dead"
     assert lines[0] == "Needs a person: 1; `tocsin status` says what"
-    assert "Messaging: 1 channel, 0 waiting, 1 not delivered within 24 hours (degraded)" in lines
+    assert "Messaging: 1 channel, 0 waiting, 1 not delivered (degraded)" in lines
+
+
+async def test_a_failed_direct_send_is_listed_and_neither_degrades_messaging_nor_needs_a_person(tmp_path: Path):
+    async with program(tmp_path, **EMAIL) as app:
+        failed = SendResult(False, "email", "ops@example.org", error="no such user")
+        receipt = Receipt(failed, failure=ChannelError("no such user"))
+        assert await app.outbox.keep(Outgoing("ops@example.org", "hello"), receipt, "cli", new_id())
+        report = await status_report(app)
+        [kept] = (await app.outbox.store.search(DeliveryFilter(DeliveryStatus.DEAD))).items
+    assert (str(report.subsystems["messaging"].state), report.attention, kept.dismissed) == ("ok", [], True)
 
 
 @pytest.mark.parametrize("redis", ["off", "answers", "refuses", "hangs"])

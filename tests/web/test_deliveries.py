@@ -19,7 +19,7 @@ REFUSED = HttpResponse(200, {}, b'{"ok": false, "error": "not_in_channel"}')
 FIELDS = [
     "id", "channel", "target", "message", "source", "status", "policy", "attempts", "next_attempt_at", "not_before",
     "expires_at", "idempotency_key", "parts_sent", "parts_total", "provider_id", "error", "error_class", "created_at",
-    "finished_at", "duration_ms",
+    "finished_at", "duration_ms", "dismissed",
 ]  # fmt: skip
 UNKNOWN = "019a0f5c-4b1e-7c3a-9f10-2b8d7c6e5f40"
 
@@ -364,7 +364,7 @@ def test_every_route_and_every_answer_is_documented():
     paths = DOCUMENT["paths"]
     assert {name for name in paths if name.startswith("/deliveries")} == {
         "/deliveries", "/deliveries/{id}",
-        "/deliveries/{id}/replay", "/deliveries/{id}/retry", "/deliveries/{id}/cancel",
+        "/deliveries/{id}/replay", "/deliveries/{id}/dismiss", "/deliveries/{id}/retry", "/deliveries/{id}/cancel",
     }  # fmt: skip
     parameters = {p["name"] for p in paths["/deliveries"]["get"]["parameters"]}
     assert parameters == {"status", "channel", "target", "q", "since", "limit", "cursor"}

@@ -27,6 +27,7 @@ def delivery_document(delivery: Delivery) -> dict[str, object]:
         "created_at": timestamp(delivery.created_at),
         "finished_at": timestamp(delivery.finished_at),
         "duration_ms": delivery.duration_ms,
+        "dismissed": delivery.dismissed,
     }
 
 

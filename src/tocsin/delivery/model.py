@@ -16,6 +16,7 @@ from tocsin.core.text.strings import storable
 from tocsin.core.time.ratelimit import Rate
 
 __all__ = [
+    "NEEDING_PERSON",
     "OPEN",
     "REPLAYABLE",
     "WAITING",
@@ -82,6 +83,7 @@ class DeliveryStatus(StrEnum):
 OPEN = frozenset({DeliveryStatus.QUEUED, DeliveryStatus.SENDING, DeliveryStatus.RETRY_WAIT})
 WAITING = frozenset({DeliveryStatus.QUEUED, DeliveryStatus.RETRY_WAIT})
 FAILED = frozenset({DeliveryStatus.DEAD, DeliveryStatus.UNCERTAIN, DeliveryStatus.EXPIRED})
+NEEDING_PERSON = frozenset({DeliveryStatus.DEAD, DeliveryStatus.UNCERTAIN})  # until replayed or dismissed
 REPLAYABLE = FAILED | {DeliveryStatus.CANCELLED}
 
 
@@ -162,6 +164,7 @@ class Delivery:
     duration_ms: int | None = None
     failures: int = 0  # failed attempts other than throttled ones: the position in the schedule
     extra: Mapping[str, Any] = field(default_factory=dict)
+    dismissed: bool = False  # it ended unsent and needs no person: it was dismissed, or its caller saw the failure
 
 
 @dataclass(frozen=True, slots=True)

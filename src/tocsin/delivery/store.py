@@ -17,6 +17,7 @@ from tocsin.delivery.model import OPEN, AttemptOutcome, Delivery, DeliveryStatus
 MAX_WORDS = 32  # of the text of a search
 ONLY_RETRIES = "only one in retry_wait can be tried now; those behind it follow by themselves"
 ONLY_REPLAYS = "only a finished one that was not sent can be replayed"
+ONLY_DISMISSALS = "only a dead or uncertain one needs to be dismissed"
 ONLY_CANCELS = "only one that waits can be cancelled"
 
 
@@ -69,6 +70,7 @@ class DeliveryFilter:
     since: float | None = None  # Unix seconds
     limit: int = 50
     cursor: str = ""  # `next_cursor` of the previous page
+    undismissed: bool = False
 
 
 def most_words(words: Iterable[str]) -> list[str]:
@@ -185,6 +187,10 @@ class DeliveryStore(Protocol):
 
     async def cancel(self, id: str) -> Delivery:
         """Cancel a waiting delivery; raise TransitionError if it is being sent or finished."""
+        ...
+
+    async def dismiss(self, id: str) -> Delivery:
+        """Note that a dead or uncertain delivery needs no person any more; raise TransitionError for others."""
         ...
 
     async def counts(self) -> dict[DeliveryStatus, int]:

@@ -8,7 +8,7 @@ from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import TocsinError
 from tocsin.core.text.strings import number_of
 from tocsin.core.time.timestamps import seconds_of
-from tocsin.delivery.model import WAITING, DeliveryStatus
+from tocsin.delivery.model import NEEDING_PERSON, WAITING, DeliveryStatus
 from tocsin.delivery.store import DeliveryFilter, DeliveryStore
 from tocsin.features.context import AttentionItem, NoticeLevel, SubsystemState, SubsystemStatus
 
@@ -22,26 +22,32 @@ LEAST_FREE_BYTES = 100 * MIB
 async def messaging_status(
     registry: Registry, store: DeliveryStore, now: float, mistake: TocsinError | None
 ) -> SubsystemStatus:
-    """Tell how many channels can be used, what waits, what died within 24 hours, and a `mistake` of the profiles."""
+    """Tell how many channels can be used, what waits, what ended unsent, and a `mistake` of the profiles."""
     configured = registry.configured()
     try:
         waiting = sum(count for status, count in (await store.counts()).items() if status in WAITING)
-        query = DeliveryFilter(status=DeliveryStatus.DEAD, since=now - DAY_S, limit=MAX_DEAD)
-        dead = len((await store.search(query)).items)
+        lost = [
+            delivery
+            for status in sorted(NEEDING_PERSON)
+            for delivery in (await store.search(DeliveryFilter(status, limit=MAX_DEAD, undismissed=True))).items
+        ]
         newest = (await store.search(DeliveryFilter(limit=1))).items
         problems = (await store.health()).problems
     except TocsinError as error:
         return _failed("the queue", error)
+    dead = sum(one.status is DeliveryStatus.DEAD and one.created_at >= now - DAY_S for one in lost)
     counts = {"channels": len(configured), "waiting": waiting, "dead_24h": dead}
     summary = f"{number_of(len(configured), 'channel')}, {waiting} waiting"
     attention = [AttentionItem(NoticeLevel.ERROR, f"the queue is not safe: {problem}", "#/msg") for problem in problems]
-    if dead:
-        summary += f", {dead} not delivered within 24 hours"
-        told = f"{number_of(dead, 'message')} could not be delivered: `tocsin deliveries list --status dead`"
-        attention.append(AttentionItem(NoticeLevel.WARNING, told, "#/deliveries?status=dead"))
+    if lost:
+        summary += f", {len(lost)} not delivered"
+        first = lost[0].status
+        told = f"{number_of(len(lost), 'message')} could not be delivered: `tocsin deliveries list --status {first}`"
+        told += ", then replay or dismiss them"
+        attention.append(AttentionItem(NoticeLevel.WARNING, told, f"#/deliveries?status={first}"))
     if mistake:
         attention.append(AttentionItem(NoticeLevel.ERROR, f"the file of profiles has mistakes: {mistake}", "#/msg"))
-    state = SubsystemState.ERROR if problems else SubsystemState.DEGRADED if dead or mistake else SubsystemState.OK
+    state = SubsystemState.ERROR if problems else SubsystemState.DEGRADED if lost or mistake else SubsystemState.OK
     if not configured and not attention:
         state, summary = SubsystemState.UNCONFIGURED, "no channel is configured"
     return SubsystemStatus(state, summary, counts, newest[0].created_at if newest else None, "#/msg", attention)

@@ -310,6 +310,15 @@ async def test_a_direct_send_that_certainly_failed_can_be_replayed(office: Offic
     assert (await office.outbox.replay(delivery.id, TEST)).status is DeliveryStatus.QUEUED
 
 
+async def test_a_failed_direct_send_needs_no_person_because_its_caller_saw_the_failure(office: Office):
+    await office.messenger.send("bell", "down", "fire", TEST)
+    await office.messenger.send("bell", "tower", "fire", TEST)
+    assert [(str(one.status), one.dismissed) for one in await office.deliveries()] == [
+        ("dead", True),
+        ("sent", False),
+    ]
+
+
 async def test_a_record_that_fails_is_logged_and_fails_no_send(office: Office, caplog: pytest.LogCaptureFixture):
     await office.database.aclose()
     assert (await office.messenger.send("bell", "tower", "fire", TEST)).result.ok

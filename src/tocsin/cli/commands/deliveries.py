@@ -32,6 +32,7 @@ def configure_deliveries(parser: argparse.ArgumentParser) -> None:
             "show": "show one delivery with everything that is known of it",
             "replay": "queue a delivery again that ended without being sent",
             "retry": "try a delivery now that waits for its next try",
+            "dismiss": "say that a delivery that ended unsent needs nothing more",
             "cancel": "do not send a delivery that waits",
             "counts": "count deliveries by state",
         },
@@ -40,7 +41,7 @@ def configure_deliveries(parser: argparse.ArgumentParser) -> None:
     _configure_list(commands["list"])
     commands["counts"].epilog = "example: tocsin deliveries counts --json"
     commands["counts"].set_defaults(run=_counts)
-    for name in ("show", "replay", "retry", "cancel"):
+    for name in ("show", "replay", "dismiss", "retry", "cancel"):
         commands[name].epilog = f"example: tocsin deliveries {name} 2b8d7c6e"
         commands[name].add_argument(
             "id",
@@ -147,14 +148,19 @@ def _one(arguments: argparse.Namespace, options: Options, out: Console) -> int:
         if arguments.change == "show":
             delivery = await outbox.get(arguments.id)
         else:
-            changes = {"replay": outbox.replay, "retry": outbox.retry, "cancel": outbox.cancel}
+            changes = {
+                "replay": outbox.replay,
+                "dismiss": outbox.dismiss,
+                "retry": outbox.retry,
+                "cancel": outbox.cancel,
+            }
             delivery = await changes[arguments.change](arguments.id, Caller(CLI.name))
         return delivery, app.registry.label(delivery.channel)
 
     delivery, channel = with_app(options, out, work, writes=arguments.change != "show")
     document = delivery_document(delivery)
     if arguments.change != "show":
-        out.effect_done(f"the delivery is {document['status']}")
+        out.effect_done(f"the delivery is {'dismissed' if delivery.dismissed else document['status']}")
     if out.as_json:
         out.document(document)
     else:

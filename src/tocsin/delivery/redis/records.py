@@ -44,6 +44,7 @@ _CHANGING: dict[bytes, tuple[str, Callable[[bytes], object]]] = {
     b"error_class": ("error_class", bytes.decode),
     b"finished_at": ("finished_at", _seconds),
     b"duration_ms": ("duration_ms", int),
+    b"dismissed": ("dismissed", lambda raw: raw == b"1"),
 }
 
 
@@ -68,6 +69,8 @@ def changing(delivery: Delivery) -> str:
         "error": storable(delivery.error),
         "error_class": delivery.error_class,
     }
+    if delivery.dismissed:
+        found["dismissed"] = 1
     if delivery.duration_ms is not None:
         found["duration_ms"] = delivery.duration_ms
     return json.dumps(found)

@@ -67,6 +67,7 @@ REMOVE = load_script(_LUA, "remove", TIME, "queue")
 
 # By people
 REPLAY = load_script(_LUA, "replay", TIME, "queue")
+DISMISS = load_script(_LUA, "dismiss", TIME, "queue")
 RETRY = load_script(_LUA, "retry", TIME, "queue")
 CANCEL = load_script(_LUA, "cancel", TIME, "queue")
 PRUNE = load_script(_LUA, "prune", TIME, "queue")

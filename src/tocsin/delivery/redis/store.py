@@ -22,6 +22,7 @@ from tocsin.core.time.ratelimit import SHARE
 from tocsin.delivery.model import (
     FAILED,
     LEASE_S,
+    NEEDING_PERSON,
     REPLAYABLE,
     WAITING,
     AttemptOutcome,
@@ -45,6 +46,7 @@ from tocsin.delivery.redis.records import (
 )
 from tocsin.delivery.store import (
     ONLY_CANCELS,
+    ONLY_DISMISSALS,
     ONLY_REPLAYS,
     ONLY_RETRIES,
     ChannelFigures,
@@ -227,6 +229,10 @@ class RedisStore:
     async def replay(self, id: str) -> Delivery:
         return _changed(id, await self._run(scripts.REPLAY, [plain(id), *sorted(REPLAYABLE)]), ONLY_REPLAYS)
 
+    async def dismiss(self, id: str) -> Delivery:
+        args: list[Argument] = [plain(id), *sorted(NEEDING_PERSON)]
+        return _changed(id, await self._run(scripts.DISMISS, args), ONLY_DISMISSALS)
+
     async def retry(self, id: str) -> Delivery:
         hurried = _changed(id, await self._run(scripts.RETRY, [plain(id)]), ONLY_RETRIES)
         return (await self._explained([hurried]))[0]
@@ -343,6 +349,7 @@ def _matches(delivery: Delivery, query: DeliveryFilter) -> bool:
     text = f"{delivery.message}\n{delivery.target}".casefold() if words else ""
     return (
         query.status in {None, delivery.status}
+        and not (query.undismissed and delivery.dismissed)
         and query.channel in {"", delivery.channel}
         and query.target in {"", delivery.target}
         and all(word in text for word in words)

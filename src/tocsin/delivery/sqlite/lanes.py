@@ -335,4 +335,5 @@ def to_delivery(row: sqlite3.Row) -> Delivery:
     fields["status"] = DeliveryStatus(row["status"])
     fields["policy"] = policy_of(row["policy"])
     fields["extra"] = json.loads(row["extra"]) if row["extra"] else {}
+    fields["dismissed"] = bool(row["dismissed"])
     return Delivery(**fields)

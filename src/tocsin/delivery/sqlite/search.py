@@ -52,6 +52,7 @@ def search(connection: sqlite3.Connection, query: DeliveryFilter) -> ListPage[De
         # The second condition only bounds the range: if the clock was set back, it admits too many.
         ("+d.created_at >= ?", query.since),
         (f"{place} >= {_FIRST_SINCE}", query.since),
+        ("d.dismissed = ?", 0 if query.undismissed else None),
         (f"{place} < ?", _place(query.cursor)),
     ]
     used = [(sql, value) for sql, value in tests if value not in (None, "")]

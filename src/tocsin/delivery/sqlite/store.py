@@ -18,6 +18,7 @@ from tocsin.core.text.strings import storable
 from tocsin.core.time.clock import Clock
 from tocsin.delivery.model import (
     LEASE_S,
+    NEEDING_PERSON,
     REPLAYABLE,
     WAITING,
     AttemptOutcome,
@@ -33,6 +34,7 @@ from tocsin.delivery.sqlite.schema import CHANGES
 from tocsin.delivery.sqlite.search import index_words, search
 from tocsin.delivery.store import (
     ONLY_CANCELS,
+    ONLY_DISMISSALS,
     ONLY_REPLAYS,
     ONLY_RETRIES,
     ChannelFigures,
@@ -195,12 +197,22 @@ class SqliteStore:
             asleep = row["not_before"] is not None and row["not_before"] > now.wall
             connection.execute(
                 "UPDATE deliveries SET status = 'queued', failures = 0, due_mono = 0, asleep = ?,"
-                " expires_at = NULL, finished_at = NULL, error = '', error_class = '' WHERE seq = ?",
+                " expires_at = NULL, finished_at = NULL, error = '', error_class = '', dismissed = 0 WHERE seq = ?",
                 [asleep, row["seq"]],
             )
             if not asleep:
                 lanes.open_lane(connection, row["channel"], row["target"], now)
                 lanes.hurry_lane(connection, row["channel"], row["target"], now)
+            return to_delivery(_row(connection, id))
+
+        return await self._write(work)
+
+    async def dismiss(self, id: str) -> Delivery:
+
+        def work(connection: sqlite3.Connection, _: Now) -> Delivery:
+            row = _row(connection, id)
+            _check_status(row, NEEDING_PERSON, ONLY_DISMISSALS)
+            connection.execute("UPDATE deliveries SET dismissed = 1 WHERE seq = ?", [row["seq"]])
             return to_delivery(_row(connection, id))
 
         return await self._write(work)

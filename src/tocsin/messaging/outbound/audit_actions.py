@@ -32,6 +32,9 @@ MSG_SEND = AuditAction(
 MSG_QUEUE = AuditAction("msg.queue", "A message was accepted by the queue.", (DELIVERY, CHANNEL, TARGET))
 MSG_REPLAY = AuditAction("msg.replay", "A delivery that ended unsent was queued again.", (DELIVERY, CHANNEL, TARGET))
 MSG_RETRY = AuditAction("msg.retry", "A delivery was tried before its next try was due.", (DELIVERY, CHANNEL, TARGET))
+MSG_DISMISS = AuditAction(
+    "msg.dismiss", "A person said that a delivery that ended unsent needs nothing more.", (DELIVERY, CHANNEL, TARGET)
+)
 MSG_CANCEL = AuditAction("msg.cancel", "A delivery that waited was cancelled.", (DELIVERY, CHANNEL, TARGET))
 MSG_NOTIFY = AuditAction("msg.notify", "A message went to every target of a profile.", (_PROFILE, OK, _TARGETS))
 MSG_TEST = AuditAction("msg.test", "The credentials of a channel were verified.", (CHANNEL, OK))

@@ -17,7 +17,7 @@ from tocsin.core.time.clock import Clock
 from tocsin.delivery.model import OPEN, AttemptOutcome, Delivery, DeliveryStatus, NewDelivery, Policy
 from tocsin.delivery.short_ids import whole_id
 from tocsin.delivery.store import DeliveryStore
-from tocsin.messaging.outbound.audit_actions import MSG_CANCEL, MSG_QUEUE, MSG_REPLAY, MSG_RETRY, QUEUE
+from tocsin.messaging.outbound.audit_actions import MSG_CANCEL, MSG_DISMISS, MSG_QUEUE, MSG_REPLAY, MSG_RETRY, QUEUE
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.messaging.outbound.send_entry import record_send
 
@@ -176,6 +176,7 @@ class Outbox:
             error_class=str(receipt.failure.kind) if receipt.failure else "",
             finished_at=now,
             duration_ms=receipt.duration_ms,
+            dismissed=not result.ok,  # the caller has the result
         )
 
     async def get(self, id: str) -> Delivery:
@@ -187,6 +188,12 @@ class Outbox:
         delivery = await self.store.replay(await whole_id(self.store, id))
         self._note(MSG_REPLAY, delivery, caller)
         self._wake()
+        return delivery
+
+    async def dismiss(self, id: str, caller: Caller) -> Delivery:
+        """Note that a delivery that ended unsent needs no person any more."""
+        delivery = await self.store.dismiss(await whole_id(self.store, id))
+        self._note(MSG_DISMISS, delivery, caller)
         return delivery
 
     async def retry(self, id: str, caller: Caller) -> Delivery:

@@ -103,6 +103,7 @@ def routes(parts: GatewayDependencies, gateway: "Gateway") -> list[Route]:
         route("GET", "/deliveries", deliveries.list, "read"),
         route("GET", "/deliveries/{id}", deliveries.show, "read"),
         route("POST", "/deliveries/{id}/replay", deliveries.replay, "send"),
+        route("POST", "/deliveries/{id}/dismiss", deliveries.dismiss, "send"),
         route("POST", "/deliveries/{id}/retry", deliveries.retry, "send"),
         route("POST", "/deliveries/{id}/cancel", deliveries.cancel, "send"),
         *(route("GET", path, gateway.health) for path in EXEMPT_PATHS),

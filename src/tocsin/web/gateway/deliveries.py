@@ -104,6 +104,10 @@ class DeliveryRoutes:
         """POST /deliveries/{id}/replay: queue it again."""
         return await _change(scope, self._outbox.replay)
 
+    async def dismiss(self, scope: Scope, receive: Receive) -> JsonResponse:
+        """POST /deliveries/{id}/dismiss: it needs no person any more."""
+        return await _change(scope, self._outbox.dismiss)
+
     async def retry(self, scope: Scope, receive: Receive) -> JsonResponse:
         """POST /deliveries/{id}/retry: make the next try immediately."""
         return await _change(scope, self._outbox.retry)

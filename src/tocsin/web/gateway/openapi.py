@@ -47,6 +47,7 @@ def describe_gateway(kinds: Sequence[str]) -> dict[str, Any]:
             "/deliveries": {"get": _deliveries()},
             "/deliveries/{id}": {"get": _delivery("delivery", "One delivery", reference("Delivery"))},
             "/deliveries/{id}/replay": {"post": _change("replay", "Queue it again")},
+            "/deliveries/{id}/dismiss": {"post": _change("dismiss", "It ended unsent and needs no person any more")},
             "/deliveries/{id}/retry": {"post": _change("retry", "Try it now instead of at its next time")},
             "/deliveries/{id}/cancel": {"post": _change("cancel", "Do not send it after all")},
             "/health": {"get": _health("health")},

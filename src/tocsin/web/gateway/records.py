@@ -78,6 +78,7 @@ DELIVERY = _answer(
     _always("created_at", TEXT),
     _always("finished_at", MOMENT, nullable=True),
     _always("duration_ms", COUNT, nullable=True),
+    _always("dismissed", BooleanType()),
 )
 DELIVERY_PAGE = _answer(
     "DeliveryPage",

@@ -47,6 +47,7 @@ EXAMPLES: dict[str, Example] = {
     "GET /api/deliveries/{id}": Example("delivery"),
     "POST /api/deliveries/{id}/replay": Example("cancelled delivery"),
     "POST /api/deliveries/{id}/retry": Example("failed delivery"),
+    "POST /api/deliveries/{id}/dismiss": Example("dead delivery"),
     "POST /api/deliveries/{id}/cancel": Example("delivery"),
     "GET /api/audit/tail": Example(query="limit=5"),
     "GET /api/audit/search": Example(query="query=cron&limit=5"),

@@ -35,7 +35,7 @@ OWN_ANSWERS = {"POST /api/msg/send", "POST /api/msg/test/{channel}", "POST /api/
 # Where an ID may be shortened.
 SHORT_IDS = {
     *(f"POST /api/runs/{{run_id}}/{verb}" for verb in ("cancel", "retry", "approve", "reject")),
-    *(f"POST /api/deliveries/{{id}}/{verb}" for verb in ("replay", "retry", "cancel")),
+    *(f"POST /api/deliveries/{{id}}/{verb}" for verb in ("replay", "dismiss", "retry", "cancel")),
     *("POST /api/jobs/{jid}/start", "POST /api/jobs/{jid}/complete", "DELETE /api/jobs/{jid}"),
     *("POST /api/notifications/{nid}/read", "POST /api/notifications/{nid}/unread", "DELETE /api/notifications/{nid}"),
 }

@@ -149,6 +149,14 @@ async def _failed_delivery(world: ContractWorld) -> str:
     return delivery
 
 
+async def _dead_delivery(world: ContractWorld) -> str:
+    delivery, store = await _delivery(world), world.app.outbox.store
+    dead = AttemptOutcome(DeliveryStatus.DEAD, error="no such channel", error_class="permanent")
+    for claimed in await store.claim_due("worker", 200, {"teamchat": ChannelRules()}):
+        await store.finish("worker", claimed.id, dead)
+    return delivery
+
+
 async def _notification(world: ContractWorld) -> str:
     return str((await world.post("/api/notifications", {"title": world.name()}))["id"])
 
@@ -216,6 +224,7 @@ MAKERS: dict[str, Callable[[ContractWorld], Awaitable[str]]] = {
     "chat": _chat,
     "conversation": _conversation,
     "cron job": _cron,
+    "dead delivery": _dead_delivery,
     "delivery": _delivery,
     "ended run": _ended_run,
     "failed delivery": _failed_delivery,

@@ -7,7 +7,8 @@ for i = 4, #ARGV do
   if d.status == ARGV[i] then
     move(d, 'queued')
     call('ZREM', P .. 'done', d.id)
-    call('HDEL', P .. 'd:' .. d.id, 'finished_at', 'expires_at', 'error', 'error_class', 'ended_by')
+    call('HDEL', P .. 'd:' .. d.id, 'finished_at', 'expires_at', 'error', 'error_class', 'ended_by',
+      'dismissed')
     set(d, 'failures', 0)
     d.expires_at = nil
     wait(d)

@@ -42,6 +42,7 @@ class QueuedDelivery(ResponseModel):
     created_at: Time
     finished_at: Time | None
     duration_ms: int | None
+    dismissed: bool
 
 
 class DeliveryOperations:
@@ -91,6 +92,13 @@ class DeliveryOperations:
     async def replay_delivery(self, id: str, caller: CallerOf) -> Any:
         """Queue one again that has ended without being sent."""
         return delivery_document(await self._outbox.replay(id, caller))
+
+    @operation(
+        "POST", "/api/deliveries/{id}/dismiss", scope="send", extension=True, problems=_CHANGES, answer=QueuedDelivery
+    )
+    async def dismiss_delivery(self, id: str, caller: CallerOf) -> Any:
+        """Note that one that ended unsent needs no person any more."""
+        return delivery_document(await self._outbox.dismiss(id, caller))
 
     @operation(
         "POST",

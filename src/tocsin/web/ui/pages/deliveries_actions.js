@@ -11,6 +11,7 @@ import { DELIVERIES } from "../strings/deliveries.js";
 /** @typedef {import("../types/records.js").Delivery} Delivery */
 
 const WAITING = ["queued", "retry_wait"];
+const NEEDING_PERSON = ["dead", "uncertain"];
 const REPLAYABLE = ["dead", "uncertain", "cancelled", "expired"];
 
 /** @param {{delivery: Delivery}} props */
@@ -33,6 +34,10 @@ export function Actions({ delivery, show, small = false }) {
     show(await api.post(url`/api/deliveries/${delivery.id}/replay`));
     toast.ok(DELIVERIES.replayed);
   };
+  const dismiss = async () => {
+    show(await api.post(url`/api/deliveries/${delivery.id}/dismiss`));
+    toast.ok(DELIVERIES.dismissed);
+  };
   const retry = async () => {
     show(await api.post(url`/api/deliveries/${delivery.id}/retry`));
     toast.ok(DELIVERIES.retried);
@@ -44,6 +49,7 @@ export function Actions({ delivery, show, small = false }) {
   };
   return html`<span class="row">
     ${REPLAYABLE.includes(delivery.status) && html`<${ActionButton} small=${small} about=${small ? delivery.target : undefined} icon="retry" run=${replay}>${DELIVERIES.replay}<//>`}
+    ${NEEDING_PERSON.includes(delivery.status) && !delivery.dismissed && html`<${ActionButton} small=${small} about=${small ? delivery.target : undefined} run=${dismiss}>${DELIVERIES.dismiss}<//>`}
     ${delivery.status === "retry_wait" && html`<${ActionButton} small=${small} about=${small ? delivery.target : undefined} icon="play" run=${retry}>${DELIVERIES.retry}<//>`}
     ${WAITING.includes(delivery.status) && html`<${ActionButton} small=${small} about=${small ? delivery.target : undefined} run=${cancel}>${DELIVERIES.cancel}<//>`}
   </span>`;

@@ -23,6 +23,8 @@ export const DELIVERIES = {
   replayed: "It is in the queue again.",
   retry: "Try now",
   retried: "The next try is made now.",
+  dismiss: "Dismiss",
+  dismissed: "It needs nothing more.",
   cancel: "Cancel",
   cancelTitle: "Cancel this message?",
   cancelText: "It is not sent, unless a try is being made right now.",

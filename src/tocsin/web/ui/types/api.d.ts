@@ -1019,6 +1019,7 @@ export interface QueuedDelivery {
   created_at: string;
   finished_at: string | null;
   duration_ms: number | null;
+  dismissed: boolean;
 }
 /** A message in the queue. */
 export interface QueuedMessage {
