@@ -315,6 +315,26 @@ async def test_a_name_is_any_line_of_up_to_100_characters(client: DashboardClien
         assert [error["pointer"] for error in refused.json()["errors"]] == ["#/name"], name
 
 
+@pytest.mark.parametrize(
+    ("change", "pointer", "said"),
+    [
+        ({"working_dir": "/" + "x" * 4096}, "#/working_dir", "at most 4,096 characters, found 4,097"),
+        ({"env": {f"V{n}": "" for n in range(501)}}, "#/env", "at most 500 entries, found 501"),
+        ({"env": {"V": "x" * 100_001}}, "#/env/V", "at most 100,000 characters"),
+    ],
+)
+async def test_what_a_job_would_keep_for_each_run_has_a_limit(
+    client: DashboardClient, change: dict[str, Any], pointer: str, said: str
+):
+    job = await made(client)
+    for answer in (
+        await client.post("/api/cron/jobs", {**JOB, "name": "b", **change}),
+        await client.call("PATCH", f"/api/cron/jobs/{job['id']}", change),
+    ):
+        [error] = answer.json()["errors"]
+        assert (answer.status, error["pointer"], said in error["detail"]) == (422, pointer, True)
+
+
 async def test_null_for_a_field_that_there_is_not_is_refused_as_an_unknown_key(client: DashboardClient):
     job = await made(client)
     place = f"/api/cron/jobs/{job['id']}"

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.core.process.test_starting import gone, pid_in
+from tests.features.assistant_skills.broken_front_matter import GOOD, file_of
 from tests.features.skills.attacks import FILES, MOUNTS, script_of
 from tests.features.skills.conftest import SECRET, Workshop, call
 from tests.waiting import LIMITS_S, PATIENCE_S, eventually
@@ -20,7 +21,7 @@ from tests.waiting import LIMITS_S, PATIENCE_S, eventually
 from tocsin.core.errors import ConfigError
 from tocsin.core.process.sandbox import Level, ResourceLimits, Sandbox
 from tocsin.core.process.starting import SUPERVISES
-from tocsin.features.skills.model import ExecutionMode, InvalidSkillError, UnknownSkillError
+from tocsin.features.skills.model import ExecutionMode, InvalidSkillError, SkillDisabledError, UnknownSkillError
 from tocsin.features.skills.records import record_of
 from tocsin.features.skills.snapshot import MAX_DEPTH, MAX_FILES, digest_of, drop_set_uid
 from tocsin.runs.model import Run, RunStatus, RunTrigger
@@ -64,6 +65,16 @@ async def test_arguments_are_data_and_input_is_standard_input(workshop: Workshop
     hostile = ["$(id)", "a b", "'\"", "; exit 9"]
     run = await workshop.run('printf "%s|" "$0" "$@"; cat', mode, args=hostile, input="typed")
     assert run.output.tail == "it|" + "".join(f"{argument}|" for argument in hostile) + "typed"
+
+
+@pytest.mark.parametrize("mode", list(ExecutionMode))
+async def test_a_skill_that_is_switched_off_is_not_run_by_any_caller(workshop: Workshop, mode: ExecutionMode):
+    workshop.write("it", "echo hi")
+    workshop.put("it/SKILL.md", file_of(GOOD | {"name": "name: it", "enabled": "enabled: false"}))
+    with pytest.raises(SkillDisabledError, match="the skill it is switched off") as raised:
+        await workshop.skills.run("it", call(mode))
+    assert raised.value.hint.endswith("skills/it/SKILL.md")
+    assert workshop.audit() == []
 
 
 async def test_a_standard_run_starts_in_its_folder_and_may_write_there(workshop: Workshop):

@@ -181,12 +181,16 @@ class MappingType:
     item: "FieldType"
     key_pattern: str = ""  # a regular expression for the whole key
     key_rule: str = ""  # ends "… is" where the pattern does not match
+    max_keys: int = 0  # 0 is no limit
 
     harmless: ClassVar[Any] = MappingProxyType({})
 
     def read(self, value: InputValue) -> dict[str, Any]:
         """Return the values by name."""
         members = value.mapping()
+        if self.max_keys and len(members) > self.max_keys:
+            value.refuse(f"expected at most {self.max_keys:,} entries, found {len(members):,}")
+            return {}
         for name, member in members.items():
             if self.key_pattern and not re.fullmatch(self.key_pattern, name):
                 member.refuse_key(f"{member.quote(name)} is {self.key_rule}", WRONG_VALUE)

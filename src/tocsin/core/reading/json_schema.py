@@ -51,9 +51,10 @@ def _of_many(type_: PlainType | ListType | OneOrManyType | MappingType | RecordT
             return {"anyOf": [schema_of(item), schema_of(ListType(item, allow_empty))]}
         case ListType(item, allow_empty):
             return {"type": "array", "items": schema_of(item), **({} if allow_empty else {"minItems": 1})}
-        case MappingType(item, pattern):
+        case MappingType(item, pattern, _, max_keys):
             names = {"propertyNames": {"pattern": f"^(?:{pattern})$"}} if pattern else {}
-            return {"type": "object", "additionalProperties": schema_of(item), **names}
+            most = {"maxProperties": max_keys} if max_keys else {}
+            return {"type": "object", "additionalProperties": schema_of(item), **names, **most}
         case RecordType():
             return reference(type_.name) if type_.name else record_schema(type_)
 

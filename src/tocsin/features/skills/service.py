@@ -14,6 +14,7 @@ from tocsin.core.tasks import to_the_end
 from tocsin.features.skills.audit_actions import SKILL_RUN
 from tocsin.features.skills.home import SkillHome
 from tocsin.features.skills.model import (
+    INSTRUCTIONS,
     MANIFEST,
     MAX_TIMEOUT_S,
     Dependency,
@@ -22,6 +23,7 @@ from tocsin.features.skills.model import (
     Manifest,
     Permission,
     Skill,
+    SkillDisabledError,
     UnknownSkillError,
     kept_call,
 )
@@ -296,7 +298,7 @@ def _has_all(manifest: Manifest, mode: ExecutionMode) -> bool:
 
 
 def runnable(skill: Skill | None, name: str) -> Skill:
-    """Return a skill that can be run; raises InvalidSkillError and UnknownSkillError."""
+    """Return a skill that can be run; raises InvalidSkillError, UnknownSkillError and SkillDisabledError."""
     if skill is None:
         raise UnknownSkillError(f"the skill {name} was removed")
     if not skill.valid:
@@ -304,6 +306,9 @@ def runnable(skill: Skill | None, name: str) -> Skill:
         raise InvalidSkillError(f"the skill {name} cannot be run: {mistakes}", hint="correct the file")
     if skill.manifest is None:
         raise UnknownSkillError(f"the skill {name} is for the assistant", hint=f"it has no {MANIFEST} to run")
+    if skill.definition is not None and not skill.definition.enabled:
+        hint = f"write enabled: true in {skill.path / INSTRUCTIONS}"
+        raise SkillDisabledError(f"the skill {name} is switched off", hint=hint)
     return skill
 
 

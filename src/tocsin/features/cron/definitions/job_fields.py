@@ -70,11 +70,18 @@ JOB = RecordType(
         Field("params", MappingType(PlainType()), default={}, doc="Parameters of what is run"),
         Field(
             "env",
-            MappingType(TextType(blank=True), r"[A-Za-z_][A-Za-z0-9_]*", "not a name of a variable"),
+            MappingType(
+                TextType(blank=True, max_chars=100_000), r"[A-Za-z_][A-Za-z0-9_]*", "not a name of a variable", 500
+            ),
             default={},
             doc="Variables; `${vault:NAME}` is a value of the vault",
         ),
-        Field("working_dir", TextType(blank=True), default="", doc="Where a command runs; empty: the data directory"),
+        Field(
+            "working_dir",
+            TextType(blank=True, max_chars=4096),
+            default="",
+            doc="Where a command runs; empty: the data directory",
+        ),
         Field("enabled", BooleanType(), default=True, doc="Whether it runs at its times"),
         Field("output", TextType(), nullable=True, doc="`<channel>:<target>` or a profile"),
         Field("output_on", _OUTPUT_ON, default=("always",), doc="After which runs"),
