@@ -125,6 +125,29 @@ async def test_what_git_ignores_is_not_told_until_the_rules_change(folder: Path)
         assert await watched.after(lambda: (folder / "build" / "y").write_text("1")) == [("created", "build/y", "")]
 
 
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+@pytest.mark.parametrize(
+    "rules", ["[z-a]\n*.log\n", "[[:foo:]]\n*.log\n", f"{'?' * 40_000}\n*.log\n"], ids=["range", "class", "long"]
+)
+async def test_rules_that_are_none_stop_nothing_and_leave_the_others_in_force(folder: Path, rules: str):
+    async with watching(folder) as watched:
+        await watched.after(lambda: (folder / ".gitignore").write_text(rules))
+        assert await watched.after(lambda: (folder / "x.log").write_text("1")) == []
+        assert await watched.after(lambda: (folder / "b.py").write_text("1")) == [("created", "b.py", "")]
+
+
+async def test_more_rules_than_can_be_matched_together_ignore_nothing(folder: Path):
+    (folder / ".gitignore").write_text("".join(f"**/x{n}/**/{'y*' * 20}z\n" for n in range(1000)) + "*.log\n")
+    assert not IgnoreRules(folder).ignores("x.log")
+
+
+async def test_a_name_of_any_bytes_is_told_in_a_folder_with_rules(folder: Path):
+    (folder / ".gitignore").write_text("*.log\n")
+    async with watching(folder) as watched:
+        told = await watched.after(lambda: (folder / "caf\udce9.py").write_text("1"))
+        assert told == [("created", "caf\udce9.py", "")]
+
+
 async def test_links_pipes_and_directories_alone_are_not_files(folder: Path):
     def make() -> None:
         (folder / "link").symlink_to("/etc/passwd")

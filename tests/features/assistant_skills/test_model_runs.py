@@ -285,6 +285,7 @@ async def test_no_tool_leads_out_of_the_folder(tmp_path: Path, folder: Path, tit
         ("Glob", {"pattern": "*.py"}, "a.py"),
         ("Glob", {"pattern": "../*"}, "refused: '../*' leads out of the folder"),
         ("Glob", {"pattern": "!"}, "refused: '!' is not a pattern"),
+        ("Glob", {"pattern": "[z-a]"}, "refused: '[z-a]' is not a pattern"),
         ("Glob", {"pattern": "*.rs"}, "no file"),
     ],
 )

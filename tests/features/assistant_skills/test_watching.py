@@ -65,6 +65,16 @@ async def test_skills_act_on_a_saved_file_in_their_order_and_findings_are_told(b
     assert {str(each.run.trigger) for each in ended} == {"watcher"}
 
 
+async def test_what_strangers_name_or_ignore_keeps_no_skill_from_other_files(bench: FeatureBench, folder: Path):
+    async with watching(bench, folder) as ended:
+        (folder / ".gitignore").write_text("[z-a]\n")
+        await eventually(lambda: ended)
+        (folder / "caf\udce9.py").write_text("x = 1\n")
+        (folder / "a.txt").write_text(f"# {AWS}\n")
+        await eventually(lambda: ("secret-scanner", "a.txt") in acted(ended))
+    assert [str(notice.level) for notice in bench.notices] == ["error"]
+
+
 async def test_the_output_of_a_watch_names_the_file_also_without_findings(bench: FeatureBench, folder: Path):
     lines: list[str] = []
     watch = AssistantWatch(bench.service, [folder], show=lambda line: lines.append(line.plain))

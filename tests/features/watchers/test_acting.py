@@ -49,6 +49,15 @@ async def test_each_event_runs_the_command_with_the_path_as_an_argument_and_is_a
     assert (record["events_24h"], record["last_event"]["type"]) == (4, "deleted")
 
 
+async def test_a_name_of_any_bytes_is_acted_on_and_takes_no_other_file_along(site: Site):
+    site.write({"name": "show", "command": "true", "patterns": ["*.csv"]})
+    async with site.watching():
+        (site.folder / "caf\udce9.csv").write_text("1")
+        (site.folder / "b.csv").write_text("1")
+        acted = await site.acted(2)
+    assert ("created", "b.csv") in acted
+
+
 def test_what_a_skill_gets_to_read_is_never_behind_a_link_in_the_watched_folder(tmp_path: Path):
     folder, secret = tmp_path / "watched", tmp_path / "outside"
     (folder / "real").mkdir(parents=True)

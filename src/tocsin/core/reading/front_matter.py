@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tocsin.core.reading.path_patterns import is_pattern
 from tocsin.core.reading.value import did_you_mean, shorten, suggestion
 from tocsin.core.reading.yaml_file import parse_yaml
 from tocsin.core.reading.yaml_node import TOP, Node, YamlError, YamlIssue
@@ -191,11 +192,7 @@ def _unusable(pattern: str) -> str:
     if re.fullmatch(_PLAIN_PATTERN, pattern, re.ASCII):
         return ""
     # It takes 4 MiB, in every service: the skills that come with the program have plain patterns only.
-    from pathspec import GitIgnoreSpec
-
-    try:
-        GitIgnoreSpec.from_lines([pattern])
-    except ValueError:
+    if not is_pattern(pattern):
         return f"{shorten(pattern)!r} is not a pattern: write it as in .gitignore, such as *.py or src/**"
     return ""
 

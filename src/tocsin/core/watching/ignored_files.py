@@ -3,13 +3,11 @@
 import re
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import pathspec
+from tocsin.core.reading.path_patterns import PathPatterns, is_pattern
 
 IGNORE_FILE = ".gitignore"
-_MAX_IGNORE_BYTES = 1024 * 1024
+_MAX_IGNORE_BYTES = 64 * 1024  # a stranger may have written it, and it costs processor time
 _VERSION_CONTROL = {".git", ".hg", ".svn", ".jj"}
 # vim, emacs, JetBrains, GNOME, LibreOffice, nano, Kate, downloads, and our own files that are being replaced.
 _TEMPORARY = re.compile(
@@ -29,7 +27,7 @@ class IgnoreRules:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._specs: dict[str, pathspec.GitIgnoreSpec | None] = {}
+        self._specs: dict[str, PathPatterns | None] = {}
         self._directories: dict[str, bool] = {}
 
     def forget(self) -> None:
@@ -62,11 +60,11 @@ class IgnoreRules:
             spec = self._spec(place)
             if spec is None:
                 continue
-            include = spec.check_file(path.removeprefix(f"{place}/") if place else path).include
+            include, _ = spec.deciding(path.removeprefix(f"{place}/") if place else path)
             decided = decided if include is None else include
         return decided
 
-    def _spec(self, place: str) -> "pathspec.GitIgnoreSpec | None":
+    def _spec(self, place: str) -> PathPatterns | None:
         if place not in self._specs:
             files = [self._root / place / IGNORE_FILE]
             files += [] if place else [self._root / ".git" / "info" / "exclude"]
@@ -82,21 +80,9 @@ def _lines(file: Path) -> list[str]:
     return []
 
 
-def _compiled(lines: list[str]) -> "pathspec.GitIgnoreSpec":
-    """Return the rules; a line that is not a pattern is left out, as git does."""
-    import pathspec
-
-    try:
-        return pathspec.GitIgnoreSpec.from_lines(lines)
-    except ValueError:
-        return pathspec.GitIgnoreSpec.from_lines([line for line in lines if _is_pattern(line)])
-
-
-def _is_pattern(line: str) -> bool:
-    import pathspec
-
-    try:
-        pathspec.GitIgnoreSpec.from_lines([line])
-    except ValueError:
-        return False
-    return True
+def _compiled(lines: list[str]) -> PathPatterns | None:
+    """Return the rules; a line that is not a pattern is left out, as git does, and so are more than can be matched."""
+    for taken in (lambda _: True, is_pattern):
+        with suppress(ValueError):
+            return PathPatterns(filter(taken, lines))
+    return None

@@ -4,13 +4,11 @@ import os
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tocsin.core.errors import ConfigError
+from tocsin.core.reading.path_patterns import PathPatterns
 from tocsin.features.assistant_skills.model import ActivationCheck, AssistantSkill
-
-if TYPE_CHECKING:
-    import pathspec
 
 WATCHED = "is the file watched?"
 VALID, ENABLED, MATCHES, NOT_EXCLUDED = (
@@ -85,20 +83,18 @@ def acts_on(skill: AssistantSkill, path: str) -> bool:
     definition = skill.definition
     if definition is None or skill.errors or not definition.enabled:
         return False
-    wanted = not definition.file_patterns or _spec(definition.file_patterns).match_file(path)
-    return wanted and not _spec(definition.exclude_patterns).match_file(path)
+    wanted = not definition.file_patterns or _compiled(definition.file_patterns).take(path)
+    return wanted and not _compiled(definition.exclude_patterns).take(path)
 
 
 def first_match(patterns: Sequence[str], path: str) -> str:
     """Return the pattern that decides for a path, the last one as in `.gitignore`; empty where none takes it."""
     if not patterns:
         return ""
-    found = _spec(tuple(patterns)).check_file(path)
-    return patterns[found.index] if found.include and found.index is not None else ""
+    is_taken, index = _compiled(tuple(patterns)).deciding(path)
+    return patterns[index] if is_taken and index is not None else ""
 
 
 @lru_cache(maxsize=256)
-def _spec(patterns: tuple[str, ...]) -> "pathspec.GitIgnoreSpec":
-    import pathspec
-
-    return pathspec.GitIgnoreSpec.from_lines(patterns)
+def _compiled(patterns: tuple[str, ...]) -> PathPatterns:
+    return PathPatterns(patterns)

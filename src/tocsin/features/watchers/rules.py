@@ -16,6 +16,7 @@ from tocsin.core.reading.fields import (
     RecordValues,
     TextType,
 )
+from tocsin.core.reading.path_patterns import PathPatterns
 from tocsin.core.reading.value import DUPLICATE
 from tocsin.core.reading.yaml_file import parse_yaml
 from tocsin.core.reading.yaml_node import Node
@@ -72,12 +73,7 @@ def _path(text: str) -> Path:
 
 
 def _pattern(text: str) -> str:
-    import pathspec
-
-    try:
-        pathspec.GitIgnoreSpec.from_lines([text])
-    except ValueError:
-        raise ValueError("this is not a pattern as in .gitignore") from None
+    PathPatterns([text])  # raises ValueError
     if not text.strip() or text.startswith("#"):
         raise ValueError("this pattern matches nothing; put \\ before a # at its beginning")
     return text

@@ -64,7 +64,7 @@ class ConfinedFolder:
             return found.st_ino, found.st_size, found.st_mtime_ns
 
     def files(self, below: str = "") -> Iterator[str]:
-        """Yield the regular files below a directory, sorted, without `.git`; links are not followed."""
+        """Yield the regular files below a directory, sorted, without `.git` and what has no name in UTF-8."""
         parts = parts_of(below) if below else ()
         descriptor = self._open_directory(parts, below)
         yield from _walk(descriptor, "/".join(parts), len(parts), [MAX_ENTRIES])
@@ -170,9 +170,20 @@ def parts_of(path: str) -> tuple[str, ...]:
         or any(len(part.encode(errors="replace")) > 255 for part in parts)
     ):
         raise ConfinementError(f"{path[:100]!r} leads out of the folder", hint="paths start at the watched folder")
+    if not _is_text(path):
+        raise ConfinementError(f"{path[:100]!r} is not a name in UTF-8", hint="rename it")
     if any(_is_closed(part) for part in parts):
         raise ConfinementError(f"{path[:100]!r} is closed to skills", hint=f"{CLOSED} holds credentials and programs")
     return parts
+
+
+def _is_text(name: str) -> bool:
+    """Whether a name can be stored, and told to a model."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _is_closed(name: str) -> bool:
@@ -195,6 +206,7 @@ def _walk(here: int, prefix: str, depth: int, left: list[int]) -> Iterator[str]:
             entries = sorted(
                 (entry.name, entry.is_dir(follow_symlinks=False), entry.is_file(follow_symlinks=False))
                 for entry in found
+                if _is_text(entry.name)
             )
         for name, is_directory, is_file in entries:
             left[0] -= 1

@@ -2,13 +2,10 @@
 
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from tocsin.core.reading.path_patterns import PathPatterns
 from tocsin.core.watching.folder_watcher import ChangeKind, FileChange
 from tocsin.features.watchers.model import WatchedChange, WatcherRule, WatchEvent
-
-if TYPE_CHECKING:
-    import pathspec
 
 LOGS = "runs"  # in the data directory, the output of runs
 
@@ -35,9 +32,9 @@ def change_for(rule: WatcherRule, change: FileChange) -> WatchedChange | None:
 
 def matches(rule: WatcherRule, path: str) -> bool:
     """Whether a file counts; `path` starts at the folder."""
-    if rule.patterns and not _spec(rule.patterns).match_file(path):
+    if rule.patterns and not _compiled(rule.patterns).take(path):
         return False
-    return not rule.exclude_patterns or not _spec(rule.exclude_patterns).match_file(path)
+    return not rule.exclude_patterns or not _compiled(rule.exclude_patterns).take(path)
 
 
 def is_own(change: FileChange, data_dir: Path) -> bool:
@@ -51,7 +48,5 @@ def is_own(change: FileChange, data_dir: Path) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _spec(patterns: tuple[str, ...]) -> "pathspec.GitIgnoreSpec":
-    import pathspec
-
-    return pathspec.GitIgnoreSpec.from_lines(patterns)
+def _compiled(patterns: tuple[str, ...]) -> PathPatterns:
+    return PathPatterns(patterns)
