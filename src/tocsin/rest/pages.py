@@ -1,6 +1,7 @@
 """Lists in pages: a limit, and a cursor that belongs to one list alone."""
 
 import json
+import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error as Base64Error
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -48,6 +49,12 @@ class Paging:
         """Return a page; `next_start` is where the store goes on after it, None on the last one."""
         return {"items": list(items), "next_cursor": self.cursor_at(next_start), "total": total}
 
+    def start_like(self, pattern: str) -> str:
+        """Return `start` where it has the form that this list gives it; anyone can make a cursor with another one."""
+        if self.start and not re.fullmatch(pattern, self.start, re.ASCII):
+            raise _not_a_cursor()
+        return self.start
+
     def cut(self, items: Sequence[T], key: Callable[[T], str]) -> tuple[Sequence[T], str | None]:
         """Return a page of what is in memory, sorted by the unique `key`, and where it goes on after it."""
         rest = [item for item in items if key(item) > self.start] if self.start else items
@@ -71,7 +78,7 @@ def _paging(usual: int, most: int, what: str) -> Callable[..., Awaitable[Paging]
 
 
 def _mark(list_id: str, start: str) -> str:
-    """Return what a cursor begins with: it fits this list and this place alone, so that no store gets another text."""
+    """Return what a cursor begins with: it fits this list and this place alone. It is no proof of where it is from."""
     return sha256(f"{list_id} {start}".encode(errors="surrogatepass")).hexdigest()[:_MARK_CHARS]
 
 

@@ -1,7 +1,10 @@
 """The operations on cron jobs, as a program calls them."""
 
 import asyncio
+import json
+from base64 import urlsafe_b64encode
 from collections.abc import AsyncIterator
+from hashlib import sha256
 from typing import Any
 
 import pytest
@@ -267,6 +270,25 @@ async def test_what_is_due_comes_in_order_and_in_pages(client: DashboardClient):
     assert found == [("12:30", "b"), ("13:00", "a"), ("13:00", "b"), ("13:30", "b"), ("14:00", "a"), ("14:00", "b")]
     assert second["next_cursor"] is None
     assert first["items"][1]["job_id"] == a["id"] != b["id"]
+
+
+@pytest.mark.parametrize(
+    ("start", "status"),
+    [
+        ("9e0 z", 422), ("inf z", 422), ("x", 422), ("0000000000009.000 z", 200), ("9999999999999.999 z", 200),
+        ("0001798761600.000 z", 200),
+    ],
+)  # fmt: skip
+async def test_no_cursor_that_a_caller_makes_up_has_all_instants_looked_at(
+    client: DashboardClient, start: str, status: int
+):
+    await made(client, name="often", schedule="* * * * *")
+    path, hours = "/api/cron/upcoming", "9999"
+    list_id = sha256(json.dumps([path, [["hours", hours]]]).encode()).hexdigest()
+    mark = sha256(f"{list_id} {start}".encode()).hexdigest()[:12]
+    cursor = urlsafe_b64encode(f"{mark}{start}".encode()).decode().rstrip("=")
+    answer = await client.get(f"{path}?hours={hours}&cursor={cursor}")
+    assert answer.status == status
 
 
 async def test_a_job_of_a_file_is_shown_and_is_changed_in_its_file(client: DashboardClient, crontab: Crontab):

@@ -1,5 +1,11 @@
 """Headers and cursors that mean the same in every operation."""
 
+import json
+from base64 import urlsafe_b64encode
+from hashlib import sha256
+
+import pytest
+
 from tocsin.runs.model import RunKind, RunResult, RunSpec, RunTrigger
 
 MESSAGE = {"channel": "teamchat", "target": "#ops", "message": "hello"}
@@ -73,6 +79,15 @@ async def test_a_page_of_the_audit_log_is_no_page_of_another_list(whole):
     ):
         answer = await whole.get(path)
         assert (answer.status, answer.json()["errors"][0]["code"]) == (422, "bad-cursor"), path
+
+
+@pytest.mark.parametrize("path", ["/api/audit/search", "/api/audit/tail"])
+async def test_a_cursor_that_a_caller_makes_up_is_no_bug(whole, path: str):
+    list_id = sha256(json.dumps([path, []]).encode()).hexdigest()
+    for start in ("x", "1:2", "9" * 30):
+        mark = sha256(f"{list_id} {start}".encode()).hexdigest()[:12]
+        answer = await whole.get(f"{path}?cursor={urlsafe_b64encode(f'{mark}{start}'.encode()).decode().rstrip('=')}")
+        assert (answer.status, answer.json()["errors"][0]["code"]) == (422, "bad-cursor"), start
 
 
 async def test_a_send_that_prefers_no_answer_is_queued(whole, transport):

@@ -11,6 +11,8 @@ from tocsin.features.cron.model import CronJob, JobDefinition, JobSource
 from tocsin.scheduling.schedule import OnceSchedule, Schedule, StartSchedule, duration_words
 from tocsin.scheduling.zones import zone_of
 
+ORDER = r"\d{13}\.\d{3} .{1,200}"  # of UpcomingRun.order, as a pattern
+
 
 class Upcoming(NamedTuple):
     """An instant to come, jitter included; `note` says what a clock change does to it."""
@@ -55,6 +57,8 @@ def instants(schedule: Schedule, zone: str, after: float, job: CronJob | None = 
 
 def due(jobs: Sequence[CronJob], now: float, until: float, after: str = "") -> Iterator[UpcomingRun]:
     """Yield what is due until a time, in order; with `after`, what follows the one of that `order`."""
+    if after > f"{until:017.3f} ~":  # there is nothing, and perhaps no such date
+        return iter(())
     begin = max(now, float(after.partition(" ")[0]) - 0.001) if after else now
 
     def of(job: CronJob) -> Iterator[UpcomingRun]:

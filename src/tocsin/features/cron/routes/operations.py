@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from fastapi import Query, Request, Response
 from fastapi.responses import JSONResponse
 
+from tocsin.features.cron.definitions.upcoming import ORDER
 from tocsin.features.cron.model import CronJob, JobChangedError, JobState
 from tocsin.features.cron.records import due_record, job_record, job_records, preview_record
 from tocsin.features.cron.routes.models import (
@@ -104,7 +105,7 @@ class CronRoutes:
         self, paging: PagingOf, hours: Annotated[int, Query(ge=1, le=9999, description="Within so many hours.")] = 24
     ) -> Any:
         """List what is due, the soonest first."""
-        found = await self._jobs.upcoming(hours, paging.limit + 1, paging.start)
+        found = await self._jobs.upcoming(hours, paging.limit + 1, paging.start_like(ORDER))
         following = found[paging.limit - 1].order if len(found) > paging.limit else None
         return paging.page(map(due_record, found[: paging.limit]), following)
 

@@ -148,7 +148,8 @@ class AuditRoutes:
         return {**asdict(found), "problems": [problem._asdict() for problem in found.problems], "ok": found.ok}
 
     def _find(self, wanted: _Wanted, paging: Paging) -> tuple[list[dict[str, Any]], str | None]:
-        wanted = replace(wanted, before=int(paging.start) if paging.start else None)
+        start = paging.start_like(r"\d{1,18}")
+        wanted = replace(wanted, before=int(start) if start else None)
         found = list(islice(_matching(self._trail.log.newest(), wanted), paging.limit + 1))
         more = found[paging.limit - 1]["id"] if len(found) > paging.limit else None
         return found[: paging.limit], paging.cursor_at(more)
