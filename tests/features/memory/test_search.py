@@ -1,12 +1,14 @@
 """Find entries by their words, in every language, whatever is typed."""
 
+import itertools
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.features.memory.conftest import CLI, MemoryBench
 
 from tocsin.features.memory.model import EntryType, InvalidEntryError
-from tocsin.features.memory.query import pairs_of, snippet_of, terms_of
+from tocsin.features.memory.query import SNIPPET_CHARS, pairs_of, snippet_of, terms_of, within_reach
 from tocsin.features.memory.tables.rows import EntryFilter
 
 
@@ -178,3 +180,9 @@ async def test_a_replaced_or_deleted_text_is_not_found_any_more(kept: MemoryBenc
     assert await kept.found("first") == await kept.found("東京の") == []
     await kept.memory.delete("a", CLI)
     assert await kept.found("second") == []
+
+
+def test_no_match_is_looked_for_behind_what_a_snippet_can_show():
+    endless = ((begin, begin + 1) for begin in itertools.count(7))
+    assert [begin for begin, _ in within_reach(endless)] == list(range(7, 7 + SNIPPET_CHARS + 1))
+    assert list(within_reach(())) == []

@@ -6,7 +6,7 @@ each, and a scan for shorter ones. All other words are found by their beginning.
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -105,12 +105,25 @@ def _words(text: str) -> list[str]:
 def _marks(value: str, terms: list[str]) -> Iterator[tuple[int, int]]:
     substrings = [term for term in terms if is_unspaced(term)]
     for term in substrings:
-        yield from (found.span() for found in re.finditer(re.escape(term), value, re.IGNORECASE))
-    words = [(folded(word), len(word) >= PIECE) for term in terms if term not in substrings for word in _words(term)]
-    for found in _WORD.finditer(value) if words else ():
-        word = folded(found[0])
-        if any(word == sought or (begins and word.startswith(sought)) for sought, begins in words):
-            yield found.span()
+        yield from within_reach(found.span() for found in re.finditer(re.escape(term), value, re.IGNORECASE))
+    words = [word for term in terms if term not in substrings for word in _words(term)]
+    whole, beginnings = set(map(folded, words)), tuple(folded(word) for word in words if len(word) >= PIECE)
+
+    def is_sought(word: str) -> bool:
+        word = folded(word)
+        return word in whole or word.startswith(beginnings)
+
+    yield from within_reach(found.span() for found in (_WORD.finditer(value) if words else ()) if is_sought(found[0]))
+
+
+def within_reach(marks: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield marks, the first one first, until a snippet that has the first cannot have any more."""
+    end = None
+    for mark in marks:
+        end = mark[0] + SNIPPET_CHARS if end is None else end
+        if mark[0] > end:
+            return
+        yield mark
 
 
 def folded(word: str) -> str:

@@ -1,5 +1,6 @@
 """Memory as the rest of the program uses it: store, find, forget, undo; each change leaves one audit entry."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
@@ -189,9 +190,10 @@ class Memories:
             raise InvalidEntryError(f"the query {wrong}", hint=hint)
         limit = max(1, min(limit, MAX_PAGE))
         found = await self._store.search(query_of(terms), wanted, self._clock.now(), limit)
-        matches = [
-            MemoryMatch(entry, score, snippet_of(entry.value, terms)) for entry, score in await self._entries(found)
-        ]
+        entries = await self._entries(found)
+        # Of 200 long entries, it takes seconds.
+        snippets = await asyncio.to_thread(lambda: [snippet_of(entry.value, terms) for entry, _ in entries])
+        matches = (MemoryMatch(*each, snippet) for each, snippet in zip(entries, snippets, strict=True))
         return SearchResult(tuple(matches), round((perf_counter() - started) * 1000))
 
     async def related(self, text: str, scopes: Sequence[str], limit: int) -> list[MemoryEntry]:
