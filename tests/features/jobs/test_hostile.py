@@ -43,6 +43,18 @@ async def test_a_missing_object_fails_the_job_and_says_how_to_get_it(workshop: W
     assert "--refetch" in (ended.error["message"] + str(ended.result))
 
 
+@pytest.mark.parametrize("place", ["logs/refs/heads/job/x", "logs/refs/heads/job", "refs/heads/job", "worktrees"])
+async def test_nothing_is_written_through_a_link_in_a_repository(workshop: Workshop, tmp_path: Path, place: str):
+    outside, link = tmp_path / "outside", workshop.site / ".git" / place
+    outside.mkdir()
+    (outside / "x").write_text("kept\n")
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(outside / "x" if link.name == "x" else outside)
+    with pytest.raises(GitFailedError, match="is a link"):
+        await workshop.create(branch="job/x")
+    assert [(path.name, path.read_text()) for path in outside.iterdir()] == [("x", "kept\n")]
+
+
 @pytest.mark.parametrize(
     "name",
     ["-x", "--force", "a..b", "a b", "x.lock", "HEAD", "@", "@{-1}", "main^{/x}", "a\nb", "x" * 201, "a//b", "/x"],

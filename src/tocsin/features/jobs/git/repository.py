@@ -111,6 +111,7 @@ class GitRepository:
 
         Raises GitFailedError.
         """
+        self._refuse_links(branch)
         words = ("update-ref", "--no-deref", "--create-reflog", "-m", f"{_CREATED}{job_id}", f"{_HEADS}{branch}")
         try:
             await self.git(*words, sha, "0" * len(sha))
@@ -119,6 +120,16 @@ class GitRepository:
                 raise
             return await self.was_made_for(branch, job_id)
         return True
+
+    def _refuse_links(self, branch: str) -> None:
+        """Raise GitFailedError where git would write through a link: a stranger may have pointed it at any file."""
+        common = self.commands.place.common_dir
+        for written in (f"refs/heads/{branch}", f"logs/refs/heads/{branch}", "worktrees"):
+            for path in (common / written, *(common / written).parents):
+                if path == common:
+                    break
+                if path.is_symlink():
+                    raise GitFailedError(f"{path} is a link", hint="put what it leads to in its place")
 
     async def delete_branch(self, branch: str, sha: str) -> None:
         """Delete a branch that stands at that commit; one that is gone is fine. Raises TaskConflictError."""
@@ -158,6 +169,7 @@ class GitRepository:
         if await self.is_checked_out(job_id, branch):
             return folder
         await self.check_free(branch, job_id)
+        self._refuse_links(branch)
         await asyncio.to_thread(self.remove_worktree, job_id)  # what a process left that was killed meanwhile
         await asyncio.to_thread(make_directory, self._worktrees)
         await self.commands.add_work_tree(folder, branch, started)
