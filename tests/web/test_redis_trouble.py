@@ -38,16 +38,18 @@ class Front:
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         behind, ahead = await asyncio.open_unix_connection(str(self._server.socket))
         answers = asyncio.create_task(self._answer(behind, writer))
-        while command := await _command(reader):
-            if self.refusal is None:
-                ahead.write(command)
-            elif self.refusal:
-                writer.write(f"-{self.refusal}\r\n".encode())
-            else:
-                break
-        answers.cancel()
-        ahead.close()
-        writer.close()
+        try:
+            while command := await _command(reader):
+                if self.refusal is None:
+                    ahead.write(command)
+                elif self.refusal:
+                    writer.write(f"-{self.refusal}\r\n".encode())
+                else:
+                    break
+        finally:
+            answers.cancel()
+            ahead.close()
+            writer.close()
 
     async def _answer(self, behind: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while data := await behind.read(65_536):
