@@ -17,6 +17,7 @@ from tests.features.cron.telling import failing_hour
 from tests.features.jobs.conftest import make_repository
 from tests.features.jobs.kills import survive_kills
 from tests.features.ssh.conftest import SSHD, Machine, make_key, open_site
+from tests.runs.kills import survive_kills as survive_run_kills
 
 TOCSIN = Path(sysconfig.get_path("scripts")) / "tocsin"
 HOSTS, AT_ONCE = 50, 10
@@ -253,3 +254,19 @@ def configured(place: Path) -> dict[str, str]:
         )
         assert done.returncode == 0, done.stderr.decode()
     return env
+
+
+def kill_runs(place: Path, kills: int, seed: int = 20261124) -> list[Figure]:
+    """Kill processes with runs of six kinds, with approvals, queues, pauses and retries among them, at any moment."""
+    found = asyncio.run(survive_run_kills(place, kills, random.Random(seed)))
+    return [
+        Figure("kills of processes with runs", found.kills),
+        Figure("… runs", found.runs, "≥", 10 * kills),
+        Figure("… kinds of runs", found.kinds, "=", 6),
+        Figure("… not ended or not settled", found.lost, "=", 0),
+        Figure("… steps and commands executed twice", found.twice, "=", 0),
+        Figure("… ended without an audit entry", found.unreported, "=", 0),
+        Figure("… with two audit entries", found.reported_twice, "=", 0),
+        Figure("… failures that were not retried", found.not_retried, "=", 0),
+        Figure("… interrupted by a kill", found.interrupted),
+    ]

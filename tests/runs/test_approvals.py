@@ -12,7 +12,6 @@ from tocsin.core.audit.actions import CLI
 from tocsin.core.audit.log import AuditLog
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.messaging.outbound.caller import Caller
-from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.approvals import (
     ButtonPress,
     Decision,
@@ -23,6 +22,7 @@ from tocsin.runs.approvals import (
     refuse_others,
 )
 from tocsin.runs.control import RunControl
+from tocsin.runs.engine.active_run import ActiveRun
 from tocsin.runs.model import RunResult, RunStatus, StepRun
 from tocsin.runs.recorder import RunHandle
 from tocsin.runs.service import Runs

@@ -11,8 +11,8 @@ from tests.runs.test_approvals import started
 from tocsin.core.audit.log import AuditLog
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.messaging.outbound.caller import Caller
-from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.control import NotRetriedError, Retry, RunControl, StartRequest, retried
+from tocsin.runs.engine.active_run import ActiveRun
 from tocsin.runs.model import RunKind, RunStatus, RunTrigger
 from tocsin.runs.service import Runs
 

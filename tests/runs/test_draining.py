@@ -8,7 +8,7 @@ from tests.runs.test_approvals import approve, started
 from tests.waiting import eventually as until
 
 from tocsin.core.time.clock import SystemClock
-from tocsin.runs.active_run import DRAIN_S, RunsDrain
+from tocsin.runs.engine.active_run import DRAIN_S, RunsDrain
 from tocsin.runs.model import RunStatus
 from tocsin.runs.service import Runs
 from tocsin.testing.fakes import FakeClock

@@ -22,8 +22,8 @@ from tocsin.core.process.identity import identity_of, own_identity
 from tocsin.core.process.presence import BEAT_S, SILENCE_S, Presence
 from tocsin.core.storage.database import Database
 from tocsin.core.text.redaction import Redactor
-from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.document import as_document, log_document
+from tocsin.runs.engine.active_run import ActiveRun
 from tocsin.runs.model import (
     AT_WORK,
     TERMINAL,

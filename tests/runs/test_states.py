@@ -14,6 +14,7 @@ from tocsin.core.process.beats import SqliteBeats
 from tocsin.core.process.presence import Presence
 from tocsin.core.storage.database import Database
 from tocsin.runs.approvals import Decision, NotWaitingError, StepQuestion, WaitingStep
+from tocsin.runs.engine.recovery import Recovery
 from tocsin.runs.model import (
     ACTIVE,
     TERMINAL,
@@ -27,7 +28,6 @@ from tocsin.runs.model import (
     StepRun,
     new_run,
 )
-from tocsin.runs.recovery import Recovery
 from tocsin.runs.store import RunEndedError, RunStore
 from tocsin.testing.fakes import FakeClock
 
@@ -65,7 +65,9 @@ class RunStates(RuleBasedStateMachine):
         presence = Presence(
             SqliteBeats(self.database), self.clock, "observer", is_dead=self.dead.__contains__, is_alive=lambda _: True
         )
-        self.recovery = Recovery(self.store, Path(self.folder.name), self.clock, presence)
+        self.recovery = Recovery(
+            self.store, Path(self.folder.name), self.clock, presence, may_continue=lambda _run, _request: False
+        )
         self.seen: dict[str, Seen] = {}
 
     def teardown(self) -> None:

@@ -13,6 +13,7 @@ from tocsin.channels.contract import SendResult
 from tocsin.core.ids import new_id
 from tocsin.core.storage.database import Database
 from tocsin.runs import queue, rows
+from tocsin.runs.filters import RunFilter
 from tocsin.runs.model import (
     ACTIVE,
     TERMINAL,
@@ -30,7 +31,7 @@ from tocsin.runs.model import (
     StepRun,
 )
 from tocsin.runs.rows import UnknownRunError
-from tocsin.runs.store import RunEndedError, RunFilter, RunStore
+from tocsin.runs.store import RunEndedError, RunStore
 
 OUTPUT = RunOutput(5, 1, False, "hello")
 T = TypeVar("T")

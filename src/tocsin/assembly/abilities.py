@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from tocsin.channels.inbound import InboundMessage
     from tocsin.features.abilities import AssistantRequest, AssistantRun, BotWindowList, RecalledEntry, SkillInfo
     from tocsin.providers.contract import ChatProvider, ModelTool, Question, WorkLimits, WorkReport
-    from tocsin.runs.active_run import ActiveRun
     from tocsin.runs.control import RunControl, StartRequest
+    from tocsin.runs.engine.active_run import ActiveRun
 
 T = TypeVar("T")
 

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from tocsin.features.abilities import ListSubjects, Notify
     from tocsin.features.context import Abilities, FeatureContext, Notice, ProfileUse, SubsystemStatus
     from tocsin.messaging.inbound.handling import Handler, MessageHandler
-    from tocsin.runs.active_run import ActiveRun
     from tocsin.runs.control import StartRequest, StartRun
+    from tocsin.runs.engine.active_run import ActiveRun
+    from tocsin.runs.engine.run_type import RunType
     from tocsin.runs.model import RunKind
     from tocsin.terminal.findings import Finding
 
@@ -36,6 +37,7 @@ class OpenFeatures:
         self._make_context = make_context
         self._shared: FeatureContext | None = None
         self._opened: dict[str, Any] = {}
+        self._run_types: dict[RunKind, list[RunType]] = {}
         self._leave: Notify | None = None
 
     def leave_notices(self, leave: "Notify") -> None:
@@ -61,6 +63,13 @@ class OpenFeatures:
     def can(self) -> "Abilities":
         """What features, and those above them, may ask of the program."""
         return self._context().can
+
+    def run_type(self, kind: "RunKind", params: "Mapping[str, Any]") -> "RunType | None":
+        """Return the type of a run; `None` if no feature has one."""
+        if kind not in self._run_types:
+            owners = [feature for feature in self.known.values() if kind in feature.run_types]
+            self._run_types[kind] = [load(owner.run_types[kind])(self.opened(owner.name)) for owner in owners]
+        return next((found for found in self._run_types[kind] if found.owns(params)), None)
 
     def handlers(self) -> "list[MessageHandler]":
         """Return what is asked about a received message before the chat model is."""

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from tocsin.messaging.outbound.outbox import Outbox
     from tocsin.messaging.outbound.profiles import Profiles
     from tocsin.messaging.outbound.publisher import Publisher
+    from tocsin.runs.engine.settling import RunSettler
     from tocsin.runs.service import Runs
     from tocsin.web.http.metrics import Metrics
 
@@ -67,6 +68,7 @@ class App:
     presence: "Lazy[Presence]"  # of those that share the inbox
     runs_presence: "Lazy[Presence]"  # of those that share the data directory
     runs: "Lazy[Runs]"
+    run_settler: "Callable[[], RunSettler]"
     models: "Lazy[ChatModels]"
     features: "OpenFeatures"
     monitoring: "Monitoring"
@@ -166,8 +168,9 @@ def assemble(
     stores: Stores,
     clock: Clock | None = None,
     monitoring: Monitoring = Monitoring(),  # it is frozen
+    make_context: "Callable[[App], FeatureContext] | None" = None,
 ) -> App:
-    """Put the parts together; nothing is opened, started or sent."""
+    """Put the parts together; nothing is opened, started or sent. `make_context` replaces that of the features."""
     # Listing channels needs none of these, and they take as long to import as everything else.
     from tocsin.assembly.features import OpenFeatures
     from tocsin.core.lazy import Lazy
@@ -196,8 +199,9 @@ def assemble(
         presence=Lazy(lambda: _presence(app), lambda presence: presence.leave()),
         runs_presence=Lazy(lambda: _runs_presence(app), lambda presence: presence.leave()),
         runs=Lazy(lambda: _runs(app), lambda runs: runs.aclose()),
+        run_settler=cache(lambda: _run_settler(app)),
         models=Lazy(lambda: _models(app), lambda models: models.aclose()),
-        features=OpenFeatures(installed.features, settings, lambda: _context_of(app)),
+        features=OpenFeatures(installed.features, settings, lambda: (make_context or _context_of)(app)),
         monitoring=monitoring,
         histories=cache(_histories),
     )
@@ -235,7 +239,20 @@ def _runs(app: App) -> "Runs":
     from tocsin.runs.store import RunStore
 
     folder = app.settings.data_dir / RUNS_FOLDER
-    return Runs(RunStore(app.database), folder, app.clock, app.runs_presence(), redact=app.redact)
+    return Runs(
+        RunStore(app.database), folder, app.clock, app.runs_presence(), redact=app.redact, settler=app.run_settler()
+    )
+
+
+def _run_settler(app: App) -> "RunSettler":
+    from tocsin.messaging.outbound.output_routing import OutputRouter
+    from tocsin.runs.engine.settling import RunSettler, SettlerDependencies
+
+    return RunSettler(
+        SettlerDependencies(
+            app.database, lambda: OutputRouter(app.outbox, app.profiles), app.audit, app.clock, app.features.run_type
+        )
+    )
 
 
 def _models(app: App) -> "ChatModels":
@@ -275,7 +292,7 @@ async def open_app(
         stores = open_stores(settings, installed.features, stack)
         app = assemble(settings, installed, tools=tools, stores=stores, monitoring=monitoring)
         stack.callback(app.audit.log.close)
-        for part in (app.messenger, app.models, app.presence, app.runs_presence, app.runs, app.features):
+        for part in (app.messenger, app.models, app.presence, app.runs_presence, app.features, app.runs):
             stack.push_async_callback(part.aclose)
         yield app
 

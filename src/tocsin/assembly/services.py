@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tocsin.assembly.receiving import Receiving
     from tocsin.delivery.bus.late_bus import LateBus
     from tocsin.delivery.dispatcher import Dispatcher
+    from tocsin.runs.engine.run_engine import RunEngine
     from tocsin.web.dashboard.live.hub import EventHub
     from tocsin.web.http.serving import Service
 
@@ -60,7 +61,7 @@ async def serve(app: App, parts: frozenset[str], ready: Callable[[Mapping[str, s
     from tocsin.assembly.notices import CoreNotices
     from tocsin.assembly.receiving import open_receiving
     from tocsin.core.tasks import FirstErrorGroup
-    from tocsin.runs.active_run import RunsDrain
+    from tocsin.runs.engine.active_run import RunsDrain
     from tocsin.web.http.serving import serve as run_services
 
     if not parts and not app.settings[DELIVERY_WORKERS]:
@@ -77,7 +78,7 @@ async def serve(app: App, parts: frozenset[str], ready: Callable[[Mapping[str, s
         services += [dashboard] if dashboard else []
         # In the order in which they stop: nothing new comes in, then what is here is worked off, then sent.
         of_features = app.features.services()
-        of_features += app.features.schedulers() if "scheduler" in parts else []
+        of_features += [*app.features.schedulers(), run_engine(app)] if "scheduler" in parts else []
         runs = RunsDrain(lambda: app.runs().at_work(), app.clock)
         working = (bus, receiving.source, hub, *of_features, runs, receiving.inbox, _dispatcher(app))
         running = [part for part in working if part]
@@ -180,6 +181,17 @@ def _tell_that_the_bot_is_off(app: App, *, needed: bool) -> None:
     if needed:
         raise MissingSettingError("the bot cannot run", hint=f"set {missing}")
     log.info("the bot is off", extra={"missing": missing})
+
+
+def run_engine(app: App) -> "RunEngine":
+    """Return what settles and continues the runs that other processes left."""
+    from tocsin.messaging.outbound.output_routing import OutputRouter
+    from tocsin.runs.engine.run_engine import RunEngine
+    from tocsin.runs.engine.settling import DeliveryFollower
+    from tocsin.runs.store import RunStore
+
+    follower = DeliveryFollower(RunStore(app.database), lambda: OutputRouter(app.outbox, app.profiles))
+    return RunEngine(app.runs(), app.run_settler(), follower, app.clock)
 
 
 async def _recover_runs(app: App) -> None:

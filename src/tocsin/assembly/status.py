@@ -10,8 +10,9 @@ from tocsin.core.config.data_dir import id_of
 from tocsin.core.config.security import validate_security
 from tocsin.core.config.variables import GATEWAY_HOST, GATEWAY_PORT
 from tocsin.features.context import AttentionItem, NoticeLevel, SubsystemState, SubsystemStatus
+from tocsin.runs.filters import RunFilter
 from tocsin.runs.model import AT_WORK, FAILING, RunStatus
-from tocsin.runs.store import RunFilter, RunStore
+from tocsin.runs.store import RunStore
 from tocsin.scheduling.schedule import duration_words
 from tocsin.scheduling.zones import default_zone
 from tocsin.status.model import (

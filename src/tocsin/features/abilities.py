@@ -14,8 +14,8 @@ from tocsin.channels.conversation import Keyboard
 from tocsin.channels.inbound import InboundMessage
 from tocsin.features.context import Notice
 from tocsin.providers.contract import ChatProvider, ModelTool, Question, WorkLimits, WorkReport
-from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.control import Retry
+from tocsin.runs.engine.active_run import ActiveRun
 from tocsin.runs.model import Line, Run, RunKind, RunTrigger
 
 T = TypeVar("T")

@@ -104,6 +104,7 @@ class Feature:
     live: tuple[LiveTopic, ...] = ()
     provides: Mapping[str, Name] = field(default_factory=dict)  # by ability (`Abilities`): returns the function
     starts: Mapping[str, Name] = field(default_factory=dict)  # by kind of run: async, starts it; see `StartRun`
+    run_types: Mapping[str, Name] = field(default_factory=dict)  # by kind of run: returns its `RunType`
     subjects: Mapping[str, Name] = field(default_factory=dict)  # by kind of run: async, lists what can be started
     profile_uses: Name = ""  # async: lists what sends to notification profiles, as `ProfileUse`s
 

@@ -1,8 +1,13 @@
 """What the operator is told of what runs: that it fails, and that it works again."""
 
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from tocsin.core.audit.actions import CLI
 from tocsin.features.context import Notice, NoticeLevel
 from tocsin.runs.document import pointers
-from tocsin.runs.model import Run
+from tocsin.runs.model import WAS_STOPPED, Run, RunStatus
 
 _HOUR_S = 3600
 
@@ -21,6 +26,26 @@ def recovered(run: Run, since: float, *, category: str, link: str, output: str =
     """Return the notice of the first success of what failed since a time."""
     title, key = f"The {_NOUNS[run.kind]} {run.subject_name} works again", _key(run, "recovered", since)
     return Notice(title, "", NoticeLevel.SUCCESS, category, run.subject_name, link, key, output=output)
+
+
+def interrupted(run: Run, *, category: str) -> Notice | None:
+    """Return the notice of a run that was interrupted, unless another run or a person at a terminal waits for it."""
+    at_terminal = run.source == CLI.name and run.reason == WAS_STOPPED
+    if run.status is not RunStatus.INTERRUPTED or run.parent_run_id or at_terminal:
+        return None
+    title, body = f"{run.subject_name} was interrupted", f"{run.reason}\n\n{pointers(run.id)}"
+    return Notice(title, body, NoticeLevel.ERROR, category, f"{run.kind}:{run.subject_id}", f"#/runs/{run.id}", run.id)
+
+
+def stored_notice(notice: Notice | None) -> dict[str, Any]:
+    """Return a notice as JSON, for `RunType.note`."""
+    return {} if notice is None else {"notice": asdict(notice)}
+
+
+async def notify_stored(notify: Callable[[Notice], Awaitable[None]], noted: Mapping[str, Any]) -> None:
+    """Send the notice that `stored_notice` returned."""
+    if found := noted.get("notice"):
+        await notify(Notice(**{**found, "level": NoticeLevel(found["level"])}))
 
 
 _NOUNS = {"cron": "job", "workflow": "workflow", "watcher": "watcher"}

@@ -65,6 +65,13 @@ class Decision:
     comment: str = ""
 
 
+class PresentQuestion(NamedTuple):
+    """A question that was asked before its run was continued."""
+
+    waiting: WaitingStep
+    decision: Decision | None
+
+
 class ButtonPress(NamedTuple):
     """A button of a question that was pressed in a chat."""
 
@@ -98,6 +105,17 @@ class Approvals:
             connection.execute(_SET_WAITING, [waiting.run_id])
 
         await self._database.write(work)
+
+    async def present(self, run_id: str, step: str) -> PresentQuestion | None:
+        """Return the question of a step that a process left, and the decision if there is one."""
+
+        def work(connection: sqlite3.Connection) -> PresentQuestion | None:
+            row = connection.execute("SELECT * FROM run_waits WHERE run_id = ? AND step = ?", [run_id, step]).fetchone()
+            if row is None:
+                return None
+            return PresentQuestion(_waiting_step(row), None if row["approved"] is None else _decision(row))
+
+        return await self._database.read(work)
 
     async def withdraw(self, run_id: str, step: str) -> None:
         """Remove a step that waits no longer."""

@@ -9,10 +9,11 @@ from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import TocsinError
 from tocsin.core.time.clock import Clock
 from tocsin.messaging.outbound.caller import Caller
-from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.approvals import CHAT, ButtonPress, Decision, NotApproverError, UnknownQuestionError
+from tocsin.runs.engine.active_run import ActiveRun
+from tocsin.runs.engine.executor import GRACE_S
 from tocsin.runs.model import TERMINAL, Run, RunKind, RunSpec, RunTrigger
-from tocsin.runs.service import GRACE_S, Runs
+from tocsin.runs.service import Runs
 
 MAX_GRACE_S = 60.0
 

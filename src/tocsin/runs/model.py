@@ -11,6 +11,7 @@ from tocsin.core.ids import new_id
 from tocsin.core.text.visible import without_sequences
 
 LOG_MAX_BYTES = 1024 * 1024
+WAS_STOPPED = "the program that ran it was stopped"  # the reason of a run that ended with its process
 
 
 class RunKind(StrEnum):
@@ -139,6 +140,7 @@ class RunSpec:
     history_days: float | None = None
     log_max_bytes: int = LOG_MAX_BYTES  # the first quarter and the last three quarters are kept
     source: str = ""  # through which door it was asked for, as the audit log has it, where its end is recorded later
+    request: Mapping[str, Any] = field(default_factory=dict)  # JSON: what its type makes its work from again
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from tocsin.core.storage.files import make_directory
 from tocsin.core.time.clock import Clock
-from tocsin.runs.log_file import TAIL_LINES, encode, gap, tail_of
+from tocsin.runs.log_file import TAIL_LINES, encode, gap, read_lines, tail_of
 from tocsin.runs.model import Line, RunOutput
 
 log = logging.getLogger(__name__)
@@ -147,6 +147,21 @@ class OutputLog:
             data = self._fill_head(stream, data, now)
         if data:
             self._keep(stream, _last_states(data), now)
+
+    def reopen(self) -> None:
+        """Continue the file of a run that another process has begun; a torn last line is removed."""
+        lines = list(read_lines(self._path))
+        if not lines:
+            return
+        self._head.count = lines[-1].n
+        self._last.extend(lines)
+        self._bytes = sum(len(line.text.encode(errors="replace")) + 1 for line in lines)
+        self._to_disk(self._find_end)
+
+    def _find_end(self) -> None:
+        with os.fdopen(_open(self._path), "r+b") as file:
+            self._head_bytes = file.read().rfind(b"\n") + 1
+            file.truncate(self._head_bytes)
 
     def refresh(self) -> None:
         """Bring the file up to date; to be called several times a second."""

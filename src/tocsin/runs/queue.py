@@ -178,6 +178,17 @@ def last(connection: sqlite3.Connection, kind: RunKind, subject: str) -> Run | N
     return None if row is None else rows.run_of(row)
 
 
+def last_before(connection: sqlite3.Connection, run: Run) -> Run | None:
+    """Return the newest run of the same subject before this one that ran and was not cancelled."""
+    sql = f"""
+        SELECT * FROM runs WHERE kind = ? AND subject_id = ? AND id < ? AND started_at IS NOT NULL
+            AND status IN ({_ENDED}) AND status <> ? ORDER BY id DESC LIMIT 1
+    """  # noqa: S608  # our own words
+    values = [run.kind, run.subject_id, run.id, RunStatus.CANCELLED]
+    row = connection.execute(sql, values).fetchone()
+    return None if row is None else rows.run_of(row)
+
+
 def newest(connection: sqlite3.Connection, kind: RunKind, subject: str, limit: int, before: str = "") -> list[Run]:
     """Return the newest runs of a subject that ran and have ended; with `before`, those older than that run."""
     sql = f"""

@@ -2,7 +2,7 @@
 
 import asyncio
 import signal
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, TypeAlias
 
 from tocsin.core.process.identity import identity_of
@@ -10,7 +10,7 @@ from tocsin.core.process.starting import Child, streaming
 from tocsin.core.process.tree import tree_of
 from tocsin.core.tasks import to_the_end
 from tocsin.core.time.clock import Clock
-from tocsin.runs.approvals import Decision, StepQuestion, WaitingStep
+from tocsin.runs.approvals import Decision, PresentQuestion, StepQuestion, WaitingStep
 from tocsin.runs.model import Command, HostResult, RunResult, RunStatus, StepRun
 from tocsin.runs.output_log import OutputLog
 from tocsin.runs.store import RunStore
@@ -26,13 +26,17 @@ _KILLED_S = 2.0
 class RunHandle:
     """The work's access to its run: id, output, steps, hosts, child process, approval, cancellation."""
 
-    def __init__(self, run_id: str, capture: OutputLog, store: RunStore, clock: Clock) -> None:
+    def __init__(
+        self, run_id: str, capture: OutputLog, store: RunStore, clock: Clock, request: Mapping[str, Any]
+    ) -> None:
         self.run_id = run_id
+        self.request = dict(request)  # as it is stored
         self._capture = capture
         self._store = store
         self._clock = clock
         self._end: Callable[[float], None] | None = None
         self._waiting: dict[str, asyncio.Future[Decision]] = {}
+        self.is_released = False  # the work is cancelled so that another process continues it
 
     def write(self, stream: str, text: str) -> None:
         """Record text of any number of lines."""
@@ -45,6 +49,17 @@ class RunHandle:
     async def child_started(self, pid: int) -> None:
         """Record the child process, so that it can be ended if this process dies."""
         await self._store.set_child(self.run_id, identity_of(pid))
+
+    async def amend_request(self, **changes: Any) -> None:
+        """Change fields of `RunSpec.request`, for the process that continues the run; mappings are merged."""
+        for name, value in changes.items():
+            before = self.request.get(name)
+            self.request[name] = {**before, **value} if isinstance(before, dict) else value
+        await self._store.amend_request(self.run_id, changes)
+
+    async def amend_child(self, name: str, run_id: str) -> None:
+        """Note in the request which run does a part of the work."""
+        await self.amend_request(children={name: run_id})
 
     async def save_steps(self, *steps: StepRun) -> None:
         """Record steps; one of a known name replaces the earlier record."""
@@ -63,21 +78,31 @@ class RunHandle:
         takes too long, withdraws the question.
         """
         waiting = WaitingStep(self.run_id, question, self._clock.now())
-        self._waiting[question.step] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
+        self._waiting[question.step] = future
         asking: asyncio.Task[None] | None = None
         try:
-            await self._store.approvals.wait_for(waiting)
+            present = await self.present_question(question.step)
+            if present is None:
+                await self._store.approvals.wait_for(waiting)
+            elif present.decision:
+                self.decided(present.decision)
             asking = asyncio.create_task(ask()) if ask else None  # beside the wait: an answer may come at once
-            return await self._waiting[question.step]
+            return await future
         finally:
             del self._waiting[question.step]
             await to_the_end(self._withdraw(question, asking))
+
+    async def present_question(self, step: str) -> PresentQuestion | None:
+        """Return the question that a step has asked before its run was continued here."""
+        return await self._store.approvals.present(self.run_id, step)
 
     async def _withdraw(self, question: StepQuestion, asking: asyncio.Task[None] | None) -> None:
         if asking:
             asking.cancel()
             await asyncio.wait({asking})
-        await self._store.approvals.withdraw(self.run_id, question.step)
+        if not self.is_released:
+            await self._store.approvals.withdraw(self.run_id, question.step)
 
     @property
     def waits(self) -> bool:

@@ -181,6 +181,7 @@ _FORGET = (
     "DELETE FROM runs WHERE id = ?",
     "DELETE FROM run_parts WHERE run_id = ?",
     "DELETE FROM run_waits WHERE run_id = ?",
+    "DELETE FROM run_tasks WHERE run_id = ?",
 )
 
 

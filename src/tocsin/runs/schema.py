@@ -91,4 +91,17 @@ MIGRATIONS = (
     ALTER TABLE run_waits ADD COLUMN asked_in TEXT NOT NULL DEFAULT '[]';
     ALTER TABLE run_waits ADD COLUMN not_by_starter INTEGER NOT NULL DEFAULT 0;
     """,
+    # One row for each run whose end is not settled; see `runs/engine/tasks.py`. Runs without an owner are few.
+    """
+    CREATE TABLE run_tasks (
+        run_id TEXT PRIMARY KEY,
+        request TEXT NOT NULL DEFAULT '{}',
+        caller TEXT NOT NULL DEFAULT '{}',
+        not_before REAL,
+        noted TEXT,
+        noted_at REAL
+    ) WITHOUT ROWID;
+    INSERT INTO run_tasks (run_id) SELECT id FROM runs
+        WHERE kind IN ('workflow', 'ssh', 'skill') AND status IN ('queued', 'running', 'waiting', 'cancelling');
+    """,
 )

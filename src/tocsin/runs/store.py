@@ -1,16 +1,16 @@
 """Runs in the database: every change of state is one transaction, and an ended run never changes."""
 
 import sqlite3
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tocsin.core.errors import TocsinError
 from tocsin.core.pages import ListPage
 from tocsin.core.short_ids import matching
 from tocsin.core.storage.database import Database
-from tocsin.runs import rows
+from tocsin.runs import queue, rows, tasks
 from tocsin.runs.approvals import Approvals
+from tocsin.runs.filters import RunFilter, conditions
 from tocsin.runs.model import (
     ACTIVE,
     FAILING,
@@ -25,9 +25,11 @@ from tocsin.runs.model import (
     RunStatus,
     StepRun,
 )
+from tocsin.runs.tasks import RunTask
 
 MAX_PAGE = 200
 
+_ACTIVE_SQL = ", ".join(f"'{status}'" for status in sorted(ACTIVE))
 _TERMINAL_SQL = ", ".join(f"'{status}'" for status in sorted(TERMINAL))
 _FAILING_SQL = ", ".join(f"'{status}'" for status in sorted(FAILING))
 
@@ -38,30 +40,19 @@ class RunEndedError(TocsinError):
     code = "invalid-transition"
 
 
-@dataclass(frozen=True, slots=True)
-class RunFilter:
-    """A search for runs, newest first unless told otherwise; an empty field does not restrict it."""
-
-    kind: RunKind | None = None
-    subject: str = ""
-    status: Collection[RunStatus] = ()
-    limit: int = 50
-    cursor: str = ""
-    since: float | None = None  # queued at or after it
-    until: float | None = None  # and before this
-    retry_of: str = ""
-    parent: str = ""
-    parts: bool = False  # with steps and hosts
-    text: str = ""  # in the name of the subject, the actor or the reason
-    oldest_first: bool = False
-
-
 class Orphan(NamedTuple):
     """An active run with its owner and its child process."""
 
     run: Run
     owner: str
     child: str
+
+
+class ClaimedRun(NamedTuple):
+    """A run that this process continues, and what its work is made from."""
+
+    run: Run
+    request: Mapping[str, Any]
 
 
 class Cancelling(NamedTuple):
@@ -79,9 +70,15 @@ class RunStore:
         self._database = database
         self.approvals = Approvals(database)
 
-    async def add(self, run: Run, owner: str) -> None:
-        """Record a new run and its owner; raises InstantRecordedError."""
-        await self._database.write(lambda connection: rows.insert(connection, run, owner))
+    async def add(self, run: Run, owner: str, task: RunTask | None = None) -> None:
+        """Record a new run, its owner, and the task that settles it; raises InstantRecordedError."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            rows.insert(connection, run, owner)
+            if task is not None:
+                tasks.add(connection, run.id, task)
+
+        await self._database.write(work)
 
     async def get(self, run_id: str) -> Run:
         """Return one run; raises UnknownRunError."""
@@ -98,9 +95,9 @@ class RunStore:
         """Return the newest matching runs, or the oldest; looking makes no database."""
         if not self._database.path.exists():
             return ListPage((), None)
-        conditions, values = _conditions(query)
+        wanted, values = conditions(query)
         limit, order = max(1, min(query.limit, MAX_PAGE)), "ASC" if query.oldest_first else "DESC"
-        sql = f"SELECT * FROM runs WHERE {' AND '.join(conditions)} ORDER BY id {order} LIMIT ?"  # noqa: S608  # marks only
+        sql = f"SELECT * FROM runs WHERE {' AND '.join(wanted)} ORDER BY id {order} LIMIT ?"  # noqa: S608  # marks only
 
         def work(connection: sqlite3.Connection) -> list[Run]:
             found = [rows.run_of(row) for row in connection.execute(sql, [*values, limit + 1])]
@@ -140,13 +137,63 @@ class RunStore:
         """Let a queued run begin with this owner; raises UnknownRunError, RunEndedError."""
 
         def work(connection: sqlite3.Connection) -> Run:
-            status = RunStatus(rows.find_row(connection, run_id)["status"])
-            if status is not RunStatus.QUEUED:
-                raise RunEndedError(f"the run {run_id} cannot begin: it is {status}", hint="start it again")
+            row = rows.find_row(connection, run_id)
+            if row["status"] != RunStatus.QUEUED or row["owner"] != owner:
+                raise RunEndedError(f"the run {run_id} cannot begin: it is {row['status']}", hint="start it again")
             connection.execute(_BEGIN, {"now": now, "owner": owner, "id": run_id})
             return rows.find(connection, run_id)
 
         return await self._database.write(work)
+
+    async def release(self, run_id: str, owner: str) -> Run:
+        """Let any process continue an active run of `owner`."""
+        sql = f"UPDATE runs SET owner = '', child = '' WHERE id = ? AND owner = ? AND status IN ({_ACTIVE_SQL})"  # noqa: S608  # our own words
+
+        def work(connection: sqlite3.Connection) -> Run:
+            connection.execute(sql, [run_id, owner])
+            return rows.find(connection, run_id)
+
+        return await self._database.write(work)
+
+    async def released(self, queued: Collection[RunKind]) -> list[str]:
+        """Return the IDs of active runs that no process owns, the oldest first; of queued ones those of some kinds."""
+        marks = ", ".join("?" * len(queued))
+        sql = f"""
+            SELECT id FROM runs WHERE owner = '' AND (
+                status IN ('{RunStatus.RUNNING}', '{RunStatus.WAITING}')
+                OR (status = '{RunStatus.QUEUED}' AND +kind IN ({marks}))
+            ) ORDER BY id
+        """  # noqa: S608  # our own words
+        return await self._database.read(lambda connection: [row["id"] for row in connection.execute(sql, [*queued])])
+
+    async def request_of(self, run_id: str) -> Mapping[str, Any]:
+        """Return what the work of a run is made from again, empty if its end is settled."""
+        task = await self._database.read(lambda connection: tasks.find(connection, run_id))
+        return task.request if task else {}
+
+    async def claim(self, run_id: str, owner: str, now: float) -> ClaimedRun | None:
+        """Make `owner` the owner of a released run, and let a queued one begin; `None` if it is not its turn yet."""
+
+        def work(connection: sqlite3.Connection) -> ClaimedRun | None:
+            run, task = rows.find(connection, run_id), tasks.find(connection, run_id)
+            if task is None or not queue.is_next(connection, run):
+                return None
+            sql = f"UPDATE runs SET owner = ? WHERE id = ? AND owner = '' AND status IN ({_ACTIVE_SQL})"  # noqa: S608  # our own words
+            if not connection.execute(sql, [owner, run_id]).rowcount:
+                return None
+            if run.status is RunStatus.QUEUED:
+                connection.execute(_BEGIN, {"now": now, "owner": owner, "id": run_id})
+            return ClaimedRun(rows.find(connection, run_id), task.request)
+
+        return await self._database.write(work)
+
+    async def amend_request(self, run_id: str, changes: Mapping[str, Any]) -> None:
+        """Change fields of what the work of an active run is made from again."""
+        await self._database.write(lambda connection: tasks.amend(connection, run_id, changes))
+
+    async def is_next(self, run: Run) -> bool:
+        """Whether no earlier run of the same subject is queued or at work, or the run is not queued any more."""
+        return await self._database.read(lambda connection: queue.is_next(connection, run))
 
     async def save_steps(self, run_id: str, steps: Sequence[StepRun]) -> None:
         """Record steps of an active run; of one that has ended nothing changes."""
@@ -283,9 +330,6 @@ _FINISH = """
         finished_at = :now
     WHERE id = :id
 """
-_SAYS = """
-    INSTR(LOWER(subject_name || char(10) || COALESCE(actor, '') || char(10) || COALESCE(reason, '')), LOWER(?)) > 0
-"""
 _BEGIN = "UPDATE runs SET status = 'running', started_at = :now, owner = :owner WHERE id = :id"
 _SET_DELIVERY = """
     UPDATE runs SET delivery_status = :delivery_status, delivery_results = :delivery_results,
@@ -331,24 +375,6 @@ def _finish(connection: sqlite3.Connection, row: sqlite3.Row, ended: RunResult, 
 
 
 def _count(connection: sqlite3.Connection, query: RunFilter) -> int:
-    conditions, values = _conditions(query)
-    sql = f"SELECT COUNT(*) FROM runs WHERE {' AND '.join(conditions)}"  # noqa: S608  # marks only
+    wanted, values = conditions(query)
+    sql = f"SELECT COUNT(*) FROM runs WHERE {' AND '.join(wanted)}"  # noqa: S608  # marks only
     return int(connection.execute(sql, values).fetchone()[0])
-
-
-def _conditions(query: RunFilter) -> tuple[list[str], list[Any]]:
-    """Return the conditions of a query and their parameters."""
-    marks = ", ".join("?" * len(query.status))
-    wanted: list[tuple[str, list[Any]]] = [
-        ("kind = ?", [query.kind] if query.kind else []),
-        ("subject_id = ?", [query.subject] if query.subject else []),
-        (f"status IN ({marks})", list(query.status)),
-        ("id > ?" if query.oldest_first else "id < ?", [query.cursor] if query.cursor else []),
-        ("queued_at >= ?", [] if query.since is None else [query.since]),
-        ("queued_at < ?", [] if query.until is None else [query.until]),
-        ("retry_of = ?", [query.retry_of] if query.retry_of else []),
-        ("parent_run_id = ?", [query.parent] if query.parent else []),
-        (_SAYS, [query.text] if query.text else []),
-    ]
-    used = [(condition, values) for condition, values in wanted if values]
-    return ["TRUE", *(c for c, _ in used)], [value for _, values in used for value in values]

@@ -74,7 +74,6 @@ async def open_feature(
     database = Database(data_dir / DATABASE_FILE, lambda: schemas(installed.features))
     stores = stores_in(settings, database, lazy_redis(settings), clock)
     tools = Tools(transport or ScriptedTransport(), clock)
-    app = assemble(settings, installed, tools=lambda: tools, stores=stores, clock=clock)
     notices: list[Notice] = []
 
     async def collect(notice: Notice) -> None:
@@ -86,16 +85,15 @@ async def open_feature(
     async def no_chat(text: str, /, **_: Any) -> bool:
         return False
 
-    def context() -> FeatureContext:
+    def context(app: App) -> FeatureContext:
         usual = context_of(app)
         own = {"notify": collect, "tell_operator": no_chat, "find_chats": no_chats}
         return replace(usual, can=replace(usual.can, **{**own, **(can or {})}))
 
-    features = OpenFeatures(installed.features, settings, context)
-    app = replace(app, features=features)
+    app = assemble(settings, installed, tools=lambda: tools, stores=stores, clock=clock, make_context=context)
     try:
-        yield FeatureBench(feature, app, features, notices)
+        yield FeatureBench(feature, app, app.features, notices)
     finally:
-        for part in (features, app.runs, app.presence, app.messenger, database):
+        for part in (app.runs, app.features, app.presence, app.messenger, database):
             await part.aclose()
         app.audit.log.close()

@@ -9,57 +9,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.clocks import WallClock
 from tests.waiting import eventually
 
+from tocsin.assembly.services import run_engine
 from tocsin.core.process.identity import own_identity
 from tocsin.features.cron.feature import FEATURE
 from tocsin.features.cron.model import KIND, CronJob, order_of
 from tocsin.features.cron.scheduler import Scheduler
 from tocsin.features.cron.service import Actor, CronJobs
-from tocsin.features.cron.store import add_running
 from tocsin.runs.model import Run, RunStatus, RunTrigger, new_run
-from tocsin.testing.fakes import FakeClock
+from tocsin.runs.store import RunStore
+from tocsin.runs.tasks import RunTask
 from tocsin.testing.features import FeatureBench, open_feature
 
 HUMAN = Actor("cli", "ana")
-# A Friday at noon in UTC.
-START = 1_795_176_000.0
-
-
-class WallClock(FakeClock):
-    """Time that passes only when a test lets it; the wall clock can be set besides."""
-
-    def __init__(self, start: float = START) -> None:
-        super().__init__(start)
-        self._set_by = 0.0
-        self._sleepers: list[tuple[float, asyncio.Future[None]]] = []
-
-    def now(self) -> float:
-        return self._now + self._set_by
-
-    def jump(self, seconds: float) -> None:
-        """Set the wall clock, as people and time servers do."""
-        self._set_by += seconds
-
-    async def sleep(self, seconds: float) -> None:
-        future = asyncio.get_running_loop().create_future()
-        self._sleepers.append((self.monotonic() + seconds, future))
-        await future
-
-    def advance(self, seconds: float) -> None:
-        super().advance(seconds)
-        for at, future in self._sleepers:
-            if at <= self.monotonic() and not future.done():
-                future.set_result(None)
-
-    async def asleep(self, count: int = 1) -> float:
-        """Wait until so many sleep, and return for how long at least."""
-
-        def wakes_at() -> float | None:
-            self._sleepers = [sleeper for sleeper in self._sleepers if not sleeper[1].done()]
-            return min(at for at, _ in self._sleepers) if len(self._sleepers) >= count else None
-
-        return float(await eventually(wakes_at)) - self.monotonic()
 
 
 @dataclass
@@ -83,6 +47,9 @@ class Crontab:
     bench: FeatureBench
     clock: WallClock
 
+    def __post_init__(self) -> None:
+        self.engine = run_engine(self.bench.app)
+
     @property
     def jobs(self) -> CronJobs:
         return self.bench.service
@@ -94,7 +61,7 @@ class Crontab:
 
     async def open_runs(self) -> int:
         """Return how many runs have begun and are not settled, or wait for their turn."""
-        sql = "SELECT COUNT(*) FROM cron_unsettled"
+        sql = "SELECT COUNT(*) FROM run_tasks"
         return int(await self.bench.app.database.read(lambda c: c.execute(sql).fetchone()[0]))
 
     async def with_output(self, job: CronJob, output: str) -> None:
@@ -130,7 +97,7 @@ class Crontab:
         order = replace(order, source=source)
         run = new_run(order, RunStatus.RUNNING, self.clock.now())
         dead = own_identity().replace(":", "1:", 1)
-        await self.bench.app.database.write(lambda connection: add_running(connection, run, dead))
+        await RunStore(self.bench.app.database).add(run, dead, RunTask())
 
     async def runs(self, name: str = "job", **fields: Any) -> list[Run]:
         """Return the runs of a job, the oldest first."""
@@ -152,6 +119,7 @@ class Service:
         """Let time pass for a scheduler that is never late, until it sleeps again."""
         clock, left = self.crontab.clock, seconds
         while left > 0:
+            await self.crontab.engine.step()
             step = min(left, max(0.001, await clock.asleep()))
             clock.advance(step)
             left -= step
@@ -162,6 +130,7 @@ class Service:
 
         async def ended() -> bool:
             self.crontab.clock.advance(0.01)
+            await self.crontab.engine.step()
             return not await self.crontab.open_runs()
 
         await eventually(ended)

@@ -66,7 +66,7 @@ async def survive_kills(folder: Path, kills: int, jobs: int, chance: random.Rand
             for job in added:
                 await crontab.jobs.disable(job.id, HUMAN)
         with scheduler():
-            until(lambda: not _asked(folder, "SELECT COUNT(*) FROM cron_unsettled"), "every run to end")
+            until(lambda: not _asked(folder, "SELECT COUNT(*) FROM run_tasks"), "every run to end")
     async with opened(folder, clock=SystemClock()) as crontab:
         rows = await crontab.bench.app.database.read(lambda c: [tuple(row) for row in c.execute(_SQL)])
         cursors = {job.name: (job.anchor, job.cursor) for job in await crontab.jobs.store.all()}

@@ -4,7 +4,8 @@ import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.features.cron.conftest import Crontab, WallClock, running
+from tests.clocks import WallClock
+from tests.features.cron.conftest import Crontab, running
 from tests.waiting import eventually
 
 from tocsin.channels.teamchat.adapter import TeamchatAdapter

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.features.cron.conftest import HUMAN, Crontab, WallClock
+from tests.clocks import WallClock
+from tests.features.cron.conftest import HUMAN, Crontab
 
 from tocsin.features.context import Notice
 from tocsin.features.cron.feature import FEATURE

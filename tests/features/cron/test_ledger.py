@@ -7,7 +7,8 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from tests.features.cron.conftest import HUMAN, START, Crontab, Service, WallClock, opened, running
+from tests.clocks import START, WallClock
+from tests.features.cron.conftest import HUMAN, Crontab, Service, opened, running
 from tests.waiting import eventually
 
 from tocsin.core.errors import TocsinError

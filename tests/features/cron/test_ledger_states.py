@@ -8,7 +8,8 @@ from pathlib import Path
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from tests.features.cron.conftest import Crontab, Service, WallClock, opened, running
+from tests.clocks import WallClock
+from tests.features.cron.conftest import Crontab, Service, opened, running
 
 from tocsin.core.process.identity import own_identity
 from tocsin.features.cron.model import KIND

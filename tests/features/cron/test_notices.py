@@ -4,7 +4,8 @@ from pathlib import Path
 from socket import gethostname
 
 import pytest
-from tests.features.cron.conftest import HUMAN, Crontab, WallClock, running
+from tests.clocks import WallClock
+from tests.features.cron.conftest import HUMAN, Crontab, running
 from tests.features.cron.night import ENV
 from tests.features.cron.telling import failing_hour
 

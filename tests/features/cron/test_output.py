@@ -4,7 +4,8 @@ from pathlib import Path
 from socket import gethostname
 
 import pytest
-from tests.features.cron.conftest import HUMAN, Crontab, WallClock
+from tests.clocks import WallClock
+from tests.features.cron.conftest import HUMAN, Crontab
 from tests.features.cron.night import ENV, failing_night
 
 from tocsin.channels.teamchat.adapter import TeamchatAdapter
@@ -13,6 +14,7 @@ from tocsin.features.cron.model import InvalidJobError
 from tocsin.features.cron.output import is_wanted, text_of
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.document import as_document
+from tocsin.runs.engine.run_engine import FOLLOW_UNSENT_EVERY_S
 from tocsin.runs.model import OutputDelivery, OutputDeliveryStatus, Run, RunKind, RunStatus, RunTrigger
 from tocsin.runs.store import RunStore
 from tocsin.testing.features import open_feature
@@ -89,8 +91,8 @@ async def test_a_job_that_fails_while_the_chat_product_is_away_is_told_once_afte
 async def test_a_message_that_has_ended_names_its_delivery(crontab: Crontab):
     await crontab.add()
     run = await crontab.jobs.start("job", HUMAN)
-    pending = await crontab.jobs.runs().set_delivery(run.id, OutputDelivery.begun((), ["d1"]))
-    await crontab.jobs.runner.follow([pending])
+    await crontab.jobs.runs().set_delivery(run.id, OutputDelivery.begun((), ["d1"]))
+    await crontab.engine.step()
     (followed,) = await crontab.runs()
     assert as_document(followed)["delivery"] == {
         "status": "failed",
@@ -128,12 +130,14 @@ async def test_a_message_that_is_replayed_after_it_ended_unsent_is_seen_on_its_r
         run = await crontab.jobs.start("job", HUMAN)
         [delivery] = run.delivery.queued
         await outbox.cancel(delivery, caller)
-        await crontab.jobs.runner.follow(await store.undelivered())
+        await crontab.engine.step()
         [run] = await store.unsent()
         assert (run.delivery.status, run.delivery.results[0].result.error) == ("failed", "the message is cancelled")
-        await crontab.jobs.runner.follow([run])
+        clock.advance(FOLLOW_UNSENT_EVERY_S)
+        await crontab.engine.step()
         assert await store.unsent() == [run]
         await outbox.replay(delivery, caller)
-        await crontab.jobs.runner.follow([run])
+        clock.advance(FOLLOW_UNSENT_EVERY_S)
+        await crontab.engine.step()
         [run] = await store.undelivered()
         assert (run.delivery.queued, run.delivery.results) == ((delivery,), ())

@@ -10,6 +10,7 @@ import sys
 import tempfile
 
 from tocsin.assembly.program import direct_transport, load_settings, open_app
+from tocsin.assembly.services import run_engine
 from tocsin.core.process.forking import forked_reapers
 from tocsin.features.cron.scheduler import Scheduler
 
@@ -21,7 +22,9 @@ async def live(*, long: bool) -> None:
         [scheduler] = [each for each in app.features.schedulers() if isinstance(each, Scheduler)]
         if long:
             os.write(1, b"%d\n" % os.getpid())
-            await scheduler.run()
+            async with asyncio.TaskGroup() as group:
+                group.create_task(run_engine(app).run())
+                await scheduler.run()
         else:
             await scheduler.step()
 

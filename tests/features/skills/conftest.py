@@ -19,11 +19,15 @@ from tocsin.core.process.presence import Presence
 from tocsin.core.process.sandbox import Level, ResourceLimits, Sandbox
 from tocsin.core.storage.database import Database
 from tocsin.core.text.redaction import Redactor
+from tocsin.features.context import Notice
 from tocsin.features.skills.model import ExecutionMode
 from tocsin.features.skills.service import SkillRequest, Skills
 from tocsin.features.skills.snapshot import Workplace
+from tocsin.features.skills.starting import SkillRuns
 from tocsin.features.skills.store import SkillFolder
-from tocsin.runs.model import Run, RunTrigger
+from tocsin.messaging.outbound.output_routing import OutputRouter
+from tocsin.runs.engine.settling import RunSettler, SettlerDependencies
+from tocsin.runs.model import Run, RunKind, RunTrigger
 from tocsin.runs.service import Runs
 from tocsin.runs.store import RunStore
 from tocsin.testing.fakes import FakeClock
@@ -101,12 +105,24 @@ class Workshop:
         return list(reversed(log.tail(100))) if log.path.exists() else []
 
 
+async def _no_notice(_: Notice) -> None:
+    """Take a notice that no test looks at."""
+
+
+def _no_output() -> OutputRouter:
+    raise AssertionError("a skill sends nothing")
+
+
 @pytest.fixture
 async def workshop(tmp_path: Path) -> AsyncIterator[Workshop]:
     database = Database(tmp_path / "tocsin.db", RUN_SCHEMAS)
     clock, redact = FakeClock(), Redactor([SECRET])
     presence = Presence(SqliteBeats(database), clock)
-    runs = Runs(RunStore(database), tmp_path / "runs", clock, presence, poll_s=0.01, redact=redact)
+    types = {RunKind.SKILL: SkillRuns(_no_notice)}
+    audit = AuditTrail(AuditLog(tmp_path / "audit.log"))
+    parts = SettlerDependencies(database, _no_output, audit, clock, lambda kind, _: types.get(kind))
+    settler = RunSettler(parts)
+    runs = Runs(RunStore(database), tmp_path / "runs", clock, presence, poll_s=0.01, redact=redact, settler=settler)
     environment = {"PATH": os.environ["PATH"], "HOME": "/home/tester", "EDITOR": "ed", "TERM": "vt100"}
     yield Workshop(tmp_path, runs, clock, environment, redact=redact)
     await runs.aclose()

@@ -70,7 +70,7 @@ def _forget_who_watched(data: Path) -> None:
 
 def _is_done(data: Path) -> bool:
     waiting = _count(data, "SELECT COUNT(*) FROM watcher_events WHERE due_at IS NOT NULL")
-    return not waiting and not _count(data, "SELECT COUNT(*) FROM watcher_unsettled")
+    return not waiting and not _count(data, "SELECT COUNT(*) FROM run_tasks")
 
 
 def _count(data: Path, sql: str) -> int:

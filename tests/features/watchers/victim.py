@@ -3,6 +3,7 @@
 import asyncio
 
 from tocsin.assembly.program import direct_transport, load_settings, open_app
+from tocsin.assembly.services import run_engine
 from tocsin.features.watchers.watching.watcher_service import WatcherService
 
 
@@ -11,7 +12,9 @@ async def main() -> None:
     async with open_app(settings, installed, direct_transport) as app:
         await app.runs().recover()
         [service] = [each for each in app.features.schedulers() if isinstance(each, WatcherService)]
-        await service.run()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(run_engine(app).run())
+            await service.run()
 
 
 asyncio.run(main())

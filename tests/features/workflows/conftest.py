@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.audit_entries import check_audit_log
 
+from tocsin.features.cron.feature import FEATURE as CRON
 from tocsin.features.skills.feature import FEATURE as SKILLS
 from tocsin.features.workflows.feature import FEATURE
 from tocsin.features.workflows.requests import WorkflowRequest
@@ -73,9 +74,11 @@ def opening(tmp_path: Path) -> Opening:
     """What opens workflows with settings and abilities that a test chooses."""
 
     @asynccontextmanager
-    async def opened(env: dict[str, str] | None = None, **can: Any) -> AsyncIterator[WorkflowBench]:
-        clock = FakeClock()
-        async with open_feature(FEATURE, tmp_path, env, clock=clock, can=can, others=(SKILLS,)) as bench:
+    async def opened(
+        env: dict[str, str] | None = None, clock: FakeClock | None = None, **can: Any
+    ) -> AsyncIterator[WorkflowBench]:
+        clock = clock or FakeClock()
+        async with open_feature(FEATURE, tmp_path, env, clock=clock, can=can, others=(SKILLS, CRON)) as bench:
             yield WorkflowBench(tmp_path, bench, clock)
             check_audit_log(bench.app.audit.log)
 

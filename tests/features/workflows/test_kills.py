@@ -37,6 +37,9 @@ async def test_a_killed_workflow_is_interrupted_and_goes_on_from_the_step_at_wor
     (tmp_path / "go").touch()
     async with opening() as flows:
         await flows.runs.recover()
+        await flows.runs.resume()
+        [left] = (await flows.runs.search(RunKind.WORKFLOW)).items
+        await flows.runs.wait(left.id)
         [killed] = (await flows.runs.search(RunKind.WORKFLOW, parts=True)).items
         assert killed.status == "interrupted"
         assert {step.name: str(step.status) for step in killed.steps} == {

@@ -140,7 +140,7 @@ async def test_a_redirect_to_a_private_address_is_not_followed(place: str):
     text = b"name: flow\nsteps: [{name: a, type: http, url: 'http://public.example/'}]"
     workflow = read_workflow(text, Path("flow.yaml"), Surroundings()).workflow
     scope = StepScope(RunValues(params={}, run={}), (), (), Path())
-    call = StepCall(workflow, workflow.steps[0], scope, Mock(), Mock(), env={}, variables={}, attempt=1)
+    call = StepCall(workflow, workflow.steps[0], scope, Mock(), Mock(), env={}, variables={}, attempt=1, since=0.0)
     http = ScriptedTransport().will_answer(b"", 302, {"location": place})
     with pytest.raises(PrivateAddressError):
         await HttpSteps(lambda: http).run(call)

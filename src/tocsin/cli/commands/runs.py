@@ -17,12 +17,13 @@ from tocsin.core.audit.actions import CLI
 from tocsin.core.text.visible import without_sequences
 from tocsin.core.time.timestamps import timestamp
 from tocsin.messaging.outbound.caller import Caller
-from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.control import MAX_GRACE_S
 from tocsin.runs.document import as_document, log_document
+from tocsin.runs.engine.active_run import ActiveRun
+from tocsin.runs.engine.executor import GRACE_S
 from tocsin.runs.log_file import MAX_LINES, LogPage
 from tocsin.runs.model import TERMINAL, Line, Run, RunKind, RunStatus
-from tocsin.runs.service import GRACE_S, Runs
+from tocsin.runs.service import Runs
 from tocsin.terminal.options import Options, add_subcommands
 from tocsin.terminal.output import DONE, FAILED, Console
 from tocsin.terminal.text import add_limit, readable, whole_number

@@ -22,6 +22,7 @@ FEATURE = Feature(
             "watch", "watch folders, and have skills look at every change", f"{_COMMANDS}configure_watch", "skills"
         ),
     ),
+    run_types={"skill": "tocsin.features.assistant_skills.opening:run_type_of"},
     open="tocsin.features.assistant_skills.opening:open_assistant_skills",
     checks=(FeatureCheck("tocsin.features.assistant_skills.checks:check_assistant_skills", at_start=True),),
     services=("tocsin.features.assistant_skills.opening:watch_service_of",),

@@ -13,6 +13,7 @@ from tocsin.features.context import FeatureContext
 
 if TYPE_CHECKING:
     from tocsin.features.abilities import DescribeAssistant, RunAssistant, StartAssistant
+    from tocsin.features.assistant_skills.running.assistant_runner import AssistantRuns
     from tocsin.features.assistant_skills.watch.watch_service import WatchService
 
 SKILLS_FOLDER = "skills"  # that of runnable skills: a skill may be both
@@ -23,6 +24,13 @@ def open_assistant_skills(context: FeatureContext) -> AssistantSkills:
     folders = AssistantFolders(context.data_dir / SKILLS_FOLDER)
     results, versions = SkillResults(context.database, context.clock), ActedVersions(context.database, context.clock)
     return AssistantSkills(folders, results, versions, context)
+
+
+def run_type_of(skills: AssistantSkills) -> "AssistantRuns":
+    """Return what the engine asks about looks of assistant skills."""
+    from tocsin.features.assistant_skills.running.assistant_runner import AssistantRuns
+
+    return AssistantRuns(skills.context.can.notify)
 
 
 def list_assistants_of(skills: AssistantSkills) -> Callable[[], Awaitable[Sequence[Mapping[str, Any]]]]:

@@ -13,8 +13,8 @@ from tocsin.core.time.timestamps import timestamp
 from tocsin.features.context import Abilities
 from tocsin.features.cron.audit_actions import CRON
 from tocsin.features.cron.model import JobDefinition, JobType
-from tocsin.runs.active_run import result_of_child, show_child
 from tocsin.runs.control import StartRequest
+from tocsin.runs.engine.active_run import result_of_child, show_child
 from tocsin.runs.model import Command, Run, RunKind, RunResult, RunStatus
 from tocsin.runs.recorder import RunHandle, Work, command
 
@@ -120,6 +120,7 @@ class JobExecution:
                 parent_run_id=self._run.id,
             ),
         )
+        await handle.amend_child("workflow", child.run.id)
         ended = await child.wait_or_stop()
         handle.write("stdout", ended.output.tail)
         return result_of_child(ended)

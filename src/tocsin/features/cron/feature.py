@@ -29,6 +29,7 @@ FEATURE = Feature(
     live=(LiveTopic("cron", "cron", "tocsin.features.cron.opening:live_records"),),
     subsystems={"cron": "tocsin.features.cron.opening:subsystem_of"},
     provides={"list_schedules": "tocsin.features.cron.opening:list_schedules_of"},
+    run_types={"cron": "tocsin.features.cron.opening:run_type_of"},
     starts={"cron": "tocsin.features.cron.opening:start_job"},
     subjects={"cron": "tocsin.features.cron.opening:list_jobs"},
     dashboard_routes="tocsin.features.cron.routes:cron_operations",

@@ -20,9 +20,10 @@ from tocsin.runs.model import RunKind
 
 if TYPE_CHECKING:
     from tocsin.features.abilities import ListSchedules
+    from tocsin.features.cron.running import CronRuns
     from tocsin.features.cron.scheduler import Scheduler
-    from tocsin.runs.active_run import ActiveRun
     from tocsin.runs.control import StartRequest
+    from tocsin.runs.engine.active_run import ActiveRun
 
 NAMED = 3  # failing jobs that the status names
 
@@ -52,10 +53,15 @@ async def start_job(jobs: CronJobs, name_or_id: str, asked: "StartRequest") -> "
     """Run a job now, or as in an earlier run; its schedule does not change."""
     who = Actor(asked.source, asked.actor)
     if asked.retry:
-        begun = await jobs.begin_again(asked.retry, who)
-    else:
-        begun = await jobs.begin(name_or_id, who, asked.params, trigger=asked.cause, parent_run_id=asked.parent_run_id)
-    return begun.running
+        return await jobs.begin_again(asked.retry, who)
+    return await jobs.begin(name_or_id, who, asked.params, trigger=asked.cause, parent_run_id=asked.parent_run_id)
+
+
+def run_type_of(jobs: CronJobs) -> "CronRuns":
+    """Return what the engine asks about runs of jobs."""
+    from tocsin.features.cron.running import CronRuns
+
+    return CronRuns(jobs.context, jobs.store)
 
 
 async def list_jobs(jobs: CronJobs) -> Sequence[str]:

@@ -1,59 +1,38 @@
-"""Run a job that was taken, and do what follows from the end of a run: its output, a retry, disabling the job."""
+"""Take runs of jobs, and carry them out in this process."""
 
 import asyncio
-import logging
 import shlex
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from tocsin.core.audit.trail import facts_of_caller
-from tocsin.core.errors import StoreUnavailableError
 from tocsin.core.time.timestamps import timestamp
 from tocsin.features.context import FeatureContext, Notice, NoticeLevel
 from tocsin.features.cron.audit_actions import CRON, CRON_DISABLE, CRON_EXECUTE
 from tocsin.features.cron.execution import CronDependencies, JobExecution
 from tocsin.features.cron.model import KIND, CronJob, JobDefinition, JobRunningError, JobType, restored
 from tocsin.features.cron.output import is_wanted, text_of
-from tocsin.features.cron.store import (
-    JobStore,
-    add_running,
-    enqueue,
-    failures_in_a_row,
-    note_failure,
-    note_success,
-    settle,
-)
-from tocsin.features.run_notices import failing, recovered
-from tocsin.messaging.outbound.caller import Caller
-from tocsin.runs import queue
-from tocsin.runs.active_run import ActiveRun
+from tocsin.features.cron.store import JobStore, failures_in_a_row, note_failure, note_success
+from tocsin.features.run_notices import failing, notify_stored, recovered, stored_notice
+from tocsin.runs import queue, rows, tasks
 from tocsin.runs.control import NotRetriedError, Retry, retried
 from tocsin.runs.document import audit_facts
-from tocsin.runs.model import FAILING, TERMINAL, Line, OutputDelivery, OutputResult, Run, RunSpec, RunStatus, new_run
+from tocsin.runs.engine.active_run import ActiveRun
+from tocsin.runs.engine.run_type import DelayedRun, RunAuditEntry, RunMessage, RunType
+from tocsin.runs.model import FAILING, TERMINAL, Line, Run, RunSpec, RunStatus, new_run
 from tocsin.runs.queue import RunGlimpse
+from tocsin.runs.recorder import Work
 from tocsin.runs.rows import UnknownRunError
+from tocsin.runs.service import waiting_for
+from tocsin.runs.tasks import RunTask
 from tocsin.scheduling.overlap import Running, admit
 
-log = logging.getLogger(__name__)
-
 _COMPARED_CHARS = 1_000_000
+_RETRIED = frozenset({RunStatus.FAILED, RunStatus.TIMED_OUT})
 # How often, and for how long, a run that another process may start is looked at: nobody waits longer for an answer.
 _LOOK_S, _LOOKS_S = 0.1, 31.0
-_RETRIED = frozenset({RunStatus.FAILED, RunStatus.TIMED_OUT})
-
-
-@dataclass(frozen=True, slots=True)
-class BegunJob:
-    """A run that goes on beside its caller; `task` returns it once its output is queued and its end is noted."""
-
-    running: ActiveRun
-    task: asyncio.Task[Run]
-
-    @property
-    def run(self) -> Run:
-        """The run as it was when it was started."""
-        return self.running.run
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +51,8 @@ class QueuedJob:
 class JobRunner:
     """Carries out runs in this process."""
 
-    def __init__(self, context: FeatureContext, store: JobStore) -> None:
+    def __init__(self, context: FeatureContext) -> None:
         self._context = context
-        self._store = store
-        self._begun: dict[asyncio.Task[Run], ActiveRun] = {}  # each task settles its run
         self._awaited = set[asyncio.Task[Run]]()
         self._parts = CronDependencies(context.can, context.environment, context.data_dir)
 
@@ -86,7 +63,8 @@ class JobRunner:
         def work(connection: sqlite3.Connection) -> None:
             if not force:
                 may_start(connection, run)
-            add_running(connection, run, self._context.runs().owner, caller)
+            rows.insert(connection, run, self._context.runs().owner)
+            tasks.add(connection, run.id, RunTask(caller=caller))
 
         await self._context.database.write(work)
         return run
@@ -99,20 +77,21 @@ class JobRunner:
 
         def work(connection: sqlite3.Connection) -> Run:
             if not may_start(connection, run, may_wait=True):
-                enqueue(connection, queued, caller=caller)
+                queue.enqueue(connection, queued)
+                tasks.add(connection, queued.id, RunTask(caller=caller))
                 return queued
-            add_running(connection, run, self._context.runs().owner, caller)
+            rows.insert(connection, run, self._context.runs().owner)
+            tasks.add(connection, run.id, RunTask(caller=caller))
             return run
 
         return await self._context.database.write(work)
 
     async def carry_out(self, run: Run, *, watch: Callable[[Line], None] | None = None) -> None:
-        """Do the work of a run that this process has taken, and what follows; cancelling the caller ends it."""
-        running = await self._start(run, watch)
-        ended = await running.wait_or_stop()
-        await self._settle_now(ended)
+        """Do the work of a run that this process has taken; cancelling the caller ends it."""
+        running = await self.begin(run, watch=watch)
+        await running.wait_or_stop()
 
-    async def begin_or_queue(self, order: RunSpec) -> BegunJob | QueuedJob:
+    async def begin_or_queue(self, order: RunSpec) -> ActiveRun | QueuedJob:
         """Start the work of a run in this process now, or leave it to the scheduler where it has to wait."""
         run = await self.take_or_queue(order)
         if run.status is RunStatus.RUNNING:
@@ -137,185 +116,18 @@ class JobRunner:
                 return run
         return run
 
-    async def begin(self, run: Run) -> BegunJob:
-        """Start the work of a run that this process has taken; what follows from its end is done beside the caller."""
-        running = await self._start(run)
-        task = asyncio.create_task(self._settle_at_end(running))
-        self._begun[task] = running
-        running.follow_up = task
-        task.add_done_callback(self._begun.pop)
-        return BegunJob(running, task)
-
-    async def aclose(self) -> None:
-        """End the runs that were begun here, and do what follows from their ends."""
-        for task in self._awaited:
-            task.cancel()
-        begun = dict(self._begun)
-        await asyncio.gather(*(running.stop() for running in begun.values()))
-        await asyncio.gather(*begun)
-
-    async def _start(self, run: Run, watch: Callable[[Line], None] | None = None) -> ActiveRun:
+    async def begin(self, run: Run, *, watch: Callable[[Line], None] | None = None) -> ActiveRun:
+        """Start the work of a run that this process has taken."""
         definition = definition_of(run)
         execution = JobExecution(run, definition, self._parts)
         return await self._context.runs().start_taken(
             run, execution.work, watch=watch, log_max_bytes=definition.log_max_bytes
         )
 
-    async def _settle_at_end(self, running: ActiveRun) -> Run:
-        ended = await running.wait()
-        await self._settle_now(ended)
-        return await self._latest(ended)
-
-    async def _latest(self, ended: Run) -> Run:
-        """Return a run with what became of its output; as it ended where it was removed meanwhile."""
-        try:
-            return await self._context.runs().get(ended.id)
-        except (StoreUnavailableError, UnknownRunError):
-            return ended
-
-    async def _settle_now(self, ended: Run) -> None:
-        try:
-            await self.settle(ended)
-        except StoreUnavailableError as error:  # the scheduler settles it later
-            log.warning("the end of a run is not settled yet", extra={"run": ended.id, "reason": error.sentence()})
-
-    async def settle(self, run: Run) -> None:
-        """Queue the output of a run that has ended, then note all else that follows; by whichever process comes first.
-
-        A crash between the two queues nothing twice: the queue knows the key. Raises StoreUnavailableError.
-        """
-        definition = definition_of(run)
-        again = self._retry(run, definition)
-        not_before = self._context.clock.now() + definition.retry.delay_s(run.attempt)
-        delivery = OutputDelivery() if again else await self._send_output(run, definition)
-
-        def work(connection: sqlite3.Connection) -> tuple[Mapping[str, object] | None, Notice | None]:
-            if (caller := settle(connection, run.id)) is None:
-                return None, None
-            queue.note_delivery(connection, run.id, delivery)
-            if again:
-                enqueue(connection, again, not_before)
-                return caller, None
-            return caller, self._noted(connection, run, (definition.output or "") if delivery.is_complete else "")
-
-        caller, notice = await self._context.database.write(work)
-        if caller is None:
-            return
-        if run.started_at is not None or run.source:
-            self._record(run, caller)
-        if notice:
-            await self._context.can.notify(notice)
-        if run.started_at is not None and not again and not run.ok:
-            await self._disable_after_failures(run)
-
-    def _noted(self, connection: sqlite3.Connection, run: Run, output: str) -> Notice | None:
-        """Note whether the job of a run works; return what the operator is told. `output` got its own message."""
-        if run.started_at is None:
-            return None
-        link = f"#/cron/{run.subject_id}"
-        if run.ok:
-            since = note_success(connection, run.subject_id)
-            return None if since is None else recovered(run, since, category="cron", link=link, output=output)
-        if run.status not in FAILING:
-            return None
-        since = note_failure(connection, run.subject_id, self._context.clock.now())
-        return failing(run, since, category="cron", link=link, output=output)
-
-    async def follow(self, runs: Sequence[Run]) -> None:
-        """Record what became of the messages of these runs."""
-        for run in runs:
-            delivery = await self._followed(run.delivery)
-            if delivery != run.delivery:
-                await self._context.runs().set_delivery(run.id, delivery)
-
-    def _retry(self, run: Run, definition: JobDefinition) -> Run | None:
-        """Return the run that follows a failed one, or None."""
-        rule = definition.retry
-        wanted = not rule.on_exit_codes or run.exit_code in rule.on_exit_codes
-        if run.status not in _RETRIED or run.attempt >= rule.max_attempts or not wanted:
-            return None
-        order = retried(order_again(run, run.actor), Retry(run))
-        return new_run(order, RunStatus.QUEUED, self._context.clock.now())
-
-    async def _send_output(self, run: Run, definition: JobDefinition) -> OutputDelivery:
-        if not definition.output or run.started_at is None:
-            return OutputDelivery()
-        if definition.type == JobType.MESSAGE:
-            wanted, text = run.ok, definition.command
-        else:
-            before = next(iter(await self._newest(run, 1)), None)
-            output = await self._context.runs().text(run.id, _COMPARED_CHARS)
-            changed = before is not None and output != await self._context.runs().text(before.id, _COMPARED_CHARS)
-            wanted = is_wanted(definition.output_on, run, before, changed=changed)
-            text = text_of(run, output or run.output.tail)
-        if not wanted:
-            return OutputDelivery()
-        caller = Caller(CRON.name, {"run": run.id})
-        queued = await self._context.output.queue(definition.output, text, caller, f"cron:{run.id}")
-        return OutputDelivery.begun(queued.refused, queued.deliveries)
-
-    async def _followed(self, delivery: OutputDelivery) -> OutputDelivery:
-        """Return how far the messages came; one that ended unsent may have been sent again since."""
-        outcome_of, results, left = self._context.output.outcome, list[OutputResult](), list[str]()
-        for before in delivery.results:
-            sent = before.result.ok or not before.delivery_id
-            now = before.result if sent else await outcome_of(before.delivery_id)
-            if now is None:
-                left.append(before.delivery_id)
-            else:  # the first reason stays, also when the delivery was deleted since
-                results.append(OutputResult(now, before.delivery_id) if now.ok else before)
-        for id_ in delivery.queued:
-            ended = await outcome_of(id_)
-            if ended is None:
-                left.append(id_)
-            else:
-                results.append(OutputResult(ended, id_))
-        return OutputDelivery.of(results, left)
-
-    async def _newest(self, run: Run, limit: int) -> list[Run]:
-        """Return the runs before this one, the newest first."""
-        return await self._context.database.read(lambda c: queue.newest(c, KIND, run.subject_id, limit, run.id))
-
-    async def _disable_after_failures(self, run: Run) -> None:
-        job = await self._store.find(run.subject_id)
-        limit = job.definition.auto_disable_after if job and job.definition else 0
-        if job is None or not limit or not job.enabled:
-            return
-        since = job.failures_since
-        failures = await self._context.database.read(lambda connection: failures_in_a_row(connection, run, since))
-        if failures < limit:
-            return
-        reason = "the last run failed" if failures == 1 else f"the last {failures} runs failed"
-
-        def disabled(job: CronJob) -> CronJob:
-            return replace(job, enabled=False, auto_disabled=True, paused_reason=reason)
-
-        await self._store.change(job.id, disabled)
-        facts = {"job": job.id, "name": job.name, "reason": reason}
-        self._context.audit.record(CRON_DISABLE, f"{job.name}: {reason}", source=CRON.name, metadata=facts)
-        await self._context.can.notify(
-            Notice(
-                f"The job {job.name} was disabled",
-                f"{reason}, most recently: {run.reason or run.status}",
-                NoticeLevel.ERROR,
-                "cron",
-                job.name,
-                f"#/cron/{job.id}",
-                f"cron-disabled-{job.id}",
-            )
-        )
-
-    def _record(self, run: Run, caller: Mapping[str, object]) -> None:
-        facts = {
-            **caller,
-            "job": run.subject_id,
-            "name": run.subject_name,
-            **audit_facts(run),
-            "exit_code": run.exit_code,
-            "scheduled_for": timestamp(run.scheduled_for),
-        }
-        source = run.source or CRON.name
-        self._context.audit.record(CRON_EXECUTE, f"{run.subject_name} {run.status}", source=source, metadata=facts)
+    async def aclose(self) -> None:
+        """Wait for no run any more."""
+        for task in self._awaited:
+            task.cancel()
 
 
 def may_start(connection: sqlite3.Connection, run: Run, *, may_wait: bool = False) -> bool:
@@ -371,3 +183,113 @@ def count_failures(runs: Sequence[RunGlimpse], since: float) -> int:
             break
         failures += run.status != RunStatus.CANCELLED and run.id not in repeated
     return failures
+
+
+class CronRuns(RunType):
+    """Runs of jobs: the scheduler starts them, also those that are queued and retried."""
+
+    kind = KIND
+    source = CRON.name
+
+    def __init__(self, context: FeatureContext, store: JobStore) -> None:
+        self._context = context
+        self._store = store
+
+    def may_continue(self, run: Run, request: Mapping[str, Any]) -> bool:
+        """Whether a workflow does the work, which is continued itself."""
+        return bool(request.get("children"))
+
+    async def resume(self, run: Run, request: Mapping[str, Any]) -> Work | None:
+        """Return the work that waits for the workflow."""
+        return waiting_for(self._context.runs(), request["children"]["workflow"])
+
+    def retry(self, run: Run, now: float) -> DelayedRun | None:
+        """Return the run that follows a failed one, as `retry` of the job says."""
+        rule = definition_of(run).retry
+        wanted = not rule.on_exit_codes or run.exit_code in rule.on_exit_codes
+        if run.status not in _RETRIED or run.attempt >= rule.max_attempts or not wanted:
+            return None
+        order = retried(order_again(run, run.actor), Retry(run))
+        return DelayedRun(new_run(order, RunStatus.QUEUED, now), now + rule.delay_s(run.attempt))
+
+    async def message(self, run: Run, request: Mapping[str, Any]) -> RunMessage | None:
+        """Return the output of a run, where `output_on` asks for it."""
+        definition = definition_of(run)
+        if not definition.output or run.started_at is None:
+            return None
+        if definition.type == JobType.MESSAGE:
+            wanted, text = run.ok, definition.command
+        else:
+            before = await self._run_before(run)
+            output = await self._context.runs().text(run.id, _COMPARED_CHARS)
+            changed = before is not None and output != await self._context.runs().text(before.id, _COMPARED_CHARS)
+            wanted = is_wanted(definition.output_on, run, before, changed=changed)
+            text = text_of(run, output or run.output.tail)
+        return RunMessage(definition.output, text, CRON.name) if wanted else None
+
+    def note(self, connection: sqlite3.Connection, run: Run, output: str) -> Mapping[str, Any]:
+        """Note whether the job works, and return the notice where that has changed."""
+        if run.started_at is None:
+            return {}
+        link = f"#/cron/{run.subject_id}"
+        if run.ok:
+            since = note_success(connection, run.subject_id)
+            if since is None:
+                return {}
+            return stored_notice(recovered(run, since, category="cron", link=link, output=output))
+        if run.status not in FAILING:
+            return {"ended": True}
+        since = note_failure(connection, run.subject_id, self._context.clock.now())
+        return {**stored_notice(failing(run, since, category="cron", link=link, output=output)), "ended": True}
+
+    def entry(self, run: Run, request: Mapping[str, Any], noted: Mapping[str, Any]) -> RunAuditEntry | None:
+        """Return the `cron.execute` entry; an instant that did not run has none unless a person asked for it."""
+        if run.started_at is None and not run.source:
+            return None
+        facts = {
+            "job": run.subject_id,
+            "name": run.subject_name,
+            **audit_facts(run),
+            "exit_code": run.exit_code,
+            "scheduled_for": timestamp(run.scheduled_for),
+        }
+        return RunAuditEntry(CRON_EXECUTE, f"{run.subject_name} {run.status}", facts)
+
+    async def tell(self, run: Run, noted: Mapping[str, Any]) -> None:
+        """Notify the operator, and disable a job that failed too often."""
+        await notify_stored(self._context.can.notify, noted)
+        if noted.get("ended"):
+            await self._disable_after_failures(run)
+
+    async def _run_before(self, run: Run) -> Run | None:
+        found = await self._context.database.read(lambda c: queue.newest(c, KIND, run.subject_id, 1, run.id))
+        return next(iter(found), None)
+
+    async def _disable_after_failures(self, run: Run) -> None:
+        job = await self._store.find(run.subject_id)
+        limit = job.definition.auto_disable_after if job and job.definition else 0
+        if job is None or not limit or not job.enabled:
+            return
+        since = job.failures_since
+        failures = await self._context.database.read(lambda connection: failures_in_a_row(connection, run, since))
+        if failures < limit:
+            return
+        reason = "the last run failed" if failures == 1 else f"the last {failures} runs failed"
+
+        def disabled(job: CronJob) -> CronJob:
+            return replace(job, enabled=False, auto_disabled=True, paused_reason=reason)
+
+        await self._store.change(job.id, disabled)
+        facts = {"job": job.id, "name": job.name, "reason": reason}
+        self._context.audit.record(CRON_DISABLE, f"{job.name}: {reason}", source=CRON.name, metadata=facts)
+        await self._context.can.notify(
+            Notice(
+                f"The job {job.name} was disabled",
+                f"{reason}, most recently: {run.reason or run.status}",
+                NoticeLevel.ERROR,
+                "cron",
+                job.name,
+                f"#/cron/{job.id}",
+                f"cron-disabled-{job.id}",
+            )
+        )

@@ -27,14 +27,12 @@ from tocsin.features.cron.store import (
     Trouble,
     advance,
     enqueue,
-    settle,
     stored_definition,
     take_after_start,
-    waits,
 )
-from tocsin.runs import queue
+from tocsin.runs import queue, tasks
 from tocsin.runs.model import Run, RunResult, RunStatus, RunTrigger, new_run
-from tocsin.runs.store import RunEndedError, RunStore
+from tocsin.runs.store import RunEndedError
 from tocsin.scheduling.expression import ScheduleError
 from tocsin.scheduling.lease import BEAT_S, LOOK_S, Lease, LeaseLostError
 from tocsin.scheduling.missed import (
@@ -49,7 +47,6 @@ from tocsin.scheduling.missed import (
 )
 from tocsin.scheduling.overlap import Admission, Overlap, Running, admit
 from tocsin.scheduling.schedule import duration_words
-from tocsin.scheduling.settling import Settling, unsettled
 from tocsin.scheduling.zones import zone_of
 
 log = logging.getLogger(__name__)
@@ -57,17 +54,9 @@ log = logging.getLogger(__name__)
 DRAIN_S = 30.0  # for what runs when the program is stopped
 LONGEST_SLEEP_S = 30.0
 CATCHUPS_AT_ONCE, CATCHUPS_EVERY_S = 2, 5.0
-FOLLOW_EVERY_S, FOLLOW_UNSENT_EVERY_S = 5.0, 60.0
 JUMP_S = 60.0
 _BATCH = 500
 _INSTANTS_AT_ONCE = 2_000  # others wait for the database meanwhile, and the records are in memory
-
-
-class _Look(NamedTuple):
-    """What there is to do."""
-
-    has_queued: bool
-    unsettled: list[Run]
 
 
 class _PlannedJob(NamedTuple):
@@ -79,7 +68,7 @@ class _PlannedJob(NamedTuple):
 
 
 class Scheduler:
-    """Plans, starts and settles the runs of all jobs while this process holds the lease."""
+    """Plans and starts the runs of all jobs while this process holds the lease."""
 
     def __init__(
         self,
@@ -106,9 +95,7 @@ class Scheduler:
         self._seen: tuple[float, float] | None = None  # wall time and monotonic time at the last step
         self._late_because = NOT_RUNNING  # for what is planned next
         self._catchups: list[float] = []  # monotonic times of the last starts of catch-ups
-        self._followed_at = self._unsent_followed_at = float("-inf")
         self._has_queued = False
-        self._settling = Settling(runner.settle)
 
     def stop(self) -> None:
         """Start nothing new; `run` returns when what runs has ended, or after half a minute has been interrupted."""
@@ -268,12 +255,9 @@ class Scheduler:
         return replace(run, reason=planned.missed or None)
 
     async def _start(self) -> None:
-        """Start, skip or leave what is queued; settle what has ended."""
+        """Start, skip or leave what is queued."""
         now = self._clock.now()
-        look = await self._context.database.read(self._look)
-        settled = await self._settling.work_off(look.unsettled)
-        await self._follow_messages()
-        self._has_queued = look.has_queued or settled
+        self._has_queued = await self._context.database.read(lambda connection: queue.has_queued(connection, KIND))
         if not self._has_queued or self._loop.stopping:
             return
         taken, replaced = await self._context.database.write(lambda c: self._dispatch(c, now))
@@ -286,22 +270,6 @@ class Scheduler:
             except RunEndedError:
                 continue
 
-    async def _follow_messages(self) -> None:
-        """Record what became of messages with output; those that ended unsent are looked at less often."""
-        passed, store = self._clock.monotonic(), RunStore(self._context.database)
-        if passed - self._followed_at >= FOLLOW_EVERY_S:
-            self._followed_at = passed
-            await self._runner.follow(await store.undelivered())
-        if passed - self._unsent_followed_at >= FOLLOW_UNSENT_EVERY_S:
-            self._unsent_followed_at = passed
-            await self._runner.follow(await store.unsent())
-
-    def _look(self, connection: sqlite3.Connection) -> _Look:
-        return _Look(
-            queue.has_queued(connection, KIND),
-            unsettled(connection, "cron_unsettled", self._clock.now(), _BATCH),
-        )
-
     def _dispatch(self, connection: sqlite3.Connection, now: float) -> tuple[list[Run], list[str]]:
         """Take what may start, in one transaction; return it, and the runs that it replaces."""
         self.lease.confirm(connection)
@@ -312,7 +280,7 @@ class Scheduler:
             if row.is_cancelling:
                 ending.add(row.id)
         ahead: Counter[str] = Counter()
-        not_before = waits(connection)
+        not_before = tasks.delays(connection, KIND)
         ready = [row for row in queue.waiting(connection, KIND) if not_before.get(row.id, now) <= now]
         newest = {row.subject_id: row.id for row in ready}
         taken, replaced = [], []
@@ -374,7 +342,7 @@ def _end_unstarted(connection: sqlite3.Connection, due: queue.QueuedRow, ended: 
     """End a queued run that is not to begin; the end of one that somebody asked for is settled, as it is audited."""
     queue.end_unstarted(connection, due.id, ended, now)
     if not due.source:
-        settle(connection, due.id)
+        tasks.remove(connection, due.id)
 
 
 def _was_missed(connection: sqlite3.Connection, run: Run, now: float) -> bool:
@@ -390,4 +358,4 @@ def _was_missed(connection: sqlite3.Connection, run: Run, now: float) -> bool:
         queue.catch_up(connection, run.id)
         return False
     queue.end_unstarted(connection, run.id, RunResult(RunStatus.MISSED, reason), now)
-    return settle(connection, run.id) is not None
+    return tasks.remove(connection, run.id)

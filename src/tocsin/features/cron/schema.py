@@ -54,4 +54,9 @@ MIGRATIONS = (
     recorded_where(
         "new.kind = 'cron' AND new.finished_at IS NOT NULL", "runs", "cron", key="subject_id", columns=["finished_at"]
     ),
+    # The table of runs has them now.
+    """
+    INSERT OR IGNORE INTO run_tasks (run_id, caller, not_before) SELECT run_id, caller, not_before FROM cron_unsettled;
+    DROP TABLE cron_unsettled;
+    """,
 )

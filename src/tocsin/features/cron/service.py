@@ -32,9 +32,9 @@ from tocsin.features.cron.model import (
 )
 from tocsin.features.cron.store import JobStore, Trouble
 from tocsin.runs import queue
+from tocsin.runs.engine.executor import GRACE_S
 from tocsin.runs.model import Line, Run, RunOutput, RunSpec, RunStatus, RunTrigger, new_run
 from tocsin.runs.rows import UnknownRunError
-from tocsin.runs.service import GRACE_S
 from tocsin.runs.store import RunEndedError
 from tocsin.scheduling.lease import Lease
 from tocsin.scheduling.schedule import Schedule, read_schedule
@@ -42,9 +42,10 @@ from tocsin.scheduling.zones import default_zone
 
 # Whoever lists jobs does without what runs them.
 if TYPE_CHECKING:
-    from tocsin.features.cron.running import BegunJob, JobRunner
+    from tocsin.features.cron.running import JobRunner
     from tocsin.features.cron.scheduler import Scheduler
     from tocsin.runs.control import Retry
+    from tocsin.runs.engine.active_run import ActiveRun
 
 TROUBLES_S = 3600.0  # for how long a disturbed clock counts
 LEASE = "scheduler"
@@ -64,7 +65,7 @@ class CronJobs:
     def __init__(self, context: FeatureContext) -> None:
         self.zone = default_zone(context.settings)
         self.runs = context.runs
-        self._context = context
+        self.context = context
         self._clock = context.clock
         self._audit = context.audit
         self.store = JobStore(context.database)
@@ -80,19 +81,19 @@ class CronJobs:
     def _make_runner(self) -> "JobRunner":
         from tocsin.features.cron.running import JobRunner
 
-        return JobRunner(self._context, self.store)
+        return JobRunner(self.context)
 
     def scheduler(self, holder: str = "", boot: Callable[[], str] = boot_id) -> "Scheduler":
         """Return what runs the jobs beside the other services."""
         from tocsin.features.cron.scheduler import Scheduler
 
-        lease = Lease(self._context.database, LEASE, self._clock, holder)
-        return Scheduler(self._context, self.store, self.runner, self.files, lease, boot=boot)
+        lease = Lease(self.context.database, LEASE, self._clock, holder)
+        return Scheduler(self.context, self.store, self.runner, self.files, lease, boot=boot)
 
     @property
     def are_kept(self) -> bool:
         """Whether there may be jobs; asking for them would make the database."""
-        return self._context.database.path.exists() or self.files.folder.exists()
+        return self.context.database.path.exists() or self.files.folder.exists()
 
     def now(self) -> float:
         """Return the present time."""
@@ -254,7 +255,6 @@ class CronJobs:
         await self._cancel_all(job, "its job was removed")
         if not keep_history:
             await self.runs().forget(KIND, job.id)
-            await self.store.forget_unsettled()
         self._record(CRON_REMOVE, job, actor, {"history": "kept" if keep_history else "deleted"})
         return job
 
@@ -275,7 +275,7 @@ class CronJobs:
         order = await self.order(name_or_id, trigger, actor, params)
         run = await self.runner.take(order, force=force)
         await self.runner.carry_out(run, watch=watch)
-        return await self._context.runs().get(run.id)
+        return await self.context.runs().get(run.id)
 
     async def begin(
         self,
@@ -286,7 +286,7 @@ class CronJobs:
         trigger: RunTrigger = RunTrigger.MANUAL,
         parent_run_id: str | None = None,
         force: bool = False,
-    ) -> "BegunJob":
+    ) -> "ActiveRun":
         """Run a job now, as `start` does, and return the run as soon as it is recorded."""
         order = replace(await self.order(name_or_id, trigger, actor, params), parent_run_id=parent_run_id)
         return await self.runner.begin(await self.runner.take(order, force=force))
@@ -300,8 +300,8 @@ class CronJobs:
         order = replace(await self.order(name_or_id, RunTrigger.MANUAL, actor, params), dry_run=True)
         run = new_run(order, RunStatus.SKIPPED, self._clock.now())
         if not force:
-            await self._context.database.read(lambda connection: may_start(connection, run, may_wait=True))
-        command = self._context.redact(restored(run.snapshot or {}).command)
+            await self.context.database.read(lambda connection: may_start(connection, run, may_wait=True))
+        command = self.context.redact(restored(run.snapshot or {}).command)
         output = RunOutput(len(command.encode()), len(command.splitlines()), tail=command)
         return replace(run, reason="a dry run: this would have been run", output=output)
 
@@ -312,7 +312,7 @@ class CronJobs:
         order = order_of(await self.get(name_or_id), trigger, actor.name, params or {})
         return replace(order, source=actor.source)
 
-    async def begin_again(self, retry: "Retry", actor: Actor) -> "BegunJob":
+    async def begin_again(self, retry: "Retry", actor: Actor) -> "ActiveRun":
         """Execute an earlier run again as it was, whatever became of its job; its schedule does not change.
 
         Raises JobConflictError like `start`, and NotRetriedError.
@@ -347,7 +347,7 @@ class CronJobs:
 
     def check_output(self, destination: str) -> None:
         """Raise TocsinError where output could not be sent."""
-        self._context.output.check(destination)
+        self.context.output.check(destination)
 
     async def failing(self) -> dict[str, str]:
         """Return the runs in which jobs failed the last time, by the IDs of these jobs."""
@@ -355,7 +355,7 @@ class CronJobs:
 
     async def running_ids(self) -> set[str]:
         """Return the IDs of the jobs that are running."""
-        rows = await self._context.database.read(lambda connection: queue.active(connection, KIND))
+        rows = await self.context.database.read(lambda connection: queue.active(connection, KIND))
         return {row.subject_id for row in rows}
 
     async def runs_of(self, job: CronJob, status: Sequence[RunStatus], limit: int, cursor: str = "") -> ListPage[Run]:
@@ -370,7 +370,7 @@ class CronJobs:
         return run
 
     async def _rows(self, job: CronJob, look: Callable[..., Sequence[queue.ActiveRow | queue.QueuedRow]]) -> list[str]:
-        rows = await self._context.database.read(lambda connection: look(connection, KIND))
+        rows = await self.context.database.read(lambda connection: look(connection, KIND))
         return [row.id for row in rows if row.subject_id == job.id]
 
     async def _cancel_all(self, job: CronJob, reason: str) -> None:

@@ -19,9 +19,10 @@ from tocsin.features.cron.model import (
     UnknownJobError,
     restored,
 )
-from tocsin.runs import queue, rows
+from tocsin.runs import queue, tasks
 from tocsin.runs.model import Run, RunStatus
 from tocsin.runs.queue import RunGlimpse
+from tocsin.runs.tasks import RunTask
 
 _DUE = "SELECT * FROM cron_jobs WHERE next_at <= ? ORDER BY next_at LIMIT ?"
 _LOOKED_AT_ONCE = 25  # jobs: reading thousands of runs at a time would hold up other readers
@@ -130,14 +131,6 @@ class JobStore:
         """
         return await self._database.read(lambda c: dict(map(tuple, c.execute(sql, [KIND]))))
 
-    async def forget_unsettled(self) -> None:
-        """Drop what was still to be done about runs that are no longer kept."""
-
-        def work(connection: sqlite3.Connection) -> None:
-            connection.execute("DELETE FROM cron_unsettled WHERE run_id NOT IN (SELECT id FROM runs)")
-
-        await self._database.write(work)
-
     async def due(self, now: float, limit: int) -> list[CronJob]:
         """Return jobs that the scheduler has to look at."""
 
@@ -196,44 +189,13 @@ class JobStore:
         return await self._database.read(work)
 
 
-def enqueue(
-    connection: sqlite3.Connection,
-    run: Run,
-    not_before: float | None = None,
-    caller: Mapping[str, object] = _NO_CALLER,
-) -> bool:
-    """Record a run that is queued or ended unstarted, and return False if its instant has run already.
-
-    A queued one is unsettled until `settle`; `caller` is what its audit entry says of who asked for it.
-    """
+def enqueue(connection: sqlite3.Connection, run: Run, not_before: float | None = None) -> bool:
+    """Record a run that is queued or ended unstarted, and return False if its instant has run already."""
     if not queue.enqueue(connection, run):
         return False
     if run.status is RunStatus.QUEUED:
-        _leave_unsettled(connection, run, not_before, caller)
+        tasks.add(connection, run.id, RunTask(not_before=not_before))
     return True
-
-
-def add_running(
-    connection: sqlite3.Connection, run: Run, owner: str, caller: Mapping[str, object] = _NO_CALLER
-) -> None:
-    """Record a run that `owner` starts now."""
-    rows.insert(connection, run, owner)
-    _leave_unsettled(connection, run, None, caller)
-
-
-def _leave_unsettled(
-    connection: sqlite3.Connection, run: Run, not_before: float | None, caller: Mapping[str, object]
-) -> None:
-    connection.execute("INSERT INTO cron_unsettled VALUES (?, ?, ?)", [run.id, not_before, json.dumps(dict(caller))])
-
-
-def settle(connection: sqlite3.Connection, run_id: str) -> Mapping[str, object] | None:
-    """Note that all that follows from the end of a run is done; return what is known of who asked for it.
-
-    That is None if another process did it.
-    """
-    row = connection.execute("DELETE FROM cron_unsettled WHERE run_id = ? RETURNING caller", [run_id]).fetchone()
-    return None if row is None else json.loads(row["caller"])
 
 
 def note_failure(connection: sqlite3.Connection, job_id: str, now: float) -> float:
@@ -261,12 +223,6 @@ def failures_in_a_row(connection: sqlite3.Connection, run: Run, since: float) ->
     """
     values = {"kind": KIND, "job": run.subject_id, "run": run.id, "since": since}
     return int(connection.execute(sql, values).fetchone()[0])
-
-
-def waits(connection: sqlite3.Connection) -> dict[str, float]:
-    """Return the runs that are not to be started before a time."""
-    found = connection.execute("SELECT run_id, not_before FROM cron_unsettled WHERE not_before IS NOT NULL")
-    return {row["run_id"]: row["not_before"] for row in found}
 
 
 def advance(connection: sqlite3.Connection, job: CronJob, cursor: float) -> bool:

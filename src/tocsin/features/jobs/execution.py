@@ -2,20 +2,25 @@
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable
+import sqlite3
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from tocsin.core.process.git import GitProgram
 from tocsin.core.storage.files import make_directory
 from tocsin.features.abilities import AssistantRequest
-from tocsin.features.context import FeatureContext
-from tocsin.features.jobs.audit_actions import JOBS
+from tocsin.features.context import FeatureContext, Notice, NoticeLevel
+from tocsin.features.jobs.audit_actions import JOB_COMPLETE, JOBS
 from tocsin.features.jobs.git.repository import GitRepository
 from tocsin.features.jobs.model import MAX_SUMMARY, TaskJob, TaskJobStatus, TaskResult
 from tocsin.features.jobs.settings import JOB_TIMEOUT_S
-from tocsin.runs.active_run import result_of_child, show_child
-from tocsin.runs.model import Command, Line, Run, RunResult, RunStatus
+from tocsin.features.jobs.store import complete
+from tocsin.runs.document import pointers
+from tocsin.runs.engine.active_run import result_of_child, show_child
+from tocsin.runs.engine.run_type import RunAuditEntry, RunType
+from tocsin.runs.model import Command, Line, Run, RunKind, RunResult, RunStatus
 from tocsin.runs.recorder import RunHandle, command
 
 INTERRUPTED = "interrupted"
@@ -166,3 +171,39 @@ _OUTCOMES = {RunStatus.SUCCEEDED: TaskJobStatus.COMPLETED, RunStatus.CANCELLED: 
 def final_progress(job: TaskJob, outcome: TaskJobStatus) -> float | None:
     """Return the progress of a job that has ended: one that reported some has all of it now."""
     return 1.0 if job.progress is not None and outcome is TaskJobStatus.COMPLETED else job.progress
+
+
+class JobRuns(RunType):
+    """Commands and skills of task jobs."""
+
+    kind = RunKind.JOB
+    source = JOBS.name
+
+    def __init__(self, context: FeatureContext) -> None:
+        self._context = context
+
+    def note(self, connection: sqlite3.Connection, run: Run, output: str) -> Mapping[str, Any]:
+        """Complete the job, unless a person did."""
+        job = complete(connection, run, self._context.clock.now(), ended_by)
+        return {} if job is None else {"title": job.title, "status": str(job.status)}
+
+    def entry(self, run: Run, request: Mapping[str, Any], noted: Mapping[str, Any]) -> RunAuditEntry | None:
+        """Return the `job.complete` entry."""
+        if not noted:
+            return None
+        facts = {
+            "job": run.subject_id,
+            "status": noted["status"],
+            "run": run.id,
+            "ok": run.ok,
+            **({"reason": run.reason} if run.reason else {}),
+        }
+        return RunAuditEntry(JOB_COMPLETE, f"{run.subject_id} {noted['status']}", facts)
+
+    async def tell(self, run: Run, noted: Mapping[str, Any]) -> None:
+        """Notify the operator of a failure."""
+        if noted.get("status") != TaskJobStatus.FAILED:
+            return
+        title, said = f"The task job {noted['title']} failed", f"{run.reason or ''}\n\n{pointers(run.id)}"
+        link, key = f"#/jobs/{run.subject_id}", f"job-failed-{run.subject_id}"
+        await self._context.can.notify(Notice(title, said, NoticeLevel.ERROR, "system", "jobs", link, key))

@@ -32,6 +32,7 @@ FEATURE = Feature(
         LiveTopic("jobs", "job", f"{_FOLDER}.opening:live_jobs", tells_new=True),
         LiveTopic("branches", "branch", f"{_FOLDER}.opening:live_branches"),
     ),
+    run_types={"job": f"{_FOLDER}.opening:run_type_of"},
     starts={"job": f"{_FOLDER}.opening:start_job"},
     subjects={"job": f"{_FOLDER}.opening:startable_jobs"},
 )

@@ -9,14 +9,15 @@ from tocsin.core.errors import TocsinError
 from tocsin.core.process.git import GIT_DIRECTORIES, GitProgram
 from tocsin.core.service import ServiceLoop
 from tocsin.features.context import FeatureContext
+from tocsin.features.jobs.execution import JobRuns
 from tocsin.features.jobs.git.places import RepositoryPlaces
 from tocsin.features.jobs.model import TaskConflictError, TaskJobStatus
 from tocsin.features.jobs.service import TaskJobs
 from tocsin.features.jobs.settings import JOB_HOOKS, JOB_REPOSITORIES
 from tocsin.features.jobs.store import TaskJobFilter, TaskJobStore
 from tocsin.messaging.outbound.caller import Caller
-from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.control import NotRetriedError, StartRequest
+from tocsin.runs.engine.active_run import ActiveRun
 
 log = logging.getLogger(__name__)
 
@@ -47,6 +48,11 @@ async def start_job(jobs: TaskJobs, job_id: str, asked: StartRequest) -> ActiveR
     if started.run is None:
         raise AssertionError(job.id)
     return started.run
+
+
+def run_type_of(jobs: TaskJobs) -> JobRuns:
+    """Return what the engine asks about runs of task jobs."""
+    return JobRuns(jobs.context)
 
 
 async def startable_jobs(jobs: TaskJobs) -> Sequence[str]:

@@ -6,7 +6,6 @@ be done again: a branch is only made where there is none, or where its own log s
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,31 +17,27 @@ from tocsin.features.jobs.git.places import RepositoryNotAllowedError, Repositor
 from tocsin.features.jobs.git.repository import GitRepository, remove_folders_of
 from tocsin.features.jobs.model import JobEvent, TaskJob, TaskPhase
 from tocsin.features.jobs.store import TaskJobStore
-from tocsin.runs.model import Run
 
 log = logging.getLogger(__name__)
 
 # Of a process on another host, or in a container that is gone, nothing can be proved: no step takes that long.
 STALE_S = 3600.0
 
-Settle = Callable[[Run], Awaitable[TaskJob | None]]
-
 
 class JobRecovery:
     """What one process does about the task jobs of others."""
 
-    def __init__(self, context: FeatureContext, store: TaskJobStore, places: RepositoryPlaces, settle: Settle) -> None:
+    def __init__(self, context: FeatureContext, store: TaskJobStore, places: RepositoryPlaces) -> None:
         self._context = context
         self._store = store
         self._places = places
-        self._settle = settle
 
     async def recover(self) -> list[str]:
         """Finish what was left; return in sentences what could not be finished."""
         for owner in {owned.owner for owned in await self._store.owners() if is_dead(owned.owner)}:
             await self._context.runs().interrupt_runs_of(owner)
         for ended in await self._store.ended_runs():
-            await self._settle(ended.run)
+            await self._context.runs().settle(ended.run)
         problems = []
         for job in await self._store.unfinished():
             if self._is_left(job):

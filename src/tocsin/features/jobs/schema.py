@@ -48,4 +48,8 @@ MIGRATIONS = (
     """,
     # The feed of changes took its place.
     "DROP TABLE task_job_changes;",
+    """
+    INSERT OR IGNORE INTO run_tasks (run_id)
+        SELECT run_id FROM task_jobs WHERE status = 'running' AND run_id IS NOT NULL
+    """,
 )

@@ -13,14 +13,13 @@ from tocsin.core.ids import new_id
 from tocsin.core.pages import ListPage
 from tocsin.core.reading.value import near_word, shorten
 from tocsin.core.tasks import to_the_end
-from tocsin.features.context import FeatureContext, Notice, NoticeLevel
-from tocsin.features.jobs.audit_actions import JOB_COMPLETE, JOB_CREATE, JOB_DELETE, JOB_START, JOBS
+from tocsin.features.context import FeatureContext
+from tocsin.features.jobs.audit_actions import JOB_COMPLETE, JOB_CREATE, JOB_DELETE, JOB_START
 from tocsin.features.jobs.branches import JobBranches
 from tocsin.features.jobs.execution import (
     JobDependencies,
     TaskExecution,
     assistant_skills,
-    ended_by,
     final_progress,
     place_of,
 )
@@ -40,10 +39,8 @@ from tocsin.features.jobs.model import (
 from tocsin.features.jobs.recovery import JobRecovery
 from tocsin.features.jobs.store import TaskJobFilter, TaskJobStore
 from tocsin.messaging.outbound.caller import Caller
-from tocsin.runs.active_run import ActiveRun
-from tocsin.runs.document import pointers
-from tocsin.runs.model import TERMINAL, Line, Run, RunKind, RunResult, RunSpec, RunStatus, RunTrigger, new_run
-from tocsin.runs.recorder import RunHandle
+from tocsin.runs.engine.active_run import ActiveRun
+from tocsin.runs.model import TERMINAL, Line, Run, RunKind, RunSpec, RunStatus, RunTrigger, new_run
 from tocsin.runs.rows import UnknownRunError
 from tocsin.runs.store import RunEndedError
 
@@ -66,7 +63,7 @@ class TaskJobs:
         self.context = context
         self.store = store
         self.places = places
-        self.recovery = JobRecovery(context, store, places, self.settle)
+        self.recovery = JobRecovery(context, store, places)
         self.branches = JobBranches(store, places, self.recovery, context.clock)
         self._parts = JobDependencies(context, places.program, places.worktrees, self._keep_place, self._keep_progress)
 
@@ -189,15 +186,6 @@ class TaskJobs:
         job = await self.branches.removable(job, delete_branch=delete_branch, force=force)
         await to_the_end(self._remove(job, caller, delete_branch=delete_branch, force=force))
 
-    async def settle(self, run: Run) -> TaskJob | None:
-        """Complete the job of a run that has ended; return it, or None where that was done before."""
-        found = await self.store.settle(run, self.context.clock.now(), ended_by)
-        if found is not None:
-            self._note_end(found, run)
-            if found.status is TaskJobStatus.FAILED:
-                await self._tell_failure(found, run.reason or "")
-        return found
-
     async def _add_with_branch(self, job: TaskJob, new: NewTaskJob) -> TaskJob:
         repository = await self.places.open(new.repo)
         base = new.base_branch or await repository.default_branch()
@@ -254,39 +242,7 @@ class TaskJobs:
         started = await self.store.begin(job.id, begin, run, runs.owner, now)
         self._record(JOB_START, started, caller, "started", {"run": run.id})
 
-        async def work(handle: RunHandle) -> RunResult:
-            try:
-                result = await execution.work(handle)
-            except TocsinError as error:
-                await self._tell_failure(job, error.sentence())
-                raise
-            # A command that is cancelled ends by a signal, too.
-            if result.status in _FAILURES and (await runs.get(run.id)).status is not RunStatus.CANCELLING:
-                await self._tell_failure(job, result.reason or "")
-            return result
-
-        return StartedJob(started, await runs.start_taken(run, work, watch=watch, on_end=self._run_ended))
-
-    def _run_ended(self, run: Run) -> None:
-        """Hand in the end of a job right with the end of its run; where that fails, `recover` makes up for it."""
-
-        def done(job: TaskJob | None, error: Exception | None) -> None:
-            if error is not None:
-                log.warning("the end of a task job is not recorded yet", extra={"run": run.id, "reason": str(error)})
-            elif job is not None:
-                self._note_end(job, run)
-
-        with suppress(StoreUnavailableError):
-            self.store.submit_settling(run, self.context.clock.now(), ended_by, done)
-
-    def _note_end(self, job: TaskJob, run: Run) -> None:
-        facts = {
-            "status": str(job.status),
-            "run": run.id,
-            "ok": run.ok,
-            **({"reason": run.reason} if run.reason else {}),
-        }
-        self._record(JOB_COMPLETE, job, Caller(JOBS.name), str(job.status), facts)
+        return StartedJob(started, await runs.start_taken(run, execution.work, watch=watch))
 
     async def _remove(self, job: TaskJob, caller: Caller, *, delete_branch: bool, force: bool) -> None:
         owner, now = self.context.runs().owner, self.context.clock.now()
@@ -348,15 +304,6 @@ class TaskJobs:
             {**params, **({"repo": job.repo, "branch": job.branch} if job.repo else {})},
             parent_run_id=parent,
         )
-
-    async def _tell_failure(self, job: TaskJob, reason: str) -> None:
-        """Tell the operator of a job that has failed by itself; once, also where two ways lead here."""
-        said = f"{reason}\n\n{pointers(job.run_id)}" if job.run_id else reason
-        notice = Notice(
-            f"The task job {job.title} failed", said, NoticeLevel.ERROR, "system", "jobs", f"#/jobs/{job.id}",
-            f"job-failed-{job.id}",
-        )  # fmt: skip
-        await self.context.can.notify(notice)
 
     async def _keep_place(self, job_id: str, place: Path) -> None:
         now = self.context.clock.now()

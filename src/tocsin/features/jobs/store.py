@@ -26,7 +26,7 @@ from tocsin.features.jobs.model import (
     TaskResult,
     UnknownTaskJobError,
 )
-from tocsin.runs import rows
+from tocsin.runs import rows, tasks
 from tocsin.runs.model import Run
 
 log = logging.getLogger(__name__)
@@ -127,19 +127,10 @@ class TaskJobStore:
         def work(connection: sqlite3.Connection) -> TaskJob:
             job = changed(connection, job_id, change, now)
             rows.insert(connection, run, owner)
+            tasks.add(connection, run.id)
             return job
 
         return await self._database.write(work)
-
-    async def settle(self, run: Run, now: float, end: EndOfRun) -> TaskJob | None:
-        """Let the end of a run complete its job; return it, or None where that was done before."""
-        return await self._database.write(lambda connection: _settle(connection, run, now, end))
-
-    def submit_settling(
-        self, run: Run, now: float, end: EndOfRun, done: Callable[[TaskJob | None, Exception | None], None]
-    ) -> None:
-        """Do the same without waiting for it."""
-        self._database.submit(lambda connection: _settle(connection, run, now, end), done)
 
     def submit_progress(self, job_id: str, progress: float, now: float) -> None:
         """Note how far a running job is, without waiting for it."""
@@ -257,7 +248,8 @@ def changed(
     return after
 
 
-def _settle(connection: sqlite3.Connection, run: Run, now: float, end: EndOfRun) -> TaskJob | None:
+def complete(connection: sqlite3.Connection, run: Run, now: float, end: EndOfRun) -> TaskJob | None:
+    """Let the end of a run complete its job; return it, `None` if it has ended before."""
     row = connection.execute("SELECT id FROM task_jobs WHERE run_id = ? AND status = 'running'", [run.id]).fetchone()
     return changed(connection, row["id"], lambda job: end(job, run), now) if row else None
 

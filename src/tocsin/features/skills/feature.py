@@ -24,5 +24,6 @@ FEATURE = Feature(
         "list_skills": "tocsin.features.skills.opening:list_skills_of",
         "run_skill": "tocsin.features.skills.opening:run_skill_of",
     },
+    run_types={"skill": "tocsin.features.skills.opening:run_type_of"},
     starts={"skill": "tocsin.features.skills.opening:start_skill"},
 )

@@ -16,11 +16,12 @@ from tocsin.features.skills.service import SkillRequest, Skills
 from tocsin.features.skills.settings import SKILL_HOME_MIB
 from tocsin.features.skills.snapshot import Workplace
 from tocsin.features.skills.store import SkillFolder
-from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.control import NotRetriedError
+from tocsin.runs.engine.active_run import ActiveRun
 
 if TYPE_CHECKING:
     from tocsin.features.abilities import AssistantRequest, ListSkills, OnEnd, RunSkill, SkillInfo
+    from tocsin.features.skills.starting import SkillRuns
     from tocsin.runs.control import Retry, StartRequest
     from tocsin.runs.model import Run, RunTrigger
 
@@ -106,6 +107,13 @@ async def _at_hand(skills: Skills, folder: Path | None = None) -> Sequence[Mappi
     """Return the records of the assistant skills that can run, in `folder` or without being told where."""
     ready = "usable" if folder else "at_hand"
     return [each for each in await skills.can.list_assistants() if each[ready]]
+
+
+def run_type_of(skills: Skills) -> "SkillRuns":
+    """Return what the engine asks about programs of skills."""
+    from tocsin.features.skills.starting import SkillRuns
+
+    return SkillRuns(skills.can.notify)
 
 
 async def start_skill(skills: Skills, name: str, asked: "StartRequest") -> ActiveRun:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from tocsin.core.errors import ConfigError
 from tocsin.core.process.sandbox import SYSTEM_PATH, Sandbox, SandboxPolicy, State
 from tocsin.core.tasks import to_the_end
-from tocsin.features.skills.audit_actions import SKILL_RUN
 from tocsin.features.skills.home import SkillHome
 from tocsin.features.skills.model import (
     INSTRUCTIONS,
@@ -31,14 +30,13 @@ from tocsin.features.skills.program import Doubt, doubts_about
 from tocsin.features.skills.snapshot import Snapshot, Workplace, digest_of
 from tocsin.features.skills.store import SkillFolder, read_skill
 from tocsin.runs.control import Retry, retried
-from tocsin.runs.document import audit_facts
 from tocsin.runs.model import Command, Line, Run, RunKind, RunOutput, RunResult, RunSpec, RunStatus, RunTrigger, new_run
 from tocsin.runs.recorder import RunHandle, Work, command
 
 if TYPE_CHECKING:
     from tocsin.core.audit.trail import AuditTrail
     from tocsin.features.context import Abilities
-    from tocsin.runs.active_run import ActiveRun
+    from tocsin.runs.engine.active_run import ActiveRun
     from tocsin.runs.service import Runs
 
 # All that a sandboxed skill gets, and what stands for one that is not set.
@@ -192,7 +190,7 @@ class Skills:
             raise
 
     async def _start(self, plan: _Plan, call: SkillRequest, watch: Callable[[Line], None] | None) -> "ActiveRun":
-        return await self._runs.start(plan.order, plan.work, watch=watch, on_end=lambda run: self._note(run, call))
+        return await self._runs.start(plan.order, plan.work, watch=watch, on_end=call.on_end)
 
     def _runnable(self, name: str) -> Skill:
         return runnable(self.get(name), name)
@@ -232,6 +230,8 @@ class Skills:
             env_keys=tuple(sorted(vault)),
             parent_run_id=call.parent_run_id,
             snapshot=kept_call(call.mode, call.args, call.input, call.timeout_s, self._redact),
+            source=call.source,
+            request={"audited": call.on_end is None},
         )
         order = retried(order, call.retry)
         missing = [d.name for d in await self.dependencies(skill, call.mode) if not d.found]
@@ -278,18 +278,6 @@ class Skills:
     def _where(self, program: str, path: str, state: State | None) -> str:
         found = shutil.which(program, path=path) or ""
         return found if found and (state is None or self._sandbox.shows(found, state.level)) else ""
-
-    def _note(self, run: Run, call: SkillRequest) -> None:
-        if call.on_end is not None:
-            call.on_end(run)
-            return
-        facts = {
-            "skill": run.subject_id,
-            **{name: value for name, value in run.params.items() if name != "args"},
-            **audit_facts(run),
-            "exit_code": run.exit_code,
-        }
-        self._audit.record(SKILL_RUN, f"{run.subject_name} {run.status}", source=call.source, metadata=facts)
 
 
 def _has_all(manifest: Manifest, mode: ExecutionMode) -> bool:

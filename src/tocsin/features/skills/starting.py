@@ -1,11 +1,20 @@
-"""Start a skill of whichever kind, and leave it at work."""
+"""Start a skill of either kind, and what the run engine asks about its run."""
 
-from tocsin.features.abilities import AssistantRequest
+import sqlite3
+from collections.abc import Mapping
+from typing import Any
+
+from tocsin.core.audit.actions import CLI
+from tocsin.features.abilities import AssistantRequest, Notify
+from tocsin.features.run_notices import interrupted, notify_stored, stored_notice
+from tocsin.features.skills.audit_actions import SKILL_RUN
 from tocsin.features.skills.model import DependencyMissingError, Kind, SkillDisabledError
 from tocsin.features.skills.records import record_named
 from tocsin.features.skills.service import SkillRequest, Skills
-from tocsin.runs.active_run import ActiveRun
-from tocsin.runs.model import Run
+from tocsin.runs.document import audit_facts
+from tocsin.runs.engine.active_run import ActiveRun
+from tocsin.runs.engine.run_type import RunAuditEntry, RunType
+from tocsin.runs.model import Run, RunKind
 
 
 async def begin(skills: Skills, name: str, call: SkillRequest, *, dry_run: bool = False) -> ActiveRun | Run:
@@ -26,3 +35,37 @@ async def begin(skills: Skills, name: str, call: SkillRequest, *, dry_run: bool 
     if missing := [each.name for each in found if not each.found]:
         raise DependencyMissingError(name, missing)
     return await skills.plan(name, call) if dry_run else await skills.start(name, call)
+
+
+class SkillRuns(RunType):
+    """Programs of skills."""
+
+    kind = RunKind.SKILL
+    source = CLI.name
+
+    def __init__(self, notify: Notify) -> None:
+        self._notify = notify
+
+    def owns(self, params: Mapping[str, Any]) -> bool:
+        """Whether a program ran: an assistant skill looks at a folder."""
+        return "folder" not in params
+
+    def note(self, connection: sqlite3.Connection, run: Run, output: str) -> Mapping[str, Any]:
+        """Return the notice of an interruption."""
+        return stored_notice(interrupted(run, category="system"))
+
+    def entry(self, run: Run, request: Mapping[str, Any], noted: Mapping[str, Any]) -> RunAuditEntry | None:
+        """Return the `skill.run` entry, unless the caller writes one of its own."""
+        if not request.get("audited", True):
+            return None
+        facts = {
+            "skill": run.subject_id,
+            **{name: value for name, value in run.params.items() if name != "args"},
+            **audit_facts(run),
+            "exit_code": run.exit_code,
+        }
+        return RunAuditEntry(SKILL_RUN, f"{run.subject_name} {run.status}", facts)
+
+    async def tell(self, run: Run, noted: Mapping[str, Any]) -> None:
+        """Notify the operator."""
+        await notify_stored(self._notify, noted)

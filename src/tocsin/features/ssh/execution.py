@@ -2,15 +2,23 @@
 
 import asyncio
 import shlex
+import sqlite3
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
 
+from tocsin.core.audit.actions import CLI
 from tocsin.core.process.starting import Child, ProcessTimeoutError, streaming
 from tocsin.core.tasks import side_by_side
 from tocsin.core.text.strings import number_of
+from tocsin.features.abilities import Notify
+from tocsin.features.run_notices import interrupted, notify_stored, stored_notice
+from tocsin.features.ssh.audit_actions import SSH_RUN
 from tocsin.features.ssh.client.outcome import SHARED, Outcome, outcome_of
 from tocsin.features.ssh.client.ssh_program import SshProgram, SshSession
-from tocsin.features.ssh.model import HostEntry, SshRequest
-from tocsin.runs.model import HostResult, HostStatus, RunResult, RunStatus
+from tocsin.features.ssh.model import SHOWN_COMMAND, HostEntry, SshRequest
+from tocsin.runs.document import audit_facts
+from tocsin.runs.engine.run_type import RunAuditEntry, RunMessage, RunType
+from tocsin.runs.model import HostResult, HostStatus, Run, RunKind, RunResult, RunStatus
 from tocsin.runs.recorder import TIMEOUT_GRACE_S, RunHandle
 
 MAX_KEPT_BYTES = 64 * 1024  # of one stream of one host, in the record; the log of the run has more
@@ -183,7 +191,7 @@ async def dry_run(hosts: Sequence[HostEntry], handle: RunHandle) -> RunResult:
     return RunResult(RunStatus.SUCCEEDED)
 
 
-def told(command: str, ended: RunResult, results: Sequence[HostResult]) -> str:
+def told(command: str, ended: RunResult | Run, results: Sequence[HostResult]) -> str:
     """Return the message about a run that has ended: how, and the end of what each host printed."""
     mark = "✅" if ended.status is RunStatus.SUCCEEDED else "❌"
     lines = [f"{mark} {command}: {ended.status.replace('_', ' ')}", *([ended.reason] if ended.reason else [])]
@@ -216,3 +224,41 @@ def _status_of(results: Sequence[HostResult]) -> RunStatus:
     if HostStatus.SUCCEEDED in states:
         return RunStatus.PARTIALLY_SUCCEEDED
     return RunStatus.TIMED_OUT if states == {HostStatus.TIMED_OUT} else RunStatus.FAILED
+
+
+class SshRuns(RunType):
+    """Commands on hosts."""
+
+    kind = RunKind.SSH
+    source = CLI.name
+
+    def __init__(self, notify: Notify) -> None:
+        self._notify = notify
+
+    async def message(self, run: Run, request: Mapping[str, Any]) -> RunMessage | None:
+        """Return what the hosts printed, where the command has an `output`."""
+        output = run.params.get("output")
+        if not output or run.started_at is None or run.dry_run:
+            return None
+        return RunMessage(output, told(run.subject_name, run, run.hosts), run.source or self.source)
+
+    def note(self, connection: sqlite3.Connection, run: Run, output: str) -> Mapping[str, Any]:
+        """Return the notice of an interruption."""
+        return stored_notice(interrupted(run, category="ssh"))
+
+    def entry(self, run: Run, request: Mapping[str, Any], noted: Mapping[str, Any]) -> RunAuditEntry | None:
+        """Return the `ssh.run` entry."""
+        if run.dry_run:
+            return None
+        names = run.params["hosts"]
+        facts = {
+            "hosts": names,
+            "command": run.params["command"][:SHOWN_COMMAND],
+            **audit_facts(run),
+            "failed": [host.host for host in run.hosts if host.status is not HostStatus.SUCCEEDED],
+        }
+        return RunAuditEntry(SSH_RUN, f"{number_of(len(names), 'host')} {run.status}", facts)
+
+    async def tell(self, run: Run, noted: Mapping[str, Any]) -> None:
+        """Notify the operator."""
+        await notify_stored(self._notify, noted)

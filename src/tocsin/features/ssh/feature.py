@@ -36,6 +36,7 @@ FEATURE = Feature(
     checks=(FeatureCheck("tocsin.features.ssh.checks:check_ssh", at_start=True),),
     subsystems={"ssh": "tocsin.features.ssh.opening:subsystem_of"},
     dashboard_routes="tocsin.features.ssh.routes:ssh_operations",
+    run_types={"ssh": "tocsin.features.ssh.opening:run_type_of"},
     starts={"ssh": "tocsin.features.ssh.opening:start_ssh"},
     subjects={"ssh": "tocsin.features.ssh.opening:list_hosts"},
 )

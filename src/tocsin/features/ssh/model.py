@@ -13,6 +13,7 @@ from tocsin.core.text.shell import MAX_VARIABLE_BYTES, variable_bytes
 
 MAX_COMMAND = 100_000  # characters; Linux takes 131,072 bytes in one argument
 MAX_ENV_BYTES = 2 * 1024 * 1024  # of all variables: what Linux takes, getconf ARG_MAX
+SHOWN_COMMAND = 200  # characters, in lists and audit entries
 MAX_TIMEOUT_S = 86_400
 MAX_PARALLEL = 100
 # None of them can begin with a dash, and none has a character that `ssh`, its configuration or a shell reads.

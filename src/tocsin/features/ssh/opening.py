@@ -16,8 +16,9 @@ from tocsin.features.ssh.store import ProbeStore
 from tocsin.runs.control import NotRetriedError
 
 if TYPE_CHECKING:
-    from tocsin.runs.active_run import ActiveRun
+    from tocsin.features.ssh.execution import SshRuns
     from tocsin.runs.control import StartRequest
+    from tocsin.runs.engine.active_run import ActiveRun
     from tocsin.runs.model import Run
 
 FOLDER, KNOWN_HOSTS = "ssh", "ssh_known_hosts"
@@ -58,6 +59,13 @@ async def start_ssh(ssh: Ssh, subject: str, asked: "StartRequest") -> "ActiveRun
         parent_run_id=asked.parent_run_id,
         retry=asked.retry,
     )
+
+
+def run_type_of(ssh: Ssh) -> "SshRuns":
+    """Return what the engine asks about commands on hosts."""
+    from tocsin.features.ssh.execution import SshRuns
+
+    return SshRuns(ssh.notify)
 
 
 async def list_hosts(ssh: Ssh) -> Sequence[str]:

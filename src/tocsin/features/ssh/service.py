@@ -6,10 +6,9 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tocsin.core.errors import ConfigError, StoreUnavailableError, TocsinError
+from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.reading.value import shorten
 from tocsin.core.tasks import side_by_side
-from tocsin.core.text.strings import number_of
 from tocsin.core.time.timestamps import timestamp
 from tocsin.features.context import FeatureContext, Notice, NoticeLevel
 from tocsin.features.ssh.audit_actions import SSH_RUN, SSH_TRUST
@@ -17,6 +16,7 @@ from tocsin.features.ssh.client.ssh_program import SshProgram, SshSession, way_t
 from tocsin.features.ssh.deny import DenyList
 from tocsin.features.ssh.inventory import Inventory
 from tocsin.features.ssh.model import (
+    SHOWN_COMMAND,
     CommandDeniedError,
     HostEntry,
     HostHealth,
@@ -25,20 +25,17 @@ from tocsin.features.ssh.model import (
     SshRequest,
 )
 from tocsin.features.ssh.store import Probe, ProbeStore
-from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.control import retried
-from tocsin.runs.document import audit_facts
-from tocsin.runs.model import HostResult, HostStatus, Line, OutputDelivery, Run, RunKind, RunResult, RunSpec, RunTrigger
+from tocsin.runs.model import HostResult, HostStatus, Line, Run, RunKind, RunResult, RunSpec, RunTrigger
 
 # Whoever only asks how the hosts are does without what runs commands on them.
 if TYPE_CHECKING:
     from tocsin.features.ssh.client.host_keys import ShownKey
     from tocsin.features.ssh.health import HealthProbes
-    from tocsin.runs.active_run import ActiveRun
     from tocsin.runs.control import Retry
+    from tocsin.runs.engine.active_run import ActiveRun
     from tocsin.runs.recorder import RunHandle
 
-_SHOWN_COMMAND = 200
 _AT_ONCE = 8
 
 
@@ -57,7 +54,7 @@ class Ssh:
         self._clock = context.clock
         self._redact = context.redact
         self._output = context.output
-        self._notify = context.can.notify
+        self.notify = context.can.notify
 
     @cached_property
     def _probes(self) -> "HealthProbes":
@@ -88,7 +85,7 @@ class Ssh:
         try:
             return self.plan(request)
         except CommandDeniedError as error:
-            command = self._redact(request.command)[:_SHOWN_COMMAND]
+            command = self._redact(request.command)[:SHOWN_COMMAND]
             facts = {"hosts": list(request.hosts), "command": command, "actor": actor, "outcome": "denied"}
             self._audit.record(SSH_RUN, str(error), source=source, metadata=facts)
             raise
@@ -111,7 +108,7 @@ class Ssh:
         from tocsin.features.ssh.execution import Execution, dry_run
 
         hosts = self.plan(request) if request.dry_run else self.admit(request, source=source, actor=actor)
-        order = _again(self._order(request, hosts, trigger, actor, parent_run_id), retry)
+        order = _again(self._order(request, hosts, trigger, actor, parent_run_id, source), retry)
 
         async def only_record(handle: "RunHandle") -> RunResult:
             return await dry_run(hosts, handle)
@@ -121,13 +118,7 @@ class Ssh:
         known = {**self.inventory.all(), **{host.name: host for host in hosts}}
         execution = Execution(self.program, hosts, known, request, self._redact, self._note_key)
 
-        async def work(handle: "RunHandle") -> RunResult:
-            ended = await execution.work(handle)
-            if request.output:
-                await self._send(handle, order.subject_name, ended, request.output, source)
-            return ended
-
-        running = await self._runs().start(order, work, watch=watch, on_end=lambda run: self._note(run, source))
+        running = await self._runs().start(order, execution.work, watch=watch)
         running.run = replace(running.run, hosts=tuple(HostResult(host.name) for host in hosts))
         return running
 
@@ -218,12 +209,13 @@ class Ssh:
         trigger: RunTrigger,
         actor: str | None,
         parent_run_id: str | None,
+        source: str,
     ) -> RunSpec:
         chosen = [*request.hosts, *(f"group:{group}" for group in request.groups)]
         command = self._redact(request.command)
         return RunSpec(
             RunKind.SSH,
-            ",".join(chosen)[:_SHOWN_COMMAND],
+            ",".join(chosen)[:SHOWN_COMMAND],
             shorten(command.strip().partition("\n")[0]),
             trigger,
             actor,
@@ -241,28 +233,8 @@ class Ssh:
             tuple(request.env),
             parent_run_id=parent_run_id,
             dry_run=request.dry_run,
+            source=source,
         )
-
-    async def _send(self, handle: "RunHandle", command: str, ended: RunResult, output: str, source: str) -> None:
-        """Queue what the hosts said; a failure never changes how the run ended."""
-        from tocsin.features.ssh.execution import told
-
-        try:
-            run = await self._runs().get(handle.run_id)
-            queued = await self._output.queue(output, told(command, ended, run.hosts), Caller(source), f"ssh:{run.id}")
-            await self._runs().set_delivery(run.id, OutputDelivery.begun(queued.refused, queued.deliveries))
-        except StoreUnavailableError as error:
-            handle.write("system", f"{output} is not told: {error.sentence()}\n")
-
-    def _note(self, run: Run, source: str) -> None:
-        names = run.params["hosts"]
-        facts = {
-            "hosts": names,
-            "command": run.params["command"][:_SHOWN_COMMAND],
-            **audit_facts(run),
-            "failed": [host.host for host in run.hosts if host.status is not HostStatus.SUCCEEDED],
-        }
-        self._audit.record(SSH_RUN, f"{number_of(len(names), 'host')} {run.status}", source=source, metadata=facts)
 
     async def _note_key(self, result: HostResult) -> None:
         """Record and report that the key of a host has changed, or that it is trusted again."""
@@ -283,7 +255,7 @@ class Ssh:
         body = f"No command runs there until you have looked at the key with `tocsin ssh trust {host.name}`.{shown}"
         title = f"The host key of {host.name} has changed"
         notice = Notice(title, body, NoticeLevel.ERROR, "ssh", f"ssh:{host.name}", "#/ssh", f"ssh.host_key:{host.name}")
-        await self._notify(notice)
+        await self.notify(notice)
 
 
 def _again(order: RunSpec, retry: "Retry | None") -> RunSpec:

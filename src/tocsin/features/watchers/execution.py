@@ -10,8 +10,8 @@ from tocsin.features.context import Abilities, Notice, NoticeLevel
 from tocsin.features.watchers.audit_actions import WATCHERS
 from tocsin.features.watchers.model import WatchedChange, WatcherAction, WatcherRule, shown
 from tocsin.features.watchers.watching.content import text_below
-from tocsin.runs.active_run import result_of_child, show_child
 from tocsin.runs.control import StartRequest
+from tocsin.runs.engine.active_run import result_of_child, show_child
 from tocsin.runs.model import Command, Run, RunKind, RunResult, RunStatus
 from tocsin.runs.recorder import RunHandle, Work, command
 
@@ -84,6 +84,7 @@ class WatcherExecution:
                 parent_run_id=self._run.id,
             ),
         )
+        await handle.amend_child("workflow", child.run.id)
         ended = await child.wait_or_stop()
         handle.write("stdout", ended.output.tail)
         return result_of_child(ended)

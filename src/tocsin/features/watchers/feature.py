@@ -30,6 +30,7 @@ FEATURE = Feature(
     schedulers=("tocsin.features.watchers.opening:service_of",),
     dashboard_routes="tocsin.features.watchers.routes:watcher_operations",
     hourly="tocsin.features.watchers.opening:prune",
+    run_types={"watcher": "tocsin.features.watchers.opening:run_type_of"},
     starts={"watcher": "tocsin.features.watchers.opening:start_watcher"},
     subjects={"watcher": "tocsin.features.watchers.opening:list_watchers"},
 )

@@ -12,9 +12,10 @@ from tocsin.features.watchers.model import WatcherState, change_of
 from tocsin.features.watchers.service import NOBODY, Watchers
 
 if TYPE_CHECKING:
+    from tocsin.features.watchers.running import WatcherRuns
     from tocsin.features.watchers.watching.watcher_service import WatcherService
-    from tocsin.runs.active_run import ActiveRun
     from tocsin.runs.control import StartRequest
+    from tocsin.runs.engine.active_run import ActiveRun
 
 _LINK = "#/watchers"
 
@@ -43,6 +44,13 @@ async def start_watcher(watchers: Watchers, name: str, asked: "StartRequest") ->
             f"the watcher {name} needs a path and an event", hint="give path and event: created, modified, …"
         ) from None
     return await watchers.start(name, change, asked)
+
+
+def run_type_of(watchers: Watchers) -> "WatcherRuns":
+    """Return what the engine asks about runs of watchers."""
+    from tocsin.features.watchers.running import WatcherRuns
+
+    return WatcherRuns(watchers.context)
 
 
 async def list_watchers(watchers: Watchers) -> Sequence[str]:

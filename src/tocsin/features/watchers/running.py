@@ -1,26 +1,23 @@
-"""Run a rule for a change, and do what follows: the audit entry, and its output."""
+"""Make and carry out the runs of a rule."""
 
-import logging
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
+from typing import Any
 
-from tocsin.core.errors import StoreUnavailableError
 from tocsin.features.context import FeatureContext, Notice
-from tocsin.features.run_notices import failing, recovered
+from tocsin.features.run_notices import failing, notify_stored, recovered, stored_notice
 from tocsin.features.watchers.audit_actions import WATCHER_RUN, WATCHERS
 from tocsin.features.watchers.execution import WatcherDependencies, WatcherExecution, variables
 from tocsin.features.watchers.model import KIND, WatchedChange, WatcherRule
-from tocsin.features.watchers.store import WatcherStore, failed_runs, settle, status_before
-from tocsin.messaging.outbound.caller import Caller
-from tocsin.runs import queue, rows
-from tocsin.runs.active_run import ActiveRun
+from tocsin.features.watchers.store import WatcherStore, failed_runs, status_before
 from tocsin.runs.control import Retry, retried
 from tocsin.runs.document import audit_facts, pointers
-from tocsin.runs.model import FAILING, Line, OutputDelivery, Run, RunSpec, RunStatus, RunTrigger, new_run
-
-log = logging.getLogger(__name__)
+from tocsin.runs.engine.active_run import ActiveRun
+from tocsin.runs.engine.run_type import RunAuditEntry, RunMessage, RunType
+from tocsin.runs.model import FAILING, Line, Run, RunSpec, RunStatus, RunTrigger, new_run
+from tocsin.runs.recorder import Work
+from tocsin.runs.service import waiting_for
 
 MAX_CHARS = 3_500  # one message of every channel but one: more of the output is in the log
 
@@ -42,6 +39,7 @@ class WatcherRunner:
         actor: str | None = None,
         parent_run_id: str | None = None,
         retry: Retry | None = None,
+        source: str = WATCHERS.name,
     ) -> Run:
         """Return the record of a run that begins now."""
         order = RunSpec(
@@ -54,69 +52,78 @@ class WatcherRunner:
             env_keys=tuple(sorted([*variables(rule, change), "RUN_ID"])),
             parent_run_id=parent_run_id,
             snapshot=rule.document(),
+            source=source,
         )
         return new_run(retried(order, retry), RunStatus.RUNNING, self._context.clock.now())
 
     async def start(
-        self,
-        run: Run,
-        rule: WatcherRule,
-        change: WatchedChange,
-        *,
-        source: str = WATCHERS.name,
-        watch: Callable[[Line], None] | None = None,
+        self, run: Run, rule: WatcherRule, change: WatchedChange, *, watch: Callable[[Line], None] | None = None
     ) -> ActiveRun:
-        """Start the work of a run that is recorded already; `settle` does what follows its end."""
+        """Start the work of a run that is recorded already."""
         work = WatcherExecution(run, rule, change, self._parts).work
-        return await self._context.runs().start_taken(
-            run, work, watch=watch, on_end=partial(self._record, source=source)
-        )
+        return await self._context.runs().start_taken(run, work, watch=watch)
 
     async def carry_out(
-        self,
-        run: Run,
-        rule: WatcherRule,
-        change: WatchedChange,
-        *,
-        source: str = WATCHERS.name,
-        watch: Callable[[Line], None] | None = None,
+        self, run: Run, rule: WatcherRule, change: WatchedChange, *, watch: Callable[[Line], None] | None = None
     ) -> Run:
-        """Do the work of a run and what follows, and return how it ended; cancelling the caller ends it."""
-        running = await self.start(run, rule, change, source=source, watch=watch)
-        ended = await running.wait_or_stop()
-        try:
-            await self.settle(ended)
-        except StoreUnavailableError as error:  # the process that watches settles it later
-            log.warning("the end of a run is not settled yet", extra={"run": run.id, "reason": error.sentence()})
-        return ended
+        """Do the work of a run and return how it ended; cancelling the caller ends it."""
+        running = await self.start(run, rule, change, watch=watch)
+        return await running.wait_or_stop()
 
-    async def skip(self, run: Run, reason: str, *, source: str) -> Run:
+    async def skip(self, run: Run, reason: str) -> Run:
         """Record a run that does not take place, and return it."""
         skipped = replace(run, status=RunStatus.SKIPPED, started_at=None, finished_at=run.queued_at, reason=reason)
-        owner = self._context.runs().owner
-        await self._context.database.write(lambda connection: rows.insert(connection, skipped, owner))
-        self._record(skipped, source=source)
-        return skipped
+        runs = self._context.runs()
+        await self._store.add(skipped, runs.owner)
+        return await runs.settle(skipped)
 
-    async def settle(self, run: Run) -> None:
-        """Queue the output of a run that has ended, and note that; by whichever process comes first.
 
-        A crash between the two queues nothing twice: the queue knows the key. Raises StoreUnavailableError.
-        """
-        delivery = await self._send_output(run)
+class WatcherRuns(RunType):
+    """Runs of watchers: the process that watches starts them."""
 
-        def work(connection: sqlite3.Connection) -> Notice | None:
-            if not settle(connection, run.id):
-                return None
-            queue.note_delivery(connection, run.id, delivery)
-            return self._notice(connection, run, delivery)
+    kind = KIND
+    source = WATCHERS.name
 
-        if notice := await self._context.database.write(work):
-            await self._context.can.notify(notice)
+    def __init__(self, context: FeatureContext) -> None:
+        self._context = context
 
-    def _notice(self, connection: sqlite3.Connection, run: Run, delivery: OutputDelivery) -> Notice | None:
-        """Return what the operator is told of the first file that failed, and once the last of them succeeded."""
-        output = str((run.snapshot or {}).get("output") or "") if delivery.is_complete else ""
+    def may_continue(self, run: Run, request: Mapping[str, Any]) -> bool:
+        """Whether a workflow does the work, which is continued itself."""
+        return bool(request.get("children"))
+
+    async def resume(self, run: Run, request: Mapping[str, Any]) -> Work | None:
+        """Return the work that waits for the workflow."""
+        return waiting_for(self._context.runs(), request["children"]["workflow"])
+
+    async def message(self, run: Run, request: Mapping[str, Any]) -> RunMessage | None:
+        """Return what a run printed, or that it failed; there is none about a success without output."""
+        destination = (run.snapshot or {}).get("output")
+        if not destination or run.status is RunStatus.CANCELLED or run.started_at is None:
+            return None
+        output = (await self._context.runs().text(run.id, MAX_CHARS + 1) or run.output.tail).strip()
+        if run.ok and not output:
+            return None
+        return RunMessage(destination, text_of(run, output), WATCHERS.name)
+
+    def note(self, connection: sqlite3.Connection, run: Run, output: str) -> Mapping[str, Any]:
+        """Return the notice about the first file that failed, or the first success after the last of them."""
+        return stored_notice(self._notice(connection, run, output))
+
+    def entry(self, run: Run, request: Mapping[str, Any], noted: Mapping[str, Any]) -> RunAuditEntry:
+        """Return the `watcher.run` entry."""
+        facts = {
+            "watcher": run.subject_name,
+            "file_event": run.params.get("event"),
+            "path": run.params.get("path"),
+            **audit_facts(run),
+        }
+        return RunAuditEntry(WATCHER_RUN, f"{run.subject_name} for {run.params.get('path')}: {run.status}", facts)
+
+    async def tell(self, run: Run, noted: Mapping[str, Any]) -> None:
+        """Notify the operator."""
+        await notify_stored(self._context.can.notify, noted)
+
+    def _notice(self, connection: sqlite3.Connection, run: Run, output: str) -> Notice | None:
         link, now = f"#/watchers/{run.subject_name}", self._context.clock.now()
         others = [each for each in failed_runs(connection, run.subject_id, run.id) if each.params != run.params]
         if others or run.status not in FAILING | {RunStatus.SUCCEEDED}:
@@ -126,28 +133,6 @@ class WatcherRunner:
             return recovered(run, now, category="system", link=link, output=output) if failed_before else None
         said = f"{run.params.get('path')} was {run.params.get('event')}: {run.reason or run.status}"
         return None if failed_before else failing(run, now, category="system", link=link, said=said, output=output)
-
-    async def _send_output(self, run: Run) -> OutputDelivery:
-        """Queue what a run printed, and that it failed; a success without a word is not told."""
-        destination = (run.snapshot or {}).get("output")
-        if not destination or run.status is RunStatus.CANCELLED:
-            return OutputDelivery()
-        output = (await self._context.runs().text(run.id, MAX_CHARS + 1) or run.output.tail).strip()
-        if run.ok and not output:
-            return OutputDelivery()
-        caller = Caller(WATCHERS.name, {"run": run.id})
-        queued = await self._context.output.queue(destination, text_of(run, output), caller, f"watcher:{run.id}")
-        return OutputDelivery.begun(queued.refused, queued.deliveries)
-
-    def _record(self, run: Run, *, source: str) -> None:
-        facts = {
-            "watcher": run.subject_name,
-            "file_event": run.params.get("event"),
-            "path": run.params.get("path"),
-            **audit_facts(run),
-        }
-        detail = f"{run.subject_name} for {run.params.get('path')}: {run.status}"
-        self._context.audit.record(WATCHER_RUN, detail, source=source, metadata=facts)
 
 
 def text_of(run: Run, output: str) -> str:

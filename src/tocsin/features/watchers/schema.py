@@ -38,4 +38,9 @@ MIGRATIONS = (
     """,
     # The error that people were told, until the rule works: another process or the next start does not repeat it.
     "ALTER TABLE watcher_states ADD COLUMN told TEXT NOT NULL DEFAULT ''",
+    # The table of runs has them now.
+    """
+    INSERT OR IGNORE INTO run_tasks (run_id) SELECT run_id FROM watcher_unsettled;
+    DROP TABLE watcher_unsettled;
+    """,
 )

@@ -34,8 +34,8 @@ from tocsin.runs.model import Line, Run, RunTrigger
 if TYPE_CHECKING:
     from tocsin.features.watchers.running import WatcherRunner
     from tocsin.features.watchers.watching.watcher_service import WatcherService
-    from tocsin.runs.active_run import ActiveRun
     from tocsin.runs.control import StartRequest
+    from tocsin.runs.engine.active_run import ActiveRun
 
 DAY_S = 86_400.0
 NOBODY = "no process watches: start `tocsin up`"
@@ -116,10 +116,9 @@ class Watchers:
     ) -> Run:
         """Act on a file now to the end, in this process, also while the rule is disabled."""
         rule = await self.get(name)
-        run = self._runner.new_run(rule, change, RunTrigger.MANUAL)
+        run = self._runner.new_run(rule, change, RunTrigger.MANUAL, source=source)
         await self._begin(rule, change, run)
-        await self._runner.carry_out(run, rule, change, source=source, watch=watch)
-        return await self.context.runs().get(run.id)  # with what became of its output
+        return await self._runner.carry_out(run, rule, change, watch=watch)
 
     async def retry_failed(
         self, name: str = "", *, source: str, watch: Callable[[Line], None] | None = None
@@ -133,22 +132,27 @@ class Watchers:
             if (rule := rules.get(failed.subject_id)) is None:  # it was removed
                 continue
             change, retry = change_of(failed.params), Retry(failed)
-            run = self._runner.new_run(rule, change, RunTrigger.MANUAL, retry=retry)
+            run = self._runner.new_run(rule, change, RunTrigger.MANUAL, retry=retry, source=source)
             if change.type is not WatchEvent.DELETED and not await asyncio.to_thread(os.path.lexists, change.path):
-                yield await self._runner.skip(run, "the file is gone", source=source)
+                yield await self._runner.skip(run, "the file is gone")
                 continue
             await self._begin(rule, change, run)
-            await self._runner.carry_out(run, rule, change, source=source, watch=watch)
-            yield await self.context.runs().get(run.id)
+            yield await self._runner.carry_out(run, rule, change, watch=watch)
 
     async def start(self, name: str, change: WatchedChange, asked: "StartRequest") -> "ActiveRun":
         """Act on a file now, and return as soon as that is recorded."""
         rule = await self.get(name)
         run = self._runner.new_run(
-            rule, change, asked.cause, actor=asked.actor, parent_run_id=asked.parent_run_id, retry=asked.retry
+            rule,
+            change,
+            asked.cause,
+            actor=asked.actor,
+            parent_run_id=asked.parent_run_id,
+            retry=asked.retry,
+            source=asked.source,
         )
         await self._begin(rule, change, run)
-        return await self._runner.start(run, rule, change, source=asked.source)
+        return await self._runner.start(run, rule, change)
 
     async def change(self, name: str, path: str, event: WatchEvent) -> WatchedChange:
         """Return what a change of a file would be for a rule; raises ConfigError for a file elsewhere."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from tocsin.core.audit.trail import facts_of_caller
 from tocsin.core.process.identity import is_dead
 from tocsin.core.storage.database import Database
 from tocsin.features.watchers.model import (
@@ -26,9 +27,9 @@ from tocsin.features.watchers.model import (
     merged,
     shown,
 )
-from tocsin.runs import rows
+from tocsin.runs import rows, tasks
 from tocsin.runs.model import FAILING, Run
-from tocsin.scheduling.settling import unsettled
+from tocsin.runs.tasks import RunTask
 
 LEASE = "watchers"
 _COOLED_DOWN = "a later change within the cool-down was acted on"
@@ -110,6 +111,15 @@ class WatcherStore:
                 " VALUES (?, ?, ?, ?, ?, ?, ?)"
             )
             connection.execute(sql, [rule.name, now, now, change.type, *_paths(change), run.id])
+
+        await self._database.write(work)
+
+    async def add(self, run: Run, owner: str) -> None:
+        """Record a run that acts on no change."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            rows.insert(connection, run, owner)
+            tasks.add(connection, run.id, RunTask(caller=facts_of_caller(run.source)))
 
         await self._database.write(work)
 
@@ -199,10 +209,6 @@ class WatcherStore:
 
         await self._database.write(work)
 
-    async def unsettled(self, now: float) -> list[Run]:
-        """Return runs that have ended, and about whose end something has still to be done."""
-        return await self._database.read(lambda connection: unsettled(connection, "watcher_unsettled", now, 200))
-
     async def failed(self, rule: str = "") -> list[Run]:
         """Return for each file whose last run failed that run, of one rule or of all, the oldest first."""
         return await self._database.read(lambda connection: failed_runs(connection, rule))
@@ -219,7 +225,6 @@ class WatcherStore:
 
         def work(connection: sqlite3.Connection) -> None:
             connection.execute(sql, [now - KEPT_S, SHOWN_EVENTS])
-            connection.execute("DELETE FROM watcher_unsettled WHERE run_id NOT IN (SELECT id FROM runs)")
 
         await self._database.write(work)
 
@@ -250,14 +255,9 @@ def status_before(connection: sqlite3.Connection, run: Run) -> str | None:
     return None if row is None else str(row["status"])
 
 
-def settle(connection: sqlite3.Connection, run_id: str) -> bool:
-    """Note that all that follows from the end of a run is done; return False if another process did it."""
-    return connection.execute("DELETE FROM watcher_unsettled WHERE run_id = ?", [run_id]).rowcount == 1
-
-
 def _add_run(connection: sqlite3.Connection, rule: WatcherRule, run: Run, owner: str, now: float) -> None:
     rows.insert(connection, run, owner)
-    connection.execute("INSERT INTO watcher_unsettled VALUES (?)", [run.id])
+    tasks.add(connection, run.id, RunTask(caller=facts_of_caller(run.source)))
     sql = "INSERT INTO watcher_states (rule, acted_at) VALUES (?, ?) ON CONFLICT (rule) DO UPDATE SET acted_at = ?"
     connection.execute(sql, [rule.name, now, now])
 

@@ -1,6 +1,7 @@
 """workflows: list them, show one, look for mistakes, plan and run one, write a new one."""
 
 import argparse
+import asyncio
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,7 +15,7 @@ from tocsin.core.text.shell import spelled
 from tocsin.core.text.strings import number_of
 from tocsin.features.workflows.example import example
 from tocsin.features.workflows.language.schema import WORKFLOW_NAME
-from tocsin.features.workflows.requests import PendingRun, PlannedRun, WorkflowRequest
+from tocsin.features.workflows.requests import PlannedRun, WorkflowRequest
 from tocsin.features.workflows.service import Workflows
 from tocsin.features.workflows.store import WorkflowFile
 from tocsin.runs.model import SUCCESSFUL, Line, Run, RunTrigger
@@ -286,7 +287,7 @@ def _run_alone(name: str, request: WorkflowRequest, out: Console, program: Progr
         out.line(begun.run.id)
         out.note(f"it goes on in the background: tocsin runs log -f {begun.run.id}")
         go_on()
-        return await (begun.task if isinstance(begun, PendingRun) else begun.wait_or_stop())
+        return await asyncio.shield(begun.task)  # a waiting run goes on elsewhere when this process is ended
 
     return DONE if program.run(work, writes=True).status in SUCCESSFUL else FAILED
 

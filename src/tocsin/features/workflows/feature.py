@@ -23,6 +23,7 @@ FEATURE = Feature(
     handlers=("tocsin.features.workflows.opening:approval_buttons_of",),
     dashboard_routes="tocsin.features.workflows.routes:workflow_operations",
     starts={"workflow": "tocsin.features.workflows.opening:start_workflow"},
+    run_types={"workflow": "tocsin.features.workflows.opening:run_type_of"},
     subjects={"workflow": "tocsin.features.workflows.opening:list_workflows"},
     profile_uses="tocsin.features.workflows.opening:profile_uses",
 )

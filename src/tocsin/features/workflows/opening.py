@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from tocsin.features.workflows.engine.approval_buttons import ApprovalButtons
     from tocsin.features.workflows.engine.children import StartChild
     from tocsin.features.workflows.engine.step_call import Execute
-    from tocsin.runs.active_run import ActiveRun
+    from tocsin.features.workflows.run_type import WorkflowRuns
     from tocsin.runs.control import StartRequest
+    from tocsin.runs.engine.active_run import ActiveRun
 
 FOLDER = "workflows"
 
@@ -48,7 +49,7 @@ def open_workflows(context: FeatureContext) -> Workflows:
         for each in made:
             await each.aclose()
 
-    def execute(workflows: Workflows, request: WorkflowRequest) -> "Execute":
+    def execute(workflows: Workflows, request: WorkflowRequest, children: dict[str, str]) -> "Execute":
         from tocsin.features.workflows.engine.children import ChildSteps
         from tocsin.features.workflows.engine.executors import executing
         from tocsin.features.workflows.engine.http import HttpSteps
@@ -67,7 +68,12 @@ def open_workflows(context: FeatureContext) -> Workflows:
                 context.can.ask_chat,
             ),
             ChildSteps(
-                context.runs(), context.can.start_run, _starter(workflows, request), request.source, request.actor
+                context.runs(),
+                context.can.start_run,
+                _starter(workflows, request),
+                request.source,
+                request.actor,
+                children,
             ),
         )
 
@@ -113,6 +119,13 @@ async def start_workflow(workflows: Workflows, name: str, asked: "StartRequest")
         parent_run_id=asked.parent_run_id,
     )
     return await workflows.start(name, request)
+
+
+def run_type_of(workflows: Workflows) -> "WorkflowRuns":
+    """Return what the engine asks about runs of workflows."""
+    from tocsin.features.workflows.run_type import WorkflowRuns
+
+    return WorkflowRuns(workflows)
 
 
 async def list_workflows(workflows: Workflows) -> Sequence[str]:

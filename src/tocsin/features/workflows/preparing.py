@@ -1,6 +1,7 @@
 """Makes a run of a workflow and a request: its parameters, variables and secrets, and what it leaves out."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,15 +14,12 @@ from tocsin.features.workflows.engine.waiting import question_of
 from tocsin.features.workflows.language.graph import ancestors, descendants
 from tocsin.features.workflows.language.model import Workflow, WorkflowStep
 from tocsin.features.workflows.language.template import Placeholder, Template
-from tocsin.features.workflows.requests import InvalidRunError, WorkflowRequest
+from tocsin.features.workflows.requests import InvalidRunError, WorkflowRequest, stored_request
 from tocsin.features.workflows.store import WorkflowFile
 from tocsin.runs.approvals import NotApproverError, refuse_others
 from tocsin.runs.control import Retry, retried
-from tocsin.runs.model import RunKind, RunResult, RunSpec, RunStatus, StepRun
+from tocsin.runs.model import Run, RunKind, RunResult, RunSpec, RunStatus, StepRun
 from tocsin.runs.recorder import RunHandle, Work
-
-AtEnd = Callable[[RunHandle, RunResult, RunValues], Any]
-
 
 _STORE_IT = "tocsin vault set NAME"
 
@@ -45,13 +43,13 @@ class RunBuilder:
         params: Mapping[str, Any],
         request: WorkflowRequest,
         execute: Execute,
-        at_end: AtEnd,
+        continued: Run | None = None,
     ) -> PreparedRun:
-        """Return a run; reads the secrets that it needs. `at_end` is awaited with the result before it is recorded."""
+        """Return a run; reads the secrets that it needs. `continued` is one that another process has begun."""
         workflow = file.workflow()
         secrets = await self._reveal(workflow)
         redact = self._context.redact
-        kept = left_out(workflow, request)
+        kept = left_out(workflow, request) if continued is None else {}
         order = RunSpec(
             RunKind.WORKFLOW,
             workflow.name,
@@ -63,10 +61,12 @@ class RunBuilder:
             parent_run_id=request.parent_run_id,
             scheduled_for=request.scheduled_for,
             snapshot={"sha256": file.digest, "yaml": redact(file.content.decode(errors="replace"))},
+            source=request.source,
+            request=stored_request(replace(request, params=params, offers={}), workflow, redact),
         )
 
         async def work(handle: RunHandle) -> RunResult:
-            values = self.values(workflow, params, request, secrets, handle.run_id)
+            values = self.values(workflow, params, request, secrets, handle.run_id, continued)
             runner = WorkflowRunner(
                 workflow,
                 values,
@@ -77,10 +77,9 @@ class RunBuilder:
                 environment={**self._context.environment(), **_told(values)},
                 redact=redact,
                 kept=kept,
+                continued=continued,
             )
-            result = await runner.run()
-            await at_end(handle, result, values)
-            return result
+            return await runner.run()
 
         return PreparedRun(retried(order, request.retry), work)
 
@@ -102,17 +101,18 @@ class RunBuilder:
         request: WorkflowRequest,
         secrets: Mapping[str, str],
         run_id: str = "",
+        continued: Run | None = None,
     ) -> RunValues:
         """Return the values that a run begins with; in a plan, without a run, secrets stay as they are written."""
         told = {
             "id": run_id,
             "name": workflow.name,
             "scheduled_for": timestamp(request.scheduled_for) or "",
-            "started_at": timestamp(self._context.clock.now()) or "",
+            "started_at": timestamp((continued and continued.started_at) or self._context.clock.now()) or "",
             "trigger": str(request.trigger),
-            "attempt": _attempt(request),
+            "attempt": continued.attempt if continued else _attempt(request),
         }
-        values = RunValues(params, told, secrets)
+        values = RunValues(params, told, secrets, is_masked=request.is_masked)
         scope = StepScope(values, (), (), self.folder_of(workflow))
         shown = {name: _text_of(scope, template, known=bool(run_id)) for name, template in workflow.env.items()}
         values.env = {**shown, **request.env}

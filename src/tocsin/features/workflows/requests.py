@@ -1,11 +1,11 @@
 """How a workflow is asked to run, what its plan is, and why it cannot run."""
 
-import asyncio
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tocsin.core.errors import TocsinError
+from tocsin.core.text.redaction import Redactor, masked
 from tocsin.runs.model import Run, RunTrigger
 
 if TYPE_CHECKING:
@@ -46,18 +46,43 @@ class WorkflowRequest:
     parent_run_id: str | None = None
     ancestry: tuple[str, ...] = ()  # the workflows that started this one, the outermost first
     scheduled_for: float | None = None
-    on_end: Callable[[Run], None] | None = None
+    is_masked: bool = False  # a value of it is a secret that was not stored
 
     def params_for(self, workflow: "Workflow") -> dict[str, Any]:
         """Return the parameters that a workflow is given."""
         return {**{name: value for name, value in self.offers.items() if name in workflow.params}, **self.params}
 
 
-class PendingRun(NamedTuple):
-    """A run that waits for earlier ones; `task` returns it once it has ended."""
+def stored_request(request: WorkflowRequest, workflow: "Workflow", redact: Redactor) -> dict[str, Any]:
+    """Return a request as JSON, for the process that continues its run; secrets are masked."""
+    own = {"params": dict(request.params), "env": dict(request.env)}
+    shown = masked(own, redact)
+    return {
+        **shown,
+        "only": list(request.only),
+        "from_step": request.from_step,
+        "ancestry": list(request.ancestry),
+        "notify_profile": workflow.notify_profile,
+        "notify_on": list(workflow.notify_on),
+        **({"is_masked": True} if shown != own else {}),
+    }
 
-    run: Run
-    task: asyncio.Task[Run]
+
+def restored_request(run: Run, stored: Mapping[str, Any]) -> WorkflowRequest:
+    """Return the request of a run from what was stored of it; a retry is not repeated, as its steps are recorded."""
+    return WorkflowRequest(
+        run.trigger,
+        run.source,
+        run.actor,
+        params=stored["params"],
+        env=stored["env"],
+        only=stored["only"],
+        from_step=stored["from_step"],
+        parent_run_id=run.parent_run_id,
+        ancestry=tuple(stored["ancestry"]),
+        scheduled_for=run.scheduled_for,
+        is_masked=bool(stored.get("is_masked")),
+    )
 
 
 class PlannedRun(NamedTuple):

@@ -3,62 +3,56 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tocsin.core.errors import TocsinError
+from tocsin.core.tasks import to_the_end
 from tocsin.features.context import AbilityMissingError, FeatureContext
-from tocsin.features.workflows.audit_actions import WORKFLOW_RUN, WORKFLOW_SAVE
+from tocsin.features.workflows.audit_actions import WORKFLOW_SAVE
 from tocsin.features.workflows.language.model import MAX_DEPTH
 from tocsin.features.workflows.language.params import take_params
+from tocsin.features.workflows.language.reading import ReadWorkflow
 from tocsin.features.workflows.language.scripts import value_paths, variable_of
 from tocsin.features.workflows.language.surroundings import LateNames, Surroundings
 from tocsin.features.workflows.requests import (
     AlreadyRunningError,
     InvalidRunError,
-    PendingRun,
     PlannedRun,
     WorkflowRequest,
+    restored_request,
 )
 from tocsin.features.workflows.store import WorkflowFile, WorkflowFolder
-from tocsin.features.workflows.summary import is_wanted, notice_of, summary, was_rejected
-from tocsin.messaging.outbound.caller import Caller
+from tocsin.features.workflows.summary import was_rejected
 from tocsin.runs.model import (
     ACTIVE,
     TERMINAL,
     Line,
-    OutputDelivery,
     Run,
     RunKind,
     RunResult,
     RunStatus,
 )
 from tocsin.runs.queue import last_failed
+from tocsin.runs.store import RunEndedError
 
 # Whoever lists workflows does without the engine, which takes as long to import as all the rest.
 if TYPE_CHECKING:
+    from tocsin.core.time.clock import Clock
     from tocsin.features.workflows.engine.approval_buttons import ApprovalButtons
     from tocsin.features.workflows.engine.step_call import Execute
-    from tocsin.features.workflows.engine.values import RunValues
     from tocsin.features.workflows.language.model import Workflow
     from tocsin.features.workflows.preparing import PreparedRun, RunBuilder
-    from tocsin.runs.active_run import ActiveRun
-    from tocsin.runs.recorder import RunHandle, Work
+    from tocsin.runs.engine.active_run import ActiveRun, PendingRun
+    from tocsin.runs.recorder import Work
     from tocsin.runs.service import Runs
 
 RECENT = 30  # runs that the record of a workflow shows
-
-
-class _Waiting(NamedTuple):
-    """A queued run, and how it begins when no earlier one is at work."""
-
-    run: Run
-    work: "Work"
-    watch: Callable[[Line], None] | None
-    note: Callable[[Run], None]
+LOOK_S = 0.2  # how often it is looked whether earlier runs have ended
 
 
 class Workflows:
@@ -68,16 +62,18 @@ class Workflows:
         self,
         folder: WorkflowFolder,
         context: FeatureContext,
-        execute: "Callable[[Workflows, WorkflowRequest], Execute]",
+        execute: "Callable[[Workflows, WorkflowRequest, dict[str, str]], Execute]",
         close: Callable[[], Awaitable[None]],
     ) -> None:
-        """`execute` returns what carries out the steps of a run; `close` is awaited with the program's end."""
+        """`execute` returns what carries out the steps of a run; `close` is awaited with the program's end.
+
+        It gets the child runs that another process has started, by the name of the step's log.
+        """
         self._folder = folder
-        self._context = context
+        self.context = context
         self._execute = execute
         self._close = close
         self._saving = asyncio.Lock()
-        self._queued: set[asyncio.Task[Run]] = set()
         self._starting = asyncio.Lock()  # nobody else looks what is at work until a run is recorded
 
     @property
@@ -87,7 +83,7 @@ class Workflows:
 
     @cached_property
     def _runs(self) -> "Runs":
-        return self._context.runs()
+        return self.context.runs()
 
     @cached_property
     def _text_readers(self) -> ThreadPoolExecutor:
@@ -98,7 +94,7 @@ class Workflows:
     def _builder(self) -> "RunBuilder":
         from tocsin.features.workflows.preparing import RunBuilder
 
-        return RunBuilder(self._context)
+        return RunBuilder(self.context)
 
     def names(self) -> tuple[str, ...]:
         """Return the names of all workflows, valid or not."""
@@ -133,7 +129,7 @@ class Workflows:
         async with self._saving:
             file, created = await asyncio.to_thread(self._folder.save, name, content, around, digest=digest)
         facts = {"workflow": name, "created": created}
-        self._context.audit.record(WORKFLOW_SAVE, name, source=source, metadata=facts)
+        self.context.audit.record(WORKFLOW_SAVE, name, source=source, metadata=facts)
         return file, created
 
     async def read_text(self, name: str, content: bytes) -> WorkflowFile:
@@ -143,7 +139,7 @@ class Workflows:
         """
         path, cancelled = self.folder / f"{name}.yaml", Event()
         around = replace(await self.surroundings(), is_cancelled=cancelled.is_set)
-        read = partial(self._folder.file, path, content, self._context.clock.now(), around)
+        read = partial(self._folder.file, path, content, self.context.clock.now(), around)
         try:
             return await asyncio.get_running_loop().run_in_executor(self._text_readers, read)
         finally:
@@ -151,7 +147,7 @@ class Workflows:
 
     async def surroundings(self) -> Surroundings:
         """Return what workflows may refer to here, for threads: the loop of the caller asks other features."""
-        can, messenger = self._context.can, self._context.messenger
+        can, messenger = self.context.can, self.context.messenger
         loop = asyncio.get_running_loop()
 
         async def skills() -> list[str]:
@@ -194,8 +190,8 @@ class Workflows:
         params, problems = _inputs(workflow, request)
         values = self._builder.values(workflow, params, request, {})
         values.steps.update(left_out(workflow, request))
-        path = self._context.environment().get("PATH")
-        steps = plan(workflow, values, self._builder.folder_of(workflow), path, self._context.redact)
+        path = self.context.environment().get("PATH")
+        steps = plan(workflow, values, self._builder.folder_of(workflow), path, self.context.redact)
         warnings = [problem.as_line(file.path.name) for problem in file.read.warnings]
         return PlannedRun(workflow, steps, tuple(problems), tuple(warnings))
 
@@ -211,8 +207,16 @@ class Workflows:
 
         Raises like `begin`.
         """
+        from tocsin.runs.engine.active_run import PendingRun
+
         begun = await self._begin(name, request, watch)
-        return await self._take_turn(begun) if isinstance(begun, _Waiting) else begun
+        if not isinstance(begun, PendingRun):
+            return begun
+        try:
+            return await asyncio.shield(begun.begun)
+        except asyncio.CancelledError:
+            await to_the_end(self._runs.cancel(begun.run.id, "what waited for it was ended"))
+            raise
 
     async def begin(self, name: str, request: WorkflowRequest) -> "ActiveRun | PendingRun":
         """Start a workflow and return at once: its run has begun, or waits for earlier ones.
@@ -220,16 +224,11 @@ class Workflows:
         Each run writes one audit entry, when it ends. Raises UnknownWorkflowError, InvalidWorkflowError,
         InvalidRunError, and AlreadyRunningError where `overlap` is `skip` and a run is at work.
         """
-        begun = await self._begin(name, request)
-        if not isinstance(begun, _Waiting):
-            return begun
-        self._queued.add(task := asyncio.create_task(self._to_the_end(begun)))
-        task.add_done_callback(self._queued.discard)
-        return PendingRun(begun.run, task)
+        return await self._begin(name, request)
 
     async def _begin(
         self, name: str, request: WorkflowRequest, watch: Callable[[Line], None] | None = None
-    ) -> "ActiveRun | _Waiting":
+    ) -> "ActiveRun | PendingRun":
         file = await self.get(name)
         workflow = file.workflow()
         if len(request.ancestry) >= MAX_DEPTH or name in request.ancestry:
@@ -241,16 +240,12 @@ class Workflows:
                 f"the workflow {name} cannot run: {'; '.join(problems)}", hint=f"tocsin workflows show {name}"
             )
         inside = replace(request, ancestry=(*request.ancestry, name))
-
-        async def at_end(handle: "RunHandle", result: RunResult, values: "RunValues") -> None:
-            await self._tell(workflow, request, handle, result, values)
-
-        prepared = await self._builder.prepare(file, params, request, self._execute(self, inside), at_end)
-        return await self._admit(workflow, prepared, request, watch)
+        prepared = await self._builder.prepare(file, params, request, self._execute(self, inside, {}))
+        return await self._admit(workflow, prepared, watch)
 
     async def failing(self) -> Sequence[Run]:
         """Return the last run of each workflow that failed the last time, unless a person rejected a step."""
-        runs = await self._context.database.read(lambda connection: last_failed(connection, RunKind.WORKFLOW))
+        runs = await self.context.database.read(lambda connection: last_failed(connection, RunKind.WORKFLOW))
         return [run for run in runs if not was_rejected(run)]
 
     async def recent(self, name: str) -> Sequence[Run]:
@@ -259,7 +254,7 @@ class Workflows:
 
     async def schedules(self) -> Mapping[str, Sequence[str]]:
         """Return the IDs of the cron jobs that start each workflow, by its name."""
-        return await self._context.can.list_schedules(RunKind.WORKFLOW)
+        return await self.context.can.list_schedules(RunKind.WORKFLOW)
 
     async def active(self, name: str) -> Sequence[Run]:
         """Return the runs of a workflow that have not ended, the newest first."""
@@ -270,14 +265,11 @@ class Workflows:
         from tocsin.features.workflows.engine.approval_buttons import ApprovalButtons
         from tocsin.runs.control import RunControl
 
-        control = RunControl(self._runs, self._context.audit, self._context.clock, self._context.can.start_run)
+        control = RunControl(self._runs, self.context.audit, self.context.clock, self.context.can.start_run)
         return ApprovalButtons(control)
 
     async def aclose(self) -> None:
-        """Close all connections, and leave queued runs to the end of the program."""
-        for task in (queued := list(self._queued)):
-            task.cancel()
-        await asyncio.gather(*queued, return_exceptions=True)
+        """Close all connections."""
         if "_text_readers" in self.__dict__:
             await asyncio.to_thread(self._text_readers.shutdown, cancel_futures=True)
         await self._close()
@@ -286,106 +278,72 @@ class Workflows:
         self,
         workflow: "Workflow",
         prepared: "PreparedRun",
-        request: WorkflowRequest,
         watch: Callable[[Line], None] | None,
-    ) -> "ActiveRun | _Waiting":
+    ) -> "ActiveRun | PendingRun":
         """Begin a run as the `overlap` of its workflow says."""
-        from tocsin.features.workflows.admission import end_all, reason_to_skip
 
         async def active() -> Sequence[Run]:
             return await self.active(workflow.name)
-
-        def note(run: Run) -> None:
-            self._note(run, request)
 
         order, work = prepared
         async with self._starting:
             at_work = [] if workflow.overlap == "parallel" else await active()
             if not at_work:
-                return await self._runs.start(order, work, watch=watch, on_end=note)
+                return await self._runs.start(order, work, watch=watch)
             if workflow.overlap == "skip":
-                reason = reason_to_skip(at_work, self._context.clock)
+                reason = _reason_to_skip(at_work, self.context.clock)
                 skipped = await self._runs.record(order, RunResult(RunStatus.SKIPPED, reason))
-                note(skipped)
                 raise AlreadyRunningError(
                     f"{workflow.name} was not started: {reason}", skipped, hint="overlap: queue, parallel or replace"
                 )
             if workflow.overlap == "replace":
-                await end_all(self._runs, active)
-                return await self._runs.start(order, work, watch=watch, on_end=note)
-            return _Waiting(await self._runs.queue(order), work, watch, note)
+                await self._end_all(active)
+                return await self._runs.start(order, work, watch=watch)
+            return await self._runs.start_in_turn(order, work, watch=watch)
 
-    async def _take_turn(self, waiting: "_Waiting") -> "ActiveRun":
-        """Wait for the earlier runs, then begin; raises RunEndedError for a run that was cancelled meanwhile."""
-        from tocsin.features.workflows.admission import wait_for_turn
-        from tocsin.runs.store import RunEndedError
+    async def _end_all(self, active: Callable[[], Awaitable[Sequence[Run]]]) -> None:
+        """Cancel the runs that are at work, and wait until they have ended."""
+        for run in await active():
+            with suppress(RunEndedError):
+                await self._runs.cancel(run.id, "a newer run replaces it")
+        while await active():  # noqa: ASYNC110  # they end in any process
+            await asyncio.sleep(LOOK_S)
 
-        run, work, watch, note = waiting
-        await wait_for_turn(self._context.database, run)
-        try:
-            return await self._runs.begin(run, work, watch=watch, on_end=note)
-        except RunEndedError:
-            note(await self._runs.get(run.id))
-            raise
+    async def resume(self, run: Run, stored: Mapping[str, Any]) -> "Work":
+        """Return the work that continues a run which another process left.
 
-    async def _to_the_end(self, waiting: "_Waiting") -> Run:
-        from tocsin.runs.store import RunEndedError
-
-        try:
-            running = await self._take_turn(waiting)
-        except RunEndedError:
-            return await self._runs.get(waiting.run.id)
-        return await running.wait()
-
-    async def _tell(
-        self,
-        workflow: "Workflow",
-        request: WorkflowRequest,
-        handle: "RunHandle",
-        result: RunResult,
-        values: "RunValues",
-    ) -> None:
-        """Queue the summary of a run that has ended for its profile, and tell the operator that the workflow fails.
-
-        A failure to tell anyone never changes how the run ended.
+        Raises InvalidWorkflowError, and InvalidRunError where its file cannot be restored.
         """
-        try:
-            run = await self._runs.get(handle.run_id)
-            run = replace(run, status=result.status, reason=result.reason, error=result.error)
-            before = await self._run_before(run)
-            took_s = self._context.clock.now() - (run.started_at or run.queued_at)
-            text = self._context.redact(summary(workflow, run.id, result, list(values.steps.values()), took_s))
-            delivery = OutputDelivery()
-            if workflow.notify_profile and is_wanted(workflow, run.status, before):
-                key = f"workflow:{run.id}"
-                queued = await self._context.output.queue(workflow.notify_profile, text, Caller(request.source), key)
-                delivery = OutputDelivery.begun(queued.refused, queued.deliveries)
-                await self._runs.set_delivery(run.id, delivery)
-            told = workflow.notify_profile if delivery.is_complete else ""
-            if notice := notice_of(run, before, self._context.clock.now(), said=text, output=told):
-                await self._context.can.notify(notice)
-        except TocsinError as error:
-            told = f"the profile {workflow.notify_profile}" if workflow.notify_profile else "the operator"
-            handle.write("system", f"{told} is not told: {error.sentence()}\n")
+        request = restored_request(run, stored)
+        file = await self._file_of(run)
+        inside = replace(request, ancestry=(*request.ancestry, run.subject_id))
+        execute = self._execute(self, inside, dict(stored.get("children", {})))
+        return (await self._builder.prepare(file, request.params, request, execute, run)).work
 
-    async def _run_before(self, run: Run) -> Run | None:
+    async def _file_of(self, run: Run) -> WorkflowFile:
+        """Return the file that a run executes, as it was when the run began."""
+        snapshot = run.snapshot or {}
+        text = str(snapshot.get("yaml", "")).encode()
+        around = await self.surroundings()
+        with suppress(TocsinError):
+            present = await asyncio.to_thread(self._folder.get, run.subject_id, around)
+            if present.digest == snapshot.get("sha256"):
+                return present
+        kept = WorkflowFile(run.subject_id, self.folder / f"{run.subject_id}.yaml", text, 0.0, ReadWorkflow(None, ()))
+        if kept.digest != snapshot.get("sha256"):
+            raise InvalidRunError(f"the file of {run.subject_name} was changed, and held a secret that is not stored")
+        return await asyncio.to_thread(self._folder.file, kept.path, text, 0.0, around)
+
+    async def run_before(self, run: Run) -> Run | None:
         """Return the newest of the earlier runs that were carried out, but for cancelled ones."""
         earlier = (each for each in await self.recent(run.subject_id) if each.id < run.id and each.started_at)
         return next((each for each in earlier if each.status in TERMINAL - {RunStatus.CANCELLED}), None)
 
-    def _note(self, run: Run, request: WorkflowRequest) -> None:
-        from tocsin.runs.document import audit_facts
 
-        facts = {
-            "workflow": run.subject_id,
-            **audit_facts(run),
-            **({"retry_of": run.retry_of} if run.retry_of else {}),
-            **({"parent": run.parent_run_id} if run.parent_run_id else {}),
-        }
-        detail = f"{run.subject_name} {run.status}"
-        self._context.audit.record(WORKFLOW_RUN, detail, source=request.source, metadata=facts)
-        if request.on_end:
-            request.on_end(run)
+def _reason_to_skip(active: Sequence[Run], clock: "Clock") -> str:
+    oldest = min(active, key=lambda run: run.queued_at)
+    minutes = max(0.0, clock.now() - oldest.queued_at) / 60
+    return f"previous run {oldest.id} has been at work for {minutes:.0f} min"
 
 
 def _inputs(workflow: "Workflow", request: WorkflowRequest) -> tuple[dict[str, Any], list[str]]:

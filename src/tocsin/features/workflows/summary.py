@@ -1,20 +1,19 @@
 """What is told of a run that has ended: a summary to its notification profile, a notice to the operator."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
 from tocsin.core.text.strings import number_of
 from tocsin.features.context import Notice
 from tocsin.features.run_notices import failing, recovered
-from tocsin.features.workflows.language.model import REJECTED, Workflow
+from tocsin.features.workflows.language.model import REJECTED
 from tocsin.runs.document import pointers
-from tocsin.runs.model import ENDED_BADLY, FAILING, SUCCESSFUL, Run, RunResult, RunStatus, StepRun
+from tocsin.runs.model import ENDED_BADLY, FAILING, SUCCESSFUL, Run, RunStatus
 
 SHOWN = 10  # steps
 
 
-def is_wanted(workflow: Workflow, status: RunStatus, before: Run | None) -> bool:
-    """Whether a profile is told of a run that ended so; `before` is the one before it that ran."""
-    wanted: Collection[str] = workflow.notify_on
+def is_wanted(wanted: Collection[str], status: RunStatus, before: Run | None) -> bool:
+    """Whether `notify_on` asks for a message about this end; `before` is the run before it that ran."""
     if "always" in wanted:
         return True
     if status not in SUCCESSFUL:
@@ -22,19 +21,20 @@ def is_wanted(workflow: Workflow, status: RunStatus, before: Run | None) -> bool
     return "success" in wanted or ("recovery" in wanted and before is not None and before.status in ENDED_BADLY)
 
 
-def summary(workflow: Workflow, run_id: str, result: RunResult, steps: Sequence[StepRun], took_s: float) -> str:
-    """Return the summary: how it ended, which steps did not succeed, and where to read on."""
-    lines = [f"{workflow.name} {_WORDS.get(result.status, str(result.status))} after {_length(took_s)}"]
+def summary(run: Run) -> str:
+    """Return the summary of an ended run: its status, which steps did not succeed, and where to read on."""
+    steps, took_s = run.steps, (run.finished_at or run.queued_at) - (run.started_at or run.queued_at)
+    lines = [f"{run.subject_name} {_WORDS.get(run.status, str(run.status))} after {_length(took_s)}"]
     bad = [step for step in steps if step.status in ENDED_BADLY]
     lines += [f"{step.name}: {(step.error or {}).get('message', str(step.status))}" for step in bad[:SHOWN]]
     if len(bad) > SHOWN:
         lines.append(f"and {len(bad) - SHOWN} more steps")
-    if result.reason and not bad:
-        lines.append(result.reason)
+    if run.reason and not bad:
+        lines.append(run.reason)
     good = sum(step.status is RunStatus.SUCCEEDED for step in steps)
     skipped = sum(step.status is RunStatus.SKIPPED for step in steps)
     lines.append(f"{good} of {number_of(len(steps), 'step')} succeeded{f', {skipped} skipped' if skipped else ''}")
-    lines.append(pointers(run_id) if result.status in FAILING else f"run {run_id}")
+    lines.append(pointers(run.id) if run.status in FAILING else f"run {run.id}")
     return "\n".join(lines)
 
 

@@ -3,16 +3,18 @@
 import asyncio
 import logging
 import os
-from collections.abc import Awaitable, Callable, Sequence
+import sqlite3
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tocsin.core.audit.actions import CLI
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.process.git import GIT_DIRECTORIES, GitFailedError, GitProgram, find_repository
 from tocsin.core.reading.front_matter import Invocation
 from tocsin.core.text.strings import number_of
-from tocsin.features.abilities import AssistantRequest, AssistantRun
+from tocsin.features.abilities import AssistantRequest, AssistantRun, Notify
 from tocsin.features.assistant_skills.asking.model_runner import ModelRunner
 from tocsin.features.assistant_skills.audit_actions import SKILL_APPLY, SKILL_ASSIST
 from tocsin.features.assistant_skills.folder.confined import ConfinedFolder
@@ -37,10 +39,12 @@ from tocsin.features.assistant_skills.results import SkillResultRecord
 from tocsin.features.assistant_skills.running.retrying import as_before, kept_of
 from tocsin.features.assistant_skills.settings import SKILLS_AUTO_APPLY, SKILLS_WATCH
 from tocsin.features.context import Notice, NoticeLevel
+from tocsin.features.run_notices import interrupted, notify_stored, stored_notice
 from tocsin.providers.chat import HOW_TO_CONFIGURE
-from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.control import retried
 from tocsin.runs.document import audit_facts
+from tocsin.runs.engine.active_run import ActiveRun
+from tocsin.runs.engine.run_type import RunAuditEntry, RunType
 from tocsin.runs.model import Run, RunKind, RunResult, RunSpec, RunStatus, RunTrigger, new_run
 from tocsin.runs.recorder import RunHandle, Work
 
@@ -61,7 +65,6 @@ class _Look(NamedTuple):
 
     order: RunSpec
     work: Work
-    note: Callable[[Run], None]
     place: SkillPlace
     chain: tuple[str, ...]
     found: Callable[[], SkillResultRecord]
@@ -121,9 +124,7 @@ class AssistantRunner:
         that led to this one: none of them is invoked again.
         """
         look = await self._prepare(name, request, place, chain)
-        run = await self._context.runs().execute(
-            look.order, look.work, watch=request.watch, on_end=request.on_end or look.note
-        )
+        run = await self._context.runs().execute(look.order, look.work, watch=request.watch, on_end=request.on_end)
         found = look.found()
         await self._invoke(look.invoked(), _of_invoked(request, run), look.place, look.chain)
         return AssistantRun(run, [finding.document() for finding in found.findings], found.patch)
@@ -137,7 +138,7 @@ class AssistantRunner:
         if dry_run:
             planned = new_run(replace(look.order, dry_run=True), RunStatus.SKIPPED, self._context.clock.now())
             return replace(planned, reason="a dry run: this would have been run")
-        running = await self._context.runs().start(look.order, look.work, on_end=request.on_end or look.note)
+        running = await self._context.runs().start(look.order, look.work, on_end=request.on_end)
         self._following.add(task := asyncio.create_task(self._follow(running, look, request)))
         task.add_done_callback(self._following.discard)
         return running
@@ -174,6 +175,9 @@ class AssistantRunner:
                 changes=output.changes,
                 applied_at=self._context.clock.now() if applied else None,
             )
+            await handle.amend_request(
+                findings=len(found.findings), changes=len(found.changes), applied=found.applied_at is not None
+            )
             await self._skills.results.add(found)
             _write(handle, found, output, place)
             if request.cause is RunTrigger.WATCHER:  # else somebody looks at the output
@@ -190,12 +194,11 @@ class AssistantRunner:
             params={"folder": str(place.root), "files": shown},
             parent_run_id=request.parent_run_id,
             snapshot=kept_of(place, request, self._context.redact),
+            source=request.source,
+            request={"audited": request.on_end is None, "findings": 0, "changes": 0, "applied": False},
         )
 
-        def note(run: Run) -> None:
-            self._note(run, request, found)
-
-        return _Look(retried(order, request.retry), work, note, place, (*chain, name), lambda: found, lambda: invoked)
+        return _Look(retried(order, request.retry), work, place, (*chain, name), lambda: found, lambda: invoked)
 
     async def apply(self, run_id: str, *, source: str) -> SkillResultRecord:
         """Write what a run proposed; raises PatchError where a file has changed since, and then writes nothing."""
@@ -312,17 +315,35 @@ class AssistantRunner:
         directories = self._context.data_dir / GIT_DIRECTORIES
         return GitFolder(folder, GitProgram(self._context.environment, directories, timeout_s=GIT_TIMEOUT_S))
 
-    def _note(self, run: Run, request: AssistantRequest, found: SkillResultRecord) -> None:
-        facts = {
-            "skill": run.subject_id,
-            **audit_facts(run),
-            "findings": len(found.findings),
-            "changes": len(found.changes),
-            "applied": found.applied_at is not None,
-        }
-        self._context.audit.record(
-            SKILL_ASSIST, f"{run.subject_name} {run.status}", source=request.source, metadata=facts
-        )
+
+class AssistantRuns(RunType):
+    """Looks of assistant skills at files."""
+
+    kind = RunKind.SKILL
+    source = CLI.name
+
+    def __init__(self, notify: Notify) -> None:
+        self._notify = notify
+
+    def owns(self, params: Mapping[str, Any]) -> bool:
+        """Whether the skill looked at a folder: a program does not."""
+        return "folder" in params
+
+    def note(self, connection: sqlite3.Connection, run: Run, output: str) -> Mapping[str, Any]:
+        """Return the notice of an interruption."""
+        return stored_notice(interrupted(run, category="system"))
+
+    def entry(self, run: Run, request: Mapping[str, Any], noted: Mapping[str, Any]) -> RunAuditEntry | None:
+        """Return the `skill.assist` entry, unless the caller writes one of its own."""
+        if not request.get("audited", True):
+            return None
+        found = {name: request.get(name, 0) for name in ("findings", "changes", "applied")}
+        facts = {"skill": run.subject_id, **audit_facts(run), **found}
+        return RunAuditEntry(SKILL_ASSIST, f"{run.subject_name} {run.status}", facts)
+
+    async def tell(self, run: Run, noted: Mapping[str, Any]) -> None:
+        """Notify the operator."""
+        await notify_stored(self._notify, noted)
 
 
 def _ordered(findings: Sequence[SkillFinding]) -> tuple[SkillFinding, ...]:

@@ -18,7 +18,6 @@ from tocsin.features.watchers.store import WatcherStore
 from tocsin.features.watchers.watching.folders import RuleFolder
 from tocsin.features.watchers.watching.matching import change_for, is_own
 from tocsin.scheduling.lease import LOOK_S, Lease
-from tocsin.scheduling.settling import Settling
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +55,6 @@ class WatcherService:
         self._tasks: dict[_FolderKey, asyncio.Task[None]] = {}
         self._active: tuple[WatcherRule, ...] = ()
         self._busy = set[str]()
-        self._settling = Settling(runner.settle)
         self._noted: dict[str, SeenState] | None = None  # None: nothing is noted in this term
         self._problem: ConfigError | None = None  # of the file
         self._slots = asyncio.Semaphore(AT_ONCE)
@@ -85,7 +83,6 @@ class WatcherService:
             await self._store.set_states({})
         await self._sync()
         await self._tell_states()
-        await self._settling.work_off(await self._store.unsettled(self._clock.now()))
         return await self._start_due()
 
     async def _sync(self) -> None:

@@ -25,7 +25,7 @@ _MAX_FILE_BYTES = 1024 * 1024
 class StepWork:
     """Carries out one step that is to run."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # all of them are needed for every attempt
         self,
         *,
         workflow: Workflow,
@@ -36,7 +36,9 @@ class StepWork:
         clock: Clock,
         environment: Mapping[str, str],
         ending: asyncio.Event,
+        begun: StepRun | None = None,
     ) -> None:
+        """`begun` is the record of a step that goes on where another process left it."""
         self._workflow = workflow
         self._step = step
         self._scope = scope
@@ -45,11 +47,14 @@ class StepWork:
         self._clock = clock
         self._environment = environment
         self._ending = ending
+        self._first_attempt = begun.attempt if begun else 1
+        self._waits_since = begun.started_at if begun else None
         self._record = StepRun(
             step.name,
             str(step.type),
             RunStatus.RUNNING,
-            started_at=clock.now(),
+            self._first_attempt,
+            started_at=self._waits_since or clock.now(),
             when=step.when.text if step.when else None,
         )
 
@@ -94,7 +99,7 @@ class StepWork:
     async def _tries(self, scope: StepScope, stream: str) -> tuple[StepOutcome, dict[str, Any]]:
         """Try until it succeeds or no attempt is left; return how the last one ended, and the outputs."""
         rule = self._step.retry
-        for attempt in range(1, rule.max_attempts + 1):
+        for attempt in range(self._first_attempt, max(self._first_attempt, rule.max_attempts) + 1):
             log = StepLog(self._handle, stream)
             outcome, outputs = await self._try(scope, log, attempt)
             again = attempt < rule.max_attempts and self._may_help(outcome) and not self._ending.is_set()
@@ -104,9 +109,14 @@ class StepWork:
             self._handle.write(
                 "system", f"{stream}: attempt {attempt} failed: {outcome.reason}; again in {delay:g} s\n"
             )
+            self._waits_since = None
             self._record = replace(self._record, attempt=attempt + 1)
-            await self._handle.save_steps(self._record)
+            # Between two attempts nothing is executed that the end of this process could interrupt.
+            pauses = self._step.for_each is None
+            await self._handle.save_steps(replace(self._record, status=RunStatus.QUEUED) if pauses else self._record)
             await sleep_or_event(self._clock, delay, self._ending)
+            if pauses:
+                await self._handle.save_steps(self._record)
         return outcome, outputs
 
     def _may_help(self, outcome: StepOutcome) -> bool:
@@ -161,6 +171,7 @@ class StepWork:
             env={**self._environment, **scope.values.env, **env, **variables, **told},
             variables={**scope.values.env, **env, **variables},
             attempt=attempt,
+            since=self._waits_since or self._clock.now(),
         )
 
     async def _outputs(self, call: StepCall, outcome: StepOutcome) -> dict[str, Any]:

@@ -2,14 +2,14 @@
 
 import json
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from tocsin.features.workflows.engine.shell import script_of
 from tocsin.features.workflows.engine.step_call import MAX_KEPT_BYTES, StepCall, StepOutcome
 from tocsin.features.workflows.language.template import EMPTY, Template
-from tocsin.runs.active_run import ActiveRun
 from tocsin.runs.control import StartRequest, StartRun
+from tocsin.runs.engine.active_run import ActiveRun
 from tocsin.runs.model import ENDED_BADLY, SUCCESSFUL, Run, RunKind, RunStatus, RunTrigger
 from tocsin.runs.service import Runs
 
@@ -31,6 +31,7 @@ class ChildSteps:
     start_workflow: StartChild
     source: str
     actor: str | None
+    begun: dict[str, str] = field(default_factory=dict)  # runs of steps that go on here, by the name of their log
 
     async def skill(self, call: StepCall) -> StepOutcome:
         """Run the skill of a step."""
@@ -61,8 +62,13 @@ class ChildSteps:
     async def workflow(self, call: StepCall) -> StepOutcome:
         """Run the workflow of a step; what its outputs are read from is JSON: step, output, value."""
         params = call.scope.structure(dict(call.step.params))
-        running = await self.start_workflow(call.command().strip(), params, call.log.run_id)
-        return await self._followed(running, call, _handed_on)
+        name = call.command().strip()
+        run_id = self.begun.pop(call.log.name, "")  # a retry of the step starts another one
+        if not run_id:
+            running = await self.start_workflow(name, params, call.log.run_id)
+            await call.handle.amend_child(call.log.name, running.run.id)
+            return await self._followed(running, call, _handed_on)
+        return await self._outcome(await self.runs.wait_or_stop(run_id, call.handle), call, _handed_on)
 
     async def _start(self, kind: RunKind, subject: str, params: dict[str, Any], call: StepCall) -> ActiveRun:
         request = StartRequest(
@@ -80,7 +86,12 @@ class ChildSteps:
         """Wait for a run and return how it ended; where the step is ended, the run is, too."""
         name = f"{running.run.kind} {running.run.subject_name}, run {running.run.id}"
         call.log.write("system", f"started: {name}")
-        run = await running.wait_or_stop()
+        return await self._outcome(await running.wait_or_stop(), call, text_of)
+
+    async def _outcome(
+        self, run: Run, call: StepCall, text_of: Callable[[Run, StepCall], Awaitable[str]]
+    ) -> StepOutcome:
+        name = f"{run.kind} {run.subject_name}, run {run.id}"
         text = await text_of(run, call)
         ok = run.status in SUCCESSFUL
         call.log.write("system", f"{run.status}: {name}")

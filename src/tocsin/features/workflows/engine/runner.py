@@ -9,11 +9,13 @@ from tocsin.core.errors import TocsinError
 from tocsin.core.text.redaction import masked
 from tocsin.core.time.clock import Clock
 from tocsin.features.workflows.engine.attempts import StepWork
+from tocsin.features.workflows.engine.left_steps import LeftSteps
 from tocsin.features.workflows.engine.step_call import Attempt, Execute, StepCall, StepOutcome
 from tocsin.features.workflows.engine.values import RunValues, StepScope
 from tocsin.features.workflows.language.graph import ancestors
 from tocsin.features.workflows.language.model import REJECTED, Workflow, WorkflowStep
-from tocsin.runs.model import ENDED_BADLY, RunResult, RunStatus, StepRun
+from tocsin.runs.engine.recovery import interrupted
+from tocsin.runs.model import ENDED_BADLY, Run, RunResult, RunStatus, StepRun
 from tocsin.runs.recorder import RunHandle
 
 TIMEOUT_GRACE_S = 2.0  # for steps at work when the time of the run is over
@@ -21,7 +23,10 @@ SKIPPED, CANCELLED = "skipped", "cancelled"
 
 
 class WorkflowRunner:
-    """One run of a workflow. `kept` are steps of an earlier run that are not run again."""
+    """One run of a workflow. `kept` are steps of an earlier run that are not run again.
+
+    `continued` is the record of this run where another process has begun it.
+    """
 
     def __init__(  # noqa: PLR0913  # all of them are needed for every step
         self,
@@ -35,6 +40,7 @@ class WorkflowRunner:
         environment: Mapping[str, str],
         redact: Callable[[str], str],
         kept: Mapping[str, StepRun] | None = None,
+        continued: Run | None = None,
     ) -> None:
         self._workflow = workflow
         self._values = values
@@ -45,6 +51,12 @@ class WorkflowRunner:
         self._environment = environment
         self._redact = redact
         self._kept = dict(kept or {})
+        self._begun: Mapping[str, StepRun] = {}  # steps that another process has begun and that go on here
+        self._began_at = clock.now()
+        if continued is not None:
+            left = LeftSteps(workflow, continued, is_masked=values.is_masked, now=clock.now())
+            self._kept, self._begun = left.kept, left.begun
+            self._began_at = continued.started_at or self._began_at
         self._attempts: set[Attempt] = set()
         self._ending = ""  # why no further step starts: cancelled, or out of time
         self._ended = asyncio.Event()
@@ -73,12 +85,16 @@ class WorkflowRunner:
         for step in self._workflow.all_steps():
             if kept := self._kept.get(step.name):
                 self._values.steps[step.name] = kept
-            steps.append(kept or StepRun(step.name, str(step.type), when=step.when.text if step.when else None))
+                self._forgive(step, kept)
+            queued = StepRun(step.name, str(step.type), when=step.when.text if step.when else None)
+            steps.append(kept or self._begun.get(step.name, queued))
         await self._handle.save_steps(*steps)
 
     async def _main(self) -> bool:
         """Run the steps; return whether the time of the run was over before they ended."""
         limit = self._workflow.timeout_s
+        if limit is not None:
+            limit = max(0.0, self._began_at + limit - self._clock.now())
         work = asyncio.ensure_future(self._phase(self._workflow.steps, self._workflow.max_parallel))
         try:
             done, _ = await asyncio.wait({work}, timeout=limit)
@@ -142,6 +158,7 @@ class WorkflowRunner:
             clock=self._clock,
             environment=self._environment,
             ending=self._ended,
+            begun=self._begun.get(step.name),
         )
         try:
             ended = await work.run()
@@ -190,10 +207,17 @@ class WorkflowRunner:
 
     async def _finish(self, step: WorkflowStep, ended: StepRun) -> StepRun:
         self._values.steps[step.name] = ended
+        self._forgive(step, ended)
+        shown = self._masked(ended)
+        if shown.outputs != ended.outputs and not self._values.is_masked:
+            self._values.is_masked = True
+            await self._handle.amend_request(is_masked=True)
+        await self._handle.save_steps(shown)
+        return ended
+
+    def _forgive(self, step: WorkflowStep, ended: StepRun) -> None:
         if step.continue_on_error and ended.status in ENDED_BADLY:
             self._values.forgiven.add(step.name)
-        await self._handle.save_steps(self._masked(ended))
-        return ended
 
     def _masked(self, step: StepRun) -> StepRun:
         """Return a record without secrets; later steps of this run get the outputs as they are."""
@@ -220,6 +244,8 @@ class WorkflowRunner:
             message = (step.error or {}).get("message", "")
             said = f"the step {failed[0]} {_WORDS[step.status]}{': ' if message else ''}{message}"
             more = f"; {', '.join(failed[1:])} failed, too" if failed[1:] else ""
+            if any(self._values.steps[name].status is RunStatus.INTERRUPTED for name in failed):
+                return replace(interrupted(said + more, self._handle.run_id), exit_code=step.exit_code)
             code = REJECTED if (step.error or {}).get("code") == REJECTED else "step-failed"
             return RunResult(RunStatus.FAILED, said + more, step.exit_code, error={"code": code, "message": said})
         if self._values.forgiven:

@@ -49,7 +49,7 @@ class StepLog:
 
     def __init__(self, handle: RunHandle, stream: str) -> None:
         self._handle = handle
-        self._stream = stream
+        self.name = stream
         self._end: Callable[[float], None] | None = None
         self._kept: dict[str, bytearray] = {"stdout": bytearray(), "stderr": bytearray()}
         self.cut: set[str] = set()  # streams of which only the end is kept
@@ -61,7 +61,7 @@ class StepLog:
 
     def feed(self, stream: str, data: bytes) -> None:
         """Record raw output."""
-        name = self._stream if stream == "stdout" else f"{self._stream}:{stream}"
+        name = self.name if stream == "stdout" else f"{self.name}:{stream}"
         self._handle.feed(name, data)
         if (kept := self._kept.get(stream)) is not None:
             kept += data
@@ -101,6 +101,7 @@ class StepCall:
     env: Mapping[str, str]  # the whole environment of its command
     variables: Mapping[str, str]  # what of it the workflow sets, for other hosts
     attempt: int
+    since: float  # Unix seconds: when it began, also where that was in another process
 
     def option(self, name: str, default: str = "") -> str:
         """Return a key of its type that is a text, with its values."""

@@ -31,6 +31,7 @@ class RunValues:
     env: Mapping[str, str] = field(default_factory=dict)
     steps: dict[str, StepRun] = field(default_factory=dict)
     forgiven: set[str] = field(default_factory=set)  # failed steps after which the run goes on
+    is_masked: bool = False  # the record of the run lacks a value of it, which is a secret
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,10 +36,10 @@ class WaitSteps:
         if call.step.option("approval", False):
             return await self._approval(call)
         duration = call.step.option("duration")
-        end = self.clock.now() + duration if duration is not None else self._end_of(call)
+        end = call.since + duration if duration is not None else self._end_of(call)
         limit = call.step.timeout_s
-        if limit and end - self.clock.now() > limit:
-            await self._until(self.clock.now() + limit)
+        if limit and end - call.since > limit:
+            await self._until(call.since + limit)
             return self._timed_out(call, limit)
         await self._until(end)
         return succeeded(decision="", by="", comment="")
@@ -49,29 +49,38 @@ class WaitSteps:
             await self.clock.sleep(min(left, _SLICE_S))
 
     def _end_of(self, call: StepCall) -> float:
-        now = datetime.fromtimestamp(self.clock.now(), ZoneInfo(call.workflow.timezone or self.zone))
+        now = datetime.fromtimestamp(call.since, ZoneInfo(call.workflow.timezone or self.zone))
         return instant_of(call.step.option("until"), now).timestamp()
 
     async def _approval(self, call: StepCall) -> StepOutcome:
         step, limit = call.step, call.step.timeout_s
         message = call.option("message") or step.description or f"{call.workflow.name}: {step.name}"
         approvers = tuple(step.option("approvers", ()))
-        waiting = StepRun(step.name, str(step.type), RunStatus.WAITING, call.attempt, self.clock.now())
+        waiting = StepRun(step.name, str(step.type), RunStatus.WAITING, call.attempt, call.since)
         await call.handle.save_steps(replace(waiting, when=step.when.text if step.when else None, message=message))
-        decide = f"{call.log.run_id} --step {step.name}"
-        call.log.write("system", f"waiting for approval: {message}")
-        call.log.write("system", f"decide with: tocsin runs approve {decide}, or: tocsin runs reject {decide}")
+        was_asked = _asked_as(call) in call.handle.request.get("asked", {})  # by the process that began the run
+        if not was_asked:
+            decide = f"{call.log.run_id} --step {step.name}"
+            call.log.write("system", f"waiting for approval: {message}")
+            call.log.write("system", f"decide with: tocsin runs approve {decide}, or: tocsin runs reject {decide}")
         decision: Decision | None = None
         chats = self._chats_for(approvers)
         asked_in = tuple(map(str, chats))
         question = question_of(step, message, asked_in)
+        if present := await call.handle.present_question(step.name):
+            question = present.waiting.question
+        left = None if limit is None else max(0.0, call.since + limit - self.clock.now())
+        if present and present.decision:  # in time, and not seen by the process that waited for it
+            left = None
         try:
-            async with asyncio.timeout(limit):
-                decision = await call.handle.decision(question, partial(self._ask, call, question, chats))
+            async with asyncio.timeout(left):
+                ask = None if was_asked else partial(self._ask, call, question, chats)
+                decision = await call.handle.decision(question, ask)
         except TimeoutError:
             return self._timed_out(call, limit or 0.0)
         finally:
-            await self.notify(_closed(call, message, decision))
+            if not call.handle.is_released:
+                await self.notify(_closed(call, message, decision))
         by = decision.by or "the operator"
         outputs = {
             "decision": "approved" if decision.approved else "rejected",
@@ -101,12 +110,17 @@ class WaitSteps:
                 await self.ask_chat(chat, text, key=key, buttons=buttons_for(question.id))
                 asked = True
         await self.notify(_notice(call, question.message, NoticeLevel.INFO if asked else NoticeLevel.WARNING))
+        await call.handle.amend_request(asked={_asked_as(call): True})
 
     def _timed_out(self, call: StepCall, limit: float) -> StepOutcome:
         outputs = {"decision": "timed_out", "by": "", "comment": ""}
         if call.step.option("on_timeout", "fail") == "continue":
             return succeeded(**outputs)
         return StepOutcome(RunStatus.TIMED_OUT, f"it did not end within {limit:g} s", "timed-out", outputs=outputs)
+
+
+def _asked_as(call: StepCall) -> str:
+    return f"{call.log.name}:{call.attempt}"
 
 
 def question_of(step: WorkflowStep, message: str = "", asked_in: tuple[str, ...] = ()) -> StepQuestion:

@@ -140,6 +140,7 @@ class WorkflowStep:
     timeout_s: float | None = None
     retry: RetryRule = field(default_factory=RetryRule)
     continue_on_error: bool = False
+    retry_interrupted: bool = False
     outputs: Mapping[str, OutputRule] = field(default_factory=dict)
     params: Mapping[str, Any] = field(default_factory=dict)  # of a child workflow: values with templates in them
     for_each: "tuple[Any, ...] | Template | None" = None

@@ -136,6 +136,7 @@ def _common(kind: StepType) -> tuple[Field, ...]:
         Field("timeout", DurationType(0, MONTH_S), doc="The time limit of each attempt; 0 is none"),
         Field("retry", _RETRY),
         Field("continue_on_error", BooleanType(), doc="Whether the run continues after its failure"),
+        Field("on_interrupt", ChoiceType(("fail", "retry")), default="fail", doc="If Tocsin ends while it runs"),
         Field("outputs", MappingType(TextType(), WORD, "not a name of an output: use letters, digits and '_'"),
               default={}, doc="What it hands on: source | filter"),
         Field("for_each", AnyType({"type": ["array", "string"]}), doc="Run it once for each value: ${item}"),

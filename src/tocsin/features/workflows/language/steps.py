@@ -96,6 +96,7 @@ class StepReader:
             timeout_s=self._default(values, "timeout"),
             retry=read_retry(values["retry"]) if values["retry"] else self._default_retry,
             continue_on_error=bool(self._default(values, "continue_on_error")),
+            retry_interrupted=values["on_interrupt"] == "retry",
             outputs=self._texts.outputs(given["outputs"], IMPLICIT[kind], _SOURCES.get(kind, _TEXT_ALONE)),
             params=self._params(draft, kind, inner),
             for_each=each,

@@ -1,8 +1,7 @@
 """Operations on runs: what was executed, by whatever kind of thing."""
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 from fastapi import Query, Request
 from fastapi.responses import JSONResponse, StreamingResponse
@@ -19,10 +18,10 @@ from tocsin.rest.refusals import time_of
 from tocsin.rest.runs import RUN_STARTED, RunRecord, RunSummary, RunWithLog
 from tocsin.runs.control import RunControl
 from tocsin.runs.document import as_document, log_document, summary_document
+from tocsin.runs.filters import RunFilter
 from tocsin.runs.log_file import MAX_LINES, plain
 from tocsin.runs.model import TERMINAL, Line, Run, RunKind, RunStatus
 from tocsin.runs.service import Runs
-from tocsin.runs.store import RunFilter
 
 TAIL_LINES = 200
 PLAIN_TEXT = "text/plain"
@@ -48,13 +47,6 @@ class DecideStep(RequestModel):
 
     step: str = Field(default="", max_length=200, description="Which step, if several wait.")
     comment: str = Field(default="", max_length=1000, description="Recorded with the decision.")
-
-
-class BegunRetry(NamedTuple):
-    """A run that was started again, and the task that returns it once its audit entry is written."""
-
-    run: Run
-    task: asyncio.Task[Run]
 
 
 class RunRoutes:
@@ -149,7 +141,7 @@ class RunRoutes:
     async def retry_run(self, request: Request, run_id: str, caller: CallerOf, body: RetryRun | None = None) -> Any:
         """Start a run that has ended again, as a new run with `retry_of`."""
         running = await self._control().retry(run_id, caller, body.from_step if body else "")
-        return await answer_run(request, BegunRetry(running.run, running.follow_up or running.task))
+        return await answer_run(request, running)
 
     async def _decide(self, run_id: str, caller: Any, body: DecideStep | None, *, approved: bool) -> dict[str, Any]:
         wish = body or DecideStep()

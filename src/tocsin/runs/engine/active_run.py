@@ -2,15 +2,16 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 from tocsin.core.errors import TocsinError
 from tocsin.core.service import StopEvent
 from tocsin.core.tasks import to_the_end
 from tocsin.core.time.clock import Clock
 from tocsin.runs.approvals import Decision
-from tocsin.runs.model import Run, RunResult, RunStatus
+from tocsin.runs.model import WAS_STOPPED, Run, RunResult, RunStatus
 from tocsin.runs.output_log import OutputLog
 from tocsin.runs.recorder import RunHandle, Work
 
@@ -19,7 +20,7 @@ log = logging.getLogger(__name__)
 STOP_GRACE_S = 2.0  # between SIGTERM and SIGKILL when this program ends
 DRAIN_S = 30.0  # for what runs when a service is asked to stop
 _LOOK_S = 0.1
-_STOPPED = RunResult(RunStatus.INTERRUPTED, "the program that ran it was stopped")
+_STOPPED = RunResult(RunStatus.INTERRUPTED, WAS_STOPPED)
 
 
 class ActiveRun:
@@ -37,11 +38,15 @@ class ActiveRun:
         self.capture = capture
         self.on_end = on_end
         self.task: asyncio.Task[Run]  # does the work and records its end
-        self.follow_up: asyncio.Task[Run] | None = None  # does what follows from the end, such as its audit entry
         self._handle = handle
         self._redact = redact
         self._body: asyncio.Future[RunResult] | None = None
         self._asked = self._stopped = False
+
+    @property
+    def is_released(self) -> bool:
+        """Whether another process continues the run."""
+        return self._handle.is_released
 
     async def wait(self) -> Run:
         """Return the run once it has ended; cancelling this wait does not end the run."""
@@ -60,6 +65,17 @@ class ActiveRun:
         self._stopped = True
         self.ask_to_end(grace_s)
         await to_the_end(self._stop(grace_s))
+
+    @property
+    def request(self) -> Mapping[str, Any]:
+        """What its work is made from again."""
+        return self._handle.request
+
+    def release(self) -> None:
+        """Cancel the work so that another process continues the run; `wait` then returns its record, not ended."""
+        self._handle.is_released = self._asked = True
+        if self._body is not None:
+            self._body.cancel()
 
     def ask_to_end(self, grace_s: float) -> None:
         """Ask the work to end, or cancel it if it cannot be asked."""
@@ -106,6 +122,15 @@ class ActiveRun:
         reason = None if ended.reason is None else self._redact(ended.reason)
         error = None if ended.error is None else {name: self._redact(text) for name, text in ended.error.items()}
         return replace(ended, reason=reason, error=error)
+
+
+@dataclass(frozen=True, slots=True)
+class PendingRun:
+    """A run that waits for earlier ones; `task` returns it once it has ended."""
+
+    run: Run
+    task: asyncio.Task[Run]
+    begun: asyncio.Future[ActiveRun]  # raises RunEndedError for a run that was cancelled before its turn
 
 
 class RunsDrain:

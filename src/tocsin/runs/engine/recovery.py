@@ -2,7 +2,9 @@
 
 import asyncio
 import logging
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from tocsin.core.process.identity import identity_of
 from tocsin.core.process.presence import SILENCE_S, Presence
@@ -15,6 +17,7 @@ from tocsin.runs.store import Orphan, RunStore
 log = logging.getLogger(__name__)
 
 _NOT_BEGUN = "Tocsin ended before it began"
+WAS_LEFT = "the Tocsin that ran it ended"
 _DEAD = "Tocsin was killed or crashed while it ran"
 _SILENT = f"the Tocsin that ran it was silent for {SILENCE_S:.0f} seconds"
 
@@ -22,14 +25,24 @@ _SILENT = f"the Tocsin that ran it was silent for {SILENCE_S:.0f} seconds"
 class Recovery:
     """What one process does about the runs of others."""
 
-    def __init__(self, store: RunStore, directory: Path, clock: Clock, presence: Presence) -> None:
+    def __init__(
+        self,
+        store: RunStore,
+        directory: Path,
+        clock: Clock,
+        presence: Presence,
+        *,
+        may_continue: Callable[[Run, Mapping[str, Any]], bool],
+    ) -> None:
+        """`may_continue` tells of a run and its request whether another process can continue it."""
         self._store = store
         self._directory = directory
         self._clock = clock
         self._presence = presence
+        self._may_continue = may_continue
 
     async def recover(self) -> list[Run]:
-        """End the runs of all processes that have ended, and return them."""
+        """End or release the runs of all processes that have ended, and return them."""
         orphans = await self._store.active()
         # A queued run without an owner belongs to whichever process schedules its kind.
         gone = await self._presence.gone({orphan.owner for orphan in orphans if orphan.owner})
@@ -37,20 +50,23 @@ class Recovery:
         return [await self._take_over(orphan) for orphan in left]
 
     async def interrupt_runs_of(self, owner: str) -> list[Run]:
-        """End the runs of one process that has ended, and return them."""
+        """End or release the runs of one process that has ended, and return them."""
         orphans = [orphan for orphan in await self._store.active() if orphan.owner == owner]
         return [await self._take_over(orphan) for orphan in orphans]
 
     async def end_if_left(self, run: Run) -> Run:
         """Return the run; it is ended if its process is proved to have ended."""
         orphan = await self._store.orphan(run.id)
-        return await self._take_over(orphan) if self._presence.is_dead(orphan.owner) else run
+        left = not orphan.owner or self._presence.is_dead(orphan.owner)
+        return await self._take_over(orphan) if left else run
 
     async def _take_over(self, orphan: Orphan) -> Run:
         run = orphan.run
         pid = orphan.child.partition(":")[0]
         if pid.isdecimal() and identity_of(int(pid)) == orphan.child:
             await kill_tree(int(pid))
+        if run.status is not RunStatus.CANCELLING and self._may_continue(run, await self._store.request_of(run.id)):
+            return await self._store.release(run.id, orphan.owner)
         path = path_of(self._directory, run.id, run.queued_at)
         output = await asyncio.to_thread(lambda: summary_of(read_lines(path)))
         log.warning("a run was interrupted", extra={"run": run.id, "subject": run.subject_name})
@@ -59,13 +75,15 @@ class Recovery:
     def _end_of(self, orphan: Orphan) -> RunResult:
         if orphan.run.status is RunStatus.QUEUED:
             return not_begun(orphan.run.id)
-        return _interrupted(_DEAD if self._presence.is_dead(orphan.owner) else _SILENT, orphan.run.id)
+        is_dead = not orphan.owner or self._presence.is_dead(orphan.owner)
+        return interrupted(_DEAD if is_dead else _SILENT, orphan.run.id)
 
 
 def not_begun(run_id: str) -> RunResult:
     """Return the end of a run whose process ended while it was queued."""
-    return _interrupted(_NOT_BEGUN, run_id)
+    return interrupted(_NOT_BEGUN, run_id)
 
 
-def _interrupted(cause: str, run_id: str) -> RunResult:
+def interrupted(cause: str, run_id: str) -> RunResult:
+    """Return the end of a run that `cause` cut off."""
     return RunResult(RunStatus.INTERRUPTED, f"{cause}; run it again: tocsin runs retry {run_id}")

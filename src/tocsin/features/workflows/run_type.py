@@ -1,0 +1,67 @@
+"""What the run engine asks about runs of workflows."""
+
+import sqlite3
+from collections.abc import Mapping
+from typing import Any
+
+from tocsin.features.run_notices import notify_stored, stored_notice
+from tocsin.features.workflows.audit_actions import WORKFLOW_RUN
+from tocsin.features.workflows.service import Workflows
+from tocsin.features.workflows.summary import is_wanted, notice_of, summary
+from tocsin.runs import queue
+from tocsin.runs.document import audit_facts
+from tocsin.runs.engine.run_type import RunAuditEntry, RunMessage, RunType
+from tocsin.runs.model import Run, RunKind
+from tocsin.runs.recorder import Work
+
+
+class WorkflowRuns(RunType):
+    """Runs of workflows: any process continues one that waits, is queued or was cut off."""
+
+    kind = RunKind.WORKFLOW
+    source = "cli"
+    queues = True
+
+    def __init__(self, workflows: Workflows) -> None:
+        self._workflows = workflows
+        self._context = workflows.context
+
+    def may_continue(self, run: Run, request: Mapping[str, Any]) -> bool:
+        """Whether its request is stored; that of a run of an earlier version is not."""
+        return bool(request)
+
+    async def resume(self, run: Run, request: Mapping[str, Any]) -> Work | None:
+        """Return the work of the steps that are left; see `LeftSteps`."""
+        return await self._workflows.resume(run, request)
+
+    async def message(self, run: Run, request: Mapping[str, Any]) -> RunMessage | None:
+        """Return the summary, where `notify_on` asks for one."""
+        profile = str(request.get("notify_profile") or "")
+        if not profile or run.started_at is None or run.dry_run:
+            return None
+        before = await self._workflows.run_before(run)
+        if not is_wanted(request["notify_on"], run.status, before):
+            return None
+        return RunMessage(profile, self._context.redact(summary(run)), run.source or self.source)
+
+    def note(self, connection: sqlite3.Connection, run: Run, output: str) -> Mapping[str, Any]:
+        """Return the notice about the first failure, or about the first success after one."""
+        if run.started_at is None:
+            return {}
+        before = queue.last_before(connection, run)
+        said = self._context.redact(summary(run))
+        return stored_notice(notice_of(run, before, self._context.clock.now(), said=said, output=output))
+
+    def entry(self, run: Run, request: Mapping[str, Any], noted: Mapping[str, Any]) -> RunAuditEntry:
+        """Return the `workflow.run` entry."""
+        facts = {
+            "workflow": run.subject_id,
+            **audit_facts(run),
+            **({"retry_of": run.retry_of} if run.retry_of else {}),
+            **({"parent": run.parent_run_id} if run.parent_run_id else {}),
+        }
+        return RunAuditEntry(WORKFLOW_RUN, f"{run.subject_name} {run.status}", facts)
+
+    async def tell(self, run: Run, noted: Mapping[str, Any]) -> None:
+        """Notify the operator."""
+        await notify_stored(self._context.can.notify, noted)

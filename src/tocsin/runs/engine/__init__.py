@@ -1,0 +1,1 @@
+"""Starts, queues, settles, resumes and recovers runs of every kind."""

@@ -1,0 +1,399 @@
+"""Carry out runs in this process: begin, settle, release and continue them, and hear what others want of them."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tocsin.core.audit.trail import facts_of_caller
+from tocsin.core.errors import StoreUnavailableError, TocsinError
+from tocsin.core.process.presence import Presence
+from tocsin.core.time.clock import Clock
+from tocsin.runs.engine.active_run import ActiveRun, PendingRun
+from tocsin.runs.engine.recovery import WAS_LEFT, Recovery, interrupted, not_begun
+from tocsin.runs.engine.run_type import RunType
+from tocsin.runs.engine.settling import RunSettler
+from tocsin.runs.log_file import path_of, read_lines, summary_of
+from tocsin.runs.model import (
+    LOG_MAX_BYTES,
+    TERMINAL,
+    Line,
+    Run,
+    RunKind,
+    RunOutput,
+    RunResult,
+    RunSpec,
+    RunStatus,
+    new_run,
+)
+from tocsin.runs.output_log import OutputLog
+from tocsin.runs.recorder import RunHandle, Work
+from tocsin.runs.store import ClaimedRun, RunEndedError, RunStore
+from tocsin.runs.tasks import RunTask
+
+log = logging.getLogger(__name__)
+
+GRACE_S = 10.0  # between SIGTERM and SIGKILL
+POLL_S = 1.0  # how soon another process learns that its run is cancelled
+REFRESH_S = 0.05  # how soon a line is in the log
+TURN_S = 0.2  # how often a queued run looks whether it is its turn
+_TRIES = 5  # to record the end of a run
+_NO_REQUEST: Mapping[str, Any] = {}
+
+
+class RunExecutor:
+    """The part of `Runs` that changes them."""
+
+    def __init__(
+        self,
+        store: RunStore,
+        directory: Path,
+        clock: Clock,
+        presence: Presence,
+        *,
+        redact: Callable[[str], str] = str,  # changes nothing
+        settler: RunSettler | None = None,
+        poll_s: float = POLL_S,
+    ) -> None:
+        """Keep logs below `directory`; `presence` is that of this process, `redact` masks secrets in logs.
+
+        Without a `settler`, a run has no type: nothing follows from its end, and no other process continues it.
+        """
+        self._store = store
+        self._directory = directory
+        self._clock = clock
+        self._presence = presence
+        self._redact = redact
+        self._settler = settler
+        self._poll_s = poll_s
+        self._active: dict[str, ActiveRun] = {}
+        self._queued: dict[str, Run] = {}  # runs of this process that begin later
+        self._turns: set[asyncio.Task[Run]] = set()  # each begins one of them
+        self._recovery = Recovery(store, directory, clock, presence, may_continue=self._may_continue)
+        self._poller: asyncio.Task[None] | None = None
+
+    async def start(
+        self,
+        order: RunSpec,
+        work: Work,
+        *,
+        watch: Callable[[Line], None] | None = None,
+        on_end: Callable[[Run], None] | None = None,
+    ) -> ActiveRun:
+        """Record a run, start its work and return immediately.
+
+        `watch` receives each line, `on_end` the ended run, once.
+        Raises StoreUnavailableError, without starting the work.
+        """
+        run = new_run(order, RunStatus.RUNNING, self._clock.now())
+
+        async def enter() -> Run:
+            await self._store.add(run, self._presence.identity, self._task_of(order))
+            return run
+
+        running = self._prepare(run, order.log_max_bytes, watch, on_end, order.request)
+        return await self._launch(running, work, enter)
+
+    async def queue(self, order: RunSpec) -> Run:
+        """Record a run that begins later, with `begin`; raises InstantRecordedError, StoreUnavailableError."""
+        run = new_run(order, RunStatus.QUEUED, self._clock.now())
+        await self._store.add(run, self._presence.identity, self._task_of(order))
+        self._hold(run)
+        return run
+
+    async def start_in_turn(
+        self, order: RunSpec, work: Work, *, watch: Callable[[Line], None] | None = None
+    ) -> PendingRun:
+        """Record a run that begins when no earlier one of its subject is queued or at work. Raises like `queue`."""
+        run = await self.queue(order)
+        begun: asyncio.Future[ActiveRun] = asyncio.get_running_loop().create_future()
+        self._turns.add(task := asyncio.create_task(self._take_turn(run, order, work, watch, begun)))
+        task.add_done_callback(self._turns.discard)
+        return PendingRun(run, task, begun)
+
+    async def _take_turn(
+        self,
+        run: Run,
+        order: RunSpec,
+        work: Work,
+        watch: Callable[[Line], None] | None,
+        begun: "asyncio.Future[ActiveRun]",
+    ) -> Run:
+        try:
+            while not await self._store.is_next(run):  # noqa: ASYNC110  # the others end in any process
+                await asyncio.sleep(TURN_S)
+            running = await self.begin(run, work, watch=watch, request=order.request)
+        except RunEndedError as error:
+            begun.set_exception(error)
+            begun.exception()  # it is retrieved, also where only the end is waited for
+            return await self._store.get(run.id)
+        except BaseException:
+            begun.cancel()
+            raise
+        begun.set_result(running)
+        return await running.wait()
+
+    async def begin(
+        self,
+        run: Run,
+        work: Work,
+        *,
+        log_max_bytes: int = LOG_MAX_BYTES,
+        watch: Callable[[Line], None] | None = None,
+        on_end: Callable[[Run], None] | None = None,
+        request: Mapping[str, Any] = _NO_REQUEST,
+    ) -> ActiveRun:
+        """Start the work of a queued run, as `start` does; raises RunEndedError for one that was cancelled."""
+
+        async def enter() -> Run:
+            return await self._store.begin(run.id, self._presence.identity, self._clock.now())
+
+        try:
+            running = self._prepare(run, log_max_bytes, watch, on_end, request)
+            return await self._launch(running, work, enter)
+        finally:
+            self._forget(run.id)
+
+    async def start_taken(
+        self,
+        run: Run,
+        work: Work,
+        *,
+        log_max_bytes: int = LOG_MAX_BYTES,
+        watch: Callable[[Line], None] | None = None,
+        on_end: Callable[[Run], None] | None = None,
+        request: Mapping[str, Any] | None = None,
+    ) -> ActiveRun:
+        """Start the work of a run that is recorded as running by this process already (`runs/queue.py`).
+
+        With a `request`, it continues a run of another process, and appends to its log.
+        """
+
+        async def enter() -> Run:
+            return run
+
+        running = self._prepare(run, log_max_bytes, watch, on_end, request or {})
+        if request is not None:
+            await asyncio.to_thread(running.capture.reopen)
+        return await self._launch(running, work, enter)
+
+    @property
+    def owner(self) -> str:
+        """How this process is named as the owner of its runs."""
+        return self._presence.identity
+
+    def at_work(self) -> bool:
+        """Whether this process carries out a run that does not wait for a person."""
+        return any(not self._waits(running) for running in self._active.values())
+
+    def _waits(self, running: ActiveRun) -> bool:
+        children = running.request.get("children", {}).values()
+        return running.waits or any(self._waits(self._active[id_]) for id_ in children if id_ in self._active)
+
+    async def record(self, order: RunSpec, ended: RunResult) -> Run:
+        """Record a run that never started: skipped, missed or refused."""
+        run = replace(new_run(order, ended.status, self._clock.now()), reason=ended.reason, error=ended.error)
+        await self._store.add(run, self._presence.identity, self._task_of(order))
+        return await self.settle(run)
+
+    async def cancel(self, run_id: str, reason: str = "", grace_s: float = GRACE_S) -> Run:
+        """Ask a run in any process to end, and return its present record.
+
+        Raises UnknownRunError, RunEndedError, StoreUnavailableError.
+        """
+        run = await self._store.request_cancel(run_id, reason, grace_s, self._clock.now())
+        self._forget(run_id)
+        if running := self._active.get(run_id):
+            running.ask_to_end(grace_s)
+        elif run.status is RunStatus.CANCELLING:
+            run = await self._recovery.end_if_left(run)
+        return await self.settle(run) if run.status in TERMINAL else run
+
+    async def resume(self) -> None:
+        """Continue the runs that other processes left, in this one. Raises StoreUnavailableError."""
+        types = [self._settler.type_of(kind, {}) for kind in RunKind] if self._settler else []
+        queued = [found.kind for found in types if found and found.queues]
+        for run_id in await self._store.released(queued):
+            claimed = await self._store.claim(run_id, self._presence.identity, self._clock.now())
+            if claimed is not None:
+                await self._resume(claimed)
+
+    async def _resume(self, claimed: ClaimedRun) -> None:
+        run, work, reason = claimed.run, None, WAS_LEFT
+        try:
+            run_type = self._type_of(run)
+            work = await run_type.resume(run, claimed.request) if run_type else None
+        except StoreUnavailableError:
+            await self._store.release(run.id, self._presence.identity)
+            raise
+        except TocsinError as error:
+            reason = error.sentence()
+        except Exception:  # it may be a plug-in's type: the others are continued
+            log.exception("continuing a run failed", extra={"run": run.id})
+        if work is not None:
+            log.info("continuing a run", extra={"run": run.id, "subject": run.subject_name})
+            await self.start_taken(run, work, request=claimed.request)
+        else:
+            output = await asyncio.to_thread(lambda: summary_of(read_lines(self._log_path(run))))
+            await self.settle(await self._finish(run, interrupted(reason, run.id), output))
+
+    async def aclose(self) -> None:
+        """End or release all runs of this process, and wait until that is recorded."""
+        for task in (turns := list(self._turns)):
+            task.cancel()
+        active = list(self._active.values())
+        for running in active:  # before any of them ends: it may wait for another one
+            if self._may_continue(running.run, running.request):
+                running.release()
+        await asyncio.gather(*(running.stop() for running in active))
+        await asyncio.gather(*turns, return_exceptions=True)
+        for run in list(self._queued.values()):
+            self._forget(run.id)
+            with suppress(StoreUnavailableError):  # the next start ends or releases it
+                if (found := self._type_of(run)) and found.queues:
+                    await self._store.release(run.id, self._presence.identity)
+                else:
+                    await self.settle(
+                        await self._store.finish(run.id, not_begun(run.id), RunOutput(), self._clock.now())
+                    )
+
+    def _prepare(
+        self,
+        run: Run,
+        log_max_bytes: int,
+        watch: Callable[[Line], None] | None,
+        on_end: Callable[[Run], None] | None,
+        request: Mapping[str, Any] = _NO_REQUEST,
+    ) -> ActiveRun:
+        capture = OutputLog(self._log_path(run), log_max_bytes, self._clock, self._redact, watch)
+        return ActiveRun(
+            run, RunHandle(run.id, capture, self._store, self._clock, request), capture, self._redact, on_end
+        )
+
+    async def _launch(self, running: ActiveRun, work: Work, enter: Callable[[], Awaitable[Run]]) -> ActiveRun:
+        """Let a run enter its state in the store, begin its work, and return then."""
+        recorded = asyncio.Event()
+        running.task = asyncio.create_task(self._carry_out(running, work, enter, recorded))
+        try:
+            await recorded.wait()
+        except asyncio.CancelledError:
+            await running.stop()
+            raise
+        if running.task.done() and running.run.id not in self._active:
+            running.task.result()  # raises: it could not be recorded
+        return running
+
+    def _log_path(self, run: Run) -> Path:
+        return path_of(self._directory, run.id, run.queued_at)
+
+    def _hold(self, run: Run) -> None:
+        """Leave signs of life for a queued run, too."""
+        self._queued[run.id] = run
+        self._poll_as_needed()
+
+    def _forget(self, run_id: str) -> None:
+        self._queued.pop(run_id, None)
+        self._poll_as_needed()
+
+    def _type_of(self, run: Run | RunSpec) -> RunType | None:
+        return self._settler.type_of(run.kind, run.params) if self._settler else None
+
+    def _may_continue(self, run: Run, request: Mapping[str, Any]) -> bool:
+        found = self._type_of(run)
+        return found is not None and found.may_continue(run, request)
+
+    def _task_of(self, order: RunSpec) -> RunTask | None:
+        return RunTask(order.request, facts_of_caller(order.source)) if self._type_of(order) else None
+
+    async def settle(self, run: Run) -> Run:
+        """Settle an ended run, and return its latest record; what cannot be done now is left to `settle_left`."""
+        if self._settler is None:
+            return run
+        try:
+            return await self._settler.settle(run)
+        except TocsinError as error:
+            log.warning("a run is not settled yet", extra={"run": run.id, "reason": error.sentence()})
+        except Exception:  # it may be a plug-in's type: the caller still gets the ended run
+            log.exception("settling a run failed", extra={"run": run.id})
+        return run
+
+    async def _carry_out(
+        self, running: ActiveRun, work: Work, enter: Callable[[], Awaitable[Run]], recorded: asyncio.Event
+    ) -> Run:
+        try:
+            running.run = await enter()
+            self._active[running.run.id] = running
+            self._poll_as_needed()
+        finally:
+            recorded.set()
+        try:
+            ended = await running.carry_out(work)
+            output = running.capture.close()
+            if running.is_released:
+                return await self._give_up(running.run)
+            run = await self._finish(running.run, ended, output)
+            if running.on_end:
+                running.on_end(run)
+            return await self.settle(run)
+        finally:
+            del self._active[running.run.id]
+            self._poll_as_needed()
+
+    async def _give_up(self, run: Run) -> Run:
+        try:
+            return await self._store.release(run.id, self._presence.identity)
+        except StoreUnavailableError:  # it is released when this process has ended
+            return run
+
+    def _poll_as_needed(self) -> None:
+        """Poll while there are runs of this process that have not ended."""
+        if self._active or self._queued:
+            self._poller = self._poller or asyncio.create_task(self._poll())
+        elif self._poller:
+            self._poller.cancel()
+            self._poller = None
+
+    async def _poll(self) -> None:
+        """Update log files and this process's presence, and hear what other processes want of its runs."""
+        loop = asyncio.get_running_loop()
+        heard_at = loop.time()
+        while True:
+            await asyncio.sleep(min(REFRESH_S, self._poll_s) if self._active else self._poll_s)
+            try:
+                for running in self._active.values():
+                    running.capture.refresh()
+                if loop.time() - heard_at >= self._poll_s:
+                    heard_at = loop.time()
+                    await self._presence.beat()
+                    await self._hear()
+            except StoreUnavailableError:  # the next poll may work; its users report the failure
+                continue
+            except Exception:  # without signs of life, other processes would end these runs
+                log.exception("looking after the runs of this process failed")
+
+    async def _hear(self) -> None:
+        """Carry out what other processes want of the runs of this one."""
+        for wish in await self._store.cancelling(list(self._active)):
+            if wanted := self._active.get(wish.run_id):
+                wanted.ask_to_end(wish.grace_s)
+        waiting = [run_id for run_id, running in self._active.items() if running.waits]
+        for decision in await self._store.approvals.decisions(waiting) if waiting else ():
+            if wanted := self._active.get(decision.run_id):
+                wanted.decided(decision)
+
+    async def _finish(self, run: Run, ended: RunResult, output: RunOutput) -> Run:
+        """Record the end of a run, retrying while the store is unavailable."""
+        now, problem = self._clock.now(), ""
+        for _ in range(_TRIES):
+            try:
+                return await self._store.finish(run.id, ended, output, now)
+            except StoreUnavailableError as error:
+                problem = error.sentence()
+                await asyncio.sleep(self._poll_s)
+        # The waiting caller still gets the result; the next start corrects the record.
+        log.error("recording the end of a run failed", extra={"run": run.id, "reason": problem})
+        run = replace(run, status=ended.status, reason=ended.reason, finished_at=now, output=output)
+        return replace(run, exit_code=ended.exit_code, signal=ended.signal, error=ended.error)

@@ -1,0 +1,42 @@
+"""The service that settles and continues the runs that other processes left."""
+
+from tocsin.core.service import ServiceLoop
+from tocsin.core.time.clock import Clock
+from tocsin.runs.engine.settling import DeliveryFollower, RunSettler
+from tocsin.runs.service import Runs
+
+LOOK_S = 1.0
+FOLLOW_EVERY_S, FOLLOW_UNSENT_EVERY_S = 5.0, 60.0
+
+
+class RunEngine:
+    """Runs in every process that keeps schedules; several may do so side by side."""
+
+    def __init__(self, runs: Runs, settler: RunSettler, follower: DeliveryFollower, clock: Clock) -> None:
+        self._runs = runs
+        self._settler = settler
+        self._follower = follower
+        self._clock = clock
+        self._followed_at = self._unsent_followed_at = float("-inf")
+        self._loop = ServiceLoop("the run engine", self.step, clock)
+
+    def stop(self) -> None:
+        """Continue nothing more."""
+        self._loop.stop()
+
+    async def run(self) -> None:
+        """Settle and continue runs until `stop`."""
+        await self._loop.run()
+
+    async def step(self) -> float:
+        """Do what there is to do, and return for how many seconds to wait."""
+        await self._settler.settle_left()
+        await self._runs.resume()
+        passed = self._clock.monotonic()
+        if passed - self._followed_at >= FOLLOW_EVERY_S:
+            self._followed_at = passed
+            await self._follower.follow()
+        if passed - self._unsent_followed_at >= FOLLOW_UNSENT_EVERY_S:
+            self._unsent_followed_at = passed
+            await self._follower.follow(unsent=True)
+        return LOOK_S

@@ -1,0 +1,171 @@
+"""Settle the ends of runs: message, retry, audit entry, notice, each once, in any process."""
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakValueDictionary
+
+from tocsin.core.audit.trail import AuditTrail
+from tocsin.core.errors import TocsinError
+from tocsin.core.storage.database import Database
+from tocsin.core.time.clock import Clock
+from tocsin.core.time.timestamps import seconds_of
+from tocsin.messaging.outbound.caller import Caller
+from tocsin.messaging.outbound.output_routing import OutputRouter
+from tocsin.runs import queue, rows, tasks
+from tocsin.runs.engine.run_type import RunAuditEntry, RunType
+from tocsin.runs.model import OutputDelivery, OutputResult, Run, RunKind
+from tocsin.runs.store import RunStore
+from tocsin.runs.tasks import OWNERS_S, RunTask
+
+log = logging.getLogger(__name__)
+
+_AT_ONCE = 200
+_CLOCKS_DIFFER_S = 60.0
+
+TypeOf = Callable[[RunKind, Mapping[str, Any]], RunType | None]
+
+
+@dataclass(frozen=True, slots=True)
+class SettlerDependencies:
+    """What settling needs of the rest of the program; `output` is called when the first message is sent."""
+
+    database: Database
+    output: Callable[[], OutputRouter]
+    audit: AuditTrail
+    clock: Clock
+    type_of: TypeOf
+
+
+class RunSettler:
+    """Does what follows from the end of a run.
+
+    The message is enqueued under the ID of the run, so a second attempt enqueues nothing. One transaction then records
+    it, enqueues the retry and updates the feature's tables. The audit entry and the notice follow; the task of the run
+    is deleted last, and whoever finds it before repeats only what is missing.
+    """
+
+    def __init__(self, parts: SettlerDependencies) -> None:
+        self._parts = parts
+        self._database = parts.database
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._failed: set[str] = set()  # runs whose type has a bug: they must not hold up the others
+
+    def type_of(self, kind: RunKind, params: Mapping[str, Any]) -> RunType | None:
+        """Return the type of a run, `None` if no feature has one."""
+        return self._parts.type_of(kind, params)
+
+    async def settle(self, run: Run) -> Run:
+        """Settle one ended run unless that is done, and return its latest record. Raises StoreUnavailableError."""
+        lock = self._locks.setdefault(run.id, asyncio.Lock())
+        async with lock:
+            await self._settle(run)
+        try:
+            return await self._database.read(lambda connection: rows.find(connection, run.id))
+        except rows.UnknownRunError:  # deleted with its subject
+            return run
+
+    async def _settle(self, run: Run) -> None:
+        run_type = self._parts.type_of(run.kind, run.params)
+        task = await self._database.read(lambda connection: tasks.find(connection, run.id))
+        now = self._parts.clock.now()
+        if run_type is None or task is None or (task.noted_at is not None and 0 <= now - task.noted_at < OWNERS_S):
+            return  # there is nothing to do, or another process does it now
+        noted = task.noted
+        if noted is None:
+            noted = await self._note(run, run_type, task)
+        if noted is not None:
+            entry = run_type.entry(run, task.request, noted)
+            self._record(run, entry, task, run_type.source, again=task.noted is not None)
+            await run_type.tell(run, noted)
+            await self._database.write(lambda connection: tasks.remove(connection, run.id))
+
+    async def settle_left(self) -> bool:
+        """Settle the ends that no process has settled; return whether there were any."""
+        now = self._parts.clock.now()
+        left = await self._database.read(lambda connection: tasks.unsettled(connection, now, _AT_ONCE))
+        for run in [run for run in left if run.id not in self._failed]:
+            try:
+                await self.settle(run)
+            except TocsinError:
+                raise
+            except Exception:  # it may be a plug-in's type
+                self._failed.add(run.id)
+                log.exception("settling a run failed", extra={"run": run.id})
+        return bool(left)
+
+    async def _note(self, run: Run, run_type: RunType, task: RunTask) -> Mapping[str, Any] | None:
+        """Enqueue the message and record all that follows; `None` if another process did."""
+        again = run_type.retry(run, self._parts.clock.now())
+        message = None if again else await run_type.message(run, task.request)
+        delivery = OutputDelivery()
+        if message:
+            caller = Caller(message.source, {"run": run.id})
+            queued = await self._parts.output().queue(message.destination, message.text, caller, f"{run.kind}:{run.id}")
+            delivery = OutputDelivery.begun(queued.refused, queued.deliveries)
+
+        def work(connection: sqlite3.Connection) -> Mapping[str, Any] | None:
+            present = tasks.find(connection, run.id)
+            if present is None or present.noted is not None:
+                return None
+            queue.note_delivery(connection, run.id, delivery)
+            noted: Mapping[str, Any] = {}
+            if again:
+                if queue.enqueue(connection, again.run):
+                    tasks.add(connection, again.run.id, RunTask(task.request, not_before=again.not_before))
+            else:
+                noted = run_type.note(connection, run, message.destination if message and delivery.is_complete else "")
+            tasks.settle(connection, run.id, noted, self._parts.clock.now())
+            return noted
+
+        return await self._database.write(work)
+
+    def _record(self, run: Run, entry: RunAuditEntry | None, task: RunTask, source: str, *, again: bool) -> None:
+        if entry is None or (again and self._is_recorded(run, entry)):
+            return
+        facts = {**task.caller, **entry.facts}
+        self._parts.audit.record(entry.action, entry.detail, source=run.source or source, metadata=facts)
+
+    def _is_recorded(self, run: Run, entry: RunAuditEntry) -> bool:
+        ended_at = (run.finished_at or run.queued_at) - _CLOCKS_DIFFER_S
+        for found in self._parts.audit.log.newest():
+            if seconds_of(found.ts) < ended_at:
+                return False
+            if found.action == entry.action.name and found.metadata.get("run") == run.id:
+                return True
+        return False
+
+
+class DeliveryFollower:
+    """Records what became of the messages with the output of runs."""
+
+    def __init__(self, store: RunStore, output: Callable[[], OutputRouter]) -> None:
+        self._store = store
+        self._output = output
+
+    async def follow(self, *, unsent: bool = False) -> None:
+        """Look at messages that have not ended; with `unsent`, at those that failed and may have been sent again."""
+        for run in await (self._store.unsent() if unsent else self._store.undelivered()):
+            delivery = await self._followed(run.delivery)
+            if delivery != run.delivery:
+                await self._store.set_delivery(run.id, delivery)
+
+    async def _followed(self, delivery: OutputDelivery) -> OutputDelivery:
+        outcome_of, results, left = self._output().outcome, list[OutputResult](), list[str]()
+        for before in delivery.results:
+            sent = before.result.ok or not before.delivery_id
+            now = before.result if sent else await outcome_of(before.delivery_id)
+            if now is None:
+                left.append(before.delivery_id)
+            else:  # the first reason stays, also if the delivery was deleted since
+                results.append(OutputResult(now, before.delivery_id) if now.ok else before)
+        for id_ in delivery.queued:
+            ended = await outcome_of(id_)
+            if ended is None:
+                left.append(id_)
+            else:
+                results.append(OutputResult(ended, id_))
+        return OutputDelivery.of(results, left)

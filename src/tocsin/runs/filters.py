@@ -1,0 +1,47 @@
+"""Searches for runs, as conditions of SQL."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from tocsin.runs.model import RunKind, RunStatus
+
+_SAYS = """
+    INSTR(LOWER(subject_name || char(10) || COALESCE(actor, '') || char(10) || COALESCE(reason, '')), LOWER(?)) > 0
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class RunFilter:
+    """A search for runs, newest first unless told otherwise; an empty field does not restrict it."""
+
+    kind: RunKind | None = None
+    subject: str = ""
+    status: Collection[RunStatus] = ()
+    limit: int = 50
+    cursor: str = ""
+    since: float | None = None  # queued at or after it
+    until: float | None = None  # and before this
+    retry_of: str = ""
+    parent: str = ""
+    parts: bool = False  # with steps and hosts
+    text: str = ""  # in the name of the subject, the actor or the reason
+    oldest_first: bool = False
+
+
+def conditions(query: RunFilter) -> tuple[list[str], list[Any]]:
+    """Return the conditions of a query and their parameters."""
+    marks = ", ".join("?" * len(query.status))
+    wanted: list[tuple[str, list[Any]]] = [
+        ("kind = ?", [query.kind] if query.kind else []),
+        ("subject_id = ?", [query.subject] if query.subject else []),
+        (f"status IN ({marks})", list(query.status)),
+        ("id > ?" if query.oldest_first else "id < ?", [query.cursor] if query.cursor else []),
+        ("queued_at >= ?", [] if query.since is None else [query.since]),
+        ("queued_at < ?", [] if query.until is None else [query.until]),
+        ("retry_of = ?", [query.retry_of] if query.retry_of else []),
+        ("parent_run_id = ?", [query.parent] if query.parent else []),
+        (_SAYS, [query.text] if query.text else []),
+    ]
+    used = [(condition, values) for condition, values in wanted if values]
+    return ["TRUE", *(c for c, _ in used)], [value for _, values in used for value in values]
