@@ -10,7 +10,7 @@ COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 \
 ifndef TOGETHER
 .NOTPARALLEL:
 endif
-.PHONY: help demo test check format lint types imports timing generated unit tested coverage compiled bench chaos many-hosts bot-proof ops-proof api-proof ui-proof tour versions plugins house docs fix lock demo-env dev-env clean
+.PHONY: help demo test check format lint types imports timing generated words unit tested coverage compiled bench chaos many-hosts bot-proof ops-proof api-proof ui-proof tour versions plugins house docs fix lock demo-env dev-env clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
@@ -27,7 +27,7 @@ tested: compiled
 	@$(MAKE) --silent unit
 
 check: dev-env ## Run every check but the tests
-	@$(MAKE) --silent -j 2 TOGETHER=yes types format lint imports timing generated compiled
+	@$(MAKE) --silent -j 2 TOGETHER=yes types format lint imports timing generated compiled words
 
 bench: dev-env ## Measure start-up, sending, throughput and the queue
 	@$(BIN)/python benchmarks/run.py
@@ -106,6 +106,10 @@ types: dev-env
 
 imports: dev-env
 	@$(BIN)/lint-imports
+
+# A test as well, so `make test` need not run it apart.
+words: dev-env
+	@$(BIN)/pytest --quiet --no-header --no-summary tests/house/test_words.py
 
 timing: dev-env
 	@$(BIN)/python -m tools.timing

@@ -31,7 +31,7 @@ def measure() -> list[Row]:
                 f"10,000 wrong passwords from 100 addresses, {what}: how many were checked", statuses[401], limit, ""
             ),
             absolute("… refused unseen", statuses[429], 10_000 - limit, "", larger_is_better=True),
-            absolute("… requests of somebody who is signed in, meanwhile: p50", statistics.median(waits_ms), 50, "ms"),
+            absolute("… requests of a signed-in user, meanwhile: p50", statistics.median(waits_ms), 50, "ms"),
             absolute("… p99", statistics.quantiles(waits_ms, n=100)[-1], 500, "ms"),
             absolute(f"… signing in with the right password, meanwhile, is answered {login} after", login_s, 5, "s"),
         ]
@@ -77,7 +77,7 @@ async def _timed_login(port: int) -> tuple[int, float]:
     await asyncio.sleep(0.5)
     began = time.perf_counter()
     status, _ = await _ask(port, "198.51.100.2", "POST", "/login", _login(NAME, PASSWORD))
-    assert status in {200, 429}, status  # 429: fifty wrong ones close the name for everybody
+    assert status in {200, 429}, status  # 429: fifty wrong ones close the name for all addresses
     return status, time.perf_counter() - began
 
 

@@ -105,11 +105,11 @@ async def _store_runs(folder: Path) -> None:
         for number in range(RUNS):
             name = f"job {number % 20}"
             order = RunSpec(RunKind.CRON, name, name, RunTrigger.SCHEDULE, "scheduler", {"number": number})
-            await store.add(new_run(order, RunStatus.SKIPPED, time.time() - RUNS + number), "nobody")
+            await store.add(new_run(order, RunStatus.SKIPPED, time.time() - RUNS + number), "no-owner")
 
 
 def _asked(port: int, path: str, times: int) -> list[float]:
-    """Return the milliseconds of each of so many requests over one connection, one after the other."""
+    """Return the milliseconds of each of `count` requests over one connection, one after the other."""
     found = []
     with socket.create_connection(("127.0.0.1", port)) as connection:
         request = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: {LOGIN}\r\n\r\n".encode()

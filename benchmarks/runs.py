@@ -44,7 +44,7 @@ def order() -> RunSpec:
 
 
 async def growth(runs: Runs, size: int) -> float:
-    """Return by how many MiB a run of so many bytes raises the peak of this process."""
+    """Return by how many MiB a run of `size` bytes raises the peak of this process."""
     environment = {"PATH": os.environ["PATH"]}
     line = "a line of output, as programs print them"
     await runs.execute(order(), command(Command(("sh", "-c", f"yes '{line}' | head -c 4000000"), environment)))

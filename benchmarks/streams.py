@@ -85,7 +85,7 @@ def _cpu_s(pid: int) -> float:
 
 
 def _serve(folder: Path) -> None:
-    """Serve the dashboard of a data directory to everybody, until a signal."""
+    """Serve the dashboard of a data directory without a login, until a signal."""
     from tocsin.assembly.dashboard import dashboard_of
     from tocsin.assembly.live import event_hub
     from tocsin.assembly.program import direct_transport, load_settings, open_app

@@ -30,7 +30,7 @@ OPEN = "SELECT count(*) FROM inbox WHERE status IN ('new', 'working', 'replying'
 def measure() -> list[Row]:
     """Return a row for each channel that receives; takes about 2 minutes."""
     secrets = {name: value for product in PRODUCTS.values() for name, value in product.env.items()}
-    # Without tokens nobody is answered, and nothing but the receiving is measured.
+    # Without tokens no message is answered, and only receiving is measured.
     settings = {product.secret: secrets[product.secret] for product in PRODUCTS.values()}
     settings |= {"WEBHOOK_RATE_LIMIT": "1000000000", "REDIS_URL": "off"}
     with tempfile.TemporaryDirectory(prefix="tocsin-bench-") as place:
@@ -114,7 +114,7 @@ def _botchat(number: int) -> bytes:
 
 
 def _text(number: int) -> str:
-    return f"disk 91 % full on web-3, seen {number} times since midnight; somebody should look at it"
+    return f"disk 91 % full on web-3, seen {number} times since midnight; please look at it"
 
 
 BODIES: dict[str, Callable[[int], bytes]] = {

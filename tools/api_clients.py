@@ -1,4 +1,4 @@
-"""Use the REST API with clients that nobody here wrote: `python -m tools.api_clients`.
+"""Use the REST API with third-party clients: `python -m tools.api_clients`.
 
 Generates a Python client from the OpenAPI document with openapi-python-client, imports all of it, and drives a real
 dashboard with it; then asks the same dashboard with HTTPie. Both come from the package registry into an environment of

@@ -52,7 +52,7 @@ MEASURES = {
 # How the names of the settings of the chat model begin.
 MODEL_SETTINGS = ("CHAT_", "ANTHROPIC_", "OPENAI_")
 
-# state: what it means for whoever waits for the message.
+# state: what it means for the sender.
 STATES = {
     DeliveryStatus.QUEUED: "accepted; waits for its turn, its pace or its `not_before`",
     DeliveryStatus.SENDING: "one worker has it, and the provider may be asked at this moment",
@@ -60,7 +60,7 @@ STATES = {
     DeliveryStatus.SENT: "the provider took it; `provider_id` is its name for the message",
     DeliveryStatus.DEAD: "not delivered, and no further try is made; `error` says why",
     DeliveryStatus.UNCERTAIN: "it may or may not have arrived, and is not sent again by itself",
-    DeliveryStatus.CANCELLED: "somebody cancelled it before it was sent",
+    DeliveryStatus.CANCELLED: "it was cancelled before it was sent",
     DeliveryStatus.EXPIRED: "its `expires_at` came before it could be sent",
 }
 
@@ -310,7 +310,7 @@ def shared_names() -> set[str]:
 
 
 def actions(parser: argparse.ArgumentParser) -> Sequence[argparse.Action]:
-    """Return all arguments of a parser, which argparse shows to nobody else."""
+    """Return all arguments of a parser, which argparse does not expose."""
     return parser._actions  # noqa: SLF001  # there is no public way
 
 

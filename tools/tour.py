@@ -1,6 +1,6 @@
 """Take the pictures of docs/tour.md: `make tour`, or `python -m tools.tour [name …]`.
 
-Starts `tocsin demo`, does what somebody would do who tries it, adds two hosts where sshd is installed, and takes a
+Starts `tocsin demo`, does what a new user would do, adds two hosts where sshd is installed, and takes a
 picture of every page of the tour into docs/tour/.
 """
 

@@ -12,7 +12,7 @@ from tocsin.testing.features import open_feature
 
 
 async def test_a_gap_is_recorded_and_told_once(tmp_path: Path):
-    """The operator learns that nobody was there."""
+    """The operator learns that no service ran."""
     clock = FakeClock()
     async with open_feature(FEATURE, tmp_path, clock=clock) as bench:
         heartbeat: Heartbeat = bench.service

@@ -1,4 +1,4 @@
-"""webhookchat: ntfy, a push service that anybody can host. The whole of a sixth channel.
+"""webhookchat: ntfy, a push service that you can host. The whole of a sixth channel.
 
 Install this directory (`pip install .`) next to Tocsin, and it is in `tocsin channels`, `tocsin send`,
 `tocsin config show`, the gateway and profiles: no other file names it. Source: ntfy docs, "Publishing".

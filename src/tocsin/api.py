@@ -85,7 +85,7 @@ class Tocsin:
 
 
 @asynccontextmanager
-async def open(  # noqa: A001  # `tocsin.open()` reads as it should; nobody imports the bare name
+async def open(  # noqa: A001  # it is called as `tocsin.open()`, not imported by name
     *,
     data_dir: Path | str | None = None,
     env_file: Path | str | None = None,

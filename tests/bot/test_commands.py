@@ -68,7 +68,7 @@ async def test_status_tells_mode_history_gate_queue_cron_and_provider(bench: Ben
 async def test_status_tells_which_chat_model_needs_the_operator_and_only_the_admin_why(bench: Bench):
     bench.model_problems = {"model-1 (scripted)": "Scripted refuses the key (401): set SCRIPTED_KEY"}
     assert text_of(await bench.send("/status")).endswith(
-        "Chat model: scripted model-1\nmodel-1 (scripted) fails until whoever runs this bot acts"
+        "Chat model: scripted model-1\nmodel-1 (scripted) fails until the operator acts"
     )
     assert text_of(await bench.send("/status", chat=ADMIN)).endswith(
         "model-1 (scripted) fails until you act: Scripted refuses the key (401): set SCRIPTED_KEY"

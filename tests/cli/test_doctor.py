@@ -75,7 +75,7 @@ def test_every_finding_has_state_subject_detail_and_fix(cli: Cli):
 
 def test_each_problem_is_shown_with_its_fix_below_the_table(cli: Cli, free_port: int):
     out = cli("doctor", "--offline", env={"GATEWAY_PORT": str(free_port), "SMTP_PASS": "changeme"}).out
-    shown = "\nwarning: security: SMTP_PASS has a value that everybody tries first\n  fix: choose a random one"
+    shown = "\nwarning: security: SMTP_PASS has a common value\n  fix: choose a random one"
     assert shown in out
 
 
@@ -152,8 +152,8 @@ def test_a_malformed_setting_is_an_error_and_the_machine_is_still_examined(sound
 @pytest.mark.parametrize(
     ("env", "state", "words"),
     [
-        ({"SMTP_PASS": "password"}, "warning", "everybody tries first"),
-        ({"DASHBOARD_PASS": "changeme"}, "warning", "everybody tries first"),
+        ({"SMTP_PASS": "password"}, "warning", "a common value"),
+        ({"DASHBOARD_PASS": "changeme"}, "warning", "a common value"),
         ({"ENVIRONMENT": "production"}, "warning", "FORCE_HTTPS"),
         ({"ENVIRONMENT": "production", "FORCE_HTTPS": "false"}, "warning", "DANGER"),
         ({"WEBHOOK_REQUIRE_SIGNATURE": "false"}, "warning", "DANGER"),
@@ -220,7 +220,7 @@ def test_the_port_of_a_dashboard_that_does_not_run_is_free(sound: Cli):
 def test_a_dashboard_where_nobody_can_sign_in_is_off_with_what_to_set(sound: Cli):
     code, finding = examine(sound, "dashboard", DASHBOARD_PASS="")
     assert (code, finding["state"]) == (0, "off")
-    assert finding["detail"] == "nobody can sign in: set DASHBOARD_PASS"
+    assert finding["detail"] == "no login: set DASHBOARD_PASS"
 
 
 def test_a_dashboard_that_runs_is_fine(sound: Cli):

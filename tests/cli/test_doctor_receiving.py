@@ -366,7 +366,7 @@ async def test_messages_left_in_the_database_when_redis_became_the_store_are_tol
     env = {"STORE": "redis", "REDIS_URL": private_redis.url}
     (state, detail, fix) = await one(tmp_path, "inbox", **env)
     assert (state, fix) == ("warning", "stop all services and run `tocsin store migrate --to redis`")
-    assert detail == f"{tmp_path / DATABASE_FILE} holds received messages that nobody works on, as STORE is redis: 1"
+    assert detail == f"{tmp_path / DATABASE_FILE} holds received messages that are not processed, as STORE is redis: 1"
     private_redis.kill()
     assert "cannot be reached" in (await doctor(tmp_path, "inbox", **env))[-1].detail
 

@@ -39,7 +39,7 @@ def hosts(tmp_path: Path, town: StandinCluster, private_redis: RedisServer) -> l
     return [Cli(place, {**shared, "GATEWAY_PORT": str(free_port())}) for place in places]
 
 
-def test_a_repeat_at_another_gateway_is_known_and_the_work_of_one_that_is_killed_goes_on_elsewhere(
+def test_a_repeat_at_another_gateway_is_known_and_work_of_a_killed_one_continues_elsewhere(
     hosts: list[Cli], town: StandinCluster, until: Callable[..., Any]
 ):
     one, two = hosts

@@ -250,8 +250,17 @@ def test_a_package_that_belongs_to_every_installation_is_named_too(cli: Cli):
     assert done.err.startswith("tocsin: dotenv: package not installed\n  hint: install Tocsin again")
 
 
-def test_what_others_want_done_at_the_end_of_the_process_is_done_with_the_exit_code_of_the_command(tmp_path: Path):
+def test_exit_handlers_of_others_run_and_keep_the_exit_code_of_the_command(tmp_path: Path):
     work = "import atexit, tocsin.cli.main as m; atexit.register(print, 'done'); m.main(['send', '--no-such-option'])"
     env = {"TOCSIN_DATA_DIR": str(tmp_path)}
     ended = subprocess.run([sys.executable, "-c", work], env=env, capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stdout) == (2, "done\n")
+
+
+def test_help_lists_every_command_in_six_groups_and_first_what_a_newcomer_needs(cli: Cli):
+    shown = cli("--help").out
+    groups = re.findall(r"^([A-Z][^\n]*):\n((?:  +\S[^\n]*\n)+)", shown, re.MULTILINE)
+    listed = {title: re.findall(r"^  (\S+)", body, re.MULTILINE) for title, body in groups}
+    assert listed["First steps"] == ["init", "demo", "up", "send", "status"]
+    assert (next(iter(listed)), len(listed)) == ("First steps", 6)
+    assert sorted(name for names in listed.values() for name in names) == sorted(commands_by_name())

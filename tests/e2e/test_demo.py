@@ -302,7 +302,7 @@ def test_on_the_other_channels_a_person_gets_the_answer_of_a_trigger_too(demo: D
     demo.read_until(rf"^received  {name} +\S+ +'It is always sunny in {text.split()[1]}\.'$")
 
 
-def test_a_demo_without_settings_in_the_shell_prints_short_commands_and_sigterm_removes_its_data_directory(
+def test_a_demo_prints_short_commands_and_removes_its_data_directory_on_sigterm(
     tmp_path: Path,
 ):
     path = f"{TOCSIN.parent}{os.pathsep}{os.environ['PATH']}"

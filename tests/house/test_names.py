@@ -1,6 +1,7 @@
 """A module is named after what it does, and a class has a term of the field for its name, which no other class has."""
 
 import ast
+import re
 from collections import defaultdict
 from pathlib import Path
 
@@ -93,6 +94,12 @@ def test_a_public_class_has_a_name_of_its_own():
         if definition.kind is ast.ClassDef and definition.at_top and not definition.name.startswith("_"):
             places[definition.name].append(str(definition.path))
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
+def test_the_name_of_a_test_has_at_most_90_characters():
+    tests = Path(__file__).parents[1]
+    found = [name for path in tests.rglob("*.py") for name in re.findall(r"def (test_\w{86,})\(", path.read_text())]
+    assert found == []
 
 
 def words(path: Path) -> set[str]:

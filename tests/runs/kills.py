@@ -71,7 +71,8 @@ async def survive_kills(folder: Path, kills: int, chance: random.Random) -> Kill
             with process("\n"):
                 time.sleep(chance.uniform(0.1, 1.5))
         with process("drain\n"):
-            until(lambda: not _asked(folder, _ACTIVE), "every run to end")
+            while left := _asked(folder, _ACTIVE):  # some hundred wait for their turn
+                until(lambda left=left: _asked(folder, _ACTIVE) < left, "a run to end")
             until(lambda: not _asked(folder, "SELECT COUNT(*) FROM run_tasks"), "every run to be settled")
     return _count(folder, kills)
 

@@ -61,7 +61,7 @@ async def test_health_of_a_process_that_receives_for_the_bot_is_documented_too(g
     assert DOCUMENT["components"]["schemas"]["Health"]["properties"]["bot"]["properties"].keys() == state.keys()
 
 
-async def test_a_provider_that_fails_or_throttles_shows_in_health_and_metrics_and_is_no_reason_for_a_503(
+async def test_a_failing_or_throttling_provider_shows_in_health_and_metrics_without_a_503(
     gateway: Gateway,
 ):
     await gateway.client.send(GOOD, ("Prefer", "respond-async"))

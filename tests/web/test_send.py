@@ -125,7 +125,7 @@ async def test_the_status_of_a_failed_send_tells_whether_trying_again_helps(
 
 
 @pytest.mark.parametrize("kind", list(FailureKind))
-async def test_a_text_of_which_a_part_was_sent_answers_504_and_names_the_delivery_that_sends_the_rest(
+async def test_a_partly_sent_text_answers_504_and_names_the_delivery_that_sends_the_rest(
     gateway: Gateway, kind: FailureKind
 ):
     first_part = HttpResponse(200, {}, b'{"ok": true, "ts": "1.2"}')

@@ -1,4 +1,4 @@
-"""Signs of life: a service leaves one every so often, and notices a gap when it starts."""
+"""Signs of life: a service leaves one at intervals, and notices a gap when it starts."""
 
 import sqlite3
 from collections.abc import AsyncIterator

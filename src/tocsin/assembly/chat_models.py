@@ -54,7 +54,7 @@ class ChatModels:
         return self._watch.problems
 
     def state(self) -> str:
-        """Return how it fares, for everybody: the log and the admin chat have the reasons."""
+        """Return its state without reasons, as it is public; the log and the admin chat have them."""
         if not self._settings[CHAT_PROVIDER]:
             return "off"
         return "failing" if self._watch.problems else "ok"

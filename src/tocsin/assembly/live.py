@@ -71,7 +71,7 @@ async def _received(inbox: InboxStore, numbers: Sequence[str]) -> Mapping[str, A
 
 
 def _event_document(event: InboxEvent) -> dict[str, Any]:
-    """Return what is told of a received event: not its text."""
+    """Return the public fields of a received event, without its text."""
     return {
         "id": event.id,
         "channel": event.channel,

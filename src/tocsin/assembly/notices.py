@@ -106,7 +106,7 @@ class CoreNotices:
 
 
 def notice_of(text: str) -> Notice | None:
-    """Return the notice that another host has left, without what only a newer version knows; None for what is none."""
+    """Return a notice of another host, without fields that only a newer version knows; `None` if it is not valid."""
     try:
         found = json.loads(text)
         known = {each.name: found[each.name] for each in fields(Notice) if each.name in found}
@@ -117,7 +117,7 @@ def notice_of(text: str) -> Notice | None:
 
 
 def dead_delivery(facts: Mapping[str, object], label: Callable[[str], str]) -> Notice:
-    """Return what is told of a delivery that ended unsent; those of one target within a day are one.
+    """Return the notice about a delivery that ended unsent; those of one target within a day are one.
 
     `label` names channels.
     """
@@ -139,7 +139,7 @@ def dead_delivery(facts: Mapping[str, object], label: Callable[[str], str]) -> N
 
 
 def access_request(facts: Mapping[str, object]) -> Notice:
-    """Return what is told of a chat that asks for access; the bot itself asks the admin chat."""
+    """Return the notice about a chat that asks for access; the bot itself asks the admin chat."""
     chat = facts["chat"]
     return Notice(
         f"Chat {chat} asks for access to the bot",
@@ -153,7 +153,7 @@ def access_request(facts: Mapping[str, object]) -> Notice:
 
 
 def weak_settings(settings: Settings) -> list[Notice]:
-    """Return what is told of settings that are weak."""
+    """Return the notice about weak settings."""
     notices = []
     for warning in validate_security(settings):
         level = NoticeLevel.ERROR if warning.startswith("DANGER") else NoticeLevel.WARNING

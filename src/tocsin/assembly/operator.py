@@ -87,7 +87,7 @@ def notify_operator(app: "App") -> "Notify":
     tell = tell_operator(app)
 
     async def notify(notice: "Notice") -> None:
-        if notice.closed:  # it is read by nobody who could see that
+        if notice.closed:  # the chat cannot show that it is closed
             return
         level = {"error": logging.ERROR, "warning": logging.WARNING}.get(notice.level, logging.INFO)
         log.log(level, "notice", extra={"title": notice.title, "body": notice.body, "source": notice.source})

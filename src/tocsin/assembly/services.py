@@ -79,7 +79,7 @@ async def serve(app: App, parts: frozenset[str], ready: Callable[[Mapping[str, s
         # In the order in which they stop: nothing new comes in, then what is here is worked off, then sent.
         of_features = app.features.services()
         of_features += [*app.features.schedulers(), run_engine(app)] if "scheduler" in parts else []
-        runs = RunsDrain(lambda: app.runs().at_work(), app.clock)
+        runs = RunsDrain(lambda: app.runs().at_work(), app.clock, lambda: app.runs().release_waiting())
         working = (bus, receiving.source, hub, *of_features, runs, receiving.inbox, _dispatcher(app))
         running = [part for part in working if part]
         for part in running:
@@ -148,7 +148,7 @@ def _gateway(app: App, receiving: "Receiving", bus: "LateBus | None") -> "Servic
 
 
 def _dashboard(app: App, *, needed: bool) -> "tuple[EventHub | None, Service | None]":
-    """Return what tells open pages of changes, and the dashboard; neither where nobody could sign in.
+    """Return the event hub of open pages and the dashboard; neither if no login is configured.
 
     With `needed`, it is served all the same, and says what is missing.
     """
@@ -245,7 +245,7 @@ def _bus(app: App, receiving: "Receiving") -> "LateBus | None":
 
 
 async def _anchor_audit_log(app: App) -> None:
-    """Note the end of the audit chain elsewhere every so often, where AUDIT_ANCHOR says so."""
+    """Send the end of the audit chain to AUDIT_ANCHOR at intervals, if it is set."""
     from tocsin.core.service import ServiceLoop
     from tocsin.messaging.outbound.audit_anchor import AuditAnchor
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tocsin.status.shared_notices import SharedNotices
 
 DATABASE_FILE = "tocsin.db"
-GIVEN_BACK_PAGES, GIVEN_BACK_PIECES = 500, 20  # of 4 KiB in one transaction, and so many of these at a time
+GIVEN_BACK_PAGES, GIVEN_BACK_PIECES = 500, 20  # of 4 KiB in one transaction, and transactions at a time
 PROBE_S = 1.0
 LEFT_FIX = "stop all services and run `tocsin store migrate --to redis`"
 
@@ -47,7 +47,7 @@ class Stores:
     bot: "Callable[[], BotStores]"
     notices: "Callable[[], SharedNotices | None]"  # what hosts without a database have to tell
     limiter: "MakeLimiter"
-    loop_guard: "Callable[[int], LoopGuard]"  # with so many replies a minute in one chat
+    loop_guard: "Callable[[int], LoopGuard]"  # gets the replies per minute and chat
     buckets: "Lazy[SharedBuckets]"  # of limits that hosts share
     beats: "Callable[[], Beats]"  # signs of life of those that share the inbox
     database: "Database"
@@ -195,7 +195,7 @@ async def left_in_database(database: "Database") -> str:
     from tocsin.messaging.inbound.sqlite_store import SqliteInbox
 
     left = sum((await SqliteInbox(database, SystemClock()).owners()).values())
-    return f"{database.path} holds received messages that nobody works on, as STORE is redis: {left}" if left else ""
+    return f"{database.path} holds received messages that are not processed, as STORE is redis: {left}" if left else ""
 
 
 def sqlite_beats(database: "Database") -> "Beats":
@@ -280,7 +280,7 @@ async def give_back(database: "Database") -> None:
     """Give the disk back what deleting has freed in the file, in small transactions.
 
     A tenth of the file stays free for what comes. A file that was made by an older version keeps all of it, until
-    somebody runs `PRAGMA auto_vacuum=INCREMENTAL; VACUUM`.
+    an operator runs `PRAGMA auto_vacuum=INCREMENTAL; VACUUM`.
     """
 
     def work(connection: "sqlite3.Connection") -> bool:

@@ -126,7 +126,7 @@ class Commands:
         if further := self._dependencies.further.get(name):
             return await _answer_further(name, further, message)
         if is_for_others(message, self._commands):
-            return ignored("a command for somebody else")
+            return ignored("a command for another bot")
         return answered(f"I do not know /{name}. /help lists what I understand.")
 
     async def press(self, received: MessageContext, prefix: str, rest: str) -> HandlerResult | None:
@@ -176,7 +176,7 @@ class Commands:
         problems = self._dependencies.model_problems().items()
         if with_reason:
             return [f"{model} fails until you act: {reason}" for model, reason in problems]
-        return [f"{model} fails until whoever runs this bot acts" for model, _ in problems]
+        return [f"{model} fails until the operator acts" for model, _ in problems]
 
     async def _other_lines(self) -> Sequence[str]:
         try:

@@ -124,7 +124,7 @@ class ShownMessage(NamedTuple):
 Tell = Callable[[str, Reply, str], Awaitable[str]]
 # Returns the message that a delivery has become; `None` if it has not arrived, or its record is gone.
 ShownAs = Callable[[str], Awaitable[ShownMessage | None]]
-# Keeps the queue from sending to a target for so many seconds; channel, target, seconds, reason.
+# Pauses the queue for a target; gets channel, target, seconds, reason.
 Hold = Callable[[str, str, float, str], Awaitable[None]]
 Prepare = Callable[[InboundMessage], Awaitable[Prepared]]
 # Returns `None` if no chat model is set up.

@@ -80,7 +80,7 @@ class SharedWork:
             await self._store.forget(history_key(received.message), received.seq)
 
     async def is_forgotten(self, received: MessageContext) -> bool:
-        """Whether the history was forgotten since `received` came; while the store is away, nobody knows."""
+        """Whether the history was forgotten since `received` came; unknown, so False, while the store is away."""
         try:
             return bool(received.seq) and await self._store.is_forgotten(history_key(received.message), received.seq)
         except StoreUnavailableError as error:

@@ -5,7 +5,7 @@ Only the script imports this module: it changes what the signal does to the proc
 
 import signal
 
-# What whoever started us wants ignored, as a shell does for jobs in the background, stays so.
+# Keep signals that the parent ignores, as a shell does for jobs in the background.
 if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 

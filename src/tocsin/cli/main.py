@@ -9,7 +9,7 @@ import atexit
 import gc
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from typing import NamedTuple, NoReturn, cast
@@ -18,7 +18,7 @@ from tocsin import __version__
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.features.contract import FeatureCommand, load
 from tocsin.features.registry import find_features
-from tocsin.terminal.command_table import COMMANDS, FEATURES_BEFORE
+from tocsin.terminal.command_table import AUTOMATION, GROUPS
 from tocsin.terminal.options import Options, add_global_options, add_subcommand, options_of
 from tocsin.terminal.output import DONE, FAILED, MISUSED, Console, close_outputs
 from tocsin.terminal.parsing import Parser, UsageError, asks_for_json
@@ -33,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Run the command and end the process: 0 done, 1 the operation failed, 2 wrong usage or configuration."""
     gc.set_threshold(_ALLOCATIONS)
     codes: list[int] = []
-    if not atexit._ncallbacks():  # noqa: SLF001  # else somebody waits for the end: a profiler, a coverage report
+    if not atexit._ncallbacks():  # noqa: SLF001  # else a profiler or a coverage report waits for the end
         atexit.register(_leave, codes)  # the first to be registered is the last to be called
     try:
         codes.append(run(sys.argv[1:] if argv is None else argv))
@@ -134,18 +134,26 @@ def build_parser(
 
     Where one of `listed` is a command, the parser knows no others.
     """
+    commands = commands_by_name()
+    chosen = [name for name in commands if name in listed]
     parser = Parser(
         prog=_PROG,
-        description="Send and receive messages on every channel you have.",
-        epilog='example: tocsin send email ops@example.org "Backup done"',
+        usage=f"{_PROG} [options] COMMAND ...",
+        description="Send and receive messages, and run what they are about." + ("" if chosen else _listed(commands)),
+        epilog='example: tocsin send email ops@example.org "Backup done"\n\n`tocsin COMMAND --help` shows its options.',
+        formatter_class=_Formatter,
     )
     parser.add_argument("--version", action="version", version=f"tocsin {__version__}")
     add_global_options(parser)
     shown = parser.add_subparsers(
-        prog=parser.prog, metavar="COMMAND", dest="command", required=True, parser_class=Parser
+        prog=parser.prog,
+        metavar="COMMAND",
+        dest="command",
+        required=True,
+        parser_class=Parser,
+        help=None if everything else argparse.SUPPRESS,  # the description lists them by group
     )
-    commands = commands_by_name()
-    for name in [name for name in commands if name in listed] or commands:
+    for name in chosen or commands:
         entry = commands[name]
         summary = entry.help
         wanted = everything or name in argv
@@ -162,27 +170,45 @@ def build_parser(
     return parser
 
 
+def _listed(commands: Mapping[str, "CommandEntry"]) -> str:
+    """Return the lines of all commands, by group."""
+    from shutil import get_terminal_size
+    from textwrap import wrap
+
+    width, columns = max(map(len, commands)) + 4, max(get_terminal_size().columns - 2, 40)
+    lines = [""]
+    for group in GROUPS:
+        lines += ["", f"{group}:"]
+        for name, entry in commands.items():
+            if entry.group == group:
+                label = f"  {name}".ljust(width)
+                lines += wrap(entry.help, columns, initial_indent=label, subsequent_indent=" " * width)
+    return "\n".join(lines)
+
+
 class CommandEntry(NamedTuple):
     """A command as `tocsin --help` lists it; `configure` imports its module and adds its arguments."""
 
+    group: str
     help: str
     configure: Callable[[argparse.ArgumentParser], None]
 
 
 def commands_by_name() -> dict[str, CommandEntry]:
-    """Return all commands in the order of the help: those of the features stand together."""
-    own = {
-        name: CommandEntry(summary, partial(_configure, module, name)) for name, (module, summary) in COMMANDS.items()
+    """Return all commands in the order of the help: in each group, those of the features come last."""
+    found = {
+        name: CommandEntry(group, summary, partial(_configure, module, name))
+        for group, commands in GROUPS.items()
+        for name, (module, summary) in commands.items()
     }
-    of_features = {
-        command.name: CommandEntry(command.help, partial(_configure_feature, feature.name, command))
-        for feature in find_features().features
-        for command in feature.commands
-        if not command.under
-    }
-    names = list(own)
-    place = names.index(FEATURES_BEFORE)
-    return {name: (own | of_features)[name] for name in [*names[:place], *of_features, *names[place:]]}
+    for feature in find_features().features:
+        for command in feature.commands:
+            if not command.under:
+                configure = partial(_configure_feature, feature.name, command)
+                group = command.group if command.group in GROUPS else AUTOMATION  # of a newer version
+                found[command.name] = CommandEntry(group, command.help, configure)
+    order = list(GROUPS)
+    return dict(sorted(found.items(), key=lambda item: order.index(item[1].group)))
 
 
 def _configure(module: str, name: str, parser: argparse.ArgumentParser) -> None:

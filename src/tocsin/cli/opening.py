@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# What a log record has without anybody's `extra`.
+# The attributes of a log record without any `extra`.
 _USUAL = frozenset(vars(logging.makeLogRecord({}))) | {"message", "taskName"}
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import ClassVar
 
-# Whoever is told to wait for longer asks again after an hour: a slip of the provider must not silence a target.
+# Cap Retry-After at one hour: a provider's mistake must not silence a target.
 LONGEST_TOLD_S = 3600.0
 
 
@@ -69,7 +69,7 @@ class FailureKind(StrEnum):
 
 
 def told_wait_s(seconds: float | None) -> float | None:
-    """Return a wait that a provider asked for as one that can be kept: at most an hour, None for what is no wait."""
+    """Clamp Retry-After to one hour; `None` if invalid."""
     if seconds is None or not 0 <= seconds < float("inf"):
         return None
     return float(min(seconds, LONGEST_TOLD_S))

@@ -1,4 +1,4 @@
-"""Tasks that end together: nothing goes on behind the back of whoever waits, and a moment's work is not cut in half."""
+"""Tasks that end together: none outlives its caller, and a short operation is not cut in half."""
 
 import asyncio
 from collections.abc import Coroutine, Iterable
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class FirstErrorGroup(asyncio.TaskGroup):
-    """A task group that raises its first error alone, so that whoever waits can catch it by its class."""
+    """A task group that raises its first error alone, so that the caller can catch it by its class."""
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

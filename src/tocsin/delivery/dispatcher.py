@@ -90,7 +90,7 @@ class Dispatcher:
         self._loop.stop()
 
     async def run(self) -> None:
-        """Send until `stop`; a store that fails is asked again, more and more patiently."""
+        """Send until `stop`; a failing store is retried with exponential back-off."""
         self._rules = self._usable()
         await self._loop.run()
 
@@ -184,7 +184,7 @@ class Dispatcher:
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
-            # Nobody cancelled us: a channel let it out, as only errors of the kind `Exception` are caught.
+            # This task was not cancelled: a channel let it out, as only errors of the kind `Exception` are caught.
             return _unexplained(sending, error)
 
     async def _between_parts(self, sending: InFlightDelivery, sent: int, total: int) -> None:
@@ -198,7 +198,7 @@ class Dispatcher:
                 await self._clock.sleep(wait_s)
         sending.interrupted = sending.interrupted or self._loop.stopping
         if sending.lost or sending.interrupted:
-            # `transmit` makes a failure of it, which nobody looks at.
+            # `transmit` returns it as a failure, which is dropped.
             raise InterruptedSendError("the sending ended between two parts")
 
     async def _keep_progress(self, sending: InFlightDelivery) -> bool:

@@ -1,4 +1,4 @@
-"""What a feature is handed: its context, and what it tells of itself.
+"""The context that a feature gets, and what it reports about itself.
 
 Most commands import this module, and few need what its types come from: that is imported for type checking alone.
 """
@@ -86,7 +86,7 @@ class NextRun:
 
 @dataclass(frozen=True, slots=True)
 class SubsystemStatus:
-    """What a feature tells of a subsystem, from real checks."""
+    """The state of a subsystem, from real checks."""
 
     state: SubsystemState
     summary: str  # such as `12 jobs, 1 failing`
@@ -115,7 +115,7 @@ class ProfileUse(NamedTuple):
     name: str
 
 
-# Nobody compares or prints the two: without `__eq__` and `__repr__` they take half as long to make.
+# The two are never compared or printed: without `__eq__` and `__repr__` they take half as long to make.
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Abilities:
     """What features may ask of the rest of the program. A field's name is that of the ability in `Feature.provides`."""
@@ -131,7 +131,7 @@ class Abilities:
     start_assistant: "abilities.StartAssistant"
     describe_assistant: "abilities.DescribeAssistant"
     notify: "abilities.Notify"
-    unread_notices: "abilities.UnreadNotices"  # how many notices nobody has read; 0 where no feature keeps them
+    unread_notices: "abilities.UnreadNotices"  # how many notices are unread; 0 if no feature keeps them
     tell_operator: "abilities.TellOperator"
     find_chats: "abilities.FindChats"
     ask_chat: "abilities.AskChat"
@@ -141,7 +141,7 @@ class Abilities:
     start_run: "StartRun"
     list_subjects: "abilities.ListSubjects"
     list_schedules: "abilities.ListSchedules"
-    indicate: "abilities.Indicate"  # shows in a chat that somebody works on a message, while it is entered
+    indicate: "abilities.Indicate"  # shows in a chat that a message is worked on, while it is entered
     recall: "abilities.Recall"
     remember: "abilities.Remember"
     follow_chat: "abilities.FollowChat"

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tocsin.terminal.command_table import AUTOMATION
+
 if TYPE_CHECKING:
     from tocsin.core.audit.actions import AuditAction, AuditSource
     from tocsin.core.config.variables import Variable
@@ -31,6 +33,7 @@ class FeatureCommand(NamedTuple):
     help: str  # what `tocsin --help` says: a lower-case phrase
     configure: Name
     under: str = ""  # a command of another feature that has subcommands: then it is one more of them
+    group: str = AUTOMATION  # of `tocsin --help`; see `terminal/command_table.py`
 
     @property
     def words(self) -> str:

@@ -1,4 +1,4 @@
-"""What the operator is told of what runs: that it fails, and that it works again."""
+"""Notices about runs: failing, working again, interrupted."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict
@@ -52,5 +52,5 @@ _NOUNS = {"cron": "job", "workflow": "workflow", "watcher": "watcher"}
 
 
 def _key(run: Run, event: str, since: float) -> str:
-    # What fails and works in turn is told of once an hour.
+    # A subject that fails and works in turn is reported once an hour.
     return f"{run.kind}-{event}:{int(since // _HOUR_S)}:{run.subject_id}"

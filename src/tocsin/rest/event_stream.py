@@ -76,7 +76,7 @@ class EventFeed(Protocol):
 
 
 class LiveUpdates(Protocol):
-    """What tells of changes of all records; the dashboard has one, in `request.app.state.live`."""
+    """The stream of changes to all records; the dashboard has one, in `request.app.state.live`."""
 
     @property
     def topics(self) -> Collection[str]:

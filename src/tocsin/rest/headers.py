@@ -29,7 +29,7 @@ def prefers_async(scope: MutableMapping[str, Any]) -> bool:
 
 
 def idempotency_key(values: Sequence[str]) -> str:
-    """Return the key of the values of `Idempotency-Key`, empty without any; raise 400 for what is none."""
+    """Return the key in the values of `Idempotency-Key`, empty without any; raise 400 if it is not valid."""
     if not values:
         return ""
     key = values[0].strip().removeprefix('"').removesuffix('"')

@@ -44,7 +44,7 @@ class Operation(APIRoute):
     operations take longer than the rest of it.
     """
 
-    needs: str = ""  # the scope that the caller's token must have; empty: everybody may call it
+    needs: str = ""  # the scope that the caller's token must have; empty: public
     once = False  # an Idempotency-Key is honoured
     unkept: tuple[str, ...] = ()  # keys of the answer that a repeated request gets as null
     shows_receipt = False  # callers who may not read are shown a receipt
@@ -214,11 +214,11 @@ def operation(
 ) -> Callable[[Handler], Handler]:
     """Make a method an operation; its docstring describes it, the first line is the summary.
 
-    `scope` is what a token needs, empty for what everybody may call; only reading operations leave it out. `problems`
+    `scope` is what a token needs, empty for a public operation; only reading operations leave it out. `problems`
     are the codes that it answers besides the usual ones; `answer` is the model of its answer. `once` honours an
     Idempotency-Key; `extension` marks what goes beyond the counted operations. `further` goes to FastAPI, such as
     `responses`, but for `media`, the types that a body may have, `unkept`, the keys of the answer that a repeated
-    request gets as null, because they are secret, `own`, whose answer tells of nothing but the request, so that callers
+    request gets as null, because they are secret, `own`, whose answer depends on the request alone, so that callers
     who may not read get all of it, and `direct`, which has a method called without the framework: it
     takes `request`, `body` and `caller`, and returns a response.
     """

@@ -50,7 +50,7 @@ class Paging:
         return {"items": list(items), "next_cursor": self.cursor_at(next_start), "total": total}
 
     def start_like(self, pattern: str) -> str:
-        """Return `start` where it has the form that this list gives it; anyone can make a cursor with another one."""
+        """Return `start` if it has the form that this list gives it; a client can send any cursor."""
         if self.start and not re.fullmatch(pattern, self.start, re.ASCII):
             raise _not_a_cursor()
         return self.start

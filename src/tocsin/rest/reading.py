@@ -36,7 +36,7 @@ def media_type_of(request: Request) -> str:
 
 
 def read_json(raw: bytes) -> Any:
-    """Return a JSON document; raise the problem of what is none, and of what could not be stored."""
+    """Return a JSON document; raise a problem if it is not valid or could not be stored."""
     try:
         value = decode_json(raw)
     except (ValueError, RecursionError):

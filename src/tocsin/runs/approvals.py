@@ -189,7 +189,7 @@ def refuse_others(
         raise NotApproverError(who, hint=f"ask one of: {', '.join(question.approvers)}")
     names = {by, *([f"{CHAT}{press.sender}"] if press else [])}  # a private chat has the ID of its person
     if starter in names and (question.not_by_starter or by.startswith(TOKEN)):
-        raise NotApproverError(f"{who}, which started the run", hint="somebody else has to answer")
+        raise NotApproverError(f"{who}, which started the run", hint="another person has to answer")
 
 
 def _meant(connection: sqlite3.Connection, decision: Decision) -> WaitingStep:

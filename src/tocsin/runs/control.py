@@ -68,7 +68,7 @@ class StartRun(Protocol):
 
 
 def retried(order: RunSpec, retry: Retry | None) -> RunSpec:
-    """Return the order of a retry, or the order as it is where it is none."""
+    """Apply `retry` to `order`, if given."""
     if retry is None:
         return order
     earlier = retry.run

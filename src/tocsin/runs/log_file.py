@@ -88,7 +88,7 @@ class LogFollower:
     def __init__(self, path: Path, from_line: int = 1) -> None:
         self._path = path
         self._next = from_line
-        self._file: BinaryIO | None = None  # kept open: nobody else gets its inode meanwhile
+        self._file: BinaryIO | None = None  # kept open, so that its inode is not reused
 
     def read(self) -> list[Line]:
         """Return the lines that are new; none while the file cannot be read, which `read_lines` logs."""

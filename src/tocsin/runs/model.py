@@ -48,7 +48,7 @@ TERMINAL = frozenset(RunStatus) - ACTIVE
 AT_WORK = ACTIVE - {RunStatus.QUEUED}
 SUCCESSFUL = frozenset({RunStatus.SUCCEEDED, RunStatus.PARTIALLY_SUCCEEDED})
 ENDED_BADLY = frozenset({RunStatus.FAILED, RunStatus.TIMED_OUT, RunStatus.CANCELLED, RunStatus.INTERRUPTED})
-FAILING = ENDED_BADLY - {RunStatus.CANCELLED} | {RunStatus.PARTIALLY_SUCCEEDED}  # what somebody should look at
+FAILING = ENDED_BADLY - {RunStatus.CANCELLED} | {RunStatus.PARTIALLY_SUCCEEDED}  # it needs a person
 
 
 class HostStatus(StrEnum):

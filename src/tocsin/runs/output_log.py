@@ -25,7 +25,7 @@ MAX_LINE_BYTES = 32 * 1024  # more than 4,000 characters of any kind: as much as
 REFRESH_S = 2.0
 _LINE_COST = 75  # bytes of a line in the file besides its text
 _FEW_BYTES = 64 * 1024  # what is appended to the file at once
-_REST = 2  # after the end of the file was replaced, nothing is done for so many times as long
+_REST = 2  # after the end of the file was replaced, pause for this multiple of the time it took
 _PIECE_BYTES = 16 * 1024  # the ring is trimmed in pieces
 
 

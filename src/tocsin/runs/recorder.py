@@ -36,6 +36,7 @@ class RunHandle:
         self._clock = clock
         self._end: Callable[[float], None] | None = None
         self._waiting: dict[str, asyncio.Future[Decision]] = {}
+        self.executes: Callable[[], bool] = bool  # whether a part of the work does more than wait; by default False
         self.is_released = False  # the work is cancelled so that another process continues it
 
     def write(self, stream: str, text: str) -> None:

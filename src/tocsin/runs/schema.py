@@ -83,7 +83,7 @@ MIGRATIONS = (
     CREATE INDEX runs_kind ON runs (kind, id);
     CREATE INDEX runs_ended ON runs (status, queued_at);
     """,
-    # For those whose messages somebody may send again.
+    # For runs whose messages may be sent again.
     "CREATE INDEX runs_unsent ON runs (id) WHERE delivery_status IN ('failed', 'partial')",
     # What the buttons of a question carry, the chats that it was sent to, and whether its starter may answer.
     """

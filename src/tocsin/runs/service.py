@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from tocsin.core import short_ids
@@ -10,7 +11,7 @@ from tocsin.core.pages import ListPage
 from tocsin.core.tasks import to_the_end
 from tocsin.core.text.redaction import masked
 from tocsin.runs.approvals import ButtonPress, Decision, WaitingStep
-from tocsin.runs.engine.active_run import result_of_child
+from tocsin.runs.engine.active_run import ActiveRun, result_of_child
 from tocsin.runs.engine.executor import RunExecutor
 from tocsin.runs.filters import RunFilter
 from tocsin.runs.log_file import LogPage, follow, page, plain, read_lines, remove_logs, text_of
@@ -23,6 +24,7 @@ from tocsin.runs.model import (
     RunResult,
     RunSpec,
     RunStatus,
+    new_run,
 )
 from tocsin.runs.recorder import RunHandle, Work
 from tocsin.runs.rows import unknown_run
@@ -46,9 +48,29 @@ class Runs(RunExecutor):
         running = await self.start(order, work, watch=watch, on_end=on_end)
         return await running.wait_or_stop()
 
+    def at_work(self) -> bool:
+        """Whether this process carries out a run that does not wait for a person."""
+        return any(not self._waits(running) for running in self._active.values())
+
+    def _waits(self, running: ActiveRun) -> bool:
+        children = [self._active[id_] for id_ in running.request.get("children", {}).values() if id_ in self._active]
+        return not running.executes and (running.waits or any(self._waits(child) for child in children))
+
+    def release_waiting(self) -> None:
+        """Let other processes continue the runs that wait, at once."""
+        for running in [running for running in self._active.values() if self._waits(running)]:
+            if self._may_continue(running.run, running.request):
+                running.release()
+
     def now(self) -> float:
         """Return the time by the clock of runs."""
         return self._clock.now()
+
+    async def record(self, order: RunSpec, ended: RunResult) -> Run:
+        """Record a run that never started: skipped, missed or refused."""
+        run = replace(new_run(order, ended.status, self._clock.now()), reason=ended.reason, error=ended.error)
+        await self._store.add(run, self._presence.identity, self._task_of(order))
+        return await self.settle(run)
 
     async def decide(self, decision: Decision, press: ButtonPress | None = None) -> Decision:
         """Approve or reject a waiting step of a run in any process, and return the decision with the step's name.

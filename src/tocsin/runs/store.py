@@ -229,7 +229,7 @@ class RunStore:
         )
 
     async def unsent(self) -> list[Run]:
-        """Return the newest 50 runs with messages that ended unsent; somebody may send them again."""
+        """Return the newest 50 runs with messages that ended unsent; an operator may send them again."""
         sql = "SELECT * FROM runs WHERE delivery_status IN ('failed', 'partial') ORDER BY id DESC LIMIT 50"
         return await self._database.read(lambda connection: [rows.run_of(row) for row in connection.execute(sql)])
 

@@ -58,7 +58,7 @@ class CronExpression:
 
     def __init__(self, text: str) -> None:
         """Raise ScheduleError for an expression that is wrong, or never due."""
-        # Costs 12 ms to import; commands that look at no job do without it.
+        # Costs 12 ms to import; commands that read no job do not import it.
         from cronsim import CronSim, CronSimError
 
         self.text = ALIASES.get(text.lower(), text)

@@ -1,7 +1,7 @@
 """A lease: one process of several does something, and another one takes over within seconds of its end.
 
 The holder raises a counter every `BEAT_S`. Another process takes the lease when the holder has given it back, is proved
-to have ended, or has not raised the counter for `SILENCE_S`; everybody measures with a monotonic clock of his own, so
+to have ended, or has not raised the counter for `SILENCE_S`; each process measures with its own monotonic clock, so
 no change of the wall clock matters. Each taking raises the fencing token: what a former holder still writes is refused
 in the same transaction (`confirm`).
 """

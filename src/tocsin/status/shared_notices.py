@@ -18,7 +18,7 @@ class SharedNotices:
         await self._client.command("LTRIM", _KEY, -KEPT, -1)
 
     async def oldest(self) -> str | None:
-        """Return the text that was left first; it stays until `drop`, so that none is lost with whoever has it."""
+        """Return the oldest text; it stays until `drop`, so that a process that dies loses none."""
         found = await self._client.command("LINDEX", _KEY, 0)
         return bytes(found).decode() if found is not None else None
 

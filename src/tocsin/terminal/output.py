@@ -22,7 +22,7 @@ T = TypeVar("T")
 DONE, FAILED, MISUSED = 0, 1, 2
 # Before that a person does not feel that something takes time.
 _PATIENCE_S = 1.0
-# A pipe that nobody writes into must not hold up a script.
+# A pipe without a writer must not hold up a script.
 _UNATTENDED_S = 5.0
 _YES = frozenset({"y", "yes"})
 
@@ -69,7 +69,7 @@ class Console:
     def secret(self, record: Mapping[str, object], key: str, *, only_here: bool = False) -> None:
         """Print what a record has under `key`, which a person asked for: the one output that is not masked.
 
-        With `only_here`, which is for one that cannot be asked for again, raise OutputError also where nobody reads it.
+        With `only_here`, for output that cannot be requested again, also raise OutputError if the pipe has no reader.
         """
         if only_here and sys.stdout is None:
             raise OutputError("standard output is closed")
@@ -171,7 +171,7 @@ class Console:
             with suppress(TimeoutError):
                 answer = await asyncio.wait_for(self._answer(sys.stdin, question), _UNATTENDED_S)
         if not answer:
-            raise ConfigError("this asks for a yes, and nobody answers", hint="add --yes")
+            raise ConfigError("this asks for a yes, and there is no terminal", hint="add --yes")
         return answer in _YES
 
     async def _answer(self, source: TextIO, question: str) -> str:
@@ -208,7 +208,7 @@ class Console:
         redact: Callable[[str], str] | None = None,
         must: bool = False,
     ) -> None:
-        if stream is None:  # whoever started us closed it
+        if stream is None:  # the parent process closed it
             return
         encoding = stream.encoding or "utf-8"
         safe = shown((redact or self.redact)(text)).encode(encoding, errors="backslashreplace").decode(encoding)
@@ -218,7 +218,7 @@ class Console:
         except BrokenPipeError:
             _discard(stream)  # the reader, such as `head`, has seen enough: that is no failure of the command
             if must:
-                raise OutputError("nobody reads standard output") from None
+                raise OutputError("standard output has no reader") from None
         except OSError as error:
             _discard(stream)
             if stream is not sys.stdout:
@@ -230,7 +230,7 @@ class Console:
 
 
 def _keyboard(stack: ExitStack) -> TextIO | None:
-    """Return the terminal's input, even if standard input is redirected; `None` where nobody sees a question."""
+    """Return the terminal's input, even if standard input is redirected; `None` if there is no terminal to ask on."""
     if not is_terminal(sys.stderr):
         return None
     if is_terminal(sys.stdin):

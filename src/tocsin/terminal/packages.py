@@ -18,7 +18,7 @@ EXTRAS = {
 # here: that channel says so.
 NEEDED_PACKAGES = {
     "aiohappyeyeballs": "no provider can be called",
-    "argon2": "nobody can sign in to the dashboard",
+    "argon2": "the dashboard has no login",
     "cronsim": "no cron job can run",
     "dotenv": "no .env file can be read",
     "fastapi": "the dashboard cannot start",

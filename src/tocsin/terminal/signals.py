@@ -38,7 +38,7 @@ def _cancelled_by_signals(came: list[int]) -> Iterator[None]:
         if task:
             task.cancel()
 
-    # What whoever started us wants ignored, as nohup does with SIGHUP, stays so.
+    # Keep signals that the parent ignores, such as SIGHUP under nohup.
     numbers = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) is signal.SIG_DFL]
     for number in numbers:
         loop.add_signal_handler(number, cancel, number)

@@ -5,7 +5,7 @@ class TestMyChannelReceives(InboundContract):
     env = {"MY_TOKEN": "made-up", "MY_SECRET": "made-up"}
     secret = "MY_SECRET"
     messages = {"a text": b'{"id": 1, "text": "hello"}'}
-    ignored = {"somebody left": b'{"id": 2, "left": true}'}
+    ignored = {"a member left": b'{"id": 2, "left": true}'}
 
     def signed(self, body, now):
         return WebhookRequest((("x-my-signature", sign(body)),), body)

@@ -54,7 +54,7 @@ CHATS = (
         GROUP_CHAT, "Kitchen", "Alice",
         "A group: the bot answers what mentions it, and what a rule matches. The page names the rule.",
         f"Write in the group; @{BOT_USERNAME} mentions the bot",
-        (f"@{BOT_USERNAME} hello", "hello everybody"),
+        (f"@{BOT_USERNAME} hello", "hello all"),
     ),
 )  # fmt: skip
 

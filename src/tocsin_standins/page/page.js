@@ -58,7 +58,7 @@ async function send(path, body, form) {
     if (answer.ok) return true;
     trouble.textContent = (await answer.json()).error;
   } catch {
-    trouble.textContent = "Nobody answers; has the demo ended?";
+    trouble.textContent = "There is no answer; has the demo ended?";
   }
   return false;
 }

@@ -308,7 +308,7 @@ async def test_a_failure_that_only_the_operator_can_mend_says_so(bench: Bench, p
     provider.calls[0].fail(ProviderError("Example refuses the key (401)", provider_code="401", needs_operator=True))
     verdict = await running
     assert verdict.reason == "Example refuses the key (401)"
-    assert "whoever runs this bot must look at it" in text_of(verdict)
+    assert "the operator of this bot must look at it" in text_of(verdict)
     assert "later" not in text_of(verdict)
 
 
@@ -418,7 +418,7 @@ async def test_pictures_and_texts_of_files_reach_the_provider_and_remarks_reach_
     assert (await bench.history())[0] == "user: look [file]\n\n[A picture]"
 
 
-async def test_the_model_is_to_describe_a_picture_without_words_and_the_history_says_that_there_was_one(bench: Bench):
+async def test_a_picture_without_words_is_described_and_the_history_says_that_there_was_one(bench: Bench):
     bench.prepared = lambda message: Prepared("", (Image("image/png", b"png"),))
     await bench.send("", sender_language="de")
     assert bench.provider is not None

@@ -141,7 +141,7 @@ def test_anonymous_administrators_are_heard_although_the_product_shows_them_as_a
     assert (found.sender_id, found.sender_name, found.sender_is_bot) == ("-3001", "Kitchen", False)
 
 
-def test_what_comes_over_from_a_linked_channel_is_not_heard_because_the_bot_may_have_written_it():
+def test_posts_of_a_linked_channel_are_ignored_because_the_bot_may_have_written_them():
     channel = {"id": -1005, "type": "channel", "title": "News"}
     forwarded = message("hi", GROUP, sender_chat=channel, is_automatic_forward=True)
     assert read({"message": forwarded}) is None

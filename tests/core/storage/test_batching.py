@@ -86,7 +86,7 @@ async def test_work_that_cannot_begin_is_told_to_its_caller():
         await Batcher(refuse).add(1)
 
 
-async def test_after_a_batch_of_many_the_next_one_waits_for_more_and_after_a_small_one_it_begins_at_once():
+async def test_after_a_large_batch_the_next_one_waits_for_more_and_after_a_small_one_begins_at_once():
     office = Office(pause_s=3600)
     office.open.set()
     await asyncio.gather(*await start(office, 1, 2, 3, 4))

@@ -57,7 +57,7 @@ def test_a_server_that_is_gone_is_told_and_what_was_read_stays(visit: Visit):
     expect(page.get_by_text("What you see may be old.")).to_have_count(0)
 
 
-def test_while_the_service_is_down_no_page_says_that_all_is_well_and_the_next_try_is_counted_down(
+def test_while_the_service_is_down_no_page_reports_success_and_the_next_try_is_counted_down(
     visit: Visit, tmp_path: Path
 ):
     with serve_dashboard(tmp_path) as served:

@@ -94,7 +94,7 @@ def test_requirements_without_a_version_twice_or_from_odd_places_are_told():
         "4 error Flask ==2.0 contradicts line 3: ==1.0",
         "5 warning numpy accepts >=1.20",
         "6 warning it is a git branch, which can move",
-        "7 warning with two indexes, anybody may publish a newer version of a private name to the public one",
+        "7 warning with two indexes, any publisher can upload a newer version of a private name to the public one",
         "8 error it comes over plain http",
     ]
 

@@ -540,6 +540,7 @@ async def test_stopping_gives_what_runs_half_a_minute_and_interrupts_it_then(tmp
             assert await crontab.statuses() == ["running"]
             before = crontab.clock.monotonic()
         assert crontab.clock.monotonic() - before >= 30
+        await crontab.bench.app.runs.aclose()
         assert await crontab.statuses() == ["interrupted"]
         assert (await crontab.runs())[0].reason == "the program that ran it was stopped"
         assert replace(await crontab.jobs.get("job")).enabled

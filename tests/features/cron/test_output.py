@@ -79,7 +79,7 @@ async def test_a_failure_to_send_never_fails_the_job_and_is_seen_on_the_run(cron
     assert (await crontab.jobs.runs().log(run.id)).lines[0].text == "hi"
 
 
-async def test_a_job_that_fails_while_the_chat_product_is_away_is_told_once_after_that_and_shows_both(tmp_path: Path):
+async def test_a_failure_while_the_chat_product_is_away_is_reported_once_after_that_and_shows_both(tmp_path: Path):
     night = await failing_night(tmp_path)
     assert (night.during.status, night.during.delivery.status) == (RunStatus.FAILED, OutputDeliveryStatus.PENDING)
     assert (night.after.status, night.after.delivery.status) == (RunStatus.FAILED, OutputDeliveryStatus.DELIVERED)

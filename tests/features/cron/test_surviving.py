@@ -141,7 +141,7 @@ async def test_a_file_without_content_says_what_it_lacks(folder: Folder):
     assert problem == f"{folder.path}/empty.yaml is empty: write a schedule and a command into it"
 
 
-async def test_a_file_whose_job_has_the_name_of_another_is_shown_and_comes_into_force_when_that_is_free(folder: Folder):
+async def test_a_file_with_the_name_of_another_job_is_shown_and_takes_effect_when_it_is_free(folder: Folder):
     folder.write("a.yaml", "name: disk\nschedule: '@daily'\ncommand: one\n")
     folder.write("b.yaml", "name: disk\nschedule: '@daily'\ncommand: two\n")
     found = await folder.jobs()

@@ -214,7 +214,7 @@ async def test_a_folder_that_is_not_there_is_an_error_until_it_is(site: Site):
     assert [notice.title for notice in site.bench.notices] == ["The watcher one cannot watch its folder"]
 
 
-async def test_an_error_that_lasts_is_told_once_whichever_process_watches_and_again_after_it_was_gone(site: Site):
+async def test_a_lasting_error_is_reported_once_by_any_process_and_again_after_it_was_gone(site: Site):
     def told() -> list[str]:
         return [notice.title for notice in site.bench.notices]
 

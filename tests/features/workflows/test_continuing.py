@@ -278,3 +278,28 @@ async def test_a_cron_job_waits_with_its_workflow_through_a_restart(opening: Ope
         assert (await _ended(flows, parent.run.id)).status == "succeeded"
         assert _trace(tmp_path) == ["first", "last 42 by ana"]
         assert len(flows.bench.audit("cron.execute")) == len(flows.bench.audit("workflow.run")) == 1
+
+
+async def test_a_stop_releases_what_only_waits_and_lets_the_rest_end(opening: Opening, tmp_path: Path):
+    both = "parallel: true\nsteps:\n  - {name: ask, type: wait, approval: true}\n  - {name: work, command: 'GATE'}\n"
+    gate = f"while [ ! -e {tmp_path}/go ]; do sleep 0.01; done"
+    async with opening() as flows:
+        flows.write("steps: [{name: ask, type: wait, approval: true}]", "waits")
+        flows.write("steps: [{name: inner, type: workflow, command: waits}]", "outer")
+        flows.write(both.replace("GATE", gate), "works")
+        outer = await flows.workflows.start("outer", request())
+        child = await eventually(lambda: _child_of(flows, outer.run.id, "waits"))
+        works = await flows.workflows.start("works", request())
+        for run_id in (child.id, works.run.id):
+            await _status(flows, run_id, RunStatus.WAITING)
+        assert flows.runs.at_work()
+        flows.runs.release_waiting()
+        assert [(await outer.wait()).status, (await flows.runs.get(child.id)).status] == ["running", "waiting"]
+        assert flows.runs.at_work()
+        (tmp_path / "go").touch()
+
+        async def rests() -> bool:
+            return not flows.runs.at_work()
+
+        await eventually(rests)
+        assert (await flows.runs.get(works.run.id)).status == "waiting"

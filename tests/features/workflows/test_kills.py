@@ -22,7 +22,7 @@ steps:
 """
 
 
-async def test_a_killed_workflow_is_interrupted_and_goes_on_from_the_step_at_work_with_earlier_outputs(
+async def test_a_retry_of_a_killed_workflow_goes_on_from_the_step_at_work_with_earlier_outputs(
     opening: Opening, tmp_path: Path
 ):
     async with opening() as flows:

@@ -26,7 +26,7 @@ def test_in_a_group_the_speaker_stands_above_the_indented_words(chat_type: str):
 
 def test_without_a_user_name_the_speaker_is_told_by_the_number():
     assert attributed(message(sender_username=""), "hi") == "Alice Ames (ID 1001):\n  hi"
-    assert attributed(message(sender_username="", sender_id=None, sender_name=" "), "hi") == "Somebody:\n  hi"
+    assert attributed(message(sender_username="", sender_id=None, sender_name=" "), "hi") == "A person:\n  hi"
 
 
 def test_what_is_answered_stands_between_the_speaker_and_the_words():

@@ -75,7 +75,7 @@ async def test_no_clock_of_a_host_is_compared_with_another_one(open_store: OpenI
     assert await accepted(late, message("one", "c", "a")) == [False]
 
 
-async def test_a_lease_that_nobody_renews_goes_to_the_next_and_what_its_holder_stores_late_is_refused(
+async def test_an_expired_lease_goes_to_the_next_process_and_late_writes_of_its_holder_are_refused(
     open_store: OpenInbox,
 ):
     clock = SteppedClock()

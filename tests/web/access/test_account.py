@@ -151,7 +151,7 @@ async def test_the_addresses_of_one_ipv6_network_are_refused_together(accounts: 
 
 
 @pytest.mark.parametrize("name", ["anna", "nobody"])
-async def test_after_fifty_wrong_passwords_from_many_addresses_a_name_is_refused_whether_it_exists_or_not(
+async def test_fifty_wrong_passwords_from_many_addresses_close_a_name_whether_it_exists_or_not(
     accounts: Accounts, name: str
 ):
     account = accounts.make()

@@ -9,9 +9,9 @@ from tocsin.core.config.settings import Values
 
 
 def check_admin(settings: Values, variables: ConversationVariables) -> Iterator[CheckMessage]:
-    """Check that a person is told of access requests."""
+    """Check that access requests reach a person."""
     if not settings[variables.admin]:
-        detail = f"{variables.admin.name} is not set: access requests reach nobody"
+        detail = f"{variables.admin.name} is not set: access requests reach no chat"
         yield CheckMessage("off", detail, "`tocsin bot access list` shows them")
 
 

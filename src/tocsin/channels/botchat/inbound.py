@@ -110,7 +110,7 @@ class BotchatInbound(InboundAdapter):
         return f"{message.chat_id}/{message.thread_id}" if message.thread_id else message.chat_id
 
     def reply_extra(self, message: InboundMessage) -> dict[str, Any]:
-        """In groups, answer the very message, so that everybody sees which one is meant."""
+        """In groups, reply to the message itself, so that all members see which one is meant."""
         is_text = message.kind in {MessageKind.MESSAGE, MessageKind.COMMAND}
         return {"reply_to": message.id} if is_text and message.chat_type == "group" else {}
 

@@ -51,7 +51,7 @@ def _weak_admin(chat: str) -> str:
     if not chat.startswith("-"):
         return ""
     return (
-        "BOTCHAT_ADMIN_CHAT_ID is a group, and everybody in it may approve access requests; "
+        "BOTCHAT_ADMIN_CHAT_ID is a group, and all its members may approve access requests; "
         "name the private chat of one person"
     )
 
@@ -70,7 +70,7 @@ ADMIN_CHAT_ID = Variable(
     "BOTCHAT_ADMIN_CHAT_ID",
     chat_id,
     "",
-    "Chat that is told of access requests and may approve them.",
+    "Chat that receives access requests and may approve them.",
     weakness=_weak_admin,
 )
 SESSION_TTL_S = Variable(

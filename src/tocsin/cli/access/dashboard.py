@@ -48,7 +48,7 @@ def _hash_password(_: argparse.Namespace, __: Options, out: Console) -> int:
 
     password = secret_input("Password", MAX_PASSWORD_BYTES)
     if not password:
-        raise ConfigError("the password is empty", hint="enter one that nobody guesses")
+        raise ConfigError("the password is empty", hint="enter one that is hard to guess")
     if len(password.splitlines()) > 1:
         raise ConfigError(
             "a password is one line, and standard input has several", hint="a login form takes no line end"
@@ -70,7 +70,7 @@ def _link(_: argparse.Namespace, options: Options, out: Console) -> int:
     async def work(app: App) -> str:
         settings = app.settings
         if missing := missing_dashboard_login(settings):
-            raise MissingSettingError("nobody can sign in to the dashboard", hint=f"set {missing}, and start it anew")
+            raise MissingSettingError("the dashboard has no login", hint=f"set {missing}, and start it anew")
         host = settings[DASHBOARD_HOST] if is_loopback(settings[DASHBOARD_HOST]) else "127.0.0.1"
         authority = f"[{host.strip('[]')}]" if ":" in host else host
         scheme = "https" if dashboard_tls(settings) else "http"

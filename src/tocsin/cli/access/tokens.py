@@ -53,7 +53,7 @@ def _create(arguments: argparse.Namespace, options: Options, out: Console) -> in
         token, text = await tokens.create(arguments.name, arguments.scopes, CALLER)
         try:
             out.secret({**token.as_document(), "token": text}, "token", only_here=True)
-        except OutputError as error:  # nobody will ever know it
+        except OutputError as error:  # the token could not be shown
             await tokens.revoke(token.name, CALLER)
             raise OutputError(f"{error}: the token is revoked, because it cannot be shown again") from None
 

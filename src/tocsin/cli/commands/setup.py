@@ -24,7 +24,7 @@ from tocsin.terminal.options import Options, add_subcommands
 from tocsin.terminal.output import DONE, Console
 from tocsin.terminal.text import own_command
 
-# Not one of the names that everybody tries first, of which the security check warns.
+# Not one of the common names of which the security check warns.
 LOGIN_NAME = "operator"
 SHELLS = ("bash", "zsh", "tcsh")
 
@@ -78,7 +78,7 @@ def _init(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     try:
         if path.parent == found.data_dir:
             make_directory(path.parent)
-        # Created with its final rights: at no moment can anybody else read the password.
+        # Created with its final rights: at no moment can other users read the password.
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:

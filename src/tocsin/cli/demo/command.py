@@ -78,7 +78,7 @@ def _run(_: argparse.Namespace, options: Options, out: Console) -> int:
                         welcome = partial(_welcome, out, cluster, env_file, redis_url, link)
                         await serve(app, PARTS, welcome)
                     return
-                except ConfigError:  # somebody else took a port meanwhile
+                except ConfigError:  # another program took a port meanwhile
                     if not any(wanted):
                         raise
 

@@ -45,7 +45,7 @@ TRIGGERS = """\
 SKILLS = {
     GREET: """\
 name: greet
-description: Greet somebody by name.
+description: Greet a person by name.
 # The name is the argument; in skill mode, where there are none, the word behind `greet` in the input.
 command: |
   name=${1:-$(sed -n 's/.*[Gg]reet *\\([[:alnum:]]*\\).*/\\1/p')}

@@ -39,9 +39,9 @@ hosts:
 
 @asynccontextmanager
 async def ssh_host(directory: Path, port: int) -> AsyncIterator[None]:
-    """Run a server for whoever runs the demo, and write it into the hosts of the data directory.
+    """Run a server for the user of the demo, and add it to the hosts of the data directory.
 
-    There is none without sshd, nor for an account that sshd lets nobody use.
+    There is none without sshd, or if sshd refuses this account.
     """
     server = which("sshd") or which("sshd", path="/usr/sbin:/usr/local/sbin")
     user = _user_with_a_shell()

@@ -22,7 +22,7 @@ from tocsin.terminal.packages import EXTRAS, NEEDED_PACKAGES, how_to_install, is
 
 OLDEST_PYTHON = (3, 11)
 PROBE_BYTES = 64 * 1024  # more than one message takes in the queue and the audit log
-# Nobody runs this program before it was written: such a clock breaks signatures and certificates.
+# A clock before the release of this program breaks signatures and certificates.
 WRITTEN = datetime(2026, 11, 1, tzinfo=UTC)
 
 

@@ -55,7 +55,7 @@ def check_speech(app: App) -> Iterator[Finding]:
     detail, _, fix = problem.partition(": ")
     if not problem:
         yield Finding("ok", "speech", f"voice messages are written down with {speech.path.name}")
-    elif speech.path.exists():  # somebody wanted it
+    elif speech.path.exists():  # it was installed
         yield Finding("warning", "speech", detail, fix)
     else:
         yield Finding("off", "speech", f"voice messages are not read: {detail}", fix)

@@ -39,7 +39,7 @@ def check_ports(settings: Settings) -> Iterator[Finding]:
     host, port = settings[GATEWAY_HOST].strip("[]"), settings[GATEWAY_PORT]
     yield _about_port(host, GATEWAY_HOST, port, GATEWAY_PORT) or _gateway_at(host, port, id_of(settings.data_dir))
     if missing := missing_dashboard_login(settings):
-        yield Finding("off", "dashboard", f"nobody can sign in: set {missing}")
+        yield Finding("off", "dashboard", f"no login: set {missing}")
         return
     host, port = settings[DASHBOARD_HOST].strip("[]"), settings[DASHBOARD_PORT]
     encrypted = settings[DASHBOARD_TLS_CERT] is not None

@@ -12,7 +12,7 @@ from tocsin.delivery.model import DeliveryStatus
 from tocsin.messaging.inbound.store import SET_ASIDE
 from tocsin.terminal.findings import Finding, failure
 
-# Whatever has been received is worked off at once; what waits for longer has nobody who works on it.
+# Received messages are processed at once; one that waits for longer has no process that works on it.
 WAITS_S = 600
 
 

@@ -268,7 +268,7 @@ class Verifier:
         for seq, (anchor, *others) in sorted(self._anchors.items()):
             if any(other.hash != anchor.hash for other in others):
                 self._report_log(f"number {seq} was anchored with different hashes")
-            # The time of the first line proves nothing, whoever wrote the line chose it; the anchor's time does. Of
+            # The time of the first line proves nothing, the writer of the line chose it; the anchor's time does. Of
             # several the newest counts: an earlier one may have been put before the true one.
             may_be_gone = max(anchor.at, *(other.at for other in others), "") < self._keep_since
             if seq > last or (seq < first and not may_be_gone):

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AuditEntry", "AuditError", "AuditLog"]
 
-LOCK_WAIT_S = 5.0  # a line takes microseconds: whoever holds the lock longer was stopped
+LOCK_WAIT_S = 5.0  # a line takes microseconds: a process that holds the lock longer was stopped
 HEAD_BYTES = 256
 
 _HINTS = {
@@ -76,7 +76,7 @@ class AuditLog:
         self._forget()
 
     def __del__(self) -> None:
-        """Close the files of a log that nobody holds any more, such as that of a short command."""
+        """Close the files of a log that is garbage, such as that of a short command."""
         self._close_files()
 
     def _forget(self) -> None:

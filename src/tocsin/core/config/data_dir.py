@@ -10,7 +10,7 @@ from pathlib import Path
 from tocsin.core.errors import ConfigError
 from tocsin.core.storage.files import make_directory
 
-# What passes without anybody changing rights or settings; /health tells of it while it lasts.
+# Problems that pass without a change of rights or settings; /health shows them while they last.
 _NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
 _EFFECTIVE = os.access in os.supports_effective_ids
 _WRITTEN = ("tocsin.db", "tocsin.db-wal", "tocsin.db-shm", "audit.log", "audit.log.head", "runs")

@@ -37,7 +37,7 @@ def validate_security(settings: Settings) -> list[str]:
     warnings = [said for variable in settings.variables if (said := _weakness(variable, settings[variable]))]
     warnings += _dashboard_weaknesses(settings)
     if _password_in(settings[REDIS_URL]).lower() in INSECURE_VALUES:
-        warnings.append(f"{REDIS_URL.name} has a password that everybody tries first; choose a random one")
+        warnings.append(f"{REDIS_URL.name} has a common password; choose a random one")
     if settings[ENVIRONMENT] == "production" and settings[FORCE_HTTPS] is None:
         warnings.append(
             "ENVIRONMENT=production enforces HTTPS, but FORCE_HTTPS=true is not written down; "
@@ -49,7 +49,7 @@ def validate_security(settings: Settings) -> list[str]:
         )
     if not settings[WEBHOOK_REQUIRE_SIGNATURE]:
         warnings.append(
-            "DANGER: WEBHOOK_REQUIRE_SIGNATURE=false: anybody can forge inbound messages; remove it outside debugging"
+            "DANGER: WEBHOOK_REQUIRE_SIGNATURE=false: inbound messages can be forged; remove it outside debugging"
         )
     return warnings
 
@@ -57,14 +57,14 @@ def validate_security(settings: Settings) -> list[str]:
 def _dashboard_weaknesses(settings: Settings) -> list[str]:
     if settings[DASHBOARD_PASS] and settings[DASHBOARD_PASS_HASH]:
         return [f"{DASHBOARD_PASS.name} and {DASHBOARD_PASS_HASH.name} are both set; remove one of them"]
-    # Without all of it there is no dashboard, which needs nobody's attention; the log of a start says so.
+    # Without any of it the dashboard is off, which is no warning; the log of a start says so.
     return [] if " and " in missing_dashboard_login(settings) else missing_login(settings)
 
 
 def missing_login(settings: Settings) -> list[str]:
     """Return the warning that the login of the dashboard lacks settings, if it does."""
     missing = missing_dashboard_login(settings)
-    return [f"nobody can sign in to the dashboard: set {missing} in {settings.own_file}"] if missing else []
+    return [f"the dashboard has no login: set {missing} in {settings.own_file}"] if missing else []
 
 
 def missing_dashboard_login(settings: Settings) -> str:
@@ -78,9 +78,9 @@ def _weakness(variable: Variable[Any], value: Any) -> str:
     """Return why a value is weak by itself; empty if it is not."""
     word = str(value).strip().lower()
     if variable.secret and word in INSECURE_VALUES:
-        return f"{variable.name} has a value that everybody tries first; choose a random one"
+        return f"{variable.name} has a common value; choose a random one"
     if variable.login and word in INSECURE_NAMES:
-        return f"{variable.name} has a value that everybody tries first; choose another name"
+        return f"{variable.name} has a common value; choose another name"
     return variable.weakness(value) if variable.weakness and value else ""
 
 
@@ -106,7 +106,7 @@ def check_gateway_bind(settings: Settings, host: str) -> list[str]:
     """Refuse an open gateway off loopback; return the warnings of an override."""
     if is_loopback(host) or settings[GATEWAY_TOKEN]:
         return []
-    problem = f"the gateway would listen on {host} without a token: anybody who reaches it could send"
+    problem = f"the gateway would listen on {host} without a token: any client that reaches it could send"
     if not settings[ALLOW_INSECURE_BIND]:
         raise MissingSettingError(problem, hint="set GATEWAY_TOKEN (or ALLOW_INSECURE_BIND=true to override)")
     return [f"DANGER: {problem}; ALLOW_INSECURE_BIND=true overrides the refusal"]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from tocsin.core.config.settings import Settings
 from tocsin.core.config.variables import DATA_DIR
 
-# A first word that so many settings share, such as GATEWAY_, is taken to be ours alone. Words of fewer settings, such
+# A first word that this many settings share, such as GATEWAY_, is taken to be ours alone. Words of fewer settings, such
 # as LOG_ and REDIS_, begin the variables of many other programs.
 _SETTINGS_OF_A_PREFIX = 3
 _COMMON_WORDS = {"AUDIT"}  # shared by enough of ours, and by those of others all the same

@@ -23,7 +23,7 @@ class Variable(Generic[T_co]):
     default: T_co
     doc: str
     secret: bool = False
-    login: bool = False  # a user name; names that everybody tries first are warned of
+    login: bool = False  # a user name; common ones cause a warning
     required: bool = False  # by the channel it belongs to
     shape: str = ""  # regular expression of what the provider hands out; `doctor` warns of others
     # Says what is weak about a value: a problem, "; " and what to do; the start and `doctor` warn of it.
@@ -311,7 +311,7 @@ DELIVERY_KEEP_DAYS = Variable(
     "DELIVERY_KEEP_DAYS", integer(1, 3650), 30, "Days after which finished deliveries are forgotten."
 )
 REDIS_URL = Variable(
-    "REDIS_URL", redis_url, "redis://localhost:6379/0", "Where Redis is, used when it answers; `off` to do without."
+    "REDIS_URL", redis_url, "redis://localhost:6379/0", "Where Redis is, used when it answers; `off` disables it."
 )
 REDIS_WAIT_REPLICAS = Variable(
     "REDIS_WAIT_REPLICAS",

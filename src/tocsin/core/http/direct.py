@@ -214,7 +214,7 @@ class Connection(asyncio.Protocol):
         self._transport.abort()
 
     def data_received(self, data: bytes) -> None:
-        if self._call is None:  # nobody asked: whatever this is, it is no answer
+        if self._call is None:  # no request is open, so this is not a response
             self.close()
         else:
             self._call.feed(data)

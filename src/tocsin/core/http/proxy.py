@@ -67,7 +67,7 @@ class Tunnel(asyncio.Protocol):
         if self._status.done() or (_END not in self._received and len(self._received) <= MAX_ANSWER_BYTES):
             return
         version, _, rest = bytes(self._received[:128]).partition(b" ")
-        # The other side of a tunnel waits for our greeting: what follows a consent comes from nobody we asked.
+        # The server behind a tunnel waits for our greeting: bytes after the proxy's answer are not from it.
         if version.startswith(b"HTTP/1.") and rest[:3].isdigit() and not (rest[:1] == b"2" and self._is_followed()):
             self._status.set_result(int(rest[:3]))
         else:

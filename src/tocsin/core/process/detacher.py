@@ -1,4 +1,4 @@
-"""Start one program that goes on after whoever started it has ended. A program of its own: see `detaching`.
+"""Start one program that outlives its parent. A program of its own: see `detaching`.
 
     python -I -S detacher.py LOG PROGRAM [ARGUMENT …]
 

@@ -1,6 +1,6 @@
 """Programs that outlive the process that starts them, such as a browser that a person goes on to use.
 
-Nobody waits for such a program: whoever wants to know of it keeps its number and its identity
+No process waits for such a program: a caller that needs it keeps its number and its identity
 (`core/process/identity.py`), which also tells another process that got the same number.
 """
 
@@ -53,7 +53,7 @@ async def start_detached(argv: Sequence[str], *, env: Mapping[str, str], log: Pa
     """
     starting = asyncio.ensure_future(_launch(argv, env, log))
     try:
-        # Shielded: cancelled half-way, the program may run already and would have nobody who knows of it.
+        # Shielded: cancelled half-way, the program may run already, and its number would be lost.
         return await asyncio.shield(starting)
     except asyncio.CancelledError:
         await to_the_end(_abandon(starting))

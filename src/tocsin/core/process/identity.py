@@ -91,7 +91,7 @@ def _has_ended(other: _Identity) -> bool | None:
     stat = _stat(pid)
     if len(stat) <= _START:
         return None
-    # One that has ended and that nobody has waited for keeps its number.
+    # A zombie keeps its number until its parent waits for it.
     unreaped = stat[_STATE] in {"Z", "X"} and stat[_THREADS] in {"0", "1"}
     return unreaped or stat[_START] != other.start
 

@@ -30,7 +30,7 @@ _ENDING = signal.valid_signals() - {
     signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD, signal.SIGCONT, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU,
     signal.SIGURG, signal.SIGWINCH,
 }  # fmt: skip
-# What the server outlives: it ends with whoever orders. Python ignores the last two.
+# The server ignores these: it exits with its client. Python ignores the last two.
 _OUTLIVED = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ})
 # Where the server itself fails, it ends: handled, it would fail again and again. Blocked, they end what fails all the
 # same, and nothing else can end its reapers by them.
@@ -38,7 +38,7 @@ _FAULTS = frozenset({signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL
 _NOT_FOUND = 127  # as shells say it
 _STUCK_S = 2.0  # killed and still there: it hangs in the kernel
 _PROC_BYTES = 65_536
-# An order: its number in so many digits, then the words of the command and its variables; never longer than this.
+# The digits of the number that begins an order, and the maximum length of an order: command and environment.
 _NUMBER, _MAX_ORDER_BYTES = 10, 160_000
 _MOST_DESCRIPTORS = 4
 
@@ -82,7 +82,7 @@ def _supervise(argv: list[bytes], env: dict[bytes, bytes] | None, parent: int) -
         sys.exit(1)
     child = _spawn(argv, _own_variables() if env is None else env)
     for descriptor in (0, 1, 2):
-        os.close(descriptor)  # whoever reads its output waits until all who hold the pipe have closed it
+        os.close(descriptor)  # a reader of its output waits until every holder of the pipe has closed it
     status = _wait_for(child)
     _kill_all(lambda _: None)
     _end_as(status)
@@ -158,7 +158,7 @@ def _carry_out(order: bytearray, descriptors: list[int], parent: int) -> None:
     for target in (0, 1, 2):
         os.dup2(descriptors[target], target)
     os.closerange(3, 1 + max(descriptors))
-    argv, env = marshal.loads(memoryview(order)[_NUMBER:])  # noqa: S302  # whoever orders is what started us
+    argv, env = marshal.loads(memoryview(order)[_NUMBER:])  # noqa: S302  # the client is the process that started us
     _supervise(argv, env, parent)
 
 

@@ -19,10 +19,10 @@ from tocsin.core.errors import ProcessError
 from tocsin.core.process.starting import streaming
 from tocsin.core.process.tree import tree_of
 
-# Where administrators install programs: a `bwrap` that somebody put elsewhere must not be what confines.
+# Where administrators install programs: a `bwrap` from elsewhere must not be used.
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _SYSTEM_FOLDERS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
-# What programs look up there; everybody on the machine may read it. Not among it: shadow, ssh, ssl/private.
+# What programs look up there; every user of the machine may read it. Not among it: shadow, ssh, ssl/private.
 _ETC = (
     "alternatives", "ca-certificates", "crypto-policies", "debian_version", "fonts", "group", "host.conf", "hosts",
     "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "mime.types", "nsswitch.conf", "os-release", "passwd",

@@ -1,6 +1,6 @@
 """Child processes: the only room that starts any.
 
-Every child leads its own process group. When the child has ended, is out of time, or nobody waits for
+Every child leads its own process group. When the child has ended, is out of time, or is not waited for
 it any more, the whole group is killed. What runs commands of people is supervised, too: on Linux a small
 program between it and us (`reaper`) also ends what left the group, so nothing that it started stays behind.
 """
@@ -204,7 +204,7 @@ async def _enter(
         raise ProcessError(f"{program} could not be started: an argument or variable has a NUL character")
     starting = asyncio.ensure_future(start)
     try:
-        # Shielded: cancelled half-way, the program may run already and would have nobody to end it.
+        # Shielded: cancelled half-way, the program may run already, and would not be ended.
         await asyncio.shield(starting)
     except asyncio.CancelledError:
         await to_the_end(_abandon(starting, child))

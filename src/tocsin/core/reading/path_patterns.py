@@ -11,7 +11,7 @@ class PathPatterns:
     """Patterns in their order; the last one that matches a path decides."""
 
     def __init__(self, lines: Iterable[str]) -> None:
-        """Raises ValueError for what is not a pattern, and for more of them than fit into the memory of RE2."""
+        """Raises ValueError for an invalid pattern, and if they do not fit into the memory of RE2."""
         import pathspec
         import re2  # type: ignore[import-untyped]  # it has no types
 

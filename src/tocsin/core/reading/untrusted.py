@@ -1,4 +1,4 @@
-"""Read what somebody else wrote: nothing is taken for granted, neither shape nor size nor encoding.
+"""Read untrusted input: shape, size and encoding are all checked.
 
 Every function returns something harmless for what it cannot use, and none raises.
 """
@@ -35,7 +35,7 @@ def within(document: object, *names: str) -> dict[str, Any]:
 
 
 def objects(value: object, most: int) -> list[dict[str, Any]]:
-    """Return the objects in a list, at most so many."""
+    """Return up to `limit` objects of a list."""
     return [item for item in value[:most] if isinstance(item, dict)] if isinstance(value, list) else []
 
 

@@ -32,7 +32,7 @@ class InputValue(ABC):
     @property
     @abstractmethod
     def absent(self) -> bool:
-        """Whether nobody wrote it."""
+        """Whether it is a default."""
 
     @property
     @abstractmethod

@@ -222,7 +222,7 @@ def _characters(event: Any, document: Document) -> str:
 
 
 def _explain(problem: str) -> str:
-    """Return the parser's words, or better ones for the mistakes that everybody makes."""
+    """Return the parser's message, or a better one for a common mistake."""
     for pattern, words in _REASONS:
         if found := re.search(pattern, problem):
             return words.format(*found.groups())

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
-# So many items in one batch tell that many callers are at work, for whom the next one is worth a pause.
+# A batch of this size means that many callers are at work; a pause lets the next one grow.
 CROWD = 4
 # What went wrong with each item, None where all is well; or what went wrong with all of them.
 Outcomes = Sequence[Exception | None] | Exception

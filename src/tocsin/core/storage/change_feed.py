@@ -61,7 +61,7 @@ def note_change(connection: sqlite3.Connection, topic: str, subject: str, kind: 
     connection.execute("INSERT INTO changes (topic, subject, kind) VALUES (?, ?, ?)", [topic, subject, kind])
 
 
-# A record that was created and updated since is new to whoever asks.
+# A record that was created and updated since is new to the reader.
 _LATEST = """
     SELECT MAX(seq) AS seq, topic, subject, MAX(kind = 'created') AS created, MAX(seq * (kind = 'deleted')) AS deleted
     FROM changes WHERE seq > ? GROUP BY topic, subject ORDER BY seq DESC LIMIT ?

@@ -1,12 +1,12 @@
 """The table of changes: which records were created, updated or deleted, whichever process did it.
 
-Triggers write its rows in the transaction of each change: none is missing, and none tells of what did not happen.
+Triggers write its rows in the transaction of each change: none is missing, and each describes a committed change.
 `core/storage/change_feed.py` reads it. This module is text alone, because every start reads the tables of features.
 """
 
 from collections.abc import Sequence
 
-# Rows within both limits are kept: the newest so many, and those of so many seconds.
+# Rows within both limits are kept: the newest by number, and those of the last seconds.
 KEEP_ROWS, KEEP_S = 1_000, 300
 # However fast records change, no more rows than these are kept.
 MOST_ROWS = 100_000
@@ -80,7 +80,7 @@ def _trigger(name: str, event: str, topic: str, subject: str, kind: str) -> str:
 def noted(table: str, into: str, *, key: str = "id") -> str:
     """Return a migration that has new states of the rows of `table` noted in a table of their own.
 
-    For what changes so often that the other changes would be hard to find among it: the latest 5,000 are kept, and
+    For records whose frequent changes would hide the others: the latest 5,000 are kept, and
     `SqliteChangeStream` reads them.
     """
     return f"""

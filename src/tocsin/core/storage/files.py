@@ -132,7 +132,7 @@ def make_directory(path: Path, mode: int = 0o700) -> None:
 
 
 def refuse_others(path: Path) -> None:
-    """Raise ConfigError where somebody else than this user and root may change a file or directory; OSError.
+    """Raise ConfigError if users other than this one and root may change a file or directory; OSError.
 
     The owner's own group counts as the owner: many systems make one for each user.
     """
@@ -193,7 +193,7 @@ class WatchedFile(Generic[T]):
         """Watch `path`; `parse` raises ConfigError for content that must not come into force.
 
         With `is_run`, what the file says is run: it is refused while others may write to it. With `rests`, a change
-        counts when nobody has written to the file for a moment: half a file may be valid, and do something else.
+        counts when the file was not written to for a moment: half a file may be valid, and do something else.
         """
         self.path = path
         self._is_run = is_run

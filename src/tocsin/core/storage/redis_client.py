@@ -162,11 +162,11 @@ class RedisClient:
                     break
 
     async def info(self) -> dict[str, str]:
-        """Return what the server, in a cluster some server, tells of itself."""
+        """Return INFO of the server, in a cluster of any server."""
         return (await self.infos())[0]
 
     async def infos(self) -> list[dict[str, str]]:
-        """Return what each server that holds data tells of itself."""
+        """Return INFO of each server that holds data."""
         answers = [await self._call(place, ("INFO",), writes=False) for place in await self._places()]
         texts = [bytes(answer).decode(errors="replace").splitlines() for answer in answers]
         return [dict(line.split(":", 1) for line in lines if ":" in line) for lines in texts]

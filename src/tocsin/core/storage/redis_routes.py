@@ -292,7 +292,7 @@ class ClusterRoute:
         return key_slot(key.encode() if isinstance(key, str) else key)
 
     async def _owner(self, key: Any) -> HostAndPort:
-        """Return who has the slot of a key, or anybody for `None`; `key` may be a place as `places` names them."""
+        """Return the server of a key's slot, any server for `None`; `key` may be a place as `places` names them."""
         if isinstance(key, tuple):
             host, port = key
             return host, port

@@ -53,8 +53,8 @@ class SharedBuckets:
         self._wait_s = wait_s
         self._waiting: list[_Asked] = []
         self._call: asyncio.Task[None] | None = None
-        self._given_up = False  # the present call is late: nobody waits for it
-        self._again_at = 0.0  # monotonic: nobody asks before
+        self._given_up = False  # the present call is late, and is not waited for
+        self._again_at = 0.0  # monotonic: no call is made before
         self._works = True
 
     async def take(self, key: str, per_minute: int) -> float | None:
@@ -67,7 +67,7 @@ class SharedBuckets:
             self._begin()
         if not self._works:
             asked.left.cancel()
-            return None  # this call finds out whether it works again; nobody waits for that
+            return None  # this call probes in the background
         return await asked.left
 
     def _begin(self) -> None:
@@ -110,7 +110,7 @@ class SharedBuckets:
         _release(waiting)
 
     def _give_up(self, batch: list[_Asked]) -> None:
-        """Let nobody wait any longer; the call itself may go on, so that its connection need not be closed."""
+        """Stop waiting for the call; the call itself may go on, so that its connection need not be closed."""
         self._given_up = True
         self._fail(f"Redis has not answered for {self._wait_s * 1000:.0f} ms")
         _release(batch)

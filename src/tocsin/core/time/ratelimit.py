@@ -83,5 +83,5 @@ class AwaitedLimiter(Protocol):
 
 
 Limiter = RateLimiter | AwaitedLimiter
-# Makes the limiter of a name, which all processes know, with so many tokens a minute.
+# Returns the limiter of a name, which all processes share; gets the tokens per minute.
 MakeLimiter = Callable[[str, int], Limiter]

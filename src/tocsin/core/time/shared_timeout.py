@@ -62,7 +62,7 @@ class TimeLimit:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         self._shared.end(self)
-        # As asyncio.timeout: a task that somebody else cancelled as well stays cancelled.
+        # As asyncio.timeout: a task that was cancelled from elsewhere as well stays cancelled.
         if self._expired and self._task.uncancel() <= self._cancelling and isinstance(error, asyncio.CancelledError):
             raise TimeoutError from error
 

@@ -226,7 +226,7 @@ class FolderWatcher:
         return self._judge(TouchedPaths(everything=True))
 
     def _files(self, below: str) -> Iterator[tuple[str, int]]:
-        """Yield the files below a directory that count, with their identities; the kernel tells of each directory.
+        """Yield the files below a directory that count, with their identities; the kernel reports each directory.
 
         A directory is entered before it is read: what is made in it meanwhile is seen twice, not never.
         """

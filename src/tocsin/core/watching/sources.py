@@ -44,7 +44,7 @@ class PollingSource:
 
 
 class WatchfilesSource:
-    """What the package `watchfiles` tells of whole trees: FSEvents on macOS."""
+    """Events of whole trees from the package `watchfiles`: FSEvents on macOS."""
 
     backend = WatchBackend.FSEVENTS
 

@@ -8,7 +8,7 @@ from tocsin.core.storage.redis_client import RedisClient
 from tocsin.core.storage.redis_failures import OLDEST_VERSION
 from tocsin.delivery.store import Health
 
-# Beyond that, messages with `not_before` or `expires_at` go out by a clock that somebody should look at.
+# Beyond that, messages with `not_before` or `expires_at` are sent by a clock that the operator should check.
 LARGEST_SKEW_S = 30.0
 
 

@@ -271,7 +271,7 @@ class RedisStore:
 
     async def health(self) -> Health:
         try:
-            # At the same time: a Redis that answers slowly must not make whoever asks for health give up.
+            # At the same time: a slow Redis must not make health checks time out.
             found, health, left = await asyncio.gather(
                 self._identified(), health_of(self._client, time.time()), self._left_behind()
             )
@@ -287,7 +287,7 @@ class RedisStore:
         return await self._identity.check(int(await self._client.command("GET", self._prefix + b"seq") or 0))
 
     async def _left_behind(self) -> list[str]:
-        """Return a sentence if a process of an older version accepts messages where nobody looks."""
+        """Return a sentence if a process of an older version accepts messages under keys that are not read any more."""
         if not await self.former.is_in_use():
             return []
         return [

@@ -13,7 +13,7 @@ from tocsin.features.context import FeatureContext
 from tocsin.runs.document import summary_document
 from tocsin.runs.model import RunKind
 
-# Whoever lists skills does without what runs them.
+# Lazy: listing skills does not need their execution.
 if TYPE_CHECKING:
     from tocsin.features.assistant_skills.results import SkillResults
     from tocsin.features.assistant_skills.running.assistant_runner import AssistantRunner

@@ -34,7 +34,7 @@ ANSWERS_WITHIN_S = 1.0  # a browser that was not started here
 
 
 class ProfileLooks:
-    """Looks at profiles; the end of a browser that nobody wanted is recorded and told once."""
+    """Looks at profiles; an unexpected end of a browser is recorded and reported once."""
 
     def __init__(
         self, store: BrowserStore, clock: Clock, environment: Callable[[], Mapping[str, str]], notify: "Notify"
@@ -88,7 +88,7 @@ class ProfileLooks:
         port = process.port or profile.port or directory.port_in(process.user_data_dir)
         if port and await is_browser(port):
             return BrowserLook(profile, BrowserStatus.RUNNING, local_endpoint(port), process.pid, now)
-        if not process.port and now - process.started_at < STARTS_WITHIN_S:  # somebody is starting it just now
+        if not process.port and now - process.started_at < STARTS_WITHIN_S:  # it is being started
             return BrowserLook(profile, BrowserStatus.RUNNING, "", process.pid, now)
         said = f"its debugging port {port} does not answer" if port else "it opened no debugging port"
         return BrowserLook(profile, BrowserStatus.ERROR, "", process.pid, now, f"it runs, but {said}: stop it")
@@ -127,7 +127,7 @@ class ProfileLooks:
         problem = f"the browser (process {process.pid}) ended by itself: start it again" if crashed else ""
         try:
             is_new = await self._store.end(process, self._clock.now(), problem)
-        except StoreUnavailableError as error:  # whoever looks next records it
+        except StoreUnavailableError as error:  # the next look records it
             log.debug("the end of a browser is not recorded", extra={"reason": error.sentence()})
             is_new = False
         if problem and is_new:

@@ -37,7 +37,7 @@ class BrowserDriver(StrEnum):
 
     MANAGED = "managed"  # we do
     EXISTING_SESSION = "existing_session"  # a person does, on this machine
-    REMOTE = "remote"  # somebody does, on another machine
+    REMOTE = "remote"  # it is started elsewhere, on another machine
 
 
 class BrowserKind(StrEnum):
@@ -85,7 +85,7 @@ class BrowserProcess(NamedTuple):
     port: int | None
     started_at: float  # Unix seconds, like the next
     ended_at: float | None = None  # None as far as is known
-    problem: str = ""  # why it ended, where nobody wanted that
+    problem: str = ""  # why it ended unexpectedly
 
 
 @dataclass(frozen=True, slots=True)

@@ -189,7 +189,7 @@ class Browsers:
         await self._note_wanted_end(process)
 
     async def _note_wanted_end(self, process: BrowserProcess) -> None:
-        """Record an end, also over that of somebody who looked meanwhile and took it for a crash."""
+        """Record an end, also over that of a process that took it for a crash meanwhile."""
         await self._store.put(process._replace(ended_at=self._clock.now()))
 
     async def _stop(self, profile: BrowserProfile, process: BrowserProcess | None, source: str) -> bool:
@@ -197,7 +197,7 @@ class Browsers:
         if look.status is BrowserStatus.IN_USE:
             raise BrowserInUseError(f"the profile {profile.name}: {look.error}", hint="stop it where it was started")
         if process is None or look.pid is None:
-            await self._store.forget(profile.name)  # a browser that ended by itself needs nobody any more
+            await self._store.forget(profile.name)  # a browser that ended by itself needs no attention any more
             return False
         ended = await end_detached(running(process), self.ends_within_s)
         await self._note_wanted_end(process)
@@ -232,7 +232,7 @@ class Browsers:
 
     @contextmanager
     def _held(self, name: str) -> Iterator[None]:
-        """Let nobody else start or stop a profile."""
+        """Lock a profile against other starts and stops."""
         place = self._folder / name
         try:
             make_directory(place)

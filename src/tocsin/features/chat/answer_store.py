@@ -56,7 +56,7 @@ class AnswerStore:
         return await self._database.write(work)
 
     async def may_go_on(self, message_id: str, owner: str) -> bool:
-        """Whether an answer is still its owner's, and nobody has stopped it."""
+        """Whether an answer is still its owner's, and was not stopped."""
 
         def work(connection: sqlite3.Connection) -> bool:
             row = _owned(connection, message_id, owner)
@@ -74,7 +74,7 @@ class AnswerStore:
         await self._database.write(work)
 
     async def ask_to_stop(self, conversation_id: str) -> ChatMessage | None:
-        """Ask whoever writes an answer in a conversation to stop; return the answer, None where there is none."""
+        """Ask the process that writes an answer in a conversation to stop; return the answer, if there is one."""
 
         def work(connection: sqlite3.Connection) -> ChatMessage | None:
             rows.find_conversation(connection, conversation_id)

@@ -24,7 +24,7 @@ from tocsin.features.chat.model import (
 from tocsin.features.chat.store import Transcript
 
 PREFIX = "bot:"  # of the IDs of these conversations
-# A question and its answer appear together, once the answer is on its way: nobody waits for each letter here.
+# A question and its answer appear together, once the answer is on its way: it is not streamed here.
 LOOK_EVERY_S = 1.0
 MAX_EVENTS = 200
 MAX_WATCHED = 1_000

@@ -1,4 +1,4 @@
-"""The events of one conversation, for whoever has it open."""
+"""The events of one conversation, for its open pages."""
 
 import json
 

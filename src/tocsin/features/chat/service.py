@@ -279,7 +279,7 @@ class Chats:
             writer.stop()
 
     def _is_left(self, message_id: str, owner: str, silent_s: float) -> bool:
-        """Whether nobody writes an answer any more."""
+        """Whether no answer is being written any more."""
         if owner == self._owner:
             return message_id not in self._answers and not self._beginning
         return is_dead(owner) or (silent_s > SILENCE_S and not is_alive(owner))

@@ -293,7 +293,7 @@ def _remove_from(connection: sqlite3.Connection, conversation_id: str, message_i
     connection.execute(_DELETE_FILES_AFTER, [conversation_id, place])
     sql = "DELETE FROM chat_messages WHERE conversation_id = ? AND place >= ?"
     removed = connection.execute(sql, [conversation_id, place]).rowcount
-    # Whoever shows them fetches the conversation anew.
+    # Open pages fetch the conversation anew.
     rows.add_event(connection, conversation_id, rows.next_number(connection, conversation_id), "resync", {}, now)
     return removed
 

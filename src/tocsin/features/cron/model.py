@@ -44,7 +44,7 @@ class JobRunningError(JobConflictError):
 
 
 class JobChangedError(JobConflictError):
-    """Somebody changed the job since it was read."""
+    """The job was changed since it was read."""
 
     code: ClassVar[str] = "precondition-failed"
 

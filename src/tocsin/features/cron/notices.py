@@ -1,4 +1,4 @@
-"""What the operator is told of runs that were missed."""
+"""The notice about missed runs."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ _SHOWN = 10
 
 
 def missed(counts: Mapping[str, int], now: float) -> Notice:
-    """Return what is told of runs that were missed, by the name of their job."""
+    """Return the notice about missed runs; `counts` are by the name of the job."""
     total = sum(counts.values())
     lines = [f"{name}: {count:,}" for name, count in sorted(counts.items())]
     if len(lines) > _SHOWN:

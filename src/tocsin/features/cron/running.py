@@ -31,7 +31,7 @@ from tocsin.scheduling.overlap import Running, admit
 
 _COMPARED_CHARS = 1_000_000
 _RETRIED = frozenset({RunStatus.FAILED, RunStatus.TIMED_OUT})
-# How often, and for how long, a run that another process may start is looked at: nobody waits longer for an answer.
+# How often, and for how long, a run that another process may start is looked at: no request waits longer for an answer.
 _LOOK_S, _LOOKS_S = 0.1, 31.0
 
 

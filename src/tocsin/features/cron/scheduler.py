@@ -98,7 +98,7 @@ class Scheduler:
         self._has_queued = False
 
     def stop(self) -> None:
-        """Start nothing new; `run` returns when what runs has ended, or after half a minute has been interrupted."""
+        """Start nothing new; `run` returns when what runs has ended, or after half a minute."""
         self._loop.stop()
 
     async def run(self) -> None:
@@ -317,7 +317,8 @@ class Scheduler:
 
     async def _carry_out(self, run: Run) -> None:
         try:
-            await self._runner.carry_out(run)
+            running = await self._runner.begin(run)
+            await running.wait()  # at a stop, it is released or interrupted with all runs of this process
         except TocsinError as error:  # its record is corrected when its process has ended
             log.warning("a run of a job is not recorded to its end", extra={"run": run.id, "reason": error.sentence()})
         except Exception:  # let out, it would end the scheduler, and the program with it
@@ -339,7 +340,7 @@ def _superseded(row: queue.QueuedRow, definition: JobDefinition) -> RunResult | 
 
 
 def _end_unstarted(connection: sqlite3.Connection, due: queue.QueuedRow, ended: RunResult, now: float) -> None:
-    """End a queued run that is not to begin; the end of one that somebody asked for is settled, as it is audited."""
+    """End a queued run that is not to begin; the end of a requested one is settled, as it is audited."""
     queue.end_unstarted(connection, due.id, ended, now)
     if not due.source:
         tasks.remove(connection, due.id)

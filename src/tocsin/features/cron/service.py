@@ -40,7 +40,7 @@ from tocsin.scheduling.lease import Lease
 from tocsin.scheduling.schedule import Schedule, read_schedule
 from tocsin.scheduling.zones import default_zone
 
-# Whoever lists jobs does without what runs them.
+# Lazy: listing jobs does not need their execution.
 if TYPE_CHECKING:
     from tocsin.features.cron.running import JobRunner
     from tocsin.features.cron.scheduler import Scheduler
@@ -166,7 +166,7 @@ class CronJobs:
     async def patch(self, job: CronJob, patch: Mapping[str, Any], actor: Actor) -> CronJob:
         """Apply a JSON Merge Patch (RFC 7396) to a job as it was read; null means the default.
 
-        Raises like `add`, and JobChangedError where somebody else changed it since.
+        Raises like `add`, and JobChangedError if it was changed since.
         """
         self._refuse_file(job)
         fields = {**job.valid().document(), "enabled": job.enabled, "paused_until": timestamp(job.paused_until)}
@@ -332,7 +332,7 @@ class CronJobs:
         return list(islice(instants(schedule, zone, self._clock.now(), job), count))
 
     async def upcoming(self, hours: int, limit: int, after: str = "") -> list[UpcomingRun]:
-        """Return what is due within so many hours, in order; with `after`, what follows the one of that `order`."""
+        """Return what is due within `hours`, in order; with `after`, what follows the one of that `order`."""
         now = self._clock.now()
         return list(islice(due(await self.all(), now, now + 3600 * hours, after), limit))
 

@@ -37,7 +37,7 @@ async def check_jobs(jobs: TaskJobs) -> AsyncIterator[Finding]:
     known_ids = await jobs.store.ids()
     for folder in await asyncio.to_thread(_folders, jobs.places.worktrees):
         if folder.name not in known_ids:
-            fix = "look whether somebody needs it, then remove it with `git worktree remove`"
+            fix = "check whether it is still needed, then remove it with `git worktree remove`"
             yield Finding("warning", "jobs", f"{folder} belongs to no task job", fix)
     yield Finding("ok", "jobs", f"{number_of(len(known), 'task job')} with a branch")
 

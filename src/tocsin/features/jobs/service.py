@@ -136,7 +136,7 @@ class TaskJobs:
             if watch:
                 watch(line)
 
-        # Cut in half, the record would be of a run that nobody carries out.
+        # Cut in half, it would leave the record of a run that is not executed.
         return await to_the_end(self._start_run(job, run, execution, hear, caller))
 
     async def complete(

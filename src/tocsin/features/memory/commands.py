@@ -126,13 +126,13 @@ def _configure_finding(search: argparse.ArgumentParser, listing: argparse.Argume
     search.epilog = "example: tocsin memory search 'guest network'\n\nexit code 0: something was found, 1: nothing was"
     search.add_argument("query", type=readable, help="words; an entry must have all of them")
     search.add_argument(
-        "--limit", type=whole_number(1, 200), default=20, help="at most so many, up to 200 (default 20)"
+        "--limit", type=whole_number(1, 200), default=20, help="maximum number of results, 1 to 200 (default 20)"
     )
     search.set_defaults(run=_search)
     listing.epilog = "example: tocsin memory list --sort strength --tag office"
     listing.add_argument("--sort", choices=SORTS, default="updated_at", help="default: the newest first")
     listing.add_argument(
-        "--limit", type=whole_number(1, 200), default=50, help="at most so many, up to 200 (default 50)"
+        "--limit", type=whole_number(1, 200), default=50, help="maximum number of results, 1 to 200 (default 50)"
     )
     listing.add_argument("--cursor", default="", help="what the page before named as the next one")
     listing.add_argument("--text", default="", type=readable, help="a part of key or value")

@@ -3,6 +3,7 @@
 from tocsin.features.contract import BotCommand, Feature, FeatureCheck, FeatureCommand
 from tocsin.features.memory.audit_actions import ACTIONS, CHAT, MEMORY
 from tocsin.features.memory.schema import MIGRATIONS
+from tocsin.terminal.command_table import RECORDS
 
 FEATURE = Feature(
     name="memory",
@@ -16,6 +17,7 @@ FEATURE = Feature(
             "memory",
             "store, find and forget notes by key",
             "tocsin.features.memory.commands:configure_memory",
+            group=RECORDS,
         ),
     ),
     open="tocsin.features.memory.opening:open_memory",

@@ -51,7 +51,7 @@ class EntryExistsError(TocsinError):
 
 
 class EntryChangedError(TocsinError):
-    """Somebody changed the entry since it was read."""
+    """The entry was changed since it was read."""
 
     code = "precondition-failed"
 
@@ -85,7 +85,7 @@ class EntryState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryDraft:
-    """An entry as somebody asks for it; `scope` is that of the key where it is empty."""
+    """A request for an entry; an empty `scope` is that of the key."""
 
     key: str
     value: str

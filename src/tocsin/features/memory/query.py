@@ -1,4 +1,4 @@
-"""From what somebody typed to what the indexes are asked; nothing that is typed is ever an operator.
+"""Turns typed words into queries of the indexes; no typed word is an operator.
 
 Words of languages that put no spaces between them, and emoji, are found by their pieces: an index of three characters
 each, and a scan for shorter ones. All other words are found by their beginning.

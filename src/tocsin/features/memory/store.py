@@ -74,7 +74,7 @@ class MemoryStore:
     """The entries of all scopes, shared with other processes."""
 
     def __init__(self, database: Database, steps: Sequence[int] = STEPS) -> None:
-        """`steps` are how many of the best ranked a search looks at: first so many, then so many."""
+        """`steps` are how many of the best ranked a search looks at, first and in each further try."""
         self._database = database
         self._steps = steps
 

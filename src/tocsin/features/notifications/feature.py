@@ -9,6 +9,7 @@ from tocsin.features.notifications.audit_actions import (
 )
 from tocsin.features.notifications.schema import MIGRATIONS
 from tocsin.features.notifications.settings import NOTIFY_LEVEL, NOTIFY_PROFILE, QUIET_HOURS
+from tocsin.terminal.command_table import RECORDS
 
 _FOLDER = "tocsin.features.notifications"
 
@@ -25,6 +26,7 @@ FEATURE = Feature(
             "notifications",
             "list, show, mark and delete notices, and print them as a feed",
             f"{_FOLDER}.commands:configure_notifications",
+            group=RECORDS,
         ),
     ),
     open=f"{_FOLDER}.opening:open_notifications",

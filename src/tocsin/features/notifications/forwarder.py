@@ -20,7 +20,7 @@ LEASE_S = 30.0
 AT_ONCE = 5  # messages a minute; more notices become a digest
 SHOWN = 20  # notices named in a digest
 
-# Gets a text and a key under which it is queued once; returns False where there is nobody to tell.
+# Gets a text and a key under which it is queued once; returns False if there is no receiver.
 Deliver = Callable[[str, str], Awaitable[bool]]
 _LABELS = {
     NoticeLevel.ERROR: "Error",

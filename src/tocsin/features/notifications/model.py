@@ -13,7 +13,7 @@ from tocsin.features.context import Notice, NoticeLevel
 KEEP_DAYS, KEEP = 30, 1_000
 MERGE_S = 24 * 3600.0
 MAX_TITLE, MAX_BODY, MAX_WORD = 200, 4_000, 200  # characters
-# `success` tells that something works again: who is told of warnings must learn of it.
+# `success` means that something works again: receivers of warnings get it as well.
 _RANKS = {NoticeLevel.INFO: 0, NoticeLevel.SUCCESS: 1, NoticeLevel.WARNING: 1, NoticeLevel.ERROR: 2}
 
 

@@ -81,7 +81,7 @@ class NewNotification(RequestModel):
 
 
 class UnreadRecord(ResponseModel):
-    """How many notifications nobody has read, and the newest of them."""
+    """How many notifications are unread, and the newest of them."""
 
     count: int
     items: list[NotificationRecord]

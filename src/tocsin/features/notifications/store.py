@@ -192,7 +192,7 @@ class NotificationStore:
         await self._database.write(work)
 
     async def give_up(self, untold: Sequence[Notification]) -> None:
-        """Note that there is nobody to tell of these: they stay in the list."""
+        """Note that these have no receiver: they stay in the list."""
         ids = [[each.id] for each in untold]
 
         def work(connection: sqlite3.Connection) -> None:

@@ -103,7 +103,7 @@ def _reason(record: Mapping[str, Any]) -> str:
 
 
 def hindrance_of(record: Mapping[str, Any]) -> str:
-    """Return why a skill cannot be run without being given a folder, or `""`; anyone in a chat may read it."""
+    """Return why a skill cannot be run without being given a folder, or `""`; it is shown in chats."""
     if not record["valid"]:
         return "it has a mistake"
     if not record["enabled"]:

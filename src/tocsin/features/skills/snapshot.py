@@ -99,7 +99,7 @@ def _tidy(here: int, top: int, depth: int) -> bool:
     """Tidy one directory and those in it; return whether something was moved, and is to be looked at again."""
     moved = False
     for name in os.listdir(here):
-        with suppress(OSError):  # it is gone, or somebody else's
+        with suppress(OSError):  # it is gone, or of another user
             descriptor = os.open(name, _REFERENCE, dir_fd=here)
             try:
                 is_directory = _without_set_id(descriptor)

@@ -221,7 +221,7 @@ def _trust(arguments: argparse.Namespace, out: Console, program: Program) -> int
             return True
         if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
             raise ConfigError(
-                "nobody can be asked here", hint="compare the fingerprint, then add --fingerprint SHA256:…"
+                "there is no terminal to ask on", hint="compare the fingerprint, then add --fingerprint SHA256:…"
             )
         return await out.confirmed(f"trust this key of {arguments.host}?")
 

@@ -96,7 +96,7 @@ def request_of(subject: str, params: Mapping[str, Any]) -> SshRequest:
     if not hosts and not groups and subject:
         group = subject.removeprefix("group:")
         hosts, groups = ((), (group,)) if group != subject else ((subject,), ())
-    timeout_s = params.get("timeout_seconds", 60.0)  # None: whoever asks has a limit of its own, or wants none
+    timeout_s = params.get("timeout_seconds", 60.0)  # `None`: the caller has a limit of its own, or wants none
     return SshRequest(
         str(params.get("command", "")),
         hosts,

@@ -28,7 +28,7 @@ from tocsin.features.ssh.store import Probe, ProbeStore
 from tocsin.runs.control import retried
 from tocsin.runs.model import HostResult, HostStatus, Line, Run, RunKind, RunResult, RunSpec, RunTrigger
 
-# Whoever only asks how the hosts are does without what runs commands on them.
+# Lazy: showing hosts does not need the execution of commands.
 if TYPE_CHECKING:
     from tocsin.features.ssh.client.host_keys import ShownKey
     from tocsin.features.ssh.health import HealthProbes
@@ -259,7 +259,7 @@ class Ssh:
 
 
 def _again(order: RunSpec, retry: "Retry | None") -> RunSpec:
-    """Return the order of a retry, under the names of the earlier run, or the order as it is where it is none."""
+    """Apply `retry` to `order` under the names of the earlier run, if given."""
     if retry is None:
         return order
     earlier = retry.run

@@ -198,7 +198,7 @@ def fit(captures: Sequence[str]) -> tuple[str, ...]:
 
 
 def cut(text: str, max_bytes: int) -> str:
-    """Return the beginning of a text in at most so many bytes of UTF-8, without half a character."""
+    """Cut a text to at most `size` bytes of UTF-8, without half a character."""
     if len(text) * 4 <= max_bytes:
         return text
     return text.encode()[:max_bytes].decode("utf-8", "ignore")

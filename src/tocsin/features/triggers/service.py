@@ -21,7 +21,7 @@ _SHORT = 1_000
 _REMEMBERED = 64  # texts whose read receipt was decided on and whose handler has not begun
 
 NO_RULE = (
-    "No trigger rule matches this use of /{name}. Whoever runs this bot can list the rules with "
+    "No trigger rule matches this use of /{name}. The operator of this bot can list the rules with "
     "`tocsin triggers list` and try one with `tocsin triggers test`."
 )
 
@@ -98,7 +98,7 @@ class TriggerHandler:
         ended: list[Run] = []
         try:
             run, reply = await self._actions.run(firing, ended.append)
-        except StoreUnavailableError:  # nothing has started: whoever called asks again
+        except StoreUnavailableError:  # nothing has started: the caller retries
             raise
         except BaseException:
             self._record(firing, ended[0] if ended else None)

@@ -87,7 +87,7 @@ def _opened(program: Program) -> tuple[Vault, "Settings"]:
 
 
 def _agreed(arguments: argparse.Namespace, out: Console, question: str) -> None:
-    """Return when a person agrees; raise ConfigError where nobody answers."""
+    """Return when a person agrees; raise ConfigError without a terminal."""
     import asyncio
 
     if not arguments.yes and not asyncio.run(out.agreed(question)):
@@ -291,7 +291,7 @@ def _list_recipients(_: argparse.Namespace, out: Console, program: Program) -> i
     elif found:
         out.table(("public key", "note"), [(other.key, other.note) for other in found])
     else:
-        out.note("nobody but the vault's own identity can read it")
+        out.note("only the vault's own identity can read it")
     return DONE
 
 

@@ -3,6 +3,7 @@
 from tocsin.features.contract import Feature, FeatureCheck, FeatureCommand
 from tocsin.features.vault.audit_actions import ACTIONS, VAULT
 from tocsin.features.vault.settings import BACKEND, IDENTITY
+from tocsin.terminal.command_table import RECORDS
 
 # On which days the operator was told of old secrets; `claimed_until` is null when that is done.
 MIGRATIONS = (
@@ -20,7 +21,10 @@ FEATURE = Feature(
     audit_sources=(VAULT,),
     commands=(
         FeatureCommand(
-            "vault", "keep secrets encrypted and watch their age", "tocsin.features.vault.commands:configure_vault"
+            "vault",
+            "keep secrets encrypted and watch their age",
+            "tocsin.features.vault.commands:configure_vault",
+            group=RECORDS,
         ),
     ),
     settings_layer="tocsin.features.vault.layer:VaultSecrets",

@@ -102,7 +102,7 @@ class VaultContent(NamedTuple):
         return self._replace(recipients=(*self.recipients, Recipient(key, note)))
 
     def without_recipient(self, key: str) -> "VaultContent":
-        """Return the content without a recipient; raise VaultError where it is none."""
+        """Return the content without a recipient; raise VaultError if it is not valid."""
         kept = tuple(other for other in self.recipients if other.key != key)
         if len(kept) == len(self.recipients):
             raise VaultError("this is not a further recipient of the vault", hint=_RECIPIENTS)

@@ -194,7 +194,7 @@ class VaultStore:
 
 
 def refuse_readers(file: Path) -> None:
-    """Raise VaultError where somebody else than this user may read or change a file."""
+    """Raise VaultError if other users may read or change a file."""
     found = _found(file)
     quoted = shlex.quote(str(file))
     if found.st_uid != os.geteuid():

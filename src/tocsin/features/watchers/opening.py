@@ -9,7 +9,7 @@ from tocsin.core.text.strings import number_of
 from tocsin.core.time.timestamps import seconds_of
 from tocsin.features.context import AttentionItem, FeatureContext, NoticeLevel, SubsystemState, SubsystemStatus
 from tocsin.features.watchers.model import WatcherState, change_of
-from tocsin.features.watchers.service import NOBODY, Watchers
+from tocsin.features.watchers.service import NOT_WATCHED, Watchers
 
 if TYPE_CHECKING:
     from tocsin.features.watchers.running import WatcherRuns
@@ -85,15 +85,15 @@ def _troubles(records: Sequence[Mapping[str, Any]], failed: Mapping[str, int]) -
     found = []
     for record in records:
         link, name = f"{_LINK}/{record['name']}", record["name"]
-        if record["error"] and record["error"] != NOBODY:
+        if record["error"] and record["error"] != NOT_WATCHED:
             level = NoticeLevel.WARNING if record["state"] == WatcherState.WATCHING else NoticeLevel.ERROR
             found.append(AttentionItem(level, f"the watcher {name}: {record['error']}", link))
         if failed.get(name):
             told = f"the watcher {name} failed for {number_of(failed[name], 'file')}"
             told += f": `tocsin watchers retry {name} --failed` acts on them again"
             found.append(AttentionItem(NoticeLevel.WARNING, told, link))
-    if any(record["error"] == NOBODY for record in records):
+    if any(record["error"] == NOT_WATCHED for record in records):
         found.append(
-            AttentionItem(NoticeLevel.WARNING, "nobody watches the folders of watchers: start `tocsin up`", _LINK)
+            AttentionItem(NoticeLevel.WARNING, "no process watches the folders of watchers: start `tocsin up`", _LINK)
         )
     return found

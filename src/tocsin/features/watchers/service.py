@@ -30,7 +30,7 @@ from tocsin.runs.control import Retry
 from tocsin.runs.document import summary_document
 from tocsin.runs.model import Line, Run, RunTrigger
 
-# Whoever only asks how the watchers are does without what watches and acts.
+# Lazy: showing watchers does not need what watches and acts.
 if TYPE_CHECKING:
     from tocsin.features.watchers.running import WatcherRunner
     from tocsin.features.watchers.watching.watcher_service import WatcherService
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from tocsin.runs.engine.active_run import ActiveRun
 
 DAY_S = 86_400.0
-NOBODY = "no process watches: start `tocsin up`"
+NOT_WATCHED = "no process watches: start `tocsin up`"
 STARTING = "its folder is not watched yet"
 
 
@@ -207,7 +207,7 @@ def _state(rule: WatcherRule, seen: SeenState, *, is_watched: bool) -> tuple[Wat
     if not rule.enabled:
         return WatcherState.PAUSED, ""
     if not is_watched:
-        return WatcherState.PAUSED, NOBODY
+        return WatcherState.PAUSED, NOT_WATCHED
     if seen.is_watching:
         return WatcherState.WATCHING, seen.error
     return (WatcherState.ERROR, seen.error) if seen.error else (WatcherState.PAUSED, STARTING)

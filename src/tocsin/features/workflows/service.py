@@ -40,7 +40,7 @@ from tocsin.runs.model import (
 from tocsin.runs.queue import last_failed
 from tocsin.runs.store import RunEndedError
 
-# Whoever lists workflows does without the engine, which takes as long to import as all the rest.
+# Lazy: listing workflows does not need the engine, which takes as long to import as all the rest.
 if TYPE_CHECKING:
     from tocsin.core.time.clock import Clock
     from tocsin.features.workflows.engine.approval_buttons import ApprovalButtons
@@ -74,7 +74,7 @@ class Workflows:
         self._execute = execute
         self._close = close
         self._saving = asyncio.Lock()
-        self._starting = asyncio.Lock()  # nobody else looks what is at work until a run is recorded
+        self._starting = asyncio.Lock()  # held until a run is recorded: overlap is checked one start at a time
 
     @property
     def folder(self) -> Path:
@@ -87,7 +87,7 @@ class Workflows:
 
     @cached_property
     def _text_readers(self) -> ThreadPoolExecutor:
-        """Apart from the threads that everything else shares: anyone with a token may send texts."""
+        """Apart from the shared threads: any token may send texts."""
         return ThreadPoolExecutor(1, thread_name_prefix="workflow-text")
 
     @cached_property

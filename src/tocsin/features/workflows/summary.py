@@ -1,4 +1,4 @@
-"""What is told of a run that has ended: a summary to its notification profile, a notice to the operator."""
+"""The texts about an ended run: a summary for its notification profile, a notice for the operator."""
 
 from collections.abc import Collection
 
@@ -39,10 +39,10 @@ def summary(run: Run) -> str:
 
 
 def notice_of(run: Run, before: Run | None, now: float, *, said: str, output: str) -> Notice | None:
-    """Return what the operator is told of the first failure, and of the first success after it.
+    """Return the notice about the first failure, or about the first success after one.
 
     `before` is the run before this one; `said` is the summary, which `output` has got already. A job, a watcher or
-    another workflow that started the run tells of it itself, and who rejects a step knows.
+    another workflow that started the run reports it, and the person who rejected a step knows.
     """
     fails, link = run.status in FAILING and not was_rejected(run), f"#/runs/{run.id}"
     failed_before = before is not None and before.status in FAILING and not was_rejected(before)

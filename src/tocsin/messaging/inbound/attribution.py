@@ -11,7 +11,7 @@ from tocsin.core.reading.untrusted import named
 from tocsin.core.text.strings import truncate
 
 MAX_NAME = 64
-UNNAMED = "Somebody"
+UNNAMED = "A person"
 # The description of a file without a name.
 NAMELESS = {"photo": "the picture", "voice": "the voice message", "audio": "the recording", "video": "the video"}
 # Removed from names, because these characters delimit them.

@@ -89,7 +89,7 @@ class Inbox:
         They are durable when this returns; then they may be acknowledged. Raises StoreUnavailableError, and
         UpdateLeaseLostError when another process has taken over the lease with that token.
         """
-        # Once stopped, nobody works here any more: whoever comes first takes them.
+        # Unclaimed once this process stops: any process may claim them.
         owner = "" if self._loop.stopping else self.owner
         tickets = await self._store.accept(messages, owner, cursor, lease)
         for message, ticket in zip(messages, tickets, strict=True):
@@ -134,7 +134,7 @@ class Inbox:
         self._loop.stop()
 
     async def run(self) -> None:
-        """Work until `stop`; a store that fails is asked again, more and more patiently."""
+        """Work until `stop`; a failing store is retried with exponential back-off."""
         async with asyncio.TaskGroup() as group:
             listening = group.create_task(self._store.listen(self.owner, self._resume))
             await self._loop.run()

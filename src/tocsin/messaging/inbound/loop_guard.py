@@ -21,7 +21,7 @@ class LoopVerdict(Enum):
 
     PASSES = "passes"
     MUTES = "mutes"  # they were too many: from now on the chat is muted
-    MUTED = "muted"  # the chat was muted meanwhile, and whoever did that has told it
+    MUTED = "muted"  # the chat was muted meanwhile, and was told so
 
 
 class LoopGuard(Protocol):

@@ -55,7 +55,7 @@ class InboxStore(Protocol):
         """Store events and the cursor, all or nothing; return `None` for each duplicate.
 
         An event that shares any key with a stored one is a duplicate; its other keys are stored, too. With the token
-        of a lease of the cursor's name, raises UpdateLeaseLostError if somebody else has taken that over.
+        of a lease of the cursor's name, raises UpdateLeaseLostError if another process has taken it over.
         """
         ...
 

@@ -52,7 +52,7 @@ class AccountHolds:
         )
 
     async def note(self, receipt: Receipt) -> None:
-        """Take the receipt of a direct send, and tell everybody what the provider asked.
+        """Take the receipt of a direct send, and publish the wait that the provider asked for.
 
         What it asked of one target holds up the queue; direct sends to it go on, as they know of no pace.
         """

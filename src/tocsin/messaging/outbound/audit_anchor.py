@@ -1,6 +1,6 @@
 """Record the end of the audit chain at a place outside this machine's reach.
 
-The chain has no key, so anyone who can write to the data directory can recompute it. A number and hash recorded
+The chain has no key, so a writer to the data directory can recompute it. A number and hash recorded
 elsewhere then contradict the forged chain.
 """
 

@@ -23,7 +23,7 @@ KINDS = {
     "application/vnd.openxmlformats-officedocument.presentationml.presentation": "pptx",
     "application/vnd.oasis.opendocument.text": "odt",
 }
-# Where nobody knows the type either, the end of the name says it.
+# If the sender names no type, the suffix of the file name decides.
 UNKNOWN_TYPES = frozenset({"", "application/octet-stream", "application/zip", "application/x-zip-compressed"})
 BY_SUFFIX = {
     **{f".{kind}": kind for kind in ("pdf", "docx", "xlsx", "pptx", "odt")},

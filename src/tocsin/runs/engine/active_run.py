@@ -90,6 +90,11 @@ class ActiveRun:
         """Whether a step waits for a person."""
         return self._handle.waits
 
+    @property
+    def executes(self) -> bool:
+        """Whether a step does more than wait."""
+        return self._handle.executes()
+
     def decided(self, decision: Decision) -> None:
         """Let a waiting step go on."""
         self._handle.decided(decision)
@@ -136,17 +141,21 @@ class PendingRun:
 class RunsDrain:
     """Keeps a process that stops from ending while it has runs at work, for half a minute.
 
-    Without it, what somebody began by hand would be cut off at once, while runs of the scheduler may end.
+    Without it, runs started by hand would be cut off at once, while those of the scheduler may end.
     """
 
-    def __init__(self, at_work: Callable[[], bool], clock: Clock) -> None:
-        """`at_work` tells whether there is a run that will end without a person."""
+    def __init__(
+        self, at_work: Callable[[], bool], clock: Clock, release_waiting: Callable[[], None] = lambda: None
+    ) -> None:
+        """`at_work` tells whether there is a run that will end without a person; the others are released at a stop."""
         self._at_work = at_work
+        self._release_waiting = release_waiting
         self._clock = clock
         self._stop = StopEvent()
 
     def stop(self) -> None:
         """Let `run` return when what runs has ended, or after half a minute."""
+        self._release_waiting()
         self._stop.set()
 
     async def run(self) -> None:

@@ -185,20 +185,6 @@ class RunExecutor:
         """How this process is named as the owner of its runs."""
         return self._presence.identity
 
-    def at_work(self) -> bool:
-        """Whether this process carries out a run that does not wait for a person."""
-        return any(not self._waits(running) for running in self._active.values())
-
-    def _waits(self, running: ActiveRun) -> bool:
-        children = running.request.get("children", {}).values()
-        return running.waits or any(self._waits(self._active[id_]) for id_ in children if id_ in self._active)
-
-    async def record(self, order: RunSpec, ended: RunResult) -> Run:
-        """Record a run that never started: skipped, missed or refused."""
-        run = replace(new_run(order, ended.status, self._clock.now()), reason=ended.reason, error=ended.error)
-        await self._store.add(run, self._presence.identity, self._task_of(order))
-        return await self.settle(run)
-
     async def cancel(self, run_id: str, reason: str = "", grace_s: float = GRACE_S) -> Run:
         """Ask a run in any process to end, and return its present record.
 
@@ -212,14 +198,19 @@ class RunExecutor:
             run = await self._recovery.end_if_left(run)
         return await self.settle(run) if run.status in TERMINAL else run
 
-    async def resume(self) -> None:
-        """Continue the runs that other processes left, in this one. Raises StoreUnavailableError."""
+    async def resume(self) -> bool:
+        """Continue the runs that other processes left, in this one; return whether there are any.
+
+        A queued one waits for its turn. Raises StoreUnavailableError.
+        """
         types = [self._settler.type_of(kind, {}) for kind in RunKind] if self._settler else []
         queued = [found.kind for found in types if found and found.queues]
-        for run_id in await self._store.released(queued):
+        released = await self._store.released(queued)
+        for run_id in released:
             claimed = await self._store.claim(run_id, self._presence.identity, self._clock.now())
             if claimed is not None:
                 await self._resume(claimed)
+        return bool(released)
 
     async def _resume(self, claimed: ClaimedRun) -> None:
         run, work, reason = claimed.run, None, WAS_LEFT

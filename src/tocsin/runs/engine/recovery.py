@@ -34,7 +34,7 @@ class Recovery:
         *,
         may_continue: Callable[[Run, Mapping[str, Any]], bool],
     ) -> None:
-        """`may_continue` tells of a run and its request whether another process can continue it."""
+        """`may_continue` gets a run and its request, and returns whether another process can continue it."""
         self._store = store
         self._directory = directory
         self._clock = clock

@@ -2,6 +2,7 @@
 
 from tocsin.core.service import ServiceLoop
 from tocsin.core.time.clock import Clock
+from tocsin.runs.engine.executor import TURN_S
 from tocsin.runs.engine.settling import DeliveryFollower, RunSettler
 from tocsin.runs.service import Runs
 
@@ -31,7 +32,7 @@ class RunEngine:
     async def step(self) -> float:
         """Do what there is to do, and return for how many seconds to wait."""
         await self._settler.settle_left()
-        await self._runs.resume()
+        is_queued = await self._runs.resume()
         passed = self._clock.monotonic()
         if passed - self._followed_at >= FOLLOW_EVERY_S:
             self._followed_at = passed
@@ -39,4 +40,4 @@ class RunEngine:
         if passed - self._unsent_followed_at >= FOLLOW_UNSENT_EVERY_S:
             self._unsent_followed_at = passed
             await self._follower.follow(unsent=True)
-        return LOOK_S
+        return TURN_S if is_queued else LOOK_S

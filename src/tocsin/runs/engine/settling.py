@@ -45,7 +45,7 @@ class RunSettler:
 
     The message is enqueued under the ID of the run, so a second attempt enqueues nothing. One transaction then records
     it, enqueues the retry and updates the feature's tables. The audit entry and the notice follow; the task of the run
-    is deleted last, and whoever finds it before repeats only what is missing.
+    is deleted last; a process that finds it before repeats only what is missing.
     """
 
     def __init__(self, parts: SettlerDependencies) -> None:

@@ -66,11 +66,9 @@ class DashboardAccount:
         self._wrong: OrderedDict[tuple[str, bytes], None] = OrderedDict()
 
     def require_configured(self) -> None:
-        """Raise LoginMissingError, with the settings to add, where nobody can sign in."""
+        """Raise LoginMissingError, with the settings to add, if there is no login."""
         if self._missing:
-            raise LoginMissingError(
-                "nobody can sign in to this dashboard", hint=f"set {self._missing}, and start it anew"
-            )
+            raise LoginMissingError("this dashboard has no login", hint=f"set {self._missing}, and start it anew")
 
     async def credential(self) -> str:
         """Return what changes with the name or the password, and tells nothing about them."""
@@ -90,7 +88,7 @@ class DashboardAccount:
     async def check_basic(self, name: str, password: str, address: str) -> None:
         """As `check`, for what a script sends with every request: a pair is hashed once for each address.
 
-        A script that goes on sending the same wrong pair counts once, so that it locks nobody else out. One that was
+        A script that goes on sending the same wrong pair counts once, so that it does not lock others out. One that was
         right goes on while others guess at its name, and while its address is blocked, until that guesses on and on.
         """
         self.require_configured()

@@ -10,14 +10,14 @@ TOKEN_CREATE = AuditAction("token.create", "A token was made.", (TOKEN, TOKEN_SC
 TOKEN_REVOKE = AuditAction("token.revoke", "A token was made useless.", (TOKEN,))
 
 DASHBOARD_LOGIN = AuditAction(
-    "dashboard.login", "Somebody signed in, and a session began.", (ACTOR, IP, REQUEST_ID, OUTCOME, MEANS)
+    "dashboard.login", "A person signed in, and a session began.", (ACTOR, IP, REQUEST_ID, OUTCOME, MEANS)
 )
 DASHBOARD_LOGIN_FAILED = AuditAction(
     "dashboard.login_failed",
-    "Somebody was not let in. What is refused unchecked, after too many wrong passwords or because a script repeats"
+    "A login was refused. What is refused unchecked, after too many wrong passwords or because a script repeats"
     " itself, is recorded once a minute for an address, 60 lines in all.",
     (IP, REQUEST_ID, OUTCOME, MEANS, REASON),
     optional=(ACTOR,),
     note="`actor` only for the name that exists, because people type passwords there, too",
 )
-DASHBOARD_LOGOUT = AuditAction("dashboard.logout", "Somebody signed out.", (ACTOR, IP, REQUEST_ID, OUTCOME))
+DASHBOARD_LOGOUT = AuditAction("dashboard.logout", "A person signed out.", (ACTOR, IP, REQUEST_ID, OUTCOME))

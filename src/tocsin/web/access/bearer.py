@@ -79,7 +79,7 @@ def require_token(scope: Scope, needed: str, *, optional: bool) -> None:
     if not scope["tocsin.user"]:
         if optional and not problem:
             return
-        # RFC 6750, section 3.1: only who sent a token is told of an error.
+        # RFC 6750, section 3.1: only a request with a token gets an error.
         error = ', error="invalid_token"' if header_values(scope, b"authorization") else ""
         raise HttpProblemError("unauthenticated", problem, headers=_challenge(error))
     if needed not in scope["tocsin.scopes"]:

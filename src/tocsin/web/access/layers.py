@@ -27,14 +27,14 @@ _OF_LOGIN = ("/login", "/logout", "/login/link/")
 class AuthenticatedCaller(NamedTuple):
     """Who calls, what they may do, and how that was proved."""
 
-    user: str = ""  # empty: nobody is known
+    user: str = ""  # empty: unknown
     scopes: frozenset[str] = frozenset()
     login: str = ""  # `basic`, `session` or `token`
     session: LoginSession | None = None
 
 
 class Authentication:
-    """Finds out who calls, and refuses nobody: not everything needs a login.
+    """Identifies the caller and refuses no request: some need no login.
 
     It sets these keys of the scope, with `tocsin.` before them: `user`, `scopes` and `login`; for strangers `refusal`,
     the answer where they need to be known; `still_allowed`, which asks again, for answers that go on for long.
@@ -112,7 +112,7 @@ def visitor_of(scope: Scope) -> Visitor:
 
 
 def require_user(scope: Scope) -> None:
-    """Raise the answer to strangers: 401, 429 after too many wrong passwords, 503 where nobody can sign in."""
+    """Raise the answer to strangers: 401, 429 after too many wrong passwords, 503 if there is no login."""
     refusal: HttpProblemError | None = scope.get("tocsin.refusal")
     if refusal is not None:
         raise refusal

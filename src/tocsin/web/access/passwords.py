@@ -67,7 +67,7 @@ def _hasher(cost: PasswordCost) -> "PasswordHasher":
 class _Turns:
     """A lock that those get first who have failed least, and among them who came last.
 
-    Whoever came first would be one of the guessers, and the one who waits for longest may have gone.
+    The first in line would be a guesser, and the one that waited longest may have gone.
     """
 
     def __init__(self) -> None:
@@ -98,7 +98,7 @@ class _Turns:
 
 
 class PasswordChecks:
-    """Lets one check at a time run, and each address wait with one: many guesses delay nobody else for long."""
+    """Lets one check at a time run, and each address wait with one: many guesses do not delay others for long."""
 
     def __init__(self, cost: PasswordCost = USUAL_COST) -> None:
         self._cost = cost

@@ -1,4 +1,4 @@
-"""Sessions of people who signed in: in the database, so that a restart signs nobody out."""
+"""Sessions of people who signed in: in the database, so that a restart ends none."""
 
 import re
 import secrets
@@ -35,7 +35,7 @@ class LoginSessions:
         self._clock = clock
 
     async def start(self, user: str, credential: str, *, remember: bool, replacing: str = "") -> LoginSession:
-        """Begin a session for whoever proved to be `user`, and end the one that the browser had before.
+        """Begin a session of `user`, and end the one that the browser had before.
 
         `credential` names what was proved; sessions of another one end now, and the oldest of too many.
         """
@@ -106,5 +106,5 @@ def _lifetime(remember: bool) -> float:
 
 
 def _hash(session_id: str) -> bytes:
-    # It is 256 random bits: nobody can guess what has this hash, however fast it is.
+    # A fast hash suffices: the token is 256 random bits.
     return sha256(session_id.encode(errors="surrogatepass")).digest()

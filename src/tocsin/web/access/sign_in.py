@@ -48,7 +48,7 @@ class SignIns:
         self._unseen = RefusalLog(monotonic)
 
     def require_configured(self) -> None:
-        """Raise LoginMissingError, with the settings to add, where nobody can sign in."""
+        """Raise LoginMissingError, with the settings to add, if there is no login."""
         self._account.require_configured()
 
     async def by_password(
@@ -66,7 +66,7 @@ class SignIns:
         """Begin a session with a link, which that uses up. Raises SpentLinkError and LoginMissingError."""
         self.require_configured()
         with self._recorded("link", "", visitor):
-            # A link that was opened elsewhere has been seen by somebody else: it is used up all the same.
+            # A link that was opened elsewhere was seen there: it is used up all the same.
             if not await self._links.take(code) or not is_loopback(visitor.address):
                 raise SpentLinkError("this link does not sign in any more", hint="it works once, on its own machine")
         return await self._begin("link", visitor, remember=False, replacing=replacing)

@@ -25,7 +25,7 @@ _ALPHABET = string.ascii_letters + string.digits
 _LENGTH = 43  # 256 random bits
 _TOKEN = re.compile(rf"{PREFIX}[A-Za-z0-9]{{{_LENGTH}}}", re.ASCII)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
-# That a token is in use is noted at most so often.
+# The last use of a token is stored at most once in this time.
 _NOTED_EVERY_S = 60.0
 
 
@@ -86,7 +86,7 @@ class ApiTokens:
         self._audit = audit
 
     async def create(self, name: str, scopes: Iterable[str], caller: Caller) -> tuple[ApiToken, str]:
-        """Make a token; return what is known of it, and the token, which nobody can see again.
+        """Make a token; return its record, and the token, which cannot be shown again.
 
         Raises InvalidTokenError and TokenNameTakenError.
         """
@@ -150,7 +150,7 @@ class ApiTokens:
         return await self.find(text) is not None
 
     async def find(self, text: str) -> ApiToken | None:
-        """Return the token that a caller presents, None for what is none, or none any more."""
+        """Return the token that a caller presents; `None` if unknown, revoked or expired."""
         if not _TOKEN.fullmatch(text):
             return None
         hashed = _hash(text)
@@ -189,5 +189,5 @@ def _unknown(name: str) -> UnknownTokenError:
 
 
 def _hash(token: str) -> bytes:
-    # It is 256 random bits: nobody can guess what has this hash, however fast it is.
+    # A fast hash suffices: the token is 256 random bits.
     return sha256(token.encode()).digest()

@@ -116,7 +116,7 @@ def _guarded(app: FastAPI, parts: DashboardDependencies) -> ASGIApp:
     )
     if settings.https_enforced:
         guarded = HttpsOnly(guarded)
-    if is_loopback(settings[DASHBOARD_HOST]):  # before anybody's password is looked at
+    if is_loopback(settings[DASHBOARD_HOST]):  # before any password is checked
         guarded = LocalHosts(guarded, settings[ALLOWED_HOSTS])
 
     def count(scope: Scope, status: int) -> None:
@@ -145,7 +145,7 @@ async def _answer_refusal(request: Request, error: Any) -> Response:
 
 
 async def _answer_failure(request: Request, error: Any) -> Response:
-    """Answer what nobody expected, in the place of the framework's own answer; it raises the error once more."""
+    """Answer an unexpected error in place of the framework, which raises it once more."""
     request.scope["tocsin.answered"] = error
     request_id = request.scope["tocsin.request_id"]
     return problem_of_failure(error, request_id).response(request_id)

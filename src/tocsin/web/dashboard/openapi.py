@@ -34,7 +34,7 @@ _HEADERS = {
         "schema": {"type": "string"},
     },
     "Location": {"description": "The path of what was made or started.", "schema": {"type": "string"}},
-    "Retry-After": {"description": "After so many seconds, try again.", "schema": {"type": "integer", "minimum": 0}},
+    "Retry-After": {"description": "Seconds after which to try again.", "schema": {"type": "integer", "minimum": 0}},
 }
 _SENT_WITH = (("201", "Location"), ("202", "Location"), ("429", "Retry-After"))
 

@@ -54,7 +54,7 @@ Handler = Callable[[Scope, Receive], Awaitable[ASGIApp]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateReports:
-    """What the gateway tells of the other parts of its process."""
+    """What the gateway reports about the other parts of its process."""
 
     bus: Callable[[], str] = lambda: "off"  # its state: off, ok or failing
     draining: Callable[[], bool] = lambda: False  # whether the process is about to stop
@@ -173,7 +173,7 @@ class Endpoint:
     """One route as an ASGI application: checks the token, then sends what the handler returns."""
 
     def __init__(self, path: str, handler: Handler, scope: str, *, needs_token: bool) -> None:
-        """Everybody may call it where `scope` is empty, or where it `needs_token` not and none is shown."""
+        """Public if `scope` is empty, or if no token is required and none is sent."""
         self._path = path
         self._handler = handler
         self._scope = scope
@@ -218,9 +218,9 @@ class Gateway:
 
     async def health(self, scope: Scope, receive: Receive) -> JsonResponse:
         """GET /health and /api/health: whether the service can work, and which channels are configured."""
-        # The reason holds a path of this machine: it is for the log, not for everybody who asks.
+        # The reason holds a path of this machine: it is for the log, not for a public answer.
         problems = ["the audit log cannot be written; the log says why"] if self._parts.audit.problem else []
-        # At the same time: a store that is slow or away must not make whoever asks give up.
+        # At the same time: a store that is slow or away must not make callers time out.
         queue, backlog, troubles = await asyncio.gather(
             self._parts.outbox.store.health(), self._backlog(), self._report.shared_troubles()
         )

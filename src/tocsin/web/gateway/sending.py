@@ -62,7 +62,7 @@ class SendHandler:
 
     async def _once(self, scope: Scope, body: Mapping[str, Any], given: str, *, queued: bool) -> ASGIApp:
         key = _key_of_caller(scope, given)
-        name = f"\n{key}"  # no header has a line break: nobody's key is the former name of another one's
+        name = f"\n{key}"  # a newline cannot occur in a header, so keys cannot collide
         digest = sha256(repr((queued, sorted(body.items()))).encode(errors="surrogatepass")).hexdigest()
         try:
             known = await self._keys.begin(name, digest, former=given)
@@ -143,7 +143,7 @@ def caller_of(scope: Scope) -> Caller:
 def _key_of_caller(scope: Scope, given: str) -> str:
     """Return the name under which an Idempotency-Key is kept: each token has keys of its own.
 
-    Who may call without a token has the keys of GATEWAY_TOKEN: where that is set, nobody may.
+    Calls without a token share the keys of GATEWAY_TOKEN; if that is set, there are none.
     """
     user: str = scope["tocsin.user"]
     # No name of a token has a slash, so the first one ends it.

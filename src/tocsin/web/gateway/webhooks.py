@@ -98,7 +98,7 @@ class Webhooks:
                 adapter.verify(request, self._clock.now())
         except UnknownChannelError:
             raise _unknown() from None
-        except Exception as error:  # noqa: BLE001  # a bug in a verifier must not let anybody in
+        except Exception as error:  # noqa: BLE001  # a bug in a verifier must not accept a request
             self._metrics.count_rejected(kind)
             self._tell(scope, kind, error)
         else:

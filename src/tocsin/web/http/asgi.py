@@ -277,7 +277,7 @@ async def _receive_into(body: bytearray, receive: Receive, enough: int) -> bool:
 
 
 class LargeBodies:
-    """Slots for bodies that arrive in many pieces: what is in memory before anybody has proved anything stays bounded.
+    """Slots for bodies that arrive in many pieces: the memory of unauthenticated requests stays bounded.
 
     The others wait unread. One address has fewer slots than there are, so that it cannot hold up the rest.
     """

@@ -11,7 +11,7 @@ from tocsin.web.http.clients import address_of, bucket_of, is_in
 
 MAX_CONNECTIONS = 512
 MAX_PER_ADDRESS = 256
-# After so many connections, once no more than so few are left, freed memory goes back to the system.
+# Above the first number of connections, once at most the second is left, freed memory goes back to the system.
 CROWD, CALM = 128, 16
 # Descriptors that are left to everything else: databases, log files, calls to providers, child processes.
 RESERVED_DESCRIPTORS = 128

@@ -151,7 +151,7 @@ class MetricsReport:
     clock: Clock
 
     async def answer(self, accept: str) -> Response:
-        """Return the answer to somebody who accepts these media types."""
+        """Return the answer in one of these media types."""
         try:
             counts = {str(status): n for status, n in (await self.queue.counts()).items()}
         except TocsinError:  # health tells it; the other numbers are still worth reading

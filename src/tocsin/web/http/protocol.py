@@ -26,7 +26,7 @@ ARRIVAL_TIMEOUT_S = 30.0
 MAX_OVERHEAD_BYTES = 64 * 1024
 MAX_HEADER_LINES = 100
 MAX_PIPELINED = 16
-# Each chunk costs as much as a request's first bytes: so many of so few bytes are work and no message.
+# Each chunk costs as much as a request's first bytes: many tiny chunks are an attack, not a message.
 FREE_CHUNKS, LEAST_CHUNK_BYTES = 1024, 256
 # What comes after the last answer is read, because closing with data unread resets the connection and the answer
 # with it, and thrown away; so is the rest of a request that was answered before it had arrived.

@@ -128,7 +128,7 @@ def check_tls(service: Service) -> None:
     certificate, key = service.tls
 
     def no_passphrase() -> str:
-        raise ConfigError(f"the key {key} has a passphrase", hint="nobody is there to type it: store it without one")
+        raise ConfigError(f"the key {key} has a passphrase", hint="a service cannot type it: store the key without one")
 
     try:
         ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, key, no_passphrase)

@@ -59,7 +59,7 @@ class Assets:
 
     version: str
     document: Asset
-    for_strangers: Asset  # the document for a browser that nobody has signed in
+    for_strangers: Asset  # the document for a browser without a session
     files: dict[str, Asset]
 
     @property

@@ -79,7 +79,7 @@ def _installed() -> Assets:
 
 
 def _is_stranger(request: Request) -> bool:
-    """Whether nobody is signed in: the page then shows the login, and makes no call that would be refused."""
+    """Whether the browser is signed out: the page then shows the login, and makes no call that would be refused."""
     return getattr(request.scope.get("tocsin.refusal"), "code", "") in {"unauthenticated", "invalid-credentials"}
 
 

@@ -196,7 +196,7 @@ async def test_what_people_write_is_stored_in_order_and_then_confirmed(bench: Be
     assert poller.state.status is ReceiveStatus.STOPPED
 
 
-async def test_polls_come_back_at_once_until_nothing_waits_then_they_wait_30_s_and_all_name_the_kinds_of_updates(
+async def test_polls_return_at_once_until_none_waits_then_last_30_s_and_name_the_kinds_of_updates(
     bench: Bench, until: Until
 ):
     wire = Wire([update(7)], [])

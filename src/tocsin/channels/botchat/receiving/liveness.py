@@ -42,7 +42,7 @@ class ReceivingState:
 
     @property
     def well(self) -> bool:
-        """Whether nobody has to do anything."""
+        """Whether the operator has nothing to do."""
         return self.status not in BAD
 
     def as_dict(self) -> dict[str, object]:

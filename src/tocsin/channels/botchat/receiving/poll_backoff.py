@@ -77,5 +77,5 @@ class PollBackoff:
 
 
 def _step(steps: tuple[float, ...], number: int) -> float:
-    """Return the wait after so many failures, with jitter: several programs must not come back as one."""
+    """Return the wait after `failures` in a row, with jitter: programs must not retry in step."""
     return steps[min(number, len(steps)) - 1] * uniform(1.0, 1.25)  # noqa: S311  # jitter

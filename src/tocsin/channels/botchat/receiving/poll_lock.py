@@ -24,7 +24,7 @@ class PollLock:
 
     @property
     def token(self) -> int:
-        """What proves to the store that nobody else polls; 0 for a lock file, which the kernel keeps."""
+        """The fencing token of the only poller; 0 for a lock file, which the kernel guards."""
         return self._lease.token if self._lease else 0
 
     async def acquire(self) -> bool:

@@ -52,7 +52,7 @@ def hook_of(config: Values) -> Hook:
 
 
 class WebhookRegistration:
-    """Registers the webhook at the start, and again when somebody changed it; `state` says how it is going."""
+    """Registers the webhook at the start, and again if another program changed it; `state` is the result."""
 
     def __init__(self, api: BotApi, hook: Hook, clock: Clock, tell_admin: TellAdmin) -> None:
         self._api = api
@@ -133,7 +133,7 @@ class WebhookRegistration:
         log.info("webhook registered")
 
     async def _taken_away(self, *, fresh: bool) -> float:
-        """Register again, but do not fight with whoever changes it at once."""
+        """Register again, unless another program changes it back at once."""
         self._registered = False
         if not fresh:
             log.warning("the webhook was removed or changed; it is registered again")

@@ -42,7 +42,7 @@ class Block:
     heading: int = 0  # 1 to 6
     quote: int = 0  # which quote it is in, counted from 1
     path: tuple[str, ...] = ()  # the list items it is in: "3." or, for a bullet, nothing
-    starts: int = 0  # so many of them, the innermost ones, begin with this block
+    starts: int = 0  # the number of inner ones that begin with this block
     tight: bool = False  # no blank line to the block before it in the same list
 
     def is_longer_than(self, room: int) -> bool:

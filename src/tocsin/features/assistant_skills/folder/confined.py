@@ -1,7 +1,7 @@
 """A folder that is opened once and never left: what skills read and list starts there.
 
 Every name of a path is opened from the directory before it, without following links, so no symbolic link, `..` or
-renamed directory leads out, also when somebody changes the folder meanwhile.
+renamed directory leads out, also if the folder changes meanwhile.
 """
 
 import errno

@@ -1,4 +1,4 @@
-"""Changes that a skill proposes: kept beside the folder, and written only when somebody says so."""
+"""Changes that a skill proposes: kept beside the folder, and written only on request."""
 
 import difflib
 import hashlib

@@ -1,1 +1,1 @@
-"""What skills do without a model: they look at files by fixed rules."""
+"""Skills without a model: they check files by fixed rules."""

@@ -268,7 +268,7 @@ def _index(path: str, number: int, line: str) -> Iterator[SkillFinding]:
     if "http://" in line:
         yield SkillFinding(path, number, Severity.ERROR, "the index is plain http", "use https")
     if line.startswith("--extra-index-url"):
-        message = "with two indexes, anybody may publish a newer version of a private name to the public one"
+        message = "with two indexes, any publisher can upload a newer version of a private name to the public one"
         yield SkillFinding(path, number, Severity.WARNING, message, "use --index-url of one index that has both")
 
 

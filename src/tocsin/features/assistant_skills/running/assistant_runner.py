@@ -180,7 +180,7 @@ class AssistantRunner:
             )
             await self._skills.results.add(found)
             _write(handle, found, output, place)
-            if request.cause is RunTrigger.WATCHER:  # else somebody looks at the output
+            if request.cause is RunTrigger.WATCHER:  # else a person reads the output
                 await self._notify(found)
             return RunResult(RunStatus.SUCCEEDED)
 
@@ -293,7 +293,7 @@ class AssistantRunner:
         return await self.models.look(skill, place, request, run_id, by_rules.findings, diff)
 
     async def _notify(self, found: SkillResultRecord) -> None:
-        """Tell the operator the findings that somebody should act on; one notice for a skill and file within a day."""
+        """Notify the operator of findings that need action; one notice for a skill and file within a day."""
         urgent = [finding for finding in found.findings if finding.severity is not Severity.INFO]
         if not urgent:
             return

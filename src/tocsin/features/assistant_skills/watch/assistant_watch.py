@@ -1,4 +1,4 @@
-"""Watch folders: what changes is queued for the skills that act on it, by priority, and nobody waits for them."""
+"""Watch folders: changes are queued for the skills that act on them, by priority, and run in the background."""
 
 import asyncio
 import hashlib
@@ -79,7 +79,7 @@ class AssistantWatch:
                     group.create_task(self._watch(watcher))
                 group.create_task(self._work())
         finally:
-            runner.queue = None  # nobody would work it off any more
+            runner.queue = None  # it would not be processed any more
 
     async def idle(self) -> None:
         """Wait until everything that was queued is done."""

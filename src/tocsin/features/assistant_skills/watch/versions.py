@@ -16,7 +16,7 @@ class ActedVersions:
         self._clock = clock
 
     async def claim(self, skill: str, folder: str, path: str, version: str) -> bool:
-        """Return whether nobody has acted on this version; from now on, somebody has."""
+        """Claim a version; return whether it was not claimed before."""
         row = (skill, folder, path, version, self._clock.now())
 
         def work(connection: sqlite3.Connection) -> bool:

@@ -94,7 +94,7 @@ def _home() -> str:
 
 
 def _record(found: ReadCrontab, added: str | None, zone: str, fields: dict[str, Any]) -> dict[str, Any]:
-    """Return what is told of a job: in fields for programs, in a sentence for people; `added` is its ID."""
+    """Return a job as fields for programs or as a sentence for people; `added` is its ID."""
     name, schedule = fields["name"], fields["schedule"]
     summary = f"added {name}: {schedule}" if added else f"{name}: {schedule}  {fields['command']}"
     return {"id": added, "line": found.lines[name].number, "timezone": zone, **fields, "summary": summary}

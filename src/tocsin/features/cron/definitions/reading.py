@@ -72,7 +72,7 @@ class JobReader:
 def merged(before: Any, patch: Any, kind: object = None) -> Any:
     """Return what a JSON Merge Patch makes of a value; RFC 7396, section 2.
 
-    In a record of that kind, null for a key that is none stays, so that whoever reads the result refuses it.
+    Keep null for unknown keys, so that validation rejects them.
     """
     if not isinstance(patch, Mapping):
         return patch

@@ -102,7 +102,7 @@ class CronRoutes:
         answer=Page[UpcomingJobRun],
     )
     async def list_upcoming_cron_runs(
-        self, paging: PagingOf, hours: Annotated[int, Query(ge=1, le=9999, description="Within so many hours.")] = 24
+        self, paging: PagingOf, hours: Annotated[int, Query(ge=1, le=9999, description="How many hours ahead.")] = 24
     ) -> Any:
         """List what is due, the soonest first."""
         found = await self._jobs.upcoming(hours, paging.limit + 1, paging.start_like(ORDER))
@@ -219,7 +219,7 @@ class CronRoutes:
         job_id: JobId,
         run_id: Annotated[str, Query(max_length=100, description="The log of this run, not of the newest.")] = "",
         status: Annotated[list[RunStatus] | None, Query(description="Only such runs; may be repeated.")] = None,
-        tail: Annotated[int, Query(ge=1, le=1000, description="The last so many lines.")] = 200,
+        tail: Annotated[int, Query(ge=1, le=1000, description="How many of the last lines.")] = 200,
         stream: Annotated[StreamWord, Query(description="Lines of one stream.")] = "all",
         ansi: Annotated[bool, Query(description="Keep the escape sequences of a terminal.")] = False,
     ) -> Any:

@@ -96,7 +96,7 @@ class TaskJobRecord(ResponseModel):
 
 
 class BranchRecord(ResponseModel):
-    """A branch of a repository, of a task job or of nobody."""
+    """A branch of a repository, with its task job if it has one."""
 
     name: str
     job_id: str | None

@@ -65,7 +65,7 @@ async def shown_key(session: SshSession, host: HostEntry) -> ShownKey:
     line = taken.read_text().strip() if taken.exists() else ""
     if key.fingerprint not in await _fingerprints(session, None, taken):
         raise UnreachableError(
-            f"{host.name} showed two different keys", hint="try again; if it stays, somebody is between"
+            f"{host.name} showed two different keys", hint="try again; if it stays, the connection may be intercepted"
         )
     return ShownKey(key, line)
 
@@ -93,7 +93,7 @@ async def trust(session: SshSession, shown: ShownKey, path: Path) -> None:
 
 @asynccontextmanager
 async def _only_writer(folder: Path) -> AsyncIterator[None]:
-    """Let nobody else change files of known hosts meanwhile: what others trust at the same time must stay."""
+    """Lock files of known hosts against other writers: keys that are trusted at the same time must stay."""
     descriptor = os.open(folder / "known_hosts.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         await _take(descriptor)
@@ -131,7 +131,7 @@ def file_for(session: SshSession, host: HostEntry, address: Address) -> Path:
 async def _connect(session: SshSession, host: HostEntry, *options: str) -> str:
     """Connect up to the login, which is refused, and return the log."""
     try:
-        # `true` is for hosts that let in whoever comes.
+        # `true` is for hosts that accept any login.
         await session.ask(host, ("true",), *options, *_NO_LOGIN, "LogLevel=DEBUG1", timeout_s=_TIMEOUT_S)
     except ProcessTimeoutError:
         raise UnreachableError(f"{host.name} does not answer within {_TIMEOUT_S} s", hint="check the network") from None

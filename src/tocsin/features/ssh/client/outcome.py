@@ -49,7 +49,8 @@ def outcome_of(name: str, exit_code: int, log: str, told: str = "") -> Outcome:
 
 def _not_begun(name: str, said: str) -> Outcome:
     if _CHANGED in said:
-        sentence = f"its host key has changed: if that was you, `tocsin ssh trust {name}`, else somebody is in between"
+        advice = f"if that was you, `tocsin ssh trust {name}`, else the connection may be intercepted"
+        sentence = f"its host key has changed: {advice}"
         return Outcome(HostStatus.HOST_KEY_CHANGED, None, sentence)
     if _UNKNOWN.search(said):
         sentence = f"a host key on the way is not known: look at it and accept it with `tocsin ssh trust {name}`"

@@ -24,7 +24,7 @@ def private_key_problem(path: Path) -> str:
 
 
 def needs_passphrase(path: Path) -> bool:
-    """Whether a private key file is encrypted; False also for what is not one."""
+    """Whether a private key file is encrypted; False also if it is not a key."""
     try:
         content = read_limited(path)
     except ConfigError:

@@ -200,7 +200,7 @@ class SshSession:
         if not self.program.shares or path.exists() or (await self.address(host)).jump:
             return None
         with _locked(path) as ours:
-            if not ours or path.exists():  # somebody else opens it
+            if not ours or path.exists():  # another process opens it
                 return None
             options = ("ControlMaster=yes", f"ControlPersist={self.program.keep_s}", "LogLevel=INFO")
             background = ("ForkAfterAuthentication=yes", "SessionType=none", "StdinNull=yes")
@@ -221,7 +221,7 @@ class SshSession:
         return code or 0
 
     def forget_dead(self, host: HostEntry) -> None:
-        """Remove the socket of a connection that nobody answers on."""
+        """Remove the socket of a dead connection."""
         path = self.program.socket_of(host)
         with _locked(path) as ours:
             if ours:

@@ -167,7 +167,8 @@ class WatcherService:
         )
         if taken is None:
             return False
-        await self._runner.carry_out(taken.run, rule, taken.change)
+        running = await self._runner.start(taken.run, rule, taken.change)
+        await running.wait()  # at a stop, it is released or interrupted with all runs of this process
         return True
 
     async def _tell_states(self) -> None:

@@ -64,6 +64,7 @@ class WorkflowRunner:
     async def run(self) -> RunResult:
         """Run the steps, then those for success, failure and the end; return how the run ended."""
         self._handle.on_cancel(lambda grace_s: self._end(CANCELLED, grace_s))
+        self._handle.executes = lambda: any(attempt.executes for attempt in self._attempts)
         await self._announce()
         timed_out = await self._main()
         if self._ending == CANCELLED:
@@ -186,7 +187,7 @@ class WorkflowRunner:
         """Execute one attempt so that it can be ended from outside."""
         if self._ended.is_set():  # since the step began
             return StepOutcome(RunStatus.CANCELLED, f"the run was {self._ending}", CANCELLED)
-        attempt = Attempt(asyncio.ensure_future(self._execute(call)), call.log)
+        attempt = Attempt(asyncio.ensure_future(self._execute(call)), call)
         self._attempts.add(attempt)
         try:
             return await attempt.task

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from tocsin.features.workflows.engine.values import StepScope
-from tocsin.features.workflows.language.model import Workflow, WorkflowStep
+from tocsin.features.workflows.language.model import StepType, Workflow, WorkflowStep
 from tocsin.runs.model import RunStatus
 from tocsin.runs.recorder import RunHandle
 
@@ -122,9 +122,14 @@ class Attempt:
     """An attempt that runs, and how to end it."""
 
     task: "asyncio.Task[StepOutcome]"
-    log: StepLog
+    call: StepCall
+
+    @property
+    def executes(self) -> bool:
+        """Whether it does more than wait, for a person, a time or another run."""
+        return self.call.step.type not in {StepType.WAIT, StepType.WORKFLOW}
 
     def ask_to_end(self, grace_s: float) -> None:
         """Ask it to end, or cancel it if it cannot be asked."""
-        if not self.log.ask_to_end(grace_s):
+        if not self.call.log.ask_to_end(grace_s):
             self.task.cancel()

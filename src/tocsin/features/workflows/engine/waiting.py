@@ -1,4 +1,4 @@
-"""Steps of the type wait: for a while, until a time, or until somebody approves."""
+"""Steps of the type wait: for a while, until a time, or until a person approves."""
 
 import asyncio
 from collections.abc import Sequence

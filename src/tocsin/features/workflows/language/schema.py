@@ -33,7 +33,7 @@ _NAME = TextType(
 )
 _APPROVER = TextType(
     pattern=r"chat:-?[^\s:]+|token:[A-Za-z0-9][A-Za-z0-9._-]*|(?!-?[0-9]+$)[^\s:]([^:]*[^\s:])?",
-    rule="not an approver: use chat:ID, token:NAME, or the name with which somebody signs in to the dashboard",
+    rule="not an approver: use chat:ID, token:NAME, or a user name of the dashboard",
 )
 _ENV = MappingType(TextType(blank=True), WORD, "not a variable: use letters, digits and '_'")
 _RETRY = RecordType(
@@ -190,7 +190,7 @@ _OWN: dict[StepType, tuple[Field, ...]] = {
     StepType.WAIT: (
         Field("duration", DurationType(0, MONTH_S), doc="How long"),
         Field("until", TextType(), doc="Until when: 18:00 or 2026-12-01T09:00"),
-        Field("approval", BooleanType(), doc="Until somebody approves"),
+        Field("approval", BooleanType(), doc="Until a person approves"),
         Field("message", TextType(), doc="What is to be approved"),
         Field("approvers", OneOrManyType(_APPROVER, allow_empty=False), doc="Who alone may, such as chat:7"),
         Field("not_by_starter", BooleanType(), default=False, doc="Whether the one who started the run may not"),

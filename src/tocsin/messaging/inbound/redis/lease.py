@@ -1,6 +1,6 @@
 """The right to fetch updates for a bot, held by one process of all hosts.
 
-It is renewed every `RENEW_S`. A process that died, hangs or is cut off loses it after `LEASE_S`; whoever waits asks
+It is renewed every `RENEW_S`. A process that died, hangs or is cut off loses it after `LEASE_S`; a waiting process asks
 every three seconds, so another one fetches within ten. The token refuses what the former holder stores late.
 """
 

@@ -125,8 +125,8 @@ class RedisInbox:
             try:
                 await self._listen(self._topic + owner, wake)
             except Exception as error:
-                # Work goes on all the same, as the inbox looks every two seconds. Whoever needs Redis tells that it is
-                # away; everything else is a bug.
+                # Work goes on all the same, as the inbox looks every two seconds. Other parts report that
+                # Redis is away; everything else is a bug.
                 known = isinstance(failure(error, self._client.where), StoreUnavailableError)
                 level = logging.DEBUG if known else logging.ERROR
                 log.log(level, "other processes cannot wake this one", exc_info=None if known else error)

@@ -1,7 +1,7 @@
-"""The event hub: reads the feed of changes while somebody listens, and sends each event to all readers.
+"""The event hub: reads the feed of changes while there are listeners, and sends each event to all readers.
 
 It looks ten times a second, which costs one indexed query each. `PRAGMA data_version` would be no cheaper and needs a
-connection of its own, because each connection counts for itself. So often, too, what a run prints is told.
+connection of its own, because each connection counts for itself. The output of runs is sent at the same pace.
 """
 
 import asyncio
@@ -199,7 +199,7 @@ class EventHub:
         return b"".join(event for _, event in await self._events(missed, topics))
 
     async def _events(self, changes: Sequence[RecordChange], wanted: Collection[str]) -> list[tuple[str, bytes]]:
-        """Return an event for each change of the topics that somebody wants."""
+        """Return an event for each change of the subscribed topics."""
         told = [change for change in changes if change.topic in wanted and change.topic in self._sources]
         records = {
             topic: await self._sources[topic].records([change.subject for change in told if change.topic == topic])

@@ -23,7 +23,7 @@ MAX_LINES = 500
 
 
 class RunEvents:
-    """The records of runs, and what active runs print while somebody listens."""
+    """The records of runs, and the output of active runs while there are listeners."""
 
     def __init__(self, store: RunStore, directory: Path, clock: Clock) -> None:
         """`directory` has the logs of runs."""

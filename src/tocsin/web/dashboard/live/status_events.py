@@ -25,7 +25,7 @@ class StatusEvents:
         self._seen = -1
 
     def forget(self) -> None:
-        """Begin anew: nobody listens."""
+        """Begin anew: there is no listener."""
         self._states, self._seen = {}, -1
 
     async def changed(self, end: int) -> Mapping[str, Any] | None:

@@ -14,7 +14,7 @@ log = logging.getLogger(__name__)
 
 # What changed at once beyond these is cheaper to fetch anew: each record is read by itself.
 MAX_RECORDS = 50
-# While more changes than that, whoever shows it is told so once a second.
+# A stream that changes more often is announced once a second.
 FLOOD_S = 1.0
 
 
@@ -35,7 +35,7 @@ class _Followed:
 
 
 class StreamEvents:
-    """Follows the streams whose topics somebody wants."""
+    """Follows the streams of the subscribed topics."""
 
     def __init__(self, sources: Sequence[StreamSource], clock: Clock) -> None:
         self._sources = {source.topic: source for source in sources}

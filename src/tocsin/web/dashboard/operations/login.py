@@ -132,7 +132,7 @@ def _with_session(request: Request, session: LoginSession, response: Response) -
 
 
 def _require_local_host(request: Request) -> None:
-    # A name that others can reach means a proxy on this machine, and that anybody may stand behind it.
+    # A name that others can reach means a proxy on this machine, with any client behind it.
     if not all(is_host_of(host) for host in request.headers.getlist("host")):
         raise HttpProblemError("forbidden", "Such a link works only on the machine itself, by its address.")
 

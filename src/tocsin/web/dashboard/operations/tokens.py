@@ -78,7 +78,7 @@ class TokenRoutes:
     )
     async def create_token(self, request: Request, body: NewToken, response: Response, caller: CallerOf) -> Any:
         """Make a token; the answer shows it this once."""
-        for word in body.scopes:  # nobody gives what they do not have
+        for word in body.scopes:  # a caller cannot give a scope it lacks
             require_scope(request.scope, word)
         token, text = await self._tokens.create(body.name, body.scopes, caller)
         response.headers["Location"] = f"/api/tokens/{token.name}"

@@ -66,7 +66,7 @@ export class ApiProblem extends Error {
   }
 }
 
-/** Whether somebody is signed in: `unknown` until the first answer; `needed` shows the login. */
+/** Whether the browser is signed in: `unknown` until the first answer; `needed` shows the login. */
 export const session = signal(/** @type {"unknown" | "in" | "needed"} */ ("unknown"));
 /** How the server answers. */
 export const reach = signal(/** @type {{state: "ok" | "offline" | "waiting", until?: number, crowded?: boolean}} */ ({ state: "ok" }));
@@ -80,7 +80,7 @@ const etags = new Map();
 /** @type {((signedIn: boolean) => void)[]} */
 let waiting = [];
 
-/** Tell those who wait that somebody signed in, or gave up. @param {boolean} signedIn */
+/** Resolve the requests that wait for a login. @param {boolean} signedIn */
 export function endLogin(signedIn) {
   const told = waiting;
   waiting = [];
@@ -88,7 +88,7 @@ export function endLogin(signedIn) {
   for (const tell of told) tell(signedIn);
 }
 
-/** @returns {Promise<boolean>}  Whether somebody signed in. */
+/** @returns {Promise<boolean>}  Whether the login succeeded. */
 function waitForLogin() {
   session.set("needed");
   return new Promise((tell) => waiting.push(tell));

@@ -30,7 +30,7 @@ const FORMATS = {
 /** @type {Map<string, Intl.DateTimeFormat>} */
 const dateFormats = new Map();
 
-/** That of the browser; asked again when somebody comes back, who may have travelled. */
+/** That of the browser; read again when the page is shown again: the user may have travelled. */
 let ownZone = "";
 /** How far the server's clock is ahead of the browser's, in milliseconds: a wrong clock here must not show. */
 let ahead = 0;
@@ -67,7 +67,7 @@ export function browserZone() {
 /**
  * @param {string | number} time
  * @param {string | null} [zone]  That of the browser where there is none.
- * @returns {string}  Such as `Fri 20 Nov 2026, 09:00:05 CET`; empty for what is not a time.
+ * @returns {string}  Such as `Fri 20 Nov 2026, 09:00:05 CET`; empty if it is not a time.
  */
 export function absolute(time, zone) {
   return formatted(time, zone ?? browserZone(), "whole");

@@ -38,11 +38,11 @@ export function withRecord(data, record, key) {
   return { ...data, items };
 }
 
-/** So many records of the stream come on top of what was read. */
+/** At most this many records of the stream are added to the list that was read. */
 const MOST_HEARD = 200;
 
 /**
- * As `withRecord`, for what the stream tells of: `undefined`, which reads the list again, before a page that is left
+ * As `withRecord`, for changes of the stream: `undefined`, which reads the list again, before a page that is left
  * open for days holds too much.
  * @template {object} T
  * @template {{items: T[], heard?: number}} L

@@ -25,7 +25,7 @@ const HIDDEN_MS = 60_000;
 /** What changes numbers of the status, such as runs of today, without changing a state. */
 const COUNTED = /^(run\.(updated|deleted)|cron\.|notification\.)/;
 const REFRESH_MS = 10_000;
-/** A page that shows the status asks for it at once; in a storm of events, this many times and then each so often. */
+/** A page that shows the status asks for it at once; in a storm of events, this many times and then at this interval. */
 const URGENT_MOST = 4;
 const URGENT_EVERY_MS = 5000;
 const URGENT_GATHER_MS = 300;
@@ -126,7 +126,7 @@ async function readOnce() {
         reached = true;
         setLiveness({ state: "live", since: Date.now() });
         if (wasDown && !had) spread({ type: RESYNC, id: "", data: null }); // nothing to go on from
-        if (wasDown) void refreshStatus(); // it has no number, so that nobody tells it again
+        if (wasDown) void refreshStatus(); // it has no number, so it is not sent again
         retryMs = FIRST_RETRY_MS;
       },
       onEvent(event) {

@@ -70,7 +70,7 @@ function Audit({ data, query, change, reload }) {
 }
 
 /**
- * Ask for entries that came since while the newest are shown: soon after the stream tells of something, and else ever
+ * Ask for entries that came since while the newest are shown: soon after the stream reports a change, and else ever
  * more seldom, as not every entry has an event.
  * @param {AuditPage} data
  * @param {Record<string, string>} query

@@ -11,7 +11,7 @@ const MOST_PAGES = 10;
 const PAGE = 200;
 const WIDTH = 20;
 const HEIGHT = 44;
-/** So many runs in an hour fill the height where no hour has more; of many, a bar grows with their root. */
+/** This many runs in an hour fill the height if no hour has more; of many, a bar grows with their root. */
 const FULL = 12;
 
 /** @typedef {{at: number, good: number, bad: number, due: number, unknown: boolean}} Hour  `unknown`: later than what was read. */

@@ -31,7 +31,7 @@ export const page = definePage({
       return { job, branch: await api.get(url`/api/jobs/branches/${job.id}`, {}, { signal }), problem: null };
     } catch (problem) {
       if (!(problem instanceof ApiProblem)) throw problem; // the page was left
-      return { job, branch: null, problem }; // somebody deleted the branch: the job is still worth seeing
+      return { job, branch: null, problem }; // the branch was deleted: the job is still worth seeing
     }
   },
   View: One,

@@ -54,7 +54,7 @@ const FILES = [
   { name: "removed", title: JOB_PAGE.removed, align: "end", value: (one) => one.deletions, cell: (one) => (one.deletions === null ? JOB_PAGE.binary : html`<span class="distance__removed">−${one.deletions}</span>`) },
 ];
 
-/** The changes themselves are read when somebody looks. @param {{id: string, head: string}} props */
+/** The diff is read when it is opened. @param {{id: string, head: string}} props */
 export function Patch({ id, head }) {
   const [found, setFound] = useState(/** @type {Branch | null} */ (null));
   const [error, setError] = useState(/** @type {unknown} */ (null));

@@ -68,7 +68,7 @@ function Hosts({ data, query, change }) {
     <${FileNote} what="hosts" />`;
 }
 
-/** The state of the hosts: looked at when the page opens, and when somebody asks. @param {(found: any) => void} take */
+/** The state of the hosts: read when the page opens, and on request. @param {(found: any) => void} take */
 function useHealth(take) {
   const [health, setHealth] = useState(/** @type {any} */ (null));
   const look = async (/** @type {boolean} */ refresh, /** @type {AbortSignal | undefined} */ signal) => {

@@ -1,4 +1,4 @@
-// What may stand where somebody types in a workflow: keys of the schema, words of a key, and names that there are.
+// Completions in a workflow: keys of the schema, values of a key, and known names.
 import { KIND_KEYS, RUN_NAMES, STEP_KEYS, STEP_NAMES, WORKFLOW_KEYS } from "../strings/workflow_keys.js";
 import { WORKFLOW } from "../strings/workflows.js";
 

@@ -1,4 +1,4 @@
-// The text of a workflow: looked at while it is typed, saved only if nobody else changed it.
+// The text of a workflow: validated while it is typed, saved only if it was not changed elsewhere.
 import { html, useEffect, useMemo, useState } from "../vendor/preact.js";
 import { api, ApiProblem, call, url } from "../lib/api.js";
 import { draftOf, dropDraft, keepDraft } from "../lib/drafts.js";

@@ -1,4 +1,4 @@
-// The question of a run that waits for approval, asked before it is answered. Loaded when somebody answers.
+// The question of a run that waits for approval, asked before it is answered. Loaded on the first answer.
 import { html, render } from "../vendor/preact.js";
 import { api, url } from "../lib/api.js";
 import { Dialog } from "../parts/dialog.js";

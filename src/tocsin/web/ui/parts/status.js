@@ -1,4 +1,4 @@
-// A state by colour, shape and word: nobody has to tell colours apart.
+// A state by colour, shape and word: colour alone carries no meaning.
 import { html } from "../vendor/preact.js";
 import { CAUSES, STATES } from "../strings/states.js";
 

@@ -56,7 +56,7 @@ function Arrival() {
   return html`<p class="visually-hidden" role="status">${name === first.current ? "" : name}</p>`;
 }
 
-/** The server does not answer, or nobody can sign in yet: it says why. */
+/** The server does not answer, or has no login yet: it says why. */
 function StartFailure() {
   const problem = useSignal(startProblem);
   const retry = () => {
@@ -72,7 +72,7 @@ function skip(event) {
   document.getElementById("content")?.focus();
 }
 
-/** Whoever cannot see that another page is there gets to its heading. @param {string} path */
+/** Move the focus to the heading of a new page, for screen readers. @param {string} path */
 function useFocusOnArrival(path) {
   const first = useRef(true);
   useEffect(() => {

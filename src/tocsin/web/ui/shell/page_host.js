@@ -88,7 +88,7 @@ function Host({ file, area, params, query }) {
 }
 
 /**
- * Change the page when the server tells of changes.
+ * Change the page when the server reports changes.
  * @param {AnyPage} page
  * @param {Record<string, string>} params
  * @param {{current: {data: any}}} current

@@ -172,7 +172,7 @@ export const EDIT_JOB = {
   logBytes: "Log kept of each run (bytes)",
   startAt: "Not before",
   endAt: "Not after",
-  autoDisable: "Switch off after so many failures in a row",
+  autoDisable: "Switch off after this many failures in a row",
   autoDisableHint: "0: never.",
   tags: "Tags",
   preview: "When it will run",

@@ -1,7 +1,7 @@
 // What the page of the memory says.
 export const MEMORY = {
   title: "Memory",
-  note: "What is kept for conversations. What nobody asks for fades.",
+  note: "What is kept for conversations. Entries that are not used fade.",
   empty: "Nothing is kept yet.",
   command: 'tocsin memory set oncall.phone "+49 30 123456"',
   search: "Search",

@@ -13,7 +13,7 @@ export const NOTICES = {
   remove: "Delete",
   /** @param {string} title */
   removeTitle: (title) => `Delete “${title}”?`,
-  removeText: "It is deleted for everybody, and cannot be brought back.",
+  removeText: "It is deleted for all users, and cannot be restored.",
   level: "Level",
   category: "About",
   first: "first",

@@ -99,7 +99,7 @@ export const SSH_HOST = {
   tags: "Tags",
   fingerprint: "Fingerprint",
   trust: "To trust the key of this host:",
-  changed: "The key is not the one that was trusted. Somebody may be in between: find out before you trust it.",
+  changed: "The key is not the one that was trusted. The connection may be intercepted: find out before you trust it.",
   refresh: "Check now",
   disabled: "This host is switched off in its file: no command runs there.",
 };

@@ -111,7 +111,7 @@ export const KIND_KEYS = {
   "wait": {
     "duration": {"says": "How long"},
     "until": {"says": "Until when: 18:00 or 2026-12-01T09:00"},
-    "approval": {"says": "Until somebody approves", "words": ["true", "false"]},
+    "approval": {"says": "Until a person approves", "words": ["true", "false"]},
     "message": {"says": "What is to be approved"},
     "approvers": {"says": "Who alone may, such as chat:7"},
     "not_by_starter": {"says": "Whether the one who started the run may not", "words": ["true", "false"]},

@@ -42,7 +42,7 @@ export const WORKFLOW = {
   invalid: (count) => (count === 1 ? "1 mistake" : `${count} mistakes`),
   notSaved: "Not saved yet.",
   kept: "Not saved yet: kept from before.",
-  newer: "The file was changed by somebody else. Copy your text, then load the file again.",
+  newer: "The file was changed elsewhere. Copy your text, then load the file again.",
   load: "Load the file again",
   file: "File",
   changed: "Changed",

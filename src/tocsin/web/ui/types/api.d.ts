@@ -77,7 +77,7 @@ export interface BranchFile {
 export interface BranchList {
   items: BranchRecord[];
 }
-/** A branch of a repository, of a task job or of nobody. */
+/** A branch of a repository, with its task job if it has one. */
 export interface BranchRecord {
   name: string;
   job_id: string | null;
@@ -1592,7 +1592,7 @@ export interface TriggerText {
   text: string;
   channel?: string;
 }
-/** How many notifications nobody has read, and the newest of them. */
+/** How many notifications are unread, and the newest of them. */
 export interface UnreadRecord {
   count: number;
   items: NotificationRecord[];
