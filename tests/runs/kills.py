@@ -1,18 +1,14 @@
 """Kill what executes runs of many kinds again and again, and count what became of each run."""
 
-import os
 import random
-import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.forked import forks
 from tests.waiting import until
 
 from tocsin.core.audit.log import AuditLog
@@ -22,7 +18,6 @@ from tocsin.features.cron.service import Actor
 from tocsin.runs.model import TERMINAL
 from tocsin.testing.features import open_feature
 
-ROOT = Path(__file__).parents[2]
 ENDS = {"workflow.run", "cron.execute", "skill.run", "ssh.run", "job.complete", "watcher.run"}
 _ACTIVE = "SELECT COUNT(*) FROM runs WHERE finished_at IS NULL"
 _TOLD = 'echo "$RUN_ID $STEP $ATTEMPT" >> TRACE'
@@ -66,11 +61,11 @@ class KillCount:
 async def survive_kills(folder: Path, kills: int, chance: random.Random) -> KillCount:
     """Start runs in a process that is killed again and again; return what is found afterwards."""
     await _prepare(folder)
-    with _processes(folder) as process:
+    with forks("tests.runs.victim", folder) as process:
         for _ in range(kills):
-            with process("\n"):
+            with process(""):
                 time.sleep(chance.uniform(0.1, 1.5))
-        with process("drain\n"):
+        with process("drain"):
             while left := _asked(folder, _ACTIVE):  # some hundred wait for their turn
                 until(lambda left=left: _asked(folder, _ACTIVE) < left, "a run to end")
             until(lambda: not _asked(folder, "SELECT COUNT(*) FROM run_tasks"), "every run to be settled")
@@ -123,34 +118,6 @@ def _count(folder: Path, kills: int) -> KillCount:
         reported_twice=sum(count > 1 for count in entries.values()),
         not_retried=sum(id_ not in retried for id_ in failed),
     )
-
-
-@contextmanager
-def _processes(folder: Path) -> Iterator[Callable[[str], AbstractContextManager[None]]]:
-    """Yield what runs a process during a block, and kills it at the end."""
-    env = {"PATH": os.environ["PATH"], "TOCSIN_DATA_DIR": str(folder), "REDIS_URL": "off", "TZ": "UTC"}
-    command = [sys.executable, "-m", "tests.runs.victim"]
-    with (
-        (folder / "stderr").open("wb") as problems,
-        subprocess.Popen(
-            command, cwd=ROOT, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=problems, bufsize=0
-        ) as maker,
-    ):
-        assert maker.stdin
-        assert maker.stdout
-        orders, told = maker.stdin, maker.stdout
-
-        @contextmanager
-        def process(order: str) -> Iterator[None]:
-            orders.write(order.encode())
-            pid = int(told.readline())
-            try:
-                yield
-            finally:
-                os.kill(pid, signal.SIGKILL)
-                assert told.readline() == b"\n"
-
-        yield process
 
 
 def _asked(folder: Path, sql: str) -> int:

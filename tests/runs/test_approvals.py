@@ -19,6 +19,7 @@ from tocsin.runs.approvals import (
     NotWaitingError,
     StepQuestion,
     UnknownQuestionError,
+    WaitingStep,
     refuse_others,
 )
 from tocsin.runs.control import RunControl
@@ -257,3 +258,21 @@ async def test_a_waiting_run_keeps_its_owner_and_is_interrupted_with_it(house: H
     (run,) = (await runs.search()).items
     run = await runs.get(run.id)
     assert (run.status, run.steps[0].status) == (RunStatus.INTERRUPTED, RunStatus.INTERRUPTED)
+
+
+async def test_an_answer_that_comes_while_the_earlier_question_is_looked_up_is_taken_once(house: House, runs: Runs):
+    answers: list[Decision] = []
+
+    async def work(handle: RunHandle) -> RunResult:
+        question = StepQuestion("deploy")
+        await house.store.approvals.wait_for(WaitingStep(handle.run_id, question, 1000.0))
+        made = await house.store.approvals.decide(Decision(handle.run_id, "deploy", True, "ana", 2000.0))
+        deciding = asyncio.ensure_future(handle.decision(question))
+        await asyncio.sleep(0)  # it looks for the question of an earlier process
+        handle.decided(made)
+        answers.append(await deciding)
+        return RunResult(RunStatus.SUCCEEDED)
+
+    running = await runs.start(order(), work)
+    assert (await running.wait()).status is RunStatus.SUCCEEDED
+    assert [answer.by for answer in answers] == ["ana"]

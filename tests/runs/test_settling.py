@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,9 @@ from tocsin.core.process.identity import own_identity
 from tocsin.core.process.presence import Presence
 from tocsin.messaging.outbound.output_routing import OutputRouter
 from tocsin.runs import tasks
-from tocsin.runs.engine.run_type import RunAuditEntry, RunType
+from tocsin.runs.engine.run_type import DelayedRun, RunAuditEntry, RunType
 from tocsin.runs.engine.settling import RunSettler, SettlerDependencies
+from tocsin.runs.filters import RunFilter
 from tocsin.runs.model import Run, RunKind, RunStatus, new_run
 from tocsin.runs.service import Runs
 from tocsin.runs.tasks import RunTask
@@ -38,7 +40,12 @@ class Recorded(RunType):
 
     def __init__(self) -> None:
         self.told: list[str] = []
-        self.dies = False
+        self.dies = self.retries = False
+
+    def retry(self, run: Run, now: float) -> DelayedRun | None:
+        if not self.retries or run.retry_of:
+            return None
+        return DelayedRun(replace(new_run(order(), RunStatus.QUEUED, now), retry_of=run.id), now)
 
     def note(self, connection: sqlite3.Connection, run: Run, output: str) -> Mapping[str, Any]:
         return {"status": str(run.status)}
@@ -120,3 +127,11 @@ async def test_the_run_of_a_dead_process_is_settled_at_once(settling: Settling):
     await settling.settler.settle_left()
     assert (settling.entries(), settling.type.told) == ([run.id], ["interrupted"])
     assert settling.audit.log.tail(1)[0].metadata["ip"] == "192.0.2.1"
+
+
+async def test_a_retry_does_not_take_over_the_child_runs_of_the_attempt_before(settling: Settling):
+    settling.type.retries = True
+    request = {"children": {"workflow": "r1"}}
+    run = await settling.runs.execute(order(request=request), shell("exit 1"))
+    (again,) = (await settling.runs.find(RunFilter(retry_of=run.id))).items
+    assert await settling.house.store.request_of(again.id) == {}

@@ -8,7 +8,6 @@ from tocsin.assembly.operator import ask_chat, find_chats, notify_operator, tell
 from tocsin.assembly.storage import is_redis_there
 from tocsin.core.errors import TocsinError
 from tocsin.features.context import Abilities, AbilityMissingError, FeatureContext
-from tocsin.messaging.outbound.output_routing import OutputRouter
 from tocsin.runs.model import Run, RunKind, RunTrigger
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ def context_of(app: "App") -> FeatureContext:
         audit=app.audit,
         database=app.database,
         messenger=app.messenger,
-        output=OutputRouter(app.outbox, app.profiles),
+        output=app.output(),
         runs=app.runs,
         redact=app.redact,
         environment=app.settings.inheritable,

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from tocsin.messaging.outbound.channel_watch import ChannelTroubles, ChannelWatch
     from tocsin.messaging.outbound.messenger import Messenger
     from tocsin.messaging.outbound.outbox import Outbox
+    from tocsin.messaging.outbound.output_routing import OutputRouter
     from tocsin.messaging.outbound.profiles import Profiles
     from tocsin.messaging.outbound.publisher import Publisher
     from tocsin.runs.engine.settling import RunSettler
@@ -69,6 +70,7 @@ class App:
     runs_presence: "Lazy[Presence]"  # of those that share the data directory
     runs: "Lazy[Runs]"
     run_settler: "Callable[[], RunSettler]"
+    output: "Callable[[], OutputRouter]"
     models: "Lazy[ChatModels]"
     features: "OpenFeatures"
     monitoring: "Monitoring"
@@ -200,6 +202,7 @@ def assemble(
         runs_presence=Lazy(lambda: _runs_presence(app), lambda presence: presence.leave()),
         runs=Lazy(lambda: _runs(app), lambda runs: runs.aclose()),
         run_settler=cache(lambda: _run_settler(app)),
+        output=cache(lambda: _output(app)),
         models=Lazy(lambda: _models(app), lambda models: models.aclose()),
         features=OpenFeatures(installed.features, settings, lambda: (make_context or _context_of)(app)),
         monitoring=monitoring,
@@ -244,15 +247,18 @@ def _runs(app: App) -> "Runs":
     )
 
 
-def _run_settler(app: App) -> "RunSettler":
+def _output(app: App) -> "OutputRouter":
+    """Return what queues texts for a channel and target, or for a profile."""
     from tocsin.messaging.outbound.output_routing import OutputRouter
+
+    return OutputRouter(app.outbox, app.profiles)
+
+
+def _run_settler(app: App) -> "RunSettler":
     from tocsin.runs.engine.settling import RunSettler, SettlerDependencies
 
-    return RunSettler(
-        SettlerDependencies(
-            app.database, lambda: OutputRouter(app.outbox, app.profiles), app.audit, app.clock, app.features.run_type
-        )
-    )
+    parts = SettlerDependencies(app.database, app.output, app.audit, app.clock, app.features.run_type)
+    return RunSettler(parts)
 
 
 def _models(app: App) -> "ChatModels":

@@ -185,12 +185,11 @@ def _tell_that_the_bot_is_off(app: App, *, needed: bool) -> None:
 
 def run_engine(app: App) -> "RunEngine":
     """Return what settles and continues the runs that other processes left."""
-    from tocsin.messaging.outbound.output_routing import OutputRouter
     from tocsin.runs.engine.run_engine import RunEngine
     from tocsin.runs.engine.settling import DeliveryFollower
     from tocsin.runs.store import RunStore
 
-    follower = DeliveryFollower(RunStore(app.database), lambda: OutputRouter(app.outbox, app.profiles))
+    follower = DeliveryFollower(RunStore(app.database), app.output)
     return RunEngine(app.runs(), app.run_settler(), follower, app.clock)
 
 

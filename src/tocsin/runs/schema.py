@@ -91,7 +91,7 @@ MIGRATIONS = (
     ALTER TABLE run_waits ADD COLUMN asked_in TEXT NOT NULL DEFAULT '[]';
     ALTER TABLE run_waits ADD COLUMN not_by_starter INTEGER NOT NULL DEFAULT 0;
     """,
-    # One row for each run whose end is not settled; see `runs/engine/tasks.py`. Runs without an owner are few.
+    # One row for each run whose end is not settled; see `runs/tasks.py`. Runs without an owner are few.
     """
     CREATE TABLE run_tasks (
         run_id TEXT PRIMARY KEY,

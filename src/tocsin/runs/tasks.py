@@ -29,6 +29,12 @@ def add(connection: sqlite3.Connection, run_id: str, task: RunTask = RunTask()) 
     connection.execute("INSERT INTO run_tasks (run_id, request, caller, not_before) VALUES (?, ?, ?, ?)", values)
 
 
+def insert(connection: sqlite3.Connection, run: Run, owner: str, task: RunTask = RunTask()) -> None:
+    """Record a new run of `owner` with its task; raises InstantRecordedError."""
+    rows.insert(connection, run, owner)
+    add(connection, run.id, task)
+
+
 def find(connection: sqlite3.Connection, run_id: str) -> RunTask | None:
     """Return the task of a run, `None` if its end is settled."""
     row = connection.execute("SELECT * FROM run_tasks WHERE run_id = ?", [run_id]).fetchone()

@@ -1,25 +1,20 @@
 """Kill the scheduler again and again, and count what became of every planned instant."""
 
-import os
 import random
-import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.features.cron.conftest import HUMAN, opened
+from tests.forked import forks
 from tests.waiting import until
 
 from tocsin.core.time.clock import SystemClock
 from tocsin.runs.model import TERMINAL
 
-ROOT = Path(__file__).parents[3]
 _SQL = """
     SELECT subject_name, scheduled_for, status, id FROM runs
     WHERE kind = 'cron' AND triggered_by IN ('schedule', 'catchup')
@@ -55,17 +50,17 @@ async def survive_kills(folder: Path, kills: int, jobs: int, chance: random.Rand
             )
             for number in range(jobs)
         ]
-    with _schedulers(folder) as scheduler:
+    with forks("tests.features.cron.victim", folder) as scheduler:
         for _ in range(kills):
-            with scheduler():
+            with scheduler(""):
                 time.sleep(chance.uniform(0.0, 0.7))
         every = f"SELECT COUNT(DISTINCT subject_name) FROM ({_SQL})"
-        with scheduler():  # on a slow machine, no job may have been due so far
+        with scheduler(""):  # on a slow machine, no job may have been due so far
             until(lambda: _asked(folder, every) == jobs, "a record of each job")
         async with opened(folder, clock=SystemClock()) as crontab:
             for job in added:
                 await crontab.jobs.disable(job.id, HUMAN)
-        with scheduler():
+        with scheduler(""):
             until(lambda: not _asked(folder, "SELECT COUNT(*) FROM run_tasks"), "every run to end")
     async with opened(folder, clock=SystemClock()) as crontab:
         rows = await crontab.bench.app.database.read(lambda c: [tuple(row) for row in c.execute(_SQL)])
@@ -95,31 +90,6 @@ def _count(
         untold=max(0, succeeded - len(lines)),
         interrupted=sum(status == "interrupted" for _, _, status, _ in rows),
     )
-
-
-@contextmanager
-def _schedulers(folder: Path) -> Iterator[Callable[[], AbstractContextManager[None]]]:
-    """Yield what runs a scheduler in a process of its own during a block, and kills it at the end."""
-    env = {"PATH": os.environ["PATH"], "TOCSIN_DATA_DIR": str(folder), "REDIS_URL": "off", "TZ": "UTC"}
-    command = [sys.executable, "-m", "tests.features.cron.victim"]
-    with subprocess.Popen(
-        command, cwd=ROOT, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0
-    ) as maker:
-        assert maker.stdin
-        assert maker.stdout
-        orders, told = maker.stdin, maker.stdout
-
-        @contextmanager
-        def scheduler() -> Iterator[None]:
-            orders.write(b"\n")
-            pid = int(told.readline())
-            try:
-                yield
-            finally:
-                os.kill(pid, signal.SIGKILL)
-                assert told.readline() == b"\n"
-
-        yield scheduler
 
 
 def _asked(folder: Path, sql: str) -> int:

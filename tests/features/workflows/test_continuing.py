@@ -303,3 +303,36 @@ async def test_a_stop_releases_what_only_waits_and_lets_the_rest_end(opening: Op
 
         await eventually(rests)
         assert (await flows.runs.get(works.run.id)).status == "waiting"
+
+
+async def test_a_child_whose_start_was_not_noted_is_not_started_twice(opening: Opening, tmp_path: Path):
+    async with opening() as flows:
+        flows.write(APPROVED.replace("WHERE", str(tmp_path)), "child")
+        flows.write("steps: [{name: inner, type: workflow, command: child}]")
+        parent = await flows.workflows.start("flow", request())
+        child = await eventually(lambda: _child_of(flows, parent.run.id))
+        await _status(flows, child.id, RunStatus.WAITING)
+        await eventually(lambda: parent.request.get("children"))
+    async with opening() as flows:
+        forget = "UPDATE run_tasks SET request = json_remove(request, '$.children')"  # as a kill before it leaves it
+        await flows.bench.app.database.write(lambda connection: connection.execute(forget).rowcount)
+        await run_engine(flows.bench.app).step()
+        await flows.runs.decide(_approval(child))
+        assert (await _ended(flows, parent.run.id)).status == "succeeded"
+        assert len((await flows.runs.search(RunKind.WORKFLOW, "child")).items) == 1
+
+
+async def test_a_step_that_is_tried_again_after_a_restart_starts_another_child(opening: Opening, tmp_path: Path):
+    gate = tmp_path / "go"
+    child = f"steps: [{{name: only, command: 'echo tried >> {tmp_path}/trace; [ -e {gate} ]'}}]"
+    clock = WallClock()
+    async with opening(clock=clock) as flows:
+        flows.write(child, "child")
+        retry = "retry: {max_attempts: 2, delay: 1h}"
+        flows.write(f"steps: [{{name: inner, type: workflow, command: child, {retry}}}]")
+        parent = await flows.workflows.start("flow", request())
+        await clock.asleep()  # between the attempts
+    gate.touch()
+    async with opening(clock=clock) as flows:
+        assert (await _ended(flows, parent.run.id)).status == "succeeded"
+    assert _trace(tmp_path) == ["tried", "tried"]

@@ -16,7 +16,7 @@ from tocsin.features.cron.model import KIND, CronJob, JobDefinition, JobRunningE
 from tocsin.features.cron.output import is_wanted, text_of
 from tocsin.features.cron.store import JobStore, failures_in_a_row, note_failure, note_success
 from tocsin.features.run_notices import failing, notify_stored, recovered, stored_notice
-from tocsin.runs import queue, rows, tasks
+from tocsin.runs import queue, tasks
 from tocsin.runs.control import NotRetriedError, Retry, retried
 from tocsin.runs.document import audit_facts
 from tocsin.runs.engine.active_run import ActiveRun
@@ -58,13 +58,13 @@ class JobRunner:
 
     async def take(self, order: RunSpec, *, force: bool = False) -> Run:
         """Record a run of this process as running, unless the policy of its job forbids it now."""
-        run, caller = new_run(order, RunStatus.RUNNING, self._context.clock.now()), facts_of_caller(order.source)
+        run = new_run(order, RunStatus.RUNNING, self._context.clock.now())
+        task = RunTask(caller=facts_of_caller(order.source))
 
         def work(connection: sqlite3.Connection) -> None:
             if not force:
                 may_start(connection, run)
-            rows.insert(connection, run, self._context.runs().owner)
-            tasks.add(connection, run.id, RunTask(caller=caller))
+            tasks.insert(connection, run, self._context.runs().owner, task)
 
         await self._context.database.write(work)
         return run
@@ -73,15 +73,14 @@ class JobRunner:
         """Do what `take` does, but queue a run that the policy of its job lets wait: the scheduler starts that."""
         now = self._context.clock.now()
         run, queued = new_run(order, RunStatus.RUNNING, now), new_run(order, RunStatus.QUEUED, now)
-        caller = facts_of_caller(order.source)
+        task = RunTask(caller=facts_of_caller(order.source))
 
         def work(connection: sqlite3.Connection) -> Run:
             if not may_start(connection, run, may_wait=True):
                 queue.enqueue(connection, queued)
-                tasks.add(connection, queued.id, RunTask(caller=caller))
+                tasks.add(connection, queued.id, task)
                 return queued
-            rows.insert(connection, run, self._context.runs().owner)
-            tasks.add(connection, run.id, RunTask(caller=caller))
+            tasks.insert(connection, run, self._context.runs().owner, task)
             return run
 
         return await self._context.database.write(work)

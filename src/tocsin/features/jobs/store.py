@@ -126,8 +126,7 @@ class TaskJobStore:
 
         def work(connection: sqlite3.Connection) -> TaskJob:
             job = changed(connection, job_id, change, now)
-            rows.insert(connection, run, owner)
-            tasks.add(connection, run.id)
+            tasks.insert(connection, run, owner)
             return job
 
         return await self._database.write(work)

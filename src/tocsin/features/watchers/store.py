@@ -91,7 +91,7 @@ class WatcherStore:
                 return None
             change = _change(row)
             run = begin(change)
-            _add_run(connection, rule, run, owner, now)
+            _add_run(connection, rule, run, owner, now, RunTask())
             decided = "UPDATE watcher_events SET due_at = NULL, run_id = ? WHERE id = ?"
             connection.execute(decided, [run.id, row["id"]])
             if rule.cooldown_seconds:
@@ -103,9 +103,10 @@ class WatcherStore:
 
     async def begin(self, rule: WatcherRule, change: WatchedChange, run: Run, owner: str, now: float) -> None:
         """Record a run that a person starts."""
+        task = RunTask(caller=facts_of_caller(run.source))  # not in the database's thread, which serves all callers
 
         def work(connection: sqlite3.Connection) -> None:
-            _add_run(connection, rule, run, owner, now)
+            _add_run(connection, rule, run, owner, now, task)
             sql = (
                 "INSERT INTO watcher_events (rule, at, changed_at, type, path, old_path, run_id)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?)"
@@ -116,10 +117,10 @@ class WatcherStore:
 
     async def add(self, run: Run, owner: str) -> None:
         """Record a run that acts on no change."""
+        task = RunTask(caller=facts_of_caller(run.source))
 
         def work(connection: sqlite3.Connection) -> None:
-            rows.insert(connection, run, owner)
-            tasks.add(connection, run.id, RunTask(caller=facts_of_caller(run.source)))
+            tasks.insert(connection, run, owner, task)
 
         await self._database.write(work)
 
@@ -255,9 +256,15 @@ def status_before(connection: sqlite3.Connection, run: Run) -> str | None:
     return None if row is None else str(row["status"])
 
 
-def _add_run(connection: sqlite3.Connection, rule: WatcherRule, run: Run, owner: str, now: float) -> None:
-    rows.insert(connection, run, owner)
-    tasks.add(connection, run.id, RunTask(caller=facts_of_caller(run.source)))
+def _add_run(
+    connection: sqlite3.Connection,
+    rule: WatcherRule,
+    run: Run,
+    owner: str,
+    now: float,
+    task: RunTask,
+) -> None:
+    tasks.insert(connection, run, owner, task)
     sql = "INSERT INTO watcher_states (rule, acted_at) VALUES (?, ?) ON CONFLICT (rule) DO UPDATE SET acted_at = ?"
     connection.execute(sql, [rule.name, now, now])
 

@@ -49,8 +49,10 @@ def open_workflows(context: FeatureContext) -> Workflows:
         for each in made:
             await each.aclose()
 
-    def execute(workflows: Workflows, request: WorkflowRequest, children: dict[str, str]) -> "Execute":
-        from tocsin.features.workflows.engine.children import ChildSteps
+    def execute(
+        workflows: Workflows, request: WorkflowRequest, noted: dict[str, str], others: dict[str, str]
+    ) -> "Execute":
+        from tocsin.features.workflows.engine.children import BegunChildren, ChildSteps
         from tocsin.features.workflows.engine.executors import executing
         from tocsin.features.workflows.engine.http import HttpSteps
         from tocsin.features.workflows.engine.messages import MessageSteps
@@ -73,7 +75,7 @@ def open_workflows(context: FeatureContext) -> Workflows:
                 _starter(workflows, request),
                 request.source,
                 request.actor,
-                children,
+                BegunChildren(noted, others),
             ),
         )
 

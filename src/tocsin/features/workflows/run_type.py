@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Mapping
 from typing import Any
 
+from tocsin.core.audit.actions import CLI
 from tocsin.features.run_notices import notify_stored, stored_notice
 from tocsin.features.workflows.audit_actions import WORKFLOW_RUN
 from tocsin.features.workflows.service import Workflows
@@ -19,7 +20,7 @@ class WorkflowRuns(RunType):
     """Runs of workflows: any process continues one that waits, is queued or was cut off."""
 
     kind = RunKind.WORKFLOW
-    source = "cli"
+    source = CLI.name
     queues = True
 
     def __init__(self, workflows: Workflows) -> None:
@@ -39,7 +40,7 @@ class WorkflowRuns(RunType):
         profile = str(request.get("notify_profile") or "")
         if not profile or run.started_at is None or run.dry_run:
             return None
-        before = await self._workflows.run_before(run)
+        before = await self._context.database.read(lambda connection: queue.last_before(connection, run))
         if not is_wanted(request["notify_on"], run.status, before):
             return None
         return RunMessage(profile, self._context.redact(summary(run)), run.source or self.source)

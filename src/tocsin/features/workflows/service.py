@@ -28,9 +28,9 @@ from tocsin.features.workflows.requests import (
 )
 from tocsin.features.workflows.store import WorkflowFile, WorkflowFolder
 from tocsin.features.workflows.summary import was_rejected
+from tocsin.runs.filters import RunFilter
 from tocsin.runs.model import (
     ACTIVE,
-    TERMINAL,
     Line,
     Run,
     RunKind,
@@ -62,12 +62,12 @@ class Workflows:
         self,
         folder: WorkflowFolder,
         context: FeatureContext,
-        execute: "Callable[[Workflows, WorkflowRequest, dict[str, str]], Execute]",
+        execute: "Callable[[Workflows, WorkflowRequest, dict[str, str], dict[str, str]], Execute]",
         close: Callable[[], Awaitable[None]],
     ) -> None:
         """`execute` returns what carries out the steps of a run; `close` is awaited with the program's end.
 
-        It gets the child runs that another process has started, by the name of the step's log.
+        It gets the child runs that another process has started, as `BegunChildren` has them.
         """
         self._folder = folder
         self.context = context
@@ -240,7 +240,7 @@ class Workflows:
                 f"the workflow {name} cannot run: {'; '.join(problems)}", hint=f"tocsin workflows show {name}"
             )
         inside = replace(request, ancestry=(*request.ancestry, name))
-        prepared = await self._builder.prepare(file, params, request, self._execute(self, inside, {}))
+        prepared = await self._builder.prepare(file, params, request, self._execute(self, inside, {}, {}))
         return await self._admit(workflow, prepared, watch)
 
     async def failing(self) -> Sequence[Run]:
@@ -317,7 +317,11 @@ class Workflows:
         request = restored_request(run, stored)
         file = await self._file_of(run)
         inside = replace(request, ancestry=(*request.ancestry, run.subject_id))
-        execute = self._execute(self, inside, dict(stored.get("children", {})))
+        noted = dict(stored.get("children", {}))
+        found = await self._runs.find(RunFilter(RunKind.WORKFLOW, parent=run.id, limit=200))
+        ran = [child for child in found.items if child.started_at is not None or child.status in ACTIVE]
+        others = {child.id: child.subject_id for child in ran if child.id not in noted.values()}
+        execute = self._execute(self, inside, noted, others)
         return (await self._builder.prepare(file, request.params, request, execute, run)).work
 
     async def _file_of(self, run: Run) -> WorkflowFile:
@@ -333,11 +337,6 @@ class Workflows:
         if kept.digest != snapshot.get("sha256"):
             raise InvalidRunError(f"the file of {run.subject_name} was changed, and held a secret that is not stored")
         return await asyncio.to_thread(self._folder.file, kept.path, text, 0.0, around)
-
-    async def run_before(self, run: Run) -> Run | None:
-        """Return the newest of the earlier runs that were carried out, but for cancelled ones."""
-        earlier = (each for each in await self.recent(run.subject_id) if each.id < run.id and each.started_at)
-        return next((each for each in earlier if each.status in TERMINAL - {RunStatus.CANCELLED}), None)
 
 
 def _reason_to_skip(active: Sequence[Run], clock: "Clock") -> str:

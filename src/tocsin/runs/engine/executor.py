@@ -141,9 +141,7 @@ class RunExecutor:
         run: Run,
         work: Work,
         *,
-        log_max_bytes: int = LOG_MAX_BYTES,
         watch: Callable[[Line], None] | None = None,
-        on_end: Callable[[Run], None] | None = None,
         request: Mapping[str, Any] = _NO_REQUEST,
     ) -> ActiveRun:
         """Start the work of a queued run, as `start` does; raises RunEndedError for one that was cancelled."""
@@ -152,7 +150,7 @@ class RunExecutor:
             return await self._store.begin(run.id, self._presence.identity, self._clock.now())
 
         try:
-            running = self._prepare(run, log_max_bytes, watch, on_end, request)
+            running = self._prepare(run, LOG_MAX_BYTES, watch, None, request)
             return await self._launch(running, work, enter)
         finally:
             self._forget(run.id)
@@ -164,7 +162,6 @@ class RunExecutor:
         *,
         log_max_bytes: int = LOG_MAX_BYTES,
         watch: Callable[[Line], None] | None = None,
-        on_end: Callable[[Run], None] | None = None,
         request: Mapping[str, Any] | None = None,
     ) -> ActiveRun:
         """Start the work of a run that is recorded as running by this process already (`runs/queue.py`).
@@ -175,7 +172,7 @@ class RunExecutor:
         async def enter() -> Run:
             return run
 
-        running = self._prepare(run, log_max_bytes, watch, on_end, request or {})
+        running = self._prepare(run, log_max_bytes, watch, None, request or {})
         if request is not None:
             await asyncio.to_thread(running.capture.reopen)
         return await self._launch(running, work, enter)
@@ -257,7 +254,7 @@ class RunExecutor:
         log_max_bytes: int,
         watch: Callable[[Line], None] | None,
         on_end: Callable[[Run], None] | None,
-        request: Mapping[str, Any] = _NO_REQUEST,
+        request: Mapping[str, Any],
     ) -> ActiveRun:
         capture = OutputLog(self._log_path(run), log_max_bytes, self._clock, self._redact, watch)
         return ActiveRun(

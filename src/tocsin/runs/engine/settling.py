@@ -44,8 +44,8 @@ class RunSettler:
     """Does what follows from the end of a run.
 
     The message is enqueued under the ID of the run, so a second attempt enqueues nothing. One transaction then records
-    it, enqueues the retry and updates the feature's tables. The audit entry and the notice follow; the task of the run
-    is deleted last; a process that finds it before repeats only what is missing.
+    it, enqueues the retry and updates the feature's tables. The audit entry and the notice follow. The task of the run
+    is deleted last: a process that finds it before repeats only what is missing.
     """
 
     def __init__(self, parts: SettlerDependencies) -> None:
@@ -83,8 +83,8 @@ class RunSettler:
             await run_type.tell(run, noted)
             await self._database.write(lambda connection: tasks.remove(connection, run.id))
 
-    async def settle_left(self) -> bool:
-        """Settle the ends that no process has settled; return whether there were any."""
+    async def settle_left(self) -> None:
+        """Settle the ends that no process has settled. Raises TocsinError."""
         now = self._parts.clock.now()
         left = await self._database.read(lambda connection: tasks.unsettled(connection, now, _AT_ONCE))
         for run in [run for run in left if run.id not in self._failed]:
@@ -95,7 +95,6 @@ class RunSettler:
             except Exception:  # it may be a plug-in's type
                 self._failed.add(run.id)
                 log.exception("settling a run failed", extra={"run": run.id})
-        return bool(left)
 
     async def _note(self, run: Run, run_type: RunType, task: RunTask) -> Mapping[str, Any] | None:
         """Enqueue the message and record all that follows; `None` if another process did."""
@@ -115,7 +114,7 @@ class RunSettler:
             noted: Mapping[str, Any] = {}
             if again:
                 if queue.enqueue(connection, again.run):
-                    tasks.add(connection, again.run.id, RunTask(task.request, not_before=again.not_before))
+                    tasks.add(connection, again.run.id, RunTask(not_before=again.not_before))
             else:
                 noted = run_type.note(connection, run, message.destination if message and delivery.is_complete else "")
             tasks.settle(connection, run.id, noted, self._parts.clock.now())

@@ -22,6 +22,21 @@ class StartChild(Protocol):
         ...
 
 
+@dataclass(slots=True)
+class BegunChildren:
+    """Child runs of another process, for the steps that go on in this one."""
+
+    noted: dict[str, str] = field(default_factory=dict)  # IDs by `StepCall.key`
+    others: dict[str, str] = field(default_factory=dict)  # workflows by ID: started, and the process died right then
+
+    def take(self, key: str, workflow: str) -> str:
+        """Return the run that an attempt has started, once; empty if there is none."""
+        found = self.noted.pop(key, "")
+        found = found or next((id_ for id_, name in self.others.items() if name == workflow), "")
+        self.others.pop(found, None)
+        return found
+
+
 @dataclass(frozen=True, slots=True)
 class ChildSteps:
     """Starts runs, waits for them, and ends them with the step."""
@@ -31,7 +46,7 @@ class ChildSteps:
     start_workflow: StartChild
     source: str
     actor: str | None
-    begun: dict[str, str] = field(default_factory=dict)  # runs of steps that go on here, by the name of their log
+    begun: BegunChildren = field(default_factory=BegunChildren)
 
     async def skill(self, call: StepCall) -> StepOutcome:
         """Run the skill of a step."""
@@ -63,10 +78,10 @@ class ChildSteps:
         """Run the workflow of a step; what its outputs are read from is JSON: step, output, value."""
         params = call.scope.structure(dict(call.step.params))
         name = call.command().strip()
-        run_id = self.begun.pop(call.log.name, "")  # a retry of the step starts another one
+        run_id = self.begun.take(call.key, name)
         if not run_id:
             running = await self.start_workflow(name, params, call.log.run_id)
-            await call.handle.amend_child(call.log.name, running.run.id)
+            await call.handle.amend_child(call.key, running.run.id)
             return await self._followed(running, call, _handed_on)
         return await self._outcome(await self.runs.wait_or_stop(run_id, call.handle), call, _handed_on)
 

@@ -103,6 +103,11 @@ class StepCall:
     attempt: int
     since: float  # Unix seconds: when it began, also where that was in another process
 
+    @property
+    def key(self) -> str:
+        """Its name in the request of the run."""
+        return f"{self.log.name}:{self.attempt}"
+
     def option(self, name: str, default: str = "") -> str:
         """Return a key of its type that is a text, with its values."""
         template = self.step.options.get(name)

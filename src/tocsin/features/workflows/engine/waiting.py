@@ -58,7 +58,7 @@ class WaitSteps:
         approvers = tuple(step.option("approvers", ()))
         waiting = StepRun(step.name, str(step.type), RunStatus.WAITING, call.attempt, call.since)
         await call.handle.save_steps(replace(waiting, when=step.when.text if step.when else None, message=message))
-        was_asked = _asked_as(call) in call.handle.request.get("asked", {})  # by the process that began the run
+        was_asked = call.key in call.handle.request.get("asked", {})  # by the process that began the run
         if not was_asked:
             decide = f"{call.log.run_id} --step {step.name}"
             call.log.write("system", f"waiting for approval: {message}")
@@ -110,17 +110,13 @@ class WaitSteps:
                 await self.ask_chat(chat, text, key=key, buttons=buttons_for(question.id))
                 asked = True
         await self.notify(_notice(call, question.message, NoticeLevel.INFO if asked else NoticeLevel.WARNING))
-        await call.handle.amend_request(asked={_asked_as(call): True})
+        await call.handle.amend_request(asked={call.key: True})
 
     def _timed_out(self, call: StepCall, limit: float) -> StepOutcome:
         outputs = {"decision": "timed_out", "by": "", "comment": ""}
         if call.step.option("on_timeout", "fail") == "continue":
             return succeeded(**outputs)
         return StepOutcome(RunStatus.TIMED_OUT, f"it did not end within {limit:g} s", "timed-out", outputs=outputs)
-
-
-def _asked_as(call: StepCall) -> str:
-    return f"{call.log.name}:{call.attempt}"
 
 
 def question_of(step: WorkflowStep, message: str = "", asked_in: tuple[str, ...] = ()) -> StepQuestion:

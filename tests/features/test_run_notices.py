@@ -1,0 +1,39 @@
+"""Notices about runs that were interrupted."""
+
+from dataclasses import replace
+
+import pytest
+
+from tocsin.features.context import Notice
+from tocsin.features.run_notices import interrupted, notify_stored, stored_notice
+from tocsin.runs.model import WAS_STOPPED, Run, RunKind, RunSpec, RunStatus, RunTrigger, new_run
+
+ENDED = replace(
+    new_run(RunSpec(RunKind.SSH, "web", "uptime", RunTrigger.API, source="dashboard"), RunStatus.INTERRUPTED, 1000.0),
+    reason="Tocsin was killed or crashed while it ran",
+)
+
+
+async def test_an_interrupted_run_is_a_notice_that_outlasts_the_process_that_made_it():
+    kept: list[Notice] = []
+
+    async def notify(notice: Notice) -> None:
+        kept.append(notice)
+
+    made = interrupted(ENDED, category="ssh")
+    await notify_stored(notify, stored_notice(made))
+    assert kept == [made]
+    assert (kept[0].title, kept[0].link) == ("uptime was interrupted", f"#/runs/{ENDED.id}")
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        replace(ENDED, status=RunStatus.FAILED),
+        replace(ENDED, parent_run_id="r1"),
+        replace(ENDED, source="cli", reason=WAS_STOPPED),
+    ],
+    ids=["failed", "of another run", "stopped at a terminal"],
+)
+async def test_a_run_that_failed_or_that_another_waits_for_is_no_notice_of_an_interruption(run: Run):
+    assert interrupted(run, category="ssh") is None
