@@ -110,7 +110,7 @@ def generated() -> dict[Path, str]:
         reference / "problems.md": problems_page(),
         reference / "operations.md": operations_page(described_operations(api)),
         SOURCE / "web" / "ui" / "types" / "api.d.ts": types_file(api),
-        SOURCE / "web" / "ui" / "strings" / "workflow_keys.js": workflow_keys_file(
+        SOURCE / "features" / "workflows" / "ui" / "workflow_keys.js": workflow_keys_file(
             published_schema(), RUN, [name for name in STEP if name != "outputs"]
         ),
         **vendored_files(),

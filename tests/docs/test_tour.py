@@ -3,17 +3,19 @@
 import re
 from pathlib import Path
 
-from tocsin.web.ui.assets import ROOT
+from tocsin.features.registry import find_features
+from tocsin.web.ui.manifest import feature_pages, manifest_of
 
 DOCS = Path(__file__).parents[2] / "docs"
 TOUR = (DOCS / "tour.md").read_text(encoding="utf-8")
-ROUTES = (ROOT / "shell" / "routes.js").read_text(encoding="utf-8")
+FEATURES = find_features().features
+MENU = manifest_of(FEATURES, feature_pages(FEATURES))["pages"]
 MAX_KB, MAX_KB_EACH = 1_200, 60
 
 
 def test_each_page_of_the_tour_exists_and_each_page_of_the_menu_is_on_it():
-    areas = {f"/{name}" for name in re.findall(r'\{ name: "(\w+)"', ROUTES)}
-    details = {re.sub(r":(\w+)", r"{\1}", path) for path in re.findall(r'\["(/[^"]+)", "\w+"\]', ROUTES)}
+    areas = {f"/{page['name']}" for page in MENU}
+    details = {f"/{page['name']}" + re.sub(r":(\w+)", r"{\1}", path) for page in MENU for path in page["routes"]}
     shown = set(re.findall(r"`#(/[^`]+)`", TOUR))
     assert shown - areas - details == set()
     assert areas - shown == set()

@@ -72,7 +72,7 @@ def _parts(
             login_operations(sign_ins),
             *app.features.dashboard_routes(),
         ],
-        pages=ui_routes(),
+        pages=ui_routes(app.installed.features),
     )
 
 

@@ -82,6 +82,7 @@ class NextRun:
     job_id: str
     name: str
     at: float
+    link: str = ""  # its page
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,6 +81,7 @@ class Feature:
     name: str  # of the folder, a Python identifier
     summary: str  # a sentence without a full stop
     page: str = ""  # its page below docs/, or the address of one
+    package: str = ""  # of its modules; the registry fills it in
     variables: "tuple[Variable[Any], ...]" = ()
     tables: Mapping[str, Sequence[str]] = field(default_factory=dict)  # by component: the migrations in order
     audit_actions: "tuple[AuditAction, ...]" = ()

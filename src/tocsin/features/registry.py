@@ -37,7 +37,8 @@ class FoundFeatures(NamedTuple):
 def find_features() -> FoundFeatures:
     """Find every feature; a broken plug-in is reported and does not stop the others."""
     folders = [name for name, is_package in modules_in(tocsin.features.__path__) if is_package]
-    found: list[Feature] = [import_module(f"{tocsin.features.__name__}.{name}.feature").FEATURE for name in folders]
+    packages = [f"{tocsin.features.__name__}.{name}" for name in folders]
+    found: list[Feature] = [_in(package, import_module(f"{package}.feature").FEATURE) for package in packages]
     problems = []
     for point in plugin_points(ENTRY_POINTS):
         told = f"feature plug-in {point.name} ({point.value})"
@@ -57,6 +58,11 @@ def _load(point: "EntryPoint") -> Feature:
     feature = point.load()
     if not isinstance(feature, Feature):
         raise TypeError("it is not a tocsin.features.contract.Feature")
+    return _in(point.module.rpartition(".")[0], feature)
+
+
+def _in(package: str, feature: Feature) -> Feature:
+    object.__setattr__(feature, "package", package)
     return feature
 
 

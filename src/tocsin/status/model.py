@@ -86,7 +86,10 @@ class StatusReport:
             "services": [service.as_document() for service in self.services],
             "runs": self.runs._asdict(),
             "unread_notifications": self.unread_notifications,
-            "next_runs": [{"job_id": run.job_id, "name": run.name, "at": timestamp(run.at)} for run in self.next_runs],
+            "next_runs": [
+                {"job_id": run.job_id, "name": run.name, "at": timestamp(run.at), "link": run.link}
+                for run in self.next_runs
+            ],
             "recent_runs": [summary_document(run) for run in self.recent_runs],
             "attention": [
                 {"severity": str(item.severity), "message": item.message, "link": item.link} for item in self.attention

@@ -1,9 +1,8 @@
 """The whole dashboard on a port of this machine, with every feature, in a thread of its own."""
 
 import asyncio
-import shutil
 import threading
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,8 +17,8 @@ from tests.waiting import eventually, until
 from tocsin.assembly.dashboard import dashboard_of
 from tocsin.assembly.live import event_hub
 from tocsin.assembly.program import App, load_settings, open_app
+from tocsin.features.contract import Feature
 from tocsin.testing.fakes import ScriptedTransport
-from tocsin.web.ui.assets import ROOT, load_assets
 from tocsin.web.ui.static import ui_routes
 
 T = TypeVar("T")
@@ -43,9 +42,9 @@ class ServedDashboard:
 
 @contextmanager
 def serve_dashboard(
-    data_dir: Path, env: Mapping[str, str] | None = None, *, page: Path | None = None, port: int | None = None
+    data_dir: Path, env: Mapping[str, str] | None = None, *, page: Feature | None = None, port: int | None = None
 ) -> Iterator[ServedDashboard]:
-    """Serve the dashboard of a data directory; `page` is one more page, at `#/parts`, for tests of parts."""
+    """Serve the dashboard of a data directory; `page` is a feature with one more page."""
     at = port or free_port()
     served: list[ServedDashboard] = []
     stop = threading.Event()
@@ -74,7 +73,7 @@ def serve_dashboard(
 async def _serve(
     data_dir: Path,
     env: Mapping[str, str],
-    page: Path | None,
+    page: Feature | None,
     port: int,
     ready: Callable[[ServedDashboard], None],
     stop: threading.Event,
@@ -86,7 +85,7 @@ async def _serve(
         hub = event_hub(app)
         site = dashboard_of(app, lambda: False, live=hub)
         if page:
-            site = _with_page(site, page, data_dir / "ui")
+            site = _with_page(site, [*installed.features, page])
         config = uvicorn.Config(site, port=port, log_config=None, lifespan="off", timeout_graceful_shutdown=1)
         server = uvicorn.Server(config)
         listening = asyncio.create_task(server.serve())
@@ -103,13 +102,6 @@ async def _serve(
             await telling
 
 
-def _with_page(site: Any, page: Path, copy: Path) -> Any:
-    """Serve the browser's files with one page more."""
-    shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
-    shutil.copy(page, copy / "pages" / "parts.js")
-    routes = copy / "shell" / "routes.js"
-    known = routes.read_text(encoding="utf-8")
-    routes.write_text(
-        known.replace("const DETAILS = [", 'const DETAILS = [\n  ["/parts", "parts"],', 1), encoding="utf-8"
-    )
-    return Starlette(routes=[*ui_routes(load_assets(copy)), Mount("/", site)])
+def _with_page(site: Any, features: Sequence[Feature]) -> Any:
+    """Serve the browser's files with the pages of `features`."""
+    return Starlette(routes=[*ui_routes(features), Mount("/", site)])

@@ -94,7 +94,7 @@ def test_a_page_that_an_update_took_away_says_what_to_do(visit: Visit):
     visitor = visit()
     visitor.expected += ("404",)
     page = visitor.open()
-    page.route("**/pages/vault.js", lambda route: route.fulfill(status=404))
+    page.route("**/features/vault/page.js", lambda route: route.fulfill(status=404))
     page.goto(f"{visitor.address}#/vault")
     expect(page.locator("main .failure")).to_contain_text("Reload the dashboard.")
 

@@ -9,13 +9,16 @@ from tests.e2e.dashboard.conftest import NARROW, WIDE, Visitor
 from tests.e2e.dashboard.filled import Site, filled_site
 from tests.web.ui.xss_strings import STRINGS
 
-from tocsin.web.ui.assets import ROOT
+from tocsin.features.registry import find_features
+from tocsin.web.ui.manifest import feature_pages, manifest_of
 
 Visit = Callable[..., Visitor]
 SMALLEST, TABLET = (320, 640), (768, 1024)
-ROUTES = (ROOT / "shell" / "routes.js").read_text(encoding="utf-8")
-PAGES = re.findall(r'\{ name: "(\w+)"', ROUTES)
-DETAILS = re.findall(r'\["(/[^"]+)", "\w+"\]', ROUTES)
+FEATURES = find_features().features
+MENU = manifest_of(FEATURES, feature_pages(FEATURES))["pages"]
+PAGES = [page["name"] for page in MENU]
+DETAILS = [f"/{page['name']}{path}" for page in MENU for path in page["routes"] if path]
+DETAILS += ["/docs", "/docs/:name"]
 # What only markup that was let in can bring, and the marks of the texts that are shown, also in fields.
 INJECTED = r"""() => {
     const found = [];
@@ -25,7 +28,8 @@ INJECTED = r"""() => {
             const ours = /^(#|\/static\/|\/api\/|https?:)/.test(value);
             if (/^on/i.test(name) || (leads && !ours)) found.push(`${one.localName} ${name}=${value}`);
         }
-        const ours = one.localName !== "script" || one.src.startsWith(`${location.origin}/static/`);
+        const file = one.id === "manifest" || one.src?.startsWith?.(`${location.origin}/static/`);
+        const ours = one.localName !== "script" || file;
         if (!ours || /^(img|video|iframe|object|embed|base|math|template|xmp)$/i.test(one.localName)) {
             found.push(one.outerHTML);
         }

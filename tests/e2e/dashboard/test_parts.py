@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 from tests.e2e.dashboard.conftest import LOOKS, NARROW, Visitor
+from tests.e2e.dashboard.parts import FEATURE
 from tests.e2e.dashboard.served import ServedDashboard, serve_dashboard
 from tests.waiting import until
 
@@ -30,7 +30,7 @@ AT_REST = """(async () => {
 
 @pytest.fixture(scope="module")
 def dashboard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedDashboard]:
-    with serve_dashboard(tmp_path_factory.mktemp("parts"), page=Path(__file__).parent / "parts_page.js") as served:
+    with serve_dashboard(tmp_path_factory.mktemp("parts"), page=FEATURE) as served:
         yield served
 
 

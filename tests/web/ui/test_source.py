@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from tocsin.web.ui.assets import COMMON, ENTRY, ROOT, STYLES, Asset, load_assets
+from tocsin.features.registry import find_features
+from tocsin.web.ui.assets import COMMON, ENTRY, ROOT, STYLES, Asset, load_assets, read_sources
 from tocsin.web.ui.joining import JoiningError, imports_of, joined, members_of
+from tocsin.web.ui.manifest import feature_pages, manifest_of
 
 MAX_LINES = 300
 MAX_FIRST_LOAD_BYTES = 60 * 1024
-MAX_PAGE_BYTES = {"pages/chat.js": 45 * 1024}  # of others 15 kB
+MAX_PAGE_BYTES = {"features/chat/page.js": 45 * 1024}  # of others 15 kB
 VENDORED = json.loads((ROOT / "vendor" / "versions.json").read_text("utf-8"))
 PINNED = json.loads((Path(__file__).parent / "node" / "package-lock.json").read_text("utf-8"))["packages"]
 # All but `confirm`: ours is the one to call.
@@ -43,21 +45,22 @@ FUNCTIONS_OF_THE_BROWSER = frozenset(
     }
     | {"stop", "structuredClone"}
 )
-FLOORS = ("strings", "lib", "parts", "shell", "pages")
+FLOORS = ("strings", "lib", "parts", "shell", "pages", "features")
+FEATURES = find_features().features
+PAGES = feature_pages(FEATURES)
+ALL = read_sources(PAGES)
 COLOUR = re.compile(r"#[0-9a-fA-F]{3,8}\b(?![-\w])|\b(?:rgba?|hsla?|oklch|lab|color-mix)\(")
 NAMED_COLOUR = re.compile(r":[^;{]*\b(?:white|black|red|green|blue|gr[ae]y|orange|yellow|purple)\b")
 
 
 def sources(suffix: str) -> dict[str, str]:
     return {
-        path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
-        for path in sorted(ROOT.rglob(f"*{suffix}"))
-        if "vendor" not in path.parts
+        name: text for name, text in ALL.items() if name.endswith(suffix) and not name.startswith(("vendor/", "types/"))
     }
 
 
 def modules() -> dict[str, str]:
-    return {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in ROOT.rglob("*/*.js")}
+    return {name: text for name, text in ALL.items() if name.endswith(".js") and "/" in name}
 
 
 def test_each_vendored_file_has_the_checksum_that_stands_beside_it():
@@ -99,15 +102,22 @@ def test_every_token_that_is_used_exists_and_every_one_that_exists_is_used():
 
 
 def test_every_route_has_its_page():
-    routes = (ROOT / "shell" / "routes.js").read_text("utf-8")
-    named = re.findall(r'\{ name: "(\w+)"|\["/[^"]+", "(\w+)"\]', routes)
-    pages = {area or detail for area, detail in named}
-    assert len(pages) > 20
-    assert {name for name in pages if not (ROOT / "pages" / f"{name}.js").exists()} == set()
+    manifest = manifest_of(FEATURES, PAGES)
+    named = [module for page in manifest["pages"] for module in page["routes"].values()]
+    named += [kind["part"] for kind in manifest["run_kinds"].values() if kind["part"]]
+    assert len(named) > 20
+    assert [module for module in named if f"{module}.js" not in load_assets(FEATURES).files] == []
+
+
+def test_no_two_pages_have_one_name_or_one_key():
+    pages = manifest_of(FEATURES, PAGES)["pages"]
+    assert len({page["name"] for page in pages}) == len({page["key"] for page in pages}) == len(pages)
 
 
 def test_every_style_sheet_is_served():
-    assert sorted(sources(".css")) == sorted(STYLES)
+    assert sorted(name for name in sources(".css") if not name.startswith("features/")) == sorted(STYLES)
+    served = load_assets(FEATURES).files["style.css"].body.decode()
+    assert ".cron-" in served or ".timeline" in served
 
 
 def test_imports_point_down():
@@ -118,6 +128,18 @@ def test_imports_point_down():
         for target in imports_of(name, modules())
         if (not target.startswith("vendor/") and FLOORS.index(target.split("/")[0]) > FLOORS.index(name.split("/")[0]))
         or (name.startswith("pages/") and target.startswith("shell/"))
+        or (name.startswith("features/") and target.startswith(("shell/", "pages/")))
+    ]
+    assert wrong == []
+
+
+def test_no_feature_imports_modules_of_another():
+    wrong = [
+        f"{name} imports {target}"
+        for name, text in modules().items()
+        if name.startswith("features/")
+        for target in imports_of(name, modules())
+        if target.startswith("features/") and target.split("/")[1] != name.split("/")[1]
     ]
     assert wrong == []
 
@@ -128,7 +150,7 @@ def test_every_import_is_written_so_that_it_can_be_joined():
         for name, text in modules().items()
         if not name.startswith("vendor/")
         for line in re.findall(r"^(?:import|export).*\bfrom \".*$", text, re.M)
-        if not re.fullmatch(r'(import \{ [\w, ]+ \}|\}) from "\.\./[\w/]+\.js";', line)
+        if not re.fullmatch(r'(import \{ [\w, ]+ \}|\}) from "(\.|\.\.|tocsin)/[\w/]+\.js";', line)
     ]
     assert odd == []
 
@@ -143,18 +165,22 @@ def test_no_text_of_the_server_becomes_markup():
 
 
 def test_the_frame_is_served_as_one_file_that_imports_only_what_is_vendored():
-    served = load_assets().files[ENTRY].body.decode()
+    served = load_assets(FEATURES).files[ENTRY].body.decode()
     assert re.findall(r'^import .* from "(.*)";$', served, re.M) == ["../vendor/preact.js"]
     for name in members_of(ENTRY, modules(), COMMON):
         assert f"// ---- {name}\n" in served
 
 
 def test_the_first_load_and_every_further_page_are_small():
-    files = load_assets().files
+    files = load_assets(FEATURES).files
     sizes = {name: len(asset.compressed) for name, asset in files.items()}
     first = sum(sizes[name] for name in ("boot.js", "style.css", "vendor/preact.js", ENTRY, "pages/home.js"))
     assert first <= MAX_FIRST_LOAD_BYTES
-    pages = {name: sum(sizes[one] for one in needs(name, files)) for name in files if name.startswith("pages/")}
+    pages = {
+        name: sum(sizes[one] for one in needs(name, files))
+        for name in files
+        if name.startswith(("pages/", "features/"))
+    }
     large = {name: size for name, size in pages.items() if size > MAX_PAGE_BYTES.get(name, 15 * 1024)}
     assert large == {}
 
@@ -181,7 +207,7 @@ def test_comments_and_types_are_not_served_and_lines_keep_their_numbers():
 
 
 def test_what_a_page_needs_of_the_frame_it_takes_from_the_one_file():
-    served = load_assets().files["pages/home.js"].body.decode()
+    served = load_assets(FEATURES).files["pages/home.js"].body.decode()
     assert '"../shell/main.js"' in served
     assert '"../lib/api.js"' not in served
 

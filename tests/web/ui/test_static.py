@@ -2,24 +2,27 @@
 
 import gzip
 import re
+from pathlib import Path
 
 import pytest
 from starlette.applications import Starlette
 from tests.web.asgi_client import Client
 
 from tocsin import __version__
+from tocsin.features.contract import Feature
+from tocsin.features.registry import find_features
 from tocsin.web.ui.assets import Assets, load_assets
 from tocsin.web.ui.static import ui_routes
 
 
 @pytest.fixture(scope="module")
 def assets() -> Assets:
-    return load_assets()
+    return load_assets(find_features().features)
 
 
 @pytest.fixture
-def browser(assets: Assets) -> Client:
-    return Client(Starlette(routes=list(ui_routes(assets))))
+def browser() -> Client:
+    return Client(Starlette(routes=list(ui_routes(find_features().features))))
 
 
 async def test_the_page_names_files_of_this_version_and_each_of_them_is_there(browser: Client, assets: Assets):
@@ -37,7 +40,8 @@ async def test_the_page_names_files_of_this_version_and_each_of_them_is_there(br
 async def test_the_page_holds_no_code_and_its_policy_allows_none(browser: Client):
     page = await browser.get("/")
 
-    assert not re.search(r"<script(?![^>]* src=)|<style|\son\w+=|\sstyle=", page.body.decode())
+    code = r'<script(?![^>]*(?: src=| type="application/json"))|<style|\son\w+=|\sstyle='
+    assert not re.search(code, page.body.decode())
     policy = page.header("content-security-policy")
     assert "default-src 'self'" in policy
     assert "frame-ancestors 'none'" in policy
@@ -96,13 +100,19 @@ async def test_a_head_request_gets_the_head_alone(browser: Client):
     assert (await browser.request("HEAD", "/")).status == 200
 
 
-def test_the_version_changes_with_any_file(assets: Assets, tmp_path):
-    import shutil
+def test_the_version_changes_with_any_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    package = tmp_path / "tocsin_garden"
+    (package / "ui").mkdir(parents=True)
+    (package / "__init__.py").touch()
+    page = 'from tocsin.features.pages import PageSpec\n\nPAGE = PageSpec(name="garden", title="Garden")\n'
+    (package / "page.py").write_text(page)
+    (package / "ui" / "icon.svg").write_text('<svg><path d="M3 3h14"/></svg>')
+    (package / "ui" / "page.js").write_text("export const page = {};\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    garden = Feature(name="garden", summary="a garden", package="tocsin_garden")
 
-    from tocsin.web.ui.assets import ROOT
-
-    copy = tmp_path / "ui"
-    shutil.copytree(ROOT, copy)
-    assert load_assets(copy).version == assets.version
-    (copy / "lib" / "router.js").write_text((copy / "lib" / "router.js").read_text() + "export const more = 1;\n")
-    assert load_assets(copy).version != assets.version
+    before = load_assets([garden])
+    assert b"export const page = {};" in before.files["features/garden/page.js"].body
+    assert load_assets([garden]).version == before.version
+    (package / "ui" / "page.js").write_text("export const page = { wide: true };\n")
+    assert load_assets([garden]).version != before.version

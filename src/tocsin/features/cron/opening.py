@@ -88,7 +88,7 @@ async def subsystem_of(jobs: CronJobs) -> SubsystemStatus:
     if not found:
         return SubsystemStatus(SubsystemState.UNCONFIGURED, "no jobs")
     failing, troubles = await jobs.failing(), await jobs.troubles()
-    due = [NextRun(job.id, job.name, job.next_at) for job in found if job.next_at is not None]
+    due = [NextRun(job.id, job.name, job.next_at, f"#/cron/{job.id}") for job in found if job.next_at is not None]
     counts = {
         "jobs": len(found),
         "scheduled": len(due),

@@ -2,15 +2,19 @@
 
 import gzip
 import hashlib
+import json
 import mimetypes
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 import tocsin
 from tocsin import __version__
+from tocsin.features.contract import Feature
 from tocsin.web.ui.joining import joined
+from tocsin.web.ui.manifest import FeatureUi, feature_pages, header_items, manifest_of
 
 ROOT: Final = Path(__file__).parent
 ENTRY: Final = "shell/main.js"
@@ -68,24 +72,35 @@ class Assets:
         return f"/static/{self.version}"
 
 
-def load_assets(root: Path = ROOT) -> Assets:
-    """Read all files of the dashboard; the version is a digest of their contents."""
-    texts = {
-        path.relative_to(root).as_posix(): path.read_text(encoding="utf-8")
-        for path in sorted(root.rglob("*"))
-        if path.suffix in _SERVED
-    }
+def load_assets(features: Sequence[Feature]) -> Assets:
+    """Read all files of the dashboard and of the pages of `features`; the version is a digest of their contents."""
+    pages = feature_pages(features)
+    texts = read_sources(pages)
+    texts["shell/header_items.js"] = header_items(pages)  # the frame needs them at once
     modules = {name: text for name, text in texts.items() if name.endswith(".js") and "/" in name}
-    styles = {name: text for name, text in texts.items() if name.endswith(".css") and name not in STYLES}
     # Remarks and indentation are for who reads the source.
-    style = _SPACE.sub(r"\1", _REMARK.sub("", "\n".join(texts[name] for name in STYLES)))
-    rest = {name: text for name, text in texts.items() if name not in modules and not name.endswith(".css")}
-    served = {**rest, **joined(ENTRY, modules, COMMON), **styles, STYLE: style}
-    document = (root / DOCUMENT).read_text(encoding="utf-8")
+    styles = [*STYLES, *(name for name in texts if name.endswith(".css") and name not in STYLES)]
+    style = _SPACE.sub(r"\1", _REMARK.sub("", "\n".join(texts[name] for name in styles)))
+    rest = {name: text for name, text in texts.items() if name not in modules and name not in styles}
+    served = {**rest, **joined(ENTRY, modules, COMMON), STYLE: style}
+    # It stands in the document as data, which the page's policy allows; a `<` could end the element.
+    manifest = json.dumps(manifest_of(features, pages)).replace("<", "\\u003c")
+    document = (ROOT / DOCUMENT).read_text(encoding="utf-8").replace("{manifest}", manifest)
     version = _digest("\0".join([document, __version__, *(f"{name}\0{served[name]}" for name in sorted(served))]))
     page = document.replace("{static}", f"/static/{version}").replace("{version}", __version__)
     known, strange = (_asset(page.replace("{signed_in}", word), "text/html") for word in ("yes", "no"))
     return Assets(version, known, strange, {name: _asset(text, _media_type(name)) for name, text in served.items()})
+
+
+def read_sources(pages: Sequence[FeatureUi]) -> dict[str, str]:
+    """Return the files of the dashboard, and those of features below `features/<name>/`, as they are written."""
+    folders = [("", ROOT), *((f"{ui.prefix}/", ui.folder) for ui in pages)]
+    return {
+        prefix + path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8")
+        for prefix, folder in folders
+        for path in sorted(folder.rglob("*"))
+        if path.suffix in _SERVED
+    }
 
 
 def load_document(name: str) -> Asset | None:

@@ -5,15 +5,18 @@ types, and with an empty line for each line of a comment, which would be a third
 person reads in the browser's tools what stands in the repository. The frame is joined with all that it imports, and
 a page with the sentences and further modules of its own; what the same pages need, and no other, is one file. Modules
 follow a few rules that make this safe: imports are `import { a, b } from "../folder/file.js";` at the start of a line,
-each lies in a folder directly below the root, and no name is given at the top level of two joined modules. In the frame
-that is a mistake; elsewhere, a module that shares a name with others is served by itself.
+and no name is given at the top level of two joined modules. In the frame that is a mistake; elsewhere, a module that
+shares a name with others is served by itself. The modules of a feature, which may be installed elsewhere, import those
+of the dashboard as `tocsin/parts/table.js`.
 """
 
 import posixpath
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-_IMPORT = re.compile(r'^import\s*(?:\{(?P<names>[^}]*)\}\s*from\s*)?"(?P<path>\.\.?/[^"]+)";\n', re.MULTILINE)
+_PATH = r'"(?P<path>(?:\.\.?|tocsin)/[^"]+)"'
+_IMPORT = re.compile(rf"^import\s*(?:\{{(?P<names>[^}}]*)\}}\s*from\s*)?{_PATH};\n", re.MULTILINE)
+_LATER = re.compile(rf"\bimport\({_PATH}\)")
 _DECLARED = re.compile(r"^(?:export )?(?:async )?(?:function\*?|const|let|class) +(\w+)", re.MULTILINE)
 # Whole lines of comments, at which no code stands.
 _COMMENT = re.compile(r"^[ \t]*(?://[^\n]*|/\*(?:[^*]|\*(?!/))*\*/)[ \t]*$", re.MULTILINE)
@@ -22,7 +25,8 @@ _CAST = re.compile(r"/\*\* @\w+ [^*\n]*\*/ ?")
 # It has a name for every letter: it stays a module of its own.
 _APART = "vendor/"
 # What lies here and only one page needs is joined with that page; parts are for all.
-_OF_ONE_PAGE = ("pages/", "strings/")
+_OF_ONE_PAGE = ("pages/", "strings/", "features/")
+_DASHBOARD = "tocsin/"
 
 
 class JoiningError(Exception):
@@ -126,8 +130,20 @@ def _text_of(group: Sequence[str], sources: Mapping[str, str], holder: Mapping[s
         else f'import "{_relative(name, target)}";\n'
         for target, names in sorted(outside.items())
     ]
-    bodies = [f"// ---- {member}\n{_bare(_IMPORT.sub('', sources[member])).strip()}\n" for member in group]
+    bodies = [f"// ---- {member}\n{_body(member, name, sources[member], holder).strip()}\n" for member in group]
     return "".join(heads) + "\n" + "\n".join(bodies)
+
+
+def _body(member: str, name: str, text: str, holder: Mapping[str, str]) -> str:
+    """Return what stands of a module in the file `name`, where its `import("…")` have other paths."""
+
+    def written(found: re.Match[str]) -> str:
+        target = _resolved(member, found["path"])
+        if holder.get(target) != target:
+            raise JoiningError(f"{member} imports {target} later, which is not served by itself")
+        return f'import("{_relative(name, target)}")'
+
+    return _LATER.sub(written, _bare(_IMPORT.sub("", text)))
 
 
 def _bare(text: str) -> str:
@@ -137,14 +153,14 @@ def _bare(text: str) -> str:
 def _check_names(group: Iterable[str], sources: Mapping[str, str]) -> None:
     owners: dict[str, str] = {}
     for name in group:
-        if posixpath.dirname(posixpath.dirname(name)) or not posixpath.dirname(name):
-            raise JoiningError(f"{name} does not lie in a folder directly below the root")
         for declared in _DECLARED.findall(sources[name]):
             if owners.setdefault(declared, name) != name:
                 raise JoiningError(f"{name} and {owners[declared]} both declare {declared}: rename one")
 
 
 def _resolved(name: str, path: str) -> str:
+    if path.startswith(_DASHBOARD):
+        return path.removeprefix(_DASHBOARD)
     return posixpath.normpath(posixpath.join(posixpath.dirname(name), path))
 
 

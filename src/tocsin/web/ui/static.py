@@ -1,6 +1,6 @@
 """Serve the dashboard's page, its files, and the documentation.
 
-`ui_routes()` gives the routes for the dashboard's application: the document at `/`, which a browser asks for each
+`ui_routes` gives the routes for the dashboard's application: the document at `/`, which a browser asks for each
 time, files below `/static/<version>/`, which it keeps for ever, and Markdown below `/docs/`. None of them needs a
 login: they hold no data.
 """
@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from tocsin.features.contract import Feature
 from tocsin.web.ui.assets import Asset, Assets, load_assets, load_document
 
 STATIC_PREFIX: Final = "/static/"
@@ -46,9 +47,9 @@ _DOCUMENT_HEADERS = {
 _FILE_HEADERS = {**_COMMON, "Cache-Control": "public, max-age=31536000, immutable"}
 
 
-def ui_routes(assets: Assets | None = None) -> Sequence[BaseRoute]:
-    """Return the routes of the page and its files."""
-    known = assets or _installed()
+def ui_routes(features: Sequence[Feature]) -> Sequence[BaseRoute]:
+    """Return the routes of the page and its files, with the pages of `features`."""
+    known = _read_once(tuple(features))
 
     async def document(request: Request) -> Response:
         return _answer(request, known.for_strangers if _is_stranger(request) else known.document, _DOCUMENT_HEADERS)
@@ -74,8 +75,8 @@ def ui_routes(assets: Assets | None = None) -> Sequence[BaseRoute]:
 
 
 @cache
-def _installed() -> Assets:
-    return load_assets()  # once in a process: they do not change while it runs
+def _read_once(features: tuple[Feature, ...]) -> Assets:
+    return load_assets(features)  # once in a process: they do not change while it runs
 
 
 def _is_stranger(request: Request) -> bool:

@@ -77,6 +77,7 @@ class NextRunRecord(ResponseModel):
     job_id: str
     name: str
     at: Time
+    link: str
 
 
 class AttentionRecord(ResponseModel):

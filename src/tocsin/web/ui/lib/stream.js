@@ -1,5 +1,6 @@
 // One stream for all tabs of a browser: the tab that holds the lock reads it and tells the others.
 import { call, reach, session } from "../lib/api.js";
+import { MANIFEST } from "../lib/manifest.js";
 import { readEvents, StreamRefused } from "../lib/sse.js";
 import { signal, useSignal } from "../lib/store.js";
 
@@ -14,16 +15,14 @@ import { signal, useSignal } from "../lib/store.js";
  */
 
 const PATH = "/api/jobs/stream/updates?topics=";
-/** Those that every installation has, and those of features that may be missing. */
-const CORE_TOPICS = "runs,cron,notifications,status";
-let topics = `${CORE_TOPICS},deliveries,received,jobs,branches`;
+const TOPICS = ["runs", "status", "deliveries", "received", ...MANIFEST.topics].join(",");
 const FIRST_RETRY_MS = 1000;
 const LAST_RETRY_MS = 30_000;
 const POLL_MS = 30_000;
 const STALE_MS = 30_000;
 const HIDDEN_MS = 60_000;
 /** What changes numbers of the status, such as runs of today, without changing a state. */
-const COUNTED = /^(run\.(updated|deleted)|cron\.|notification\.)/;
+const COUNTED = new RegExp(`^(run\\.(updated|deleted)|(${MANIFEST.events.join("|")})\\.)`);
 const REFRESH_MS = 10_000;
 /** A page that shows the status asks for it at once; in a storm of events, this many times and then at this interval. */
 const URGENT_MOST = 4;
@@ -117,7 +116,7 @@ async function readOnce() {
   const had = lastId;
   let reached = false;
   try {
-    await readEvents(PATH + topics, {
+    await readEvents(PATH + TOPICS, {
       lastId,
       signal: new AbortController().signal,
       onOpen() {
@@ -140,7 +139,6 @@ async function readOnce() {
     if (error instanceof StreamRefused) {
       reached = true;
       if (error.status === 401) await call("GET", "/api/status").then(keepStatus, () => undefined); // asks for the login
-      if (error.status === 422) topics = CORE_TOPICS;
       if (error.retryAfter) retryMs = error.retryAfter * 1000;
     }
   }

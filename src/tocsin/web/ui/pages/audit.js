@@ -2,6 +2,7 @@
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { api, call } from "../lib/api.js";
 import { useKeys } from "../lib/keys.js";
+import { MANIFEST } from "../lib/manifest.js";
 import { definePage } from "../lib/page.js";
 import { listen } from "../lib/stream.js";
 import { ActionButton } from "../parts/action.js";
@@ -18,13 +19,11 @@ import { AUDIT } from "../strings/audit.js";
 /** @typedef {import("../types/records.js").AuditPage} AuditPage */
 /** @typedef {import("../types/records.js").ChainVerification} Verification */
 
-const FAMILIES = ["dashboard", "msg", "cron", "run", "workflow", "ssh", "skill", "vault", "memory", "job", "watcher", "notification", "browser", "token", "access"];
-const SOURCES = ["dashboard", "cli", "gateway", "bot", "cron", "workflows", "triggers", "watchers"];
 const SOON_MS = 2500;
 const SELDOM_MS = 45_000;
 const MOST_HEARD = 500;
 /** What leads to entries. */
-const EVENTS = "run.* cron.* delivery.* received.* notification.* job.* status.changed";
+const EVENTS = ["run.* delivery.* received.* status.changed", ...MANIFEST.events.map((family) => `${family}.*`)].join(" ");
 const LIMIT = 100;
 
 export const page = definePage({
@@ -61,8 +60,8 @@ function Audit({ data, query, change, reload }) {
     ${checked && html`<${Outcome} found=${checked} />`}
     <${Toolbar}>
       <${FilterBox} value=${query.q} label=${AUDIT.search} />
-      <${Choice} name="action" label=${AUDIT.action} value=${query.action} options=${choices(FAMILIES)} />
-      <${Choice} name="source" label=${AUDIT.source} value=${query.source} options=${choices(SOURCES)} />
+      <${Choice} name="action" label=${AUDIT.action} value=${query.action} options=${choices(MANIFEST.audit.families)} />
+      <${Choice} name="source" label=${AUDIT.source} value=${query.source} options=${choices(MANIFEST.audit.sources)} />
     <//>
     <${Table} label=${AUDIT.title} rows=${data.items} columns=${columns(open, setOpen)} rowKey=${(/** @type {AuditEntry} */ entry) => entry.id}
       brief toggle=${(/** @type {AuditEntry} */ entry) => setOpen(entry.id === open ? "" : entry.id)} empty=${query.q || query.action || query.source ? undefined : empty} more=${more}

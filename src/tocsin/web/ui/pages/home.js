@@ -3,6 +3,7 @@ import { html, useEffect, useState } from "../vendor/preact.js";
 import { api } from "../lib/api.js";
 import { duration, number } from "../lib/format.js";
 import { useKeys } from "../lib/keys.js";
+import { MANIFEST, pageOfSubsystem } from "../lib/manifest.js";
 import { definePage } from "../lib/page.js";
 import { go, link } from "../lib/router.js";
 import { useSignal } from "../lib/store.js";
@@ -18,12 +19,15 @@ import { HOME } from "../strings/home.js";
 
 /** @typedef {import("../types/records.js").StatusReport} StatusReport */
 
+/** What Home offers to begin with. */
+const NEW = MANIFEST.shortcuts.find((shortcut) => shortcut.on_home);
+
 export const page = definePage({
   title: HOME.title,
   /** The frame reads the status too: one answer serves both. @returns {Promise<StatusReport>} */
   load: async ({ signal }) => status.get() ?? (await api.get("/api/status", {}, { signal })),
   View: Home,
-  events: "status.changed run.updated run.deleted cron.* delivery.* received.* notification.*",
+  events: ["status.changed run.updated run.deleted delivery.* received.*", ...MANIFEST.events.map((family) => `${family}.*`)].join(" "),
   // The frame reads the status again, and `Home` watches it.
   onEvent(data, { type }) {
     if (type !== "status.changed") refreshNow();
@@ -34,9 +38,9 @@ export const page = definePage({
 /** @param {import("../lib/page.js").PageProps<StatusReport>} props */
 function Home({ data }) {
   const report = /** @type {StatusReport} */ (useSignal(status) ?? data);
-  useKeys([{ keys: "n", label: HOME.newJob, run: () => go("#/cron/new") }]);
+  useKeys(NEW ? [{ keys: "n", label: NEW.label, run: () => go(NEW.address) }] : []);
   const actions = html`<a class="button" href="#/msg"><${Icon} name="msg" />${HOME.send}</a>
-    <a class="button button--primary" href="#/cron/new"><${Icon} name="plus" />${HOME.newJob}</a>`;
+    ${NEW && html`<a class="button button--primary" href=${NEW.address}><${Icon} name=${NEW.icon} />${NEW.label}</a>`}`;
   return html`
     <${PageHead} title=${HOME.title} note=${html`<${Counts} runs=${report.runs} />`} actions=${actions} />
     <${Attention} items=${report.attention} seen=${report.checked_at} />
@@ -79,8 +83,7 @@ function Attention({ items, seen }) {
 /** The first steps are loaded only while there are some to do. @param {{report: StatusReport}} props */
 function Steps({ report }) {
   const [part, setPart] = useState(/** @type {{part: unknown} | null} */ (null));
-  const { messaging, cron } = report.subsystems;
-  const fresh = messaging?.status === "unconfigured" || cron?.status === "unconfigured" || cron?.counts.jobs === 0;
+  const fresh = report.subsystems.messaging?.status === "unconfigured" || MANIFEST.first_steps.some((step) => report.subsystems[step.subsystem]?.counts[step.count] === 0);
   useEffect(() => {
     if (fresh) void import("../pages/home_steps.js").then((module) => setPart({ part: module.FirstSteps }));
   }, [fresh]);
@@ -92,7 +95,7 @@ function Cards({ subsystems }) {
   return html`<section aria-labelledby="areas"><h2 id="areas" class="visually-hidden">${HOME.areas}</h2>
     <ul class="cards">${Object.entries(subsystems).map(([name, one]) => html`<li key=${name}>
       <a class=${`card card--${toneOf(one.status)}`} href=${one.link}>
-        <span class="card__head"><${Icon} name=${name === "messaging" ? "msg" : name} /><strong>${HOME.names[name] ?? name}</strong></span>
+        <span class="card__head"><${Icon} name=${pageOfSubsystem(name)?.name ?? name} /><strong>${pageOfSubsystem(name)?.title ?? name}</strong></span>
         <span class="card__text" dir="auto">${one.summary || HOME.noSummary}</span>
         <span class="card__foot"><${Status} state=${one.status} quiet />
           ${one.last_event_at && html`<span class="card__when"><span class="visually-hidden">${HOME.lastEvent}</span> <${Time} at=${one.last_event_at} /></span>`}</span>
@@ -103,10 +106,9 @@ function Cards({ subsystems }) {
 function Next({ report }) {
   const runs = report.next_runs;
   return html`<section class="panel"><div class="panel__head"><h2>${HOME.next}</h2><span class="muted">${report.timezone}</span></div>
-    ${runs.length ? html`<ul class="lines">${runs.map((run) => html`<li key=${run.job_id + run.at}><a class="line" href=${link("cron", run.job_id)}>
+    ${runs.length ? html`<ul class="lines">${runs.map((run) => html`<li key=${run.job_id + run.at}><a class="line" href=${run.link}>
       <span class="line__name" dir="auto">${run.name}</span><${Time} at=${run.at} zone=${report.timezone} clock /><span class="line__side"><${Time} at=${run.at} zone=${report.timezone} /></span></a></li>`)}</ul>`
-      : html`<${Empty} icon="cron" text=${HOME.nextNone} action=${html`<a class="button" href="#/cron/new">${HOME.newJob}</a>`}
-          command='tocsin cron add disk-check "every 15m" "df -h"' />`}
+      : html`<${Empty} text=${HOME.nextNone} action=${NEW && html`<a class="button" href=${NEW.address}>${NEW.label}</a>`} command=${NEW?.command} />`}
   </section>`;
 }
 

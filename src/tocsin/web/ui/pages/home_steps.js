@@ -1,6 +1,7 @@
 // First steps on a new installation: each is done where it stands.
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { api, url } from "../lib/api.js";
+import { MANIFEST } from "../lib/manifest.js";
 import { remembered, useSignal } from "../lib/store.js";
 import { ActionButton } from "../parts/action.js";
 import { Shape } from "../parts/status.js";
@@ -23,13 +24,13 @@ export function FirstSteps({ report }) {
   const configured = found.channels.filter((channel) => channel.configured);
   const tested = configured.some((channel) => channel.last_test?.ok);
   const sent = configured.some((channel) => channel.last_sent_at);
-  const hasJob = (report.subsystems.cron?.counts.jobs ?? 0) > 0;
-  const steps = [found.safe, configured.length > 0, tested, sent, hasJob];
+  const further = MANIFEST.first_steps.map((step) => (report.subsystems[step.subsystem]?.counts[step.count] ?? 0) > 0);
+  const steps = [found.safe, configured.length > 0, Boolean(tested), Boolean(sent), ...further];
   const done = steps.filter(Boolean).length;
   const mark = (/** @type {number} */ index) => ({ number: index + 1, done: steps[index], next: steps.indexOf(false) === index });
   const needsChannel = !configured.length && html`<span class="muted">${CHECKLIST.needsChannel}</span>`;
   return html`<section class="panel steps" aria-labelledby="first-steps"><div class="panel__head">
-      <h2 id="first-steps">${CHECKLIST.title}</h2><span class="row"><span class="muted">${CHECKLIST.progress(done, 5)}</span>
+      <h2 id="first-steps">${CHECKLIST.title}</h2><span class="row"><span class="muted">${CHECKLIST.progress(done, steps.length)}</span>
       <button type="button" class="button button--small" onClick=${() => hidden.set(true)}>${CHECKLIST.hide}</button></span></div>
     <ol>
       <${Step} ...${mark(0)} title=${CHECKLIST.password} hint=${CHECKLIST.passwordHint} action=${html`<code>tocsin init</code>`} />
@@ -38,8 +39,8 @@ export function FirstSteps({ report }) {
       <${Step} ...${mark(2)} title=${CHECKLIST.test} hint=${CHECKLIST.testHint}
         action=${needsChannel || configured.map((channel) => html`<${ActionButton} small run=${() => test(channel).then(read)}>${CHECKLIST.testAction(channel.label)}<//>`)} />
       <${Step} ...${mark(3)} title=${CHECKLIST.message} hint=${CHECKLIST.messageHint} action=${needsChannel || html`<${FirstMessage} channels=${configured} sent=${read} />`} />
-      <${Step} ...${mark(4)} title=${CHECKLIST.job} hint=${CHECKLIST.jobHint}
-        action=${html`<a class="button button--small" href="#/cron/new">${CHECKLIST.jobAction}</a>`} />
+      ${MANIFEST.first_steps.map(({ title, hint, action, address }, index) => html`<${Step} ...${mark(index + 4)} title=${title} hint=${hint}
+        action=${html`<a class="button button--small" href=${address}>${action}</a>`} />`)}
     </ol></section>`;
 }
 

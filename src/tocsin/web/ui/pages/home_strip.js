@@ -2,6 +2,7 @@
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { api } from "../lib/api.js";
 import { browserZone, clockTime, now } from "../lib/format.js";
+import { MANIFEST } from "../lib/manifest.js";
 import { toneOf } from "../parts/status.js";
 import { HOME } from "../strings/home.js";
 
@@ -100,7 +101,7 @@ function timeOf(run) {
 async function readHours(known, signal) {
   const hour = Math.floor(now() / HOUR_MS) * HOUR_MS;
   const first = hour - (SPAN - 1) * HOUR_MS;
-  const due = known.hour === hour ? known.due : pagesOf("/api/cron/upcoming", { hours: SPAN }, signal);
+  const due = known.hour === hour ? known.due : MANIFEST.upcoming ? pagesOf(MANIFEST.upcoming, { hours: SPAN }, signal) : [];
   const [coming] = await Promise.all([due, readRuns(known, first, signal)]);
   Object.assign(known, { due: coming, hour });
   const hours = Array.from({ length: 2 * SPAN }, (_, index) => ({ at: first + index * HOUR_MS, good: 0, bad: 0, due: 0, unknown: false }));

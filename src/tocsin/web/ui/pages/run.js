@@ -4,6 +4,7 @@ import { api, url } from "../lib/api.js";
 import { absolute, duration } from "../lib/format.js";
 import { useKeys } from "../lib/keys.js";
 import { plainText } from "../lib/log.js";
+import { addressOfSubject, MANIFEST, nameOfKind } from "../lib/manifest.js";
 import { definePage } from "../lib/page.js";
 import { link } from "../lib/router.js";
 import { useRunLog } from "../lib/run_log.js";
@@ -11,16 +12,16 @@ import { ActionButton } from "../parts/action.js";
 import { CodeView } from "../parts/code.js";
 import { CopyButton } from "../parts/copy.js";
 import { Icon } from "../parts/icon.js";
+import { Later } from "../parts/later.js";
 import { LogView } from "../parts/log_view.js";
 import { PageHead } from "../parts/page_head.js";
 import { Said } from "../parts/said.js";
 import { causeOf, Status } from "../parts/status.js";
 import { Duration, Time } from "../parts/time.js";
 import { toast } from "../parts/toast.js";
-import { cancelRun, retryRun } from "../pages/run_actions.js";
+import { cancelRun, retryRun } from "../parts/run_actions.js";
 import { Deliveries } from "../pages/run_delivery.js";
 import { Hosts } from "../pages/run_hosts.js";
-import { Steps } from "../pages/run_steps.js";
 import { RUN, RUNS } from "../strings/runs.js";
 
 /** @typedef {import("../types/records.js").Run} Run */
@@ -47,14 +48,14 @@ function RunPage({ data: run, change }) {
   const actions = html`${!ended && html`<button type="button" class="button button--danger" onClick=${() => cancelRun(run, take)} disabled=${run.status === "cancelling"}><${Icon} name="stop" size=${15} />${RUN.cancel}</button>`}
     ${ended && html`<${ActionButton} icon="retry" run=${() => retryRun(run)}>${run.status === "succeeded" ? RUN.again : RUN.retry}<//>`}
     <button type="button" class="button" onClick=${() => print()}>${RUN.print}</button>`;
-  const note = html`<span class="row"><${Status} state=${run.status} /><span>${RUNS.kinds[run.kind] ?? run.kind}</span><${Time} at=${run.started_at ?? run.scheduled_for ?? run.queued_at} />
+  const note = html`<span class="row"><${Status} state=${run.status} /><span>${nameOfKind(run.kind)}</span><${Time} at=${run.started_at ?? run.scheduled_for ?? run.queued_at} />
     <span class="numbers">${ended ? duration(run.duration_ms) : html`<${Duration} since=${run.started_at} />`}</span></span>`;
   return html`<div class="run"><${PageHead} title=${html`<${Subject} run=${run} />`} note=${note} back=${{ href: "#/runs", label: RUNS.title }} actions=${actions} />
     ${waiting.map((step) => html`<${Waiting} key=${step.name} run=${run} step=${step.name} message=${step.message} take=${take} />`)}
     ${run.status === "waiting" && !waiting.length && html`<${Waiting} run=${run} step="" message=${null} take=${take} />`}
     <${Reason} run=${run} />
     <${Facts} run=${run} />
-    ${run.kind === "workflow" && html`<${Steps} run=${run} />`}
+    <${Part} run=${run} />
     ${(run.hosts ?? []).length > 0 && html`<${Hosts} hosts=${run.hosts} />`}
     <${Output} run=${run} key=${run.id} />
     <${Definition} run=${run} />
@@ -63,8 +64,8 @@ function RunPage({ data: run, change }) {
 
 /** @param {{run: Run}} props */
 function Subject({ run }) {
-  const page = { cron: "cron", workflow: "workflows", skill: "skills", watcher: "watchers", job: "jobs" }[/** @type {string} */ (run.kind)];
-  return page ? html`<a class="run__subject" href=${link(page, run.kind === "cron" || run.kind === "job" ? run.subject_id : run.subject_name)} dir="auto">${run.subject_name}</a>` : html`<span dir="auto">${run.subject_name}</span>`;
+  const address = addressOfSubject(run);
+  return address ? html`<a class="run__subject" href=${address} dir="auto">${run.subject_name}</a>` : html`<span dir="auto">${run.subject_name}</span>`;
 }
 
 /** @param {{run: Run, step: string, message: string | null, take: (run: Run) => void}} props */
@@ -108,6 +109,12 @@ function Facts({ run }) {
   ];
   const told = facts.filter(([, value]) => value !== null && value !== undefined && value !== "");
   return html`<section class="panel" aria-label=${RUN.facts}><div class="panel__body run__facts"><dl class="facts">${told.map(([label, value]) => html`<div><dt>${label}</dt><dd dir="auto">${value}</dd></div>`)}</dl></div></section>`;
+}
+
+/** What its feature shows of it. @param {{run: Run}} props */
+function Part({ run }) {
+  const module = MANIFEST.run_kinds[run.kind]?.part;
+  return module ? html`<${Later} load=${() => import(`../${module}.js`).then((part) => part.RunPart)} props=${{ run }} />` : null;
 }
 
 /** @param {{run: Run}} props */

@@ -3,6 +3,7 @@ import { html, useState } from "../vendor/preact.js";
 import { api } from "../lib/api.js";
 import { duration } from "../lib/format.js";
 import { nextPage, withHeard, withoutRecord } from "../lib/list.js";
+import { MANIFEST, nameOfKind } from "../lib/manifest.js";
 import { definePage } from "../lib/page.js";
 import { link } from "../lib/router.js";
 import { PageHead } from "../parts/page_head.js";
@@ -18,6 +19,7 @@ import { RUNS } from "../strings/runs.js";
 
 const STATUSES = ["running", "queued", "waiting", "cancelling", "succeeded", "partially_succeeded", "failed", "timed_out", "cancelled", "interrupted", "skipped", "missed"];
 const LIMIT = 100;
+const NEW = MANIFEST.shortcuts.find((shortcut) => shortcut.on_home);
 
 export const page = definePage({
   title: RUNS.title,
@@ -44,13 +46,13 @@ function changedBy(data, { type, data: run }) {
 function Runs({ data, query, change }) {
   const [filter, setFilter] = useState(query.q ?? "");
   const filtered = query.kind || query.status || query.subject;
-  const empty = html`<${Empty} icon="runs" text=${filtered ? RUNS.noneOfThese : RUNS.none} command=${filtered ? undefined : RUNS.noneCommand}
-    action=${filtered ? html`<a class="button" href="#/runs">${RUNS.all}</a>` : html`<a class="button button--primary" href="#/cron/new">${RUNS.newJob}</a>`} />`;
+  const empty = html`<${Empty} icon="runs" text=${filtered ? RUNS.noneOfThese : RUNS.none} command=${filtered ? undefined : NEW?.command}
+    action=${filtered ? html`<a class="button" href="#/runs">${RUNS.all}</a>` : NEW && html`<a class="button button--primary" href=${NEW.address}>${NEW.label}</a>`} />`;
   const more = nextPage(data, (turn) => change((now) => ({ ...turn(now), wanted: now.wanted })), "/api/runs", { ...data.wanted, limit: LIMIT });
   return html`<${PageHead} title=${RUNS.title} />
     <${Toolbar}><${FilterBox} value=${query.q} onText=${setFilter} />
       <${Choice} name="status" label=${RUNS.status} value=${query.status} options=${[["", RUNS.anyStatus], ...STATUSES.map((status) => [status, wordOf(status)])]} />
-      <${Choice} name="kind" label=${RUNS.kind} value=${query.kind} options=${[["", RUNS.anyKind], ...Object.entries(RUNS.kinds)]} />
+      <${Choice} name="kind" label=${RUNS.kind} value=${query.kind} options=${[["", RUNS.anyKind], ...Object.entries(MANIFEST.run_kinds).map(([kind, { label }]) => [kind, label])]} />
       ${query.subject && html`<span class="row"><span dir="auto">${RUNS.only(data.items[0]?.subject_name ?? query.subject)}</span><a class="button button--small" href="#/runs">${RUNS.all}</a></span>`}<//>
     <${Table} label=${RUNS.title} rows=${data.items} columns=${COLUMNS} rowKey=${(/** @type {Run} */ run) => run.id} filter=${filter} empty=${empty} more=${more}
       href=${(/** @type {Run} */ run) => link("runs", run.id)} />`;
@@ -62,7 +64,7 @@ const startOf = (run) => run.started_at ?? run.scheduled_for ?? run.queued_at;
 const COLUMNS = [
   { name: "status", title: RUNS.status, value: (/** @type {Run} */ run) => wordOf(run.status), cell: (/** @type {Run} */ run) => html`<${Status} state=${run.status} />` },
   { name: "subject", title: RUNS.subject, primary: true, value: (/** @type {Run} */ run) => run.subject_name },
-  { name: "kind", title: RUNS.kind, card: "short", value: (/** @type {Run} */ run) => RUNS.kinds[run.kind] ?? run.kind },
+  { name: "kind", title: RUNS.kind, card: "short", value: (/** @type {Run} */ run) => nameOfKind(run.kind) },
   { name: "started", title: RUNS.started, card: "short", value: startOf, cell: (/** @type {Run} */ run) => html`<${Time} at=${startOf(run)} />` },
   { name: "took", title: RUNS.took, card: "short", align: "end", value: (/** @type {Run} */ run) => run.duration_ms, cell: (/** @type {Run} */ run) => duration(run.duration_ms) },
   { name: "because", title: RUNS.because, hideSmall: true, value: causeOf },

@@ -5,9 +5,8 @@ import { status } from "../lib/stream.js";
 import { CopyButton } from "../parts/copy.js";
 import { FILE_NOTE } from "../strings/file_note.js";
 
-/** @param {{what: keyof typeof FILE_NOTE.files}} props */
-export function FileNote({ what }) {
-  const { file, doc, more } = FILE_NOTE.files[what];
+/** @param {{file: string, doc: string, more?: string}} props  `doc`: the page of the documentation, and its part. */
+export function FileNote({ file, doc, more = "" }) {
   const folder = useSignal(status)?.data_dir;
   const path = folder ? `${folder}/${file}` : file;
   return html`<footer class="file-note"><p>${FILE_NOTE.edit} <span class="copied"><code>${path}</code><${CopyButton} text=${path} /></span> ${FILE_NOTE.read} ${more}</p>

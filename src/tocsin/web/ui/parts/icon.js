@@ -1,26 +1,16 @@
 // Icons, drawn with the colour of the text. They say nothing to a screen reader: a word stands beside them.
 import { html } from "../vendor/preact.js";
+import { MANIFEST } from "../lib/manifest.js";
 
-/** @type {Record<string, string>} Lines on a field of 20 by 20. */
+/** @type {Record<string, string>} Lines on a field of 20 by 20; those of pages have their names. */
 const PATHS = {
+  ...Object.fromEntries(MANIFEST.pages.map(({ name, icon }) => [name, icon])),
   home: "M3.5 9 10 3.5 16.5 9v7.5h-4.5v-4.5h-4v4.5H3.5z",
-  cron: "M10 17a7 7 0 1 0 0-14 7 7 0 0 0 0 14zM10 6v4l2.8 1.8",
-  workflows: "M3 3.5h5v4H3zM12 12.5h5v4h-5zM5.5 7.5v7H12M8 5.5h6.5v7",
-  ssh: "M2.5 3.5h15v13h-15zM5.5 7.5 8 10l-2.5 2.5M10 12.5h4",
-  jobs: "M3 3.5h4v13H3zM8.5 3.5h4v8h-4zM14 3.5h3.5v10.5H14z",
   runs: "M3 5h14M3 10h9M3 15h6M13.5 12.5v4.5l4-2.25z",
   msg: "M17.5 2.5 9 11M17.5 2.5 12 17.5l-3-6.5-6.5-3z",
-  chat: "M3 4h14v9.5H9.5L6 16.5v-3H3z",
-  notifications: "M10 3c-2.8 0-4.3 2-4.3 4.7 0 3.2-.9 4.4-1.7 5.3h12c-.8-.9-1.7-2.1-1.7-5.3C14.3 5 12.8 3 10 3zM8.3 15.5a1.8 1.8 0 0 0 3.4 0",
   deliveries: "M3 5.5h14v10H3zM3 6l7 5.5L17 6",
-  triggers: "M11 2.5 4.5 11.5h5l-1 6 7-9.5h-5.2z",
   access: "M7.5 9.5a3 3 0 1 0 0-6 3 3 0 0 0 0 6zM2.5 16.5c0-3 2.2-4.8 5-4.8s5 1.8 5 4.8M13.5 9.5l1.5 1.5 3-3.5",
-  memory: "M4 5c0-1.2 2.7-2 6-2s6 .8 6 2v10c0 1.2-2.7 2-6 2s-6-.8-6-2zM4 5c0 1.2 2.7 2 6 2s6-.8 6-2M4 10c0 1.2 2.7 2 6 2s6-.8 6-2",
-  skills: "M10 2.5l2 5 5.5.4-4.2 3.6 1.3 5.5L10 14l-4.6 3 1.3-5.5L2.5 7.9 8 7.5z",
   audit: "M5 2.5h7l3.5 3.5v11.5H5zM7.5 9h5M7.5 12h5M7.5 15h3",
-  vault: "M4.5 9h11v8h-11zM6.5 9V6.5a3.5 3.5 0 0 1 7 0V9M10 12v2.5",
-  watchers: "M1.5 10S4.5 4.5 10 4.5 18.5 10 18.5 10 15.5 15.5 10 15.5 1.5 10 1.5 10zM10 12.3a2.3 2.3 0 1 0 0-4.6 2.3 2.3 0 0 0 0 4.6z",
-  browser: "M10 17.5a7.5 7.5 0 1 0 0-15 7.5 7.5 0 0 0 0 15zM2.5 10h15M10 2.5c2.5 2 3.3 4.5 3.3 7.5s-.8 5.5-3.3 7.5c-2.5-2-3.3-4.5-3.3-7.5s.8-5.5 3.3-7.5z",
   settings: "M3 6h8M15 6h2M13 4v4M3 14h2M9 14h8M7 12v4",
   menu: "M3 5.5h14M3 10h14M3 14.5h14",
   more: "M3.5 10a1 1 0 1 0 2 0 1 1 0 0 0-2 0zM9 10a1 1 0 1 0 2 0 1 1 0 0 0-2 0zM14.5 10a1 1 0 1 0 2 0 1 1 0 0 0-2 0z",

@@ -8,7 +8,7 @@ import { liveness, status, useAway } from "../lib/stream.js";
 import { Icon } from "../parts/icon.js";
 import { Mark } from "../parts/mark.js";
 import { Popover } from "../parts/popover.js";
-import { Bell } from "../shell/bell.js";
+import { HEADER_ITEMS } from "../shell/header_items.js";
 import { overlay } from "../shell/overlays.js";
 import { chooseTheme, theme } from "../lib/theme.js";
 import { toast } from "../parts/toast.js";
@@ -22,7 +22,7 @@ export function Header({ version }) {
       <${Icon} name="search" size=${16} /><span>${SHELL.search}</span><kbd aria-hidden="true">${isMac ? "⌘K" : "Ctrl K"}</kbd>
     </button>
     <span class="header__space"></span>
-    <${Live} /><${Bell} /><${Menu} version=${version} />
+    <${Live} />${HEADER_ITEMS.map((Item) => html`<${Item} />`)}<${Menu} version=${version} />
   </header>`;
 }
 

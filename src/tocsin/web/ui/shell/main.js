@@ -2,6 +2,7 @@
 import { html, render, useEffect, useRef } from "../vendor/preact.js";
 import { session } from "../lib/api.js";
 import { useKeys } from "../lib/keys.js";
+import { MANIFEST } from "../lib/manifest.js";
 import { go, place } from "../lib/router.js";
 import { useSignal } from "../lib/store.js";
 import { refreshStatus, startProblem, startStream, status } from "../lib/stream.js";
@@ -10,7 +11,6 @@ import { Toasts } from "../parts/toast.js";
 import { Header, Notices } from "../shell/header.js";
 import { overlay, Overlays } from "../shell/overlays.js";
 import { pageName, PageHost } from "../shell/page_host.js";
-import { AREAS } from "../shell/routes.js";
 import { BottomBar, collapsed, Sidebar } from "../shell/sidebar.js";
 import { chooseTheme } from "../lib/theme.js";
 import { SHELL } from "../strings/shell.js";
@@ -93,9 +93,7 @@ function useShellKeys() {
     { keys: "/", label: SHELL.keys.filter, group: everywhere, run: focusFilter },
     { keys: "mod+b", label: SHELL.keys.sidebar, group: everywhere, run: () => collapsed.update((small) => !small) },
     { keys: "t", label: SHELL.keys.theme, group: everywhere, run: otherTheme },
-    ...AREAS.map(({ name, key }) => ({
-      keys: `g ${key}`, label: SHELL.pages[/** @type {keyof typeof SHELL.pages} */ (name)], group: goTo, run: () => go(`#/${name}`),
-    })),
+    ...MANIFEST.pages.filter(({ key }) => key).map(({ name, title, key }) => ({ keys: `g ${key}`, label: title, group: goTo, run: () => go(`#/${name}`) })),
   ]);
 }
 

@@ -23,7 +23,7 @@ async function moduleOf(file) {
   if (modules[file]) return modules[file];
   try {
     // A browser may remember that a file did not come: it is asked for by another address then.
-    modules[file] = (await import(`../pages/${file}.js${missed ? `?${missed}` : ""}`)).page;
+    modules[file] = (await import(`../${file}.js${missed ? `?${missed}` : ""}`)).page;
   } catch (error) {
     missed += 1;
     // An updated server has other files. One that is away cannot send any, and this call says so.

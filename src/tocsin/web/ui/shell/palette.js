@@ -1,12 +1,12 @@
 // Go anywhere and run anything by typing a few letters.
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../vendor/preact.js";
-import { api, url } from "../lib/api.js";
+import { api } from "../lib/api.js";
+import { MANIFEST } from "../lib/manifest.js";
 import { go, link } from "../lib/router.js";
 import { remembered } from "../lib/store.js";
 import { Icon } from "../parts/icon.js";
 import { toast } from "../parts/toast.js";
 import { takeEarly } from "../shell/overlays.js";
-import { AREAS } from "../shell/routes.js";
 import { SHELL } from "../strings/shell.js";
 
 /**
@@ -22,6 +22,7 @@ import { SHELL } from "../strings/shell.js";
 
 const WORDS = SHELL.palette;
 const MOST_SHOWN = 40;
+const MOST_READ = 200;
 const KEEP_MS = 60_000;
 const recent = remembered("palette", /** @type {string[]} */ ([]), Array.isArray);
 let known = { at: 0, entries: /** @type {Entry[]} */ ([]) };
@@ -87,45 +88,30 @@ export function Palette({ close }) {
 
 /** @returns {Entry[]} */
 function fixedEntries() {
-  const pages = AREAS.map(({ name }) => ({
-    id: `page ${name}`, group: WORDS.pages, icon: name, href: link(name),
-    label: SHELL.pages[/** @type {keyof typeof SHELL.pages} */ (name)],
+  const pages = MANIFEST.pages.map(({ name, title }) => ({ id: `page ${name}`, group: WORDS.pages, icon: name, href: link(name), label: title }));
+  const actions = MANIFEST.shortcuts.map(({ label, icon, address, post }) => ({
+    id: label, group: WORDS.actions, label, icon, ...(post ? { run: () => api.post(post) } : { href: address }),
   }));
-  const actions = [
-    { id: "new job", label: WORDS.newJob, icon: "plus", href: "#/cron/new" },
-    { id: "send", label: WORDS.send, icon: "msg", href: "#/msg" },
-    { id: "ssh run", label: WORDS.sshRun, icon: "ssh", href: "#/ssh" },
-    { id: "new chat", label: WORDS.newChat, icon: "chat", href: "#/chat" },
-    { id: "read all", label: WORDS.readAll, icon: "check", run: () => api.post("/api/notifications/read-all") },
-  ];
-  return [...pages, ...actions.map((action) => ({ ...action, group: WORDS.actions }))];
+  return [...pages, ...actions];
 }
 
 /** What the server has; a part that it does not have is left out. @returns {Promise<Entry[]>} */
 async function readEntries() {
-  const limit = 200;
-  const lists = await Promise.allSettled([
-    api.get("/api/cron/jobs", { limit }), api.get("/api/workflows", { limit }),
-    api.get("/api/ssh/hosts"), api.get("/api/skills"),
-  ]);
-  const [jobs, workflows, hosts, skills] = lists.map((list) => (list.status === "fulfilled" ? list.value.items : []));
-  return [
-    ...jobs.flatMap((/** @type {any} */ job) => pair(WORDS.jobs, "cron", job.name, link("cron", job.id), url`/api/cron/jobs/${job.id}/run`)),
-    ...workflows.map((/** @type {any} */ one) => single(WORDS.workflows, "workflows", one.name, link("workflows", one.name))),
-    ...hosts.map((/** @type {any} */ host) => single(WORDS.hosts, "ssh", host.name, link("ssh", host.name))),
-    ...skills.map((/** @type {any} */ skill) => single(WORDS.skills, "skills", skill.name, link("skills", skill.name))),
-  ];
+  const found = await Promise.allSettled(MANIFEST.lists.map(({ path }) => api.get(path, { limit: MOST_READ })));
+  return found.flatMap((list, index) => {
+    const { page, path, label, key, can_run } = MANIFEST.lists[index];
+    const items = list.status === "fulfilled" ? list.value.items : [];
+    return items.flatMap((/** @type {any} */ item) => [
+      { id: `${page} ${item.name}`, group: label, icon: page, label: item.name, href: link(page, item[key]) },
+      ...(can_run ? [runEntry(item.name, `${path}/${encodeURIComponent(item[key])}/run`)] : []),
+    ]);
+  });
 }
 
-/** @param {string} group @param {string} icon @param {string} label @param {string} href @returns {Entry} */
-function single(group, icon, label, href) {
-  return { id: `${icon} ${label}`, group, icon, label, href };
-}
-
-/** @param {string} group @param {string} icon @param {string} name @param {string} href @param {string} path @returns {Entry[]} */
-function pair(group, icon, name, href, path) {
+/** @param {string} name @param {string} path @returns {Entry} */
+function runEntry(name, path) {
   const run = async () => go(link("runs", (await api.post(path)).id));
-  return [single(group, icon, name, href), { id: `run ${name}`, group: WORDS.actions, icon: "play", label: WORDS.run(name), run }];
+  return { id: `run ${name}`, group: WORDS.actions, icon: "play", label: WORDS.run(name), run };
 }
 
 /** @param {Entry[]} entries @param {string} text @returns {Entry[]} */

@@ -6,11 +6,6 @@ export const HOME = {
   unknown: "Whether anything needs attention is unknown: the server last answered",
   open: "Open",
   areas: "Areas",
-  /** @type {Record<string, string>} */
-  names: {
-    cron: "Cron", messaging: "Messaging", ssh: "SSH", workflows: "Workflows", memory: "Memory", skills: "Skills",
-    audit: "Audit", vault: "Vault", watchers: "Watchers", browser: "Browser",
-  },
   noSummary: "No details",
   lastEvent: "last event",
   services: "Services",
@@ -38,7 +33,6 @@ export const HOME = {
   /** @param {number} count */
   waiting: (count) => `${count} waiting for a person`,
   stats: { succeeded: "succeeded", failed: "failed", missed: "missed", span: "Last 24 h:" },
-  newJob: "New job",
   send: "Send a message",
   checked: "Checked",
 };

@@ -21,8 +21,5 @@ export const CHECKLIST = {
   to: "To",
   text: "Text",
   firstText: "Hello from Tocsin",
-  job: "Create the first job",
-  jobHint: "A command, when it runs, and who hears of it.",
-  jobAction: "New job",
   busy: "Working …",
 };

@@ -11,13 +11,9 @@ export const RUNS = {
   reason: "Reason",
   anyKind: "All",
   anyStatus: "All",
-  /** @type {Record<string, string>} */
-  kinds: { cron: "Cron job", workflow: "Workflow", skill: "Skill", ssh: "SSH command", trigger: "Trigger", watcher: "Watcher", job: "Task" },
   none: "Nothing has run yet.",
   noneOfThese: "No run matches these filters.",
-  noneCommand: "tocsin cron run NAME",
   all: "Show all runs",
-  newJob: "New job",
   /** @param {string} name */
   only: (name) => `Only runs of ${name}`,
 };

@@ -33,12 +33,6 @@ export const SHELL = {
   notReady: (when) => `The server is not ready: trying again ${when}.`,
   toneNames: /** @type {Record<string, string>} */ ({ warn: "needs a look", bad: "has a problem" }),
   groups: { operate: "Operate", talk: "Talk", knowledge: "Knowledge", secure: "Secure", system: "System" },
-  pages: {
-    home: "Home", cron: "Cron", workflows: "Workflows", ssh: "SSH", jobs: "Tasks", runs: "Runs",
-    msg: "Messaging", chat: "Chat", notifications: "Notifications", deliveries: "Deliveries", triggers: "Triggers",
-    access: "Access", memory: "Memory", skills: "Skills", audit: "Audit", vault: "Vault", watchers: "Watchers",
-    browser: "Browser", settings: "Settings",
-  },
   live: {
     live: "Live",
     liveTitle: "Updates arrive as they happen.",
@@ -64,16 +58,6 @@ export const SHELL = {
     /** @param {number} seconds */
     throttled: (seconds) => `Try again in ${seconds} s.`,
   },
-  bell: {
-    /** @param {number} count */
-    label: (count) => (count ? `Notifications, ${count} unread` : "Notifications"),
-    title: "Notifications",
-    none: "Nothing new.",
-    all: "All notifications",
-    readAll: "Mark all as read",
-    approve: "Approve",
-    reject: "Reject",
-  },
   palette: {
     title: "Go to or run",
     placeholder: "Type a page, a job, a host or what to do",
@@ -82,17 +66,8 @@ export const SHELL = {
     recent: "Recent",
     pages: "Pages",
     actions: "Actions",
-    jobs: "Cron jobs",
-    workflows: "Workflows",
-    hosts: "Hosts",
-    skills: "Skills",
     /** @param {string} name */
     run: (name) => `Run ${name} now`,
-    newJob: "New cron job",
-    send: "Send a message",
-    sshRun: "Run a command on hosts",
-    newChat: "New conversation",
-    readAll: "Mark all notifications as read",
     /** @param {number} count */
     keys: (count) => `${count} found. ↑ ↓ to choose, Enter to go, Esc to close`,
   },

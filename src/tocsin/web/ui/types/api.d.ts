@@ -802,6 +802,7 @@ export interface NextRunRecord {
   job_id: string;
   name: string;
   at: string;
+  link: string;
 }
 /** Something that the operator should know. */
 export interface NotificationRecord {

@@ -1,0 +1,69 @@
+// What can be done with a job: run it, switch it on and off, pause and delete it.
+import { api, url } from "tocsin/lib/api.js";
+import { go, link } from "tocsin/lib/router.js";
+import { toast } from "tocsin/parts/toast.js";
+import { CRON } from "./strings.js";
+
+/** @typedef {import("tocsin/types/records.js").CronJob} CronJob */
+/** @typedef {(job: CronJob) => void} Take  Shows what the server answered. */
+
+const SHOWN_RUNS = 30;
+/** Few visits need them. */
+const dialogs = () => import("./dialogs.js");
+
+/** Start a job and go to its run; one that has parameters asks for them. @param {CronJob} job */
+export async function runJob(job) {
+  if (Object.keys(job.params ?? {}).length) return runJobWith(job);
+  const run = await api.post(url`/api/cron/jobs/${job.id}/run`, {});
+  return go(link("runs", run.id));
+}
+
+/** @param {CronJob} job */
+export async function runJobWith(job) {
+  (await dialogs()).askAndRun(job);
+}
+
+/** @param {CronJob} job @param {Take} take */
+export async function pauseJob(job, take) {
+  (await dialogs()).askAndPause(job, take);
+}
+
+/**
+ * @param {CronJob} job
+ * @param {boolean} on
+ * @param {Take} take
+ */
+export async function switchJob(job, on, take) {
+  const turn = async (/** @type {boolean} */ wanted) =>
+    take(await api.post(wanted ? url`/api/cron/jobs/${job.id}/enable` : url`/api/cron/jobs/${job.id}/disable`));
+  await turn(on);
+  toast.undo(on ? CRON.enabled(job.name) : CRON.disabled(job.name), () => turn(!on));
+}
+
+/** @param {CronJob} job */
+export async function deleteJob(job) {
+  (await dialogs()).askAndDelete(job);
+}
+
+/** The job with what its newest run came to. @param {CronJob} job @param {import("tocsin/types/records.js").Run} run @returns {CronJob} */
+export function jobWithRun(job, run) {
+  const ended = run.finished_at !== null;
+  const known = job.recent.some(({ id }) => id === run.id);
+  const brief = { id: run.id, status: run.status, started_at: run.started_at, duration_ms: run.duration_ms };
+  const recent = !run.started_at ? job.recent : known ? job.recent.map((one) => (one.id === run.id ? brief : one)) : [brief, ...job.recent];
+  const state = run.started_at && !ended ? "running" : job.state === "running" ? "scheduled" : job.state;
+  const newer = !job.last_run || run.id >= job.last_run.id;
+  return { ...job, recent: recent.slice(0, SHOWN_RUNS), ...(newer && { last_run: run, state: /** @type {CronJob["state"]} */ (state) }) };
+}
+
+/** How a job stands: one that waits for its next time after a failure is not just scheduled. @param {CronJob} job */
+export function standing(job) {
+  const bad = ["failed", "timed_out", "interrupted", "partially_succeeded"].includes(job.last_run?.status ?? "");
+  return bad && job.state === "scheduled" ? "failing" : job.state;
+}
+
+/** Whether a schedule is due after each start of the machine, which has no time to show. @param {string | null} schedule */
+export const isAtStart = (schedule) => /^(@reboot|at:?\s+start)$/i.test((schedule ?? "").trim());
+
+/** What stands in the place of the next time. @param {CronJob} job */
+export const withoutTime = (job) => (job.state === "scheduled" && isAtStart(job.schedule) ? CRON.atStart : CRON.noNext);

@@ -1,0 +1,65 @@
+// What a schedule means while it is typed: in words, and the next five times.
+import { html } from "tocsin/vendor/preact.js";
+import { api, ApiProblem } from "tocsin/lib/api.js";
+import { absolute } from "tocsin/lib/format.js";
+import { signal, useSignal } from "tocsin/lib/store.js";
+import { Shape } from "tocsin/parts/status.js";
+import { Time } from "tocsin/parts/time.js";
+import { isAtStart } from "./actions.js";
+import { EDIT_JOB } from "./strings.js";
+
+/** @typedef {import("tocsin/types/records.js").Instant} Instant */
+/** @typedef {{words: string, zone: string, next: Instant[], warnings: string[], atStart: boolean}} Told */
+/** @typedef {{told?: Told, wrong?: string, waiting?: boolean}} Preview */
+/** @typedef {{shown: import("tocsin/lib/store.js").Signal<Preview>, ask: (record: Record<string, any>) => void}} Asking */
+
+const PAUSE_MS = 200;
+
+/**
+ * @param {boolean} stored  The job is there already: that its name is taken says nothing.
+ * @returns {Asking}
+ */
+export function previewOf(stored) {
+  const shown = signal(/** @type {Preview} */ ({}));
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+  let stop = new AbortController();
+  /** @param {Record<string, any>} record */
+  const read = async (record) => {
+    stop.abort();
+    const mine = (stop = new AbortController());
+    const name = stored || !record.name ? "preview" : record.name;
+    try {
+      const answer = await api.post("/api/cron/jobs?dry_run=true", { ...record, name, command: record.command || "…" }, { signal: mine.signal });
+      const warnings = stored || !record.name || !record.command ? [] : answer.warnings;
+      shown.set({ told: { words: answer.schedule_text, zone: answer.timezone, next: answer.next_runs, warnings, atStart: isAtStart(record.schedule) } });
+    } catch (error) {
+      if (mine.signal.aborted) return;
+      const fields = error instanceof ApiProblem ? error.fields : {};
+      // What is wrong elsewhere is said when the form is sent.
+      const wrong = fields.schedule ?? fields.timezone ?? fields.start_at ?? fields.end_at ?? fields.jitter_seconds;
+      shown.set({ wrong: wrong ?? (error instanceof ApiProblem && Object.keys(fields).length ? "" : String(error instanceof Error ? error.message : error)) });
+    }
+  };
+  return {
+    shown,
+    ask(record) {
+      clearTimeout(timer);
+      if (record.schedule) timer = setTimeout(read, PAUSE_MS, record);
+      else shown.set({});
+    },
+  };
+}
+
+/** @param {{asking: Asking, told: boolean}} props  `told`: the field says already what is wrong. */
+export function SchedulePreview({ asking, told: known }) {
+  const { told, wrong } = useSignal(asking.shown);
+  return html`<div class="preview" id="field-preview" role="status" tabindex="-1">
+    ${wrong && !known && html`<p class="field__problem"><${Shape} tone="bad" />${wrong}</p>`}
+    ${told ? html`<p><strong>${told.words}</strong></p>
+        ${told.next.length ? html`<ol class="preview__list">${told.next.map(({ at, note }) => html`<li key=${at}><span class="numbers">${absolute(at, told.zone)}</span>
+          <span class="muted"><${Time} at=${at} /></span>${note && html`<span class="preview__note"><${Shape} tone="warn" />${note}</span>`}</li>`)}</ol>` : !told.atStart && html`<p class="muted">${EDIT_JOB.previewOver}</p>`}
+        ${told.warnings.map((warning) => html`<p class="preview__note" dir="auto"><${Shape} tone="warn" />${warning}</p>`)}`
+      : !wrong && html`<p class="muted">${EDIT_JOB.previewNone}</p>`}
+  </div>`;
+}

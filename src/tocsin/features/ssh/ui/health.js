@@ -1,0 +1,28 @@
+// How a host answers, and whether its key is known: drawn the same way in the list and on its page.
+import { html } from "tocsin/vendor/preact.js";
+import { duration } from "tocsin/lib/format.js";
+import { Shape, Status } from "tocsin/parts/status.js";
+import { SSH } from "./strings.js";
+
+/** @typedef {import("tocsin/types/records.js").Host} Host */
+
+/** @param {{seen?: {ok: boolean, error: string | null, method?: string | null}, ms?: number | null, whole?: boolean}} props */
+export function Reach({ seen, ms, whole = false }) {
+  if (!seen) return "–";
+  const text = seen.ok ? [took(ms), SSH.by(seen.method ?? null)].filter(Boolean).join(" ") : whole ? seen.error : SSH.no;
+  return html`<span class="reach" title=${seen.error ?? undefined} dir="auto"><${Shape} tone=${seen.ok ? "ok" : "bad"} />${text}</span>`;
+}
+
+/** @type {import("tocsin/parts/table.js").Column<Host>} */
+export const keyColumn = {
+  name: "key",
+  title: SSH.key,
+  value: (host) => host.host_key.status,
+  cell: (host) => html`<span class="hostkey"><${Status} state=${host.host_key.status} quiet />
+    ${host.host_key.fingerprint && html`<code class="hostkey__print" title=${host.host_key.fingerprint}>${host.host_key.fingerprint}</code>`}</span>`,
+};
+
+/** A machine in the same room answers within less than one. @param {number | null | undefined} ms */
+function took(ms) {
+  return ms != null && ms < 1 ? SSH.under : duration(ms);
+}

@@ -1,0 +1,50 @@
+// What the server says this installation has: pages, kinds of run, records that can be searched, events.
+
+/**
+ * @typedef {object} PageEntry
+ * @property {string} name  Of its address and its icon.
+ * @property {string} title
+ * @property {string} icon  Lines on a field of 20 by 20; empty for pages of the core.
+ * @property {"operate" | "talk" | "knowledge" | "secure" | "system"} group
+ * @property {string} key  After `g`.
+ * @property {boolean} often  Whether the bar at the bottom of a small screen has it.
+ * @property {string} subsystem  Whose state the menu shows.
+ * @property {string} badge  The number of the status report that the menu shows: `runs.active`.
+ * @property {Record<string, string>} routes  Modules by the address below the page: `{"/:id": "features/cron/job"}`.
+ */
+/** @typedef {() => import("../vendor/preact.js").Child} HeaderItem */
+/** @typedef {{label: string, page: string, key: "subject_id" | "subject_name" | "", part: string}} RunKind */
+/** @typedef {{page: string, path: string, label: string, key: string, can_run: boolean}} SearchList */
+/** @typedef {{label: string, icon: string, address: string, post: string, command: string, on_home: boolean}} Shortcut */
+/** @typedef {{subsystem: string, title: string, hint: string, action: string, address: string, count: string}} FirstStep */
+/**
+ * @typedef {object} Manifest
+ * @property {PageEntry[]} pages  In the order of the menu.
+ * @property {Record<string, RunKind>} run_kinds
+ * @property {SearchList[]} lists
+ * @property {Shortcut[]} shortcuts
+ * @property {string} upcoming  What lists the runs that are due; empty where there are no schedules.
+ * @property {FirstStep[]} first_steps
+ * @property {string[]} topics  Of the stream, beside those of the core.
+ * @property {string[]} events  The families of their events: `cron` of `cron.updated`.
+ * @property {{families: string[], sources: string[]}} audit
+ */
+
+/** @type {Manifest} */
+export const MANIFEST = JSON.parse(document.getElementById("manifest")?.textContent ?? "");
+
+/** The page whose subsystem this is. @param {string} subsystem */
+export function pageOfSubsystem(subsystem) {
+  return MANIFEST.pages.find((page) => page.subsystem === subsystem);
+}
+
+/** What the pages about runs call a kind. @param {string} kind */
+export function nameOfKind(kind) {
+  return MANIFEST.run_kinds[kind]?.label ?? kind;
+}
+
+/** The address of what was run; empty where it has no page. @param {{kind: string, subject_id: string, subject_name: string}} run */
+export function addressOfSubject(run) {
+  const kind = MANIFEST.run_kinds[run.kind];
+  return kind?.key ? `#/${kind.page}/${encodeURIComponent(run[kind.key])}` : "";
+}

@@ -1,0 +1,190 @@
+"""The manifest: the pages of this installation, for the browser, from what the features declare."""
+
+import re
+from collections.abc import Iterable, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from tocsin.core.errors import ConfigError
+from tocsin.features.contract import Feature
+from tocsin.features.pages import MenuGroup, PageSpec, RunSubject, Shortcut
+
+# What the page of the audit log offers to filter by, beside what features record.
+CORE_FAMILIES: Final = ("access", "bot", "dashboard", "intake", "msg", "run", "token")
+CORE_SOURCES: Final = ("api", "bot", "bus", "cli", "dashboard", "gateway", "queue")
+CORE_PAGES: Final = (
+    PageSpec(
+        name="home",
+        title="Home",
+        group=MenuGroup.OPERATE,
+        place=100,
+        key="h",
+        badge="attention",
+        often=True,
+    ),
+    PageSpec(
+        name="runs",
+        title="Runs",
+        group=MenuGroup.OPERATE,
+        place=400,
+        key="r",
+        badge="runs.active",
+        details={"/:id": "run"},
+    ),
+    PageSpec(
+        name="msg",
+        title="Messaging",
+        group=MenuGroup.TALK,
+        place=100,
+        key="m",
+        often=True,
+        subsystem="messaging",
+        shortcuts=(Shortcut(label="Send a message", icon="msg", address="#/msg"),),
+    ),
+    PageSpec(
+        name="deliveries",
+        title="Deliveries",
+        group=MenuGroup.TALK,
+        place=200,
+        key="d",
+        details={"/:id": "delivery"},
+    ),
+    PageSpec(
+        name="access",
+        title="Access",
+        group=MenuGroup.TALK,
+        place=600,
+        key="p",
+    ),
+    PageSpec(
+        name="audit",
+        title="Audit",
+        group=MenuGroup.SECURE,
+        place=100,
+        key="a",
+        subsystem="audit",
+    ),
+    PageSpec(
+        name="settings",
+        title="Settings",
+        group=MenuGroup.SYSTEM,
+        place=900,
+        key="o",
+    ),
+)
+
+
+_PATH = re.compile(r'<path d="([^"]+)"')
+
+
+class FeatureUi(NamedTuple):
+    """The page of a feature, and the folder of its modules."""
+
+    feature: Feature
+    page: PageSpec
+    folder: Path
+
+    @property
+    def icon(self) -> str:
+        """Return the path of `icon.svg`, which is drawn in the colour of the text."""
+        found = _PATH.search((self.folder / "icon.svg").read_text(encoding="utf-8"))
+        if not found:
+            raise ConfigError(
+                f"{self.folder / 'icon.svg'} has no path", hint="Draw it as one path on a field of 20 by 20."
+            )
+        return found[1]
+
+    @property
+    def prefix(self) -> str:
+        """Return where the browser finds the modules."""
+        return f"features/{self.feature.name}"
+
+
+def feature_pages(features: Iterable[Feature]) -> list[FeatureUi]:
+    """Return the pages of those features that have one."""
+    found = []
+    for feature in features:
+        spec = find_spec(f"{feature.package}.page") if feature.package else None
+        if spec and spec.origin:
+            page = import_module(spec.name).PAGE
+            found.append(FeatureUi(feature, page, Path(spec.origin).with_name("ui")))
+    return found
+
+
+def manifest_of(features: Sequence[Feature], pages: Sequence[FeatureUi]) -> dict[str, Any]:
+    """Return what the browser is told: see `lib/manifest.js`."""
+    entries = [(page, "pages") for page in CORE_PAGES] + [(ui.page, ui.prefix) for ui in pages]
+    icons = {ui.page.name: ui.icon for ui in pages}
+    order = list(MenuGroup)
+    entries.sort(key=lambda entry: (order.index(entry[0].group), entry[0].place, entry[0].name))
+    live = [topic for feature in features for topic in feature.live]
+    families = {action.name.partition(".")[0] for feature in features for action in feature.audit_actions}
+    sources = {source.name for feature in features for source in feature.audit_sources}
+    return {
+        "pages": [_entry(page, place) | {"icon": icons.get(page.name, "")} for page, place in entries],
+        "run_kinds": {kind.kind: _kind(kind, page, place) for page, place in entries for kind in page.runs},
+        "lists": [
+            {"page": page.name, "path": one.path, "label": one.label, "key": one.key, "can_run": one.can_run}
+            for page, _ in entries
+            for one in page.lists
+        ],
+        "shortcuts": [
+            {
+                "label": one.label,
+                "icon": one.icon,
+                "address": one.address,
+                "post": one.post,
+                "command": one.command,
+                "on_home": one.on_home,
+            }
+            for page, _ in entries
+            for one in page.shortcuts
+        ],
+        "upcoming": next((page.upcoming for page, _ in entries if page.upcoming), ""),
+        "first_steps": [
+            {
+                "subsystem": page.subsystem,
+                "title": step.title,
+                "hint": step.hint,
+                "action": step.action,
+                "address": step.address,
+                "count": step.count,
+            }
+            for page, _ in entries
+            if (step := page.first_step)
+        ],
+        "topics": sorted({topic.topic for topic in live}),
+        "events": sorted({topic.event for topic in live}),
+        "audit": {
+            "families": sorted({*CORE_FAMILIES, *families}),
+            "sources": sorted({*CORE_SOURCES, *sources}),
+        },
+    }
+
+
+def header_items(pages: Iterable[FeatureUi]) -> str:
+    """Return the module `shell/header_items.js` with the components that pages have in the header."""
+    items = [(ui.prefix, *ui.page.header.split(":")) for ui in pages if ui.page.header]
+    imports = [f'import {{ {component} }} from "../{prefix}/{module}.js";\n' for prefix, module, component in items]
+    return f"{''.join(imports)}export const HEADER_ITEMS = [{', '.join(component for *_, component in items)}];\n"
+
+
+def _entry(page: PageSpec, place: str) -> dict[str, Any]:
+    main = f"{place}/page" if place != "pages" else f"pages/{page.name}"
+    return {
+        "name": page.name,
+        "title": page.title,
+        "group": str(page.group),
+        "key": page.key,
+        "often": page.often,
+        "subsystem": page.subsystem,
+        "badge": page.badge,
+        "routes": {"": main, **{path: f"{place}/{module}" for path, module in page.details.items()}},
+    }
+
+
+def _kind(kind: RunSubject, page: PageSpec, place: str) -> dict[str, str]:
+    part = f"{place}/{kind.part}" if kind.part else ""
+    return {"label": kind.label, "page": page.name if kind.key else "", "key": kind.key, "part": part}
