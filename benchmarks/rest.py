@@ -96,7 +96,7 @@ def _everything(provider: int) -> list[Row]:
 
 async def _store_runs(folder: Path) -> None:
     from tocsin.features.notifications.feature import FEATURE
-    from tocsin.runs.model import RunKind, RunSpec, RunStatus, RunTrigger, new_run
+    from tocsin.runs.model import RunSpec, RunStatus, new_run
     from tocsin.runs.store import RunStore
     from tocsin.testing.features import open_feature
 
@@ -104,7 +104,7 @@ async def _store_runs(folder: Path) -> None:
         store = RunStore(bench.app.stores.database)
         for number in range(RUNS):
             name = f"job {number % 20}"
-            order = RunSpec(RunKind.CRON, name, name, RunTrigger.SCHEDULE, "scheduler", {"number": number})
+            order = RunSpec("cron", name, name, "schedule", "scheduler", {"number": number})
             await store.add(new_run(order, RunStatus.SKIPPED, time.time() - RUNS + number), "no-owner")
 
 

@@ -22,7 +22,7 @@ from tocsin.core.process.beats import SqliteBeats
 from tocsin.core.process.presence import Presence
 from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import SystemClock
-from tocsin.runs.model import Command, RunKind, RunSpec, RunTrigger
+from tocsin.runs.model import Command, RunSpec, RunTrigger
 from tocsin.runs.recorder import command
 from tocsin.runs.service import Runs
 from tocsin.runs.store import RunStore
@@ -40,7 +40,7 @@ for _ in range(int(sys.argv[2])):
 
 def order() -> RunSpec:
     """Return the order of a run."""
-    return RunSpec(RunKind.JOB, "benchmark", "benchmark", RunTrigger.MANUAL)
+    return RunSpec("job", "benchmark", "benchmark", RunTrigger.MANUAL)
 
 
 async def growth(runs: Runs, size: int) -> float:

@@ -35,7 +35,7 @@ from tocsin.core.time.clock import Clock
 from tocsin.features.abilities import SkillInfo
 from tocsin.messaging.inbound.handling import HandlerResult, HandlingStatus, MessageContext, Reply
 from tocsin.providers.contract import Completion, Question
-from tocsin.runs.model import Run, RunKind, RunStatus, RunTrigger
+from tocsin.runs.model import Run, RunStatus, RunTrigger
 
 T = TypeVar("T")
 
@@ -183,7 +183,7 @@ class Skills:
             await self.hold.wait()
         if self.error:
             raise self.error
-        run = Run("run-1", RunKind.SKILL, name, name, RunTrigger.BOT, self.status, 0.0)
+        run = Run("run-1", "skill", name, name, RunTrigger.BOT, self.status, 0.0)
         return SkillResult(run, self.output)
 
 

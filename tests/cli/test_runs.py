@@ -23,7 +23,6 @@ from tocsin.runs.model import (
     OutputDeliveryStatus,
     OutputResult,
     Run,
-    RunKind,
     RunStatus,
     RunTrigger,
     StepRun,
@@ -184,7 +183,7 @@ def test_what_cannot_be_retried_says_why(cli: Cli):
 def test_steps_hosts_and_deliveries_are_shown(cli: Cli):
     run = Run(
         "01a20302-ba67-7559-948c-4377d7d8da96",
-        RunKind.WORKFLOW,
+        "workflow",
         "nightly",
         "nightly",
         RunTrigger.SCHEDULE,
@@ -213,7 +212,7 @@ def test_steps_hosts_and_deliveries_are_shown(cli: Cli):
 
 
 def test_lines_of_hosts_and_steps_keep_their_origin(cli: Cli):
-    run = Run("01a20302", RunKind.SSH, "uptime", "uptime", RunTrigger.MANUAL, RunStatus.FAILED, 1_700_000_000.0)
+    run = Run("01a20302", "ssh", "uptime", "uptime", RunTrigger.MANUAL, RunStatus.FAILED, 1_700_000_000.0)
     asyncio.run(stored(run, cli.data_dir / "tocsin.db"))
     streams = ("web1/stdout", "web2/stderr", "copy", "copy:stderr", "stdout", "system")
     log = path_of(cli.data_dir / "runs", run.id, run.queued_at)

@@ -30,7 +30,7 @@ from tocsin.features.cron.service import Actor
 from tocsin.features.jobs.feature import FEATURE as JOBS
 from tocsin.features.jobs.model import NewTaskJob
 from tocsin.runs.control import StartRequest
-from tocsin.runs.model import RunKind, RunTrigger
+from tocsin.runs.model import RunTrigger
 from tocsin.testing.features import FeatureBench, open_feature
 
 GROUPS = 6  # of the settings that name a program: 66 repositories in all; with `len(programs())`, each key is alone
@@ -147,7 +147,7 @@ async def test_nothing_runs_when_watchers_skills_and_cron_look_at_such_repositor
             fields = {"name": each.form.name, "schedule": "@daily", "command": "cat readme"}
             await cron.add(fields | {"working_dir": str(each.folder)}, Actor("cli", "ana"))
             request = StartRequest(source="cli", cause=RunTrigger.MANUAL)
-            run = await (await site.bench.features.can.start_run(RunKind.CRON, each.form.name, request)).wait()
+            run = await (await site.bench.features.can.start_run("cron", each.form.name, request)).wait()
             assert run.ok
     assert {each.form: each.ran() for each in repositories} == dict.fromkeys((e.form for e in repositories), "")
 

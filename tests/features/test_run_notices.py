@@ -6,10 +6,10 @@ import pytest
 
 from tocsin.features.context import Notice
 from tocsin.features.run_notices import interrupted, notify_stored, stored_notice
-from tocsin.runs.model import WAS_STOPPED, Run, RunKind, RunSpec, RunStatus, RunTrigger, new_run
+from tocsin.runs.model import WAS_STOPPED, Run, RunSpec, RunStatus, RunTrigger, new_run
 
 ENDED = replace(
-    new_run(RunSpec(RunKind.SSH, "web", "uptime", RunTrigger.API, source="dashboard"), RunStatus.INTERRUPTED, 1000.0),
+    new_run(RunSpec("ssh", "web", "uptime", RunTrigger.API, source="dashboard"), RunStatus.INTERRUPTED, 1000.0),
     reason="Tocsin was killed or crashed while it ran",
 )
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from fastapi import Request
 
 from tocsin.rest.preferences import answer_run
-from tocsin.runs.model import Run, RunKind, RunSpec, RunStatus, RunTrigger, new_run
+from tocsin.runs.model import Run, RunSpec, RunStatus, RunTrigger, new_run
 
 
 @dataclass
@@ -20,7 +20,7 @@ class Begun:
 
 
 async def test_a_run_that_outlasts_the_wait_is_answered_as_it_is_by_then():
-    spec = RunSpec(RunKind.WORKFLOW, "ask", "ask", RunTrigger.API, "anna")
+    spec = RunSpec("workflow", "ask", "ask", RunTrigger.API, "anna")
     begun = new_run(spec, RunStatus.RUNNING, 1_000.0)
     asked = []
 

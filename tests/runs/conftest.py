@@ -12,7 +12,7 @@ from tocsin.core.process.beats import SqliteBeats
 from tocsin.core.process.presence import Presence
 from tocsin.core.storage.changes import MIGRATIONS as CHANGES
 from tocsin.core.storage.database import Database
-from tocsin.runs.model import Command, RunKind, RunSpec, RunTrigger
+from tocsin.runs.model import Command, RunSpec, RunTrigger
 from tocsin.runs.recorder import Work, command
 from tocsin.runs.schema import MIGRATIONS
 from tocsin.runs.service import Runs
@@ -25,7 +25,7 @@ POLL_S = 0.01
 
 
 def order(subject: str = "backup", **changes: object) -> RunSpec:
-    return RunSpec(RunKind.SKILL, subject, subject, RunTrigger.MANUAL, "tester", **changes)  # type: ignore[arg-type]
+    return RunSpec("skill", subject, subject, RunTrigger.MANUAL, "tester", **changes)  # type: ignore[arg-type]
 
 
 def shell(script: str, **changes: object) -> Work:

@@ -13,7 +13,7 @@ from tocsin.core.audit.trail import AuditTrail
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.control import NotRetriedError, Retry, RunControl, StartRequest, retried
 from tocsin.runs.engine.active_run import ActiveRun
-from tocsin.runs.model import RunKind, RunStatus, RunTrigger
+from tocsin.runs.model import RunStatus, RunTrigger
 from tocsin.runs.service import Runs
 
 ANA = Caller("dashboard", {"actor": "ana", "ip": "192.0.2.1"})
@@ -28,8 +28,8 @@ class Control:
         self._path: Path = house.folder / "audit.log"
         self.of = RunControl(runs, AuditTrail(AuditLog(self._path)), house.clock, self._start)
 
-    async def _start(self, kind: RunKind, subject: str, request: StartRequest, /) -> ActiveRun:
-        assert kind is RunKind.SKILL
+    async def _start(self, kind: str, subject: str, request: StartRequest, /) -> ActiveRun:
+        assert kind == "skill"
         self.asked.append((subject, request))
         return await self._runs.start(retried(order(subject), request.retry), shell("echo again"))
 

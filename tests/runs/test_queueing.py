@@ -4,7 +4,7 @@ import pytest
 from tests.runs.conftest import House, order, shell
 
 from tocsin.core.process.identity import own_identity
-from tocsin.runs.model import RunKind, RunResult, RunStatus, RunTrigger
+from tocsin.runs.model import RunResult, RunStatus, RunTrigger
 from tocsin.runs.rows import InstantRecordedError
 from tocsin.runs.service import Runs
 from tocsin.runs.store import RunEndedError
@@ -46,7 +46,7 @@ async def test_a_scheduled_instant_is_recorded_once(house: House, runs: Runs):
 def cron_order(**changes: object):
     from dataclasses import replace
 
-    return replace(order(), **{"kind": RunKind.CRON, "trigger": RunTrigger.SCHEDULE, **changes})
+    return replace(order(), **{"kind": "cron", "trigger": RunTrigger.SCHEDULE, **changes})
 
 
 async def test_queued_runs_of_a_living_process_stay_its_own(house: House, runs: Runs):

@@ -33,7 +33,6 @@ from tocsin.runs.model import (
     OutputDelivery,
     OutputDeliveryStatus,
     Run,
-    RunKind,
     RunResult,
     RunStatus,
     StepRun,
@@ -663,8 +662,8 @@ async def test_a_document_has_every_field_of_the_interface(runs: Runs, house: Ho
 async def test_runs_are_found_by_kind_and_subject(runs: Runs):
     mine = await runs.record(order("mine"), RunResult(RunStatus.MISSED))
     await runs.record(order("other"), RunResult(RunStatus.MISSED))
-    assert (await runs.search(RunKind.SKILL, "mine", [RunStatus.MISSED])).items == (mine,)
-    assert await runs.count_recent(RunKind.SKILL, "mine", 0) == 1
+    assert (await runs.search("skill", "mine", [RunStatus.MISSED])).items == (mine,)
+    assert await runs.count_recent("skill", "mine", 0) == 1
 
 
 async def until_child_is_recorded(house: House) -> None:

@@ -20,7 +20,7 @@ from tocsin.runs import tasks
 from tocsin.runs.engine.run_type import DelayedRun, RunAuditEntry, RunType
 from tocsin.runs.engine.settling import RunSettler, SettlerDependencies
 from tocsin.runs.filters import RunFilter
-from tocsin.runs.model import Run, RunKind, RunStatus, new_run
+from tocsin.runs.model import Run, RunStatus, new_run
 from tocsin.runs.service import Runs
 from tocsin.runs.tasks import RunTask
 
@@ -35,7 +35,7 @@ class DiedError(Exception):
 class Recorded(RunType):
     """A type that records what it is told, and may die before it has notified anyone."""
 
-    kind = RunKind.SKILL
+    kind = "skill"
     source = "cli"
 
     def __init__(self) -> None:
@@ -70,8 +70,8 @@ class Settling:
         presence = Presence(SqliteBeats(house.database), house.clock)
         self.runs = Runs(house.store, folder / "runs", house.clock, presence, settler=self.settler, poll_s=0.01)
 
-    def _of(self, kind: RunKind, _: Mapping[str, Any]) -> RunType | None:
-        return self.type if kind is RunKind.SKILL else None
+    def _of(self, kind: str, _: Mapping[str, Any]) -> RunType | None:
+        return self.type if kind == "skill" else None
 
     def _output(self) -> OutputRouter:
         raise AssertionError("there is no message")

@@ -19,7 +19,6 @@ from tocsin.runs.model import (
     ACTIVE,
     TERMINAL,
     Run,
-    RunKind,
     RunOutput,
     RunResult,
     RunSpec,
@@ -81,7 +80,7 @@ class RunStates(RuleBasedStateMachine):
 
     @rule(target=runs, owner=OWNERS, status=st.sampled_from([RunStatus.QUEUED, RunStatus.RUNNING]))
     def start(self, owner: str, status: RunStatus) -> str:
-        order = RunSpec(RunKind.WORKFLOW, "nightly", "nightly", RunTrigger.MANUAL)
+        order = RunSpec("workflow", "nightly", "nightly", RunTrigger.MANUAL)
         run = new_run(order, status, self.clock.now())
         self.now(self.store.add(run, owner))
         self.now(self.store.save_steps(run.id, [StepRun("ask", "wait", RunStatus.RUNNING), StepRun("later", "shell")]))

@@ -23,7 +23,6 @@ from tocsin.runs.model import (
     OutputDeliveryStatus,
     OutputResult,
     Run,
-    RunKind,
     RunOutput,
     RunResult,
     RunStatus,
@@ -39,7 +38,7 @@ MANY = 3000
 
 
 def run_of(status: RunStatus = RunStatus.RUNNING, subject: str = "backup", **changes: object) -> Run:
-    run = Run(new_id(), RunKind.SKILL, subject, subject, RunTrigger.MANUAL, status, queued_at=1000.0)
+    run = Run(new_id(), "skill", subject, subject, RunTrigger.MANUAL, status, queued_at=1000.0)
     return replace(run, **changes)  # type: ignore[arg-type]
 
 
@@ -139,9 +138,9 @@ async def test_search_finds_by_kind_subject_and_state_the_newest_first_page_by_p
     rest = await house.store.search(RunFilter(limit=50, cursor=page.next_cursor or ""))
     assert [run.id for run in (*page.items, *rest.items)] == newest
     assert rest.next_cursor is None
-    found = await house.store.search(RunFilter(RunKind.SKILL, "s1", [RunStatus.FAILED]))
+    found = await house.store.search(RunFilter("skill", "s1", [RunStatus.FAILED]))
     assert {run.id for run in found.items} == {r.id for r in added if r.subject_id == "s1" and not r.ok}
-    assert (await house.store.search(RunFilter(RunKind.CRON))).items == ()
+    assert (await house.store.search(RunFilter("cron"))).items == ()
     assert await house.store.count(RunFilter(subject="s2")) == 4
     assert await house.store.count(RunFilter(since=1000.5)) == 0
 
@@ -184,11 +183,11 @@ async def many(tmp_path: Path) -> AsyncIterator[CountedDatabase]:
 async def test_what_is_asked_all_the_time_does_not_go_through_all_runs(many):
     store = RunStore(many)
     asked = {
-        "active": lambda: many.read(lambda c: queue.active(c, RunKind.SKILL)),
-        "queued": lambda: many.read(lambda c: queue.queued(c, RunKind.SKILL)),
-        "waiting": lambda: many.read(lambda c: queue.waiting(c, RunKind.SKILL)),
-        "last": lambda: many.read(lambda c: queue.last(c, RunKind.SKILL, "job 7")),
-        "newest": lambda: store.search(RunFilter(RunKind.SKILL, limit=5)),
+        "active": lambda: many.read(lambda c: queue.active(c, "skill")),
+        "queued": lambda: many.read(lambda c: queue.queued(c, "skill")),
+        "waiting": lambda: many.read(lambda c: queue.waiting(c, "skill")),
+        "last": lambda: many.read(lambda c: queue.last(c, "skill", "job 7")),
+        "newest": lambda: store.search(RunFilter("skill", limit=5)),
         "ended lately": lambda: store.count(RunFilter(status=(RunStatus.SUCCEEDED,), since=2000.0)),
     }
     steps = {}

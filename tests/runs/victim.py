@@ -19,22 +19,22 @@ from tocsin.features.jobs.model import NewTaskJob
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.approvals import Decision, NotWaitingError
 from tocsin.runs.control import StartRequest
-from tocsin.runs.model import RunKind, RunStatus, RunTrigger
+from tocsin.runs.model import RunStatus, RunTrigger
 
 STARTED = (
-    (RunKind.WORKFLOW, "asks"),
-    (RunKind.WORKFLOW, "queued"),
-    (RunKind.WORKFLOW, "pauses"),
-    (RunKind.WORKFLOW, "outer"),
-    (RunKind.CRON, "fails"),
-    (RunKind.CRON, "flow"),
-    (RunKind.SKILL, "it"),
-    (RunKind.SSH, "nowhere"),
-    (RunKind.WATCHER, "files"),
-    (RunKind.JOB, ""),
+    ("workflow", "asks"),
+    ("workflow", "queued"),
+    ("workflow", "pauses"),
+    ("workflow", "outer"),
+    ("cron", "fails"),
+    ("cron", "flow"),
+    ("skill", "it"),
+    ("ssh", "nowhere"),
+    ("watcher", "files"),
+    ("job", ""),
 )
 _JOB = "echo $RUN_ID job 1 >> ../../trace"
-_PARAMS = {RunKind.SSH: {"command": "true"}, RunKind.WATCHER: {"path": "FILE", "event": "modified"}}
+_PARAMS = {"ssh": {"command": "true"}, "watcher": {"path": "FILE", "event": "modified"}}
 
 
 async def live(*, drain: bool) -> None:

@@ -1,8 +1,9 @@
 """How the states of parts make the state of the whole."""
 
 from tocsin.features.context import AttentionItem, NextRun, NoticeLevel, SubsystemState, SubsystemStatus
-from tocsin.status.model import SUBSYSTEMS, RunCounts, StatusReport, by_severity, combined
+from tocsin.status.model import RunCounts, StatusReport, by_severity, combined, linked
 
+SUBSYSTEMS = ("cron", "messaging", "ssh")
 OK, DEGRADED, ERROR = SubsystemState.OK, SubsystemState.DEGRADED, SubsystemState.ERROR
 
 
@@ -31,8 +32,13 @@ def test_a_subsystem_that_nothing_tells_of_is_disabled_and_not_invented():
         "summary": "not installed",
         "counts": {},
         "last_event_at": None,
-        "link": "#/msg",
+        "link": "",
     }
+
+
+def test_a_status_leads_to_the_page_of_its_subsystem_unless_it_names_another():
+    assert linked(SubsystemStatus(OK, ""), "#/ssh").link == "#/ssh"
+    assert linked(SubsystemStatus(OK, "", link="#/runs"), "#/ssh").link == "#/runs"
 
 
 def test_the_whole_is_as_its_worst_subsystem():

@@ -23,7 +23,7 @@ from tocsin.delivery.store import ChannelRules, DeliveryFilter
 from tocsin.features.notifications.store import NotificationFilter
 from tocsin.messaging.outbound.audit_actions import MSG_SEND
 from tocsin.messaging.outbound.caller import Caller
-from tocsin.runs.model import RunKind, RunSpec, RunStatus, RunTrigger, new_run
+from tocsin.runs.model import RunSpec, RunStatus, RunTrigger, new_run
 from tocsin.runs.rows import insert
 
 EMAIL = {"SMTP_HOST": "127.0.0.1", "SMTP_USER": "u@example.org", "SMTP_PASS": "a-long-password"}
@@ -165,7 +165,7 @@ async def test_a_broken_file_of_profiles_or_triggers_needs_a_person(tmp_path: Pa
 async def test_a_run_that_waits_for_a_person_is_not_counted_as_running(tmp_path: Path):
     def add(connection: sqlite3.Connection) -> None:
         for status in (RunStatus.RUNNING, RunStatus.CANCELLING, RunStatus.WAITING, RunStatus.QUEUED):
-            spec = RunSpec(RunKind.WORKFLOW, "w", "w", RunTrigger.MANUAL)
+            spec = RunSpec("workflow", "w", "w", RunTrigger.MANUAL)
             insert(connection, new_run(spec, status, 0.0), "owner")
 
     async with program(tmp_path) as app:

@@ -8,7 +8,7 @@ from tocsin.assembly.operator import ask_chat, find_chats, notify_operator, tell
 from tocsin.assembly.storage import is_redis_there
 from tocsin.core.errors import TocsinError
 from tocsin.features.context import Abilities, AbilityMissingError, FeatureContext
-from tocsin.runs.model import Run, RunKind, RunTrigger
+from tocsin.runs.model import Run, RunTrigger
 
 if TYPE_CHECKING:
     from tocsin.assembly.program import App
@@ -72,7 +72,7 @@ def _own_abilities(app: "App") -> Abilities:
 
         return indicating(app.registry.receiver(message.channel), app.clock, message)
 
-    def cause_of(message: "InboundMessage") -> RunTrigger:
+    def cause_of(message: "InboundMessage") -> str:
         return RunTrigger.BOT if app.registry.spec(message.channel).conversation else RunTrigger.WEBHOOK
 
     return Abilities(
@@ -201,11 +201,11 @@ async def _no_memory(chat_id: str, text: str, /) -> str:
     raise AbilityMissingError("nothing can be stored: this installation has no memory")
 
 
-async def _no_schedules(_: RunKind, /) -> Mapping[str, Sequence[str]]:
+async def _no_schedules(_: str, /) -> Mapping[str, Sequence[str]]:
     return {}
 
 
-async def _no_runs(kind: RunKind, subject: str, _: "StartRequest", /) -> "ActiveRun":
+async def _no_runs(kind: str, subject: str, _: "StartRequest", /) -> "ActiveRun":
     raise AbilityMissingError(f"{subject} cannot be started: no feature starts runs of the kind {kind}")
 
 
@@ -213,5 +213,5 @@ async def _no_secret_names() -> Sequence[str] | None:
     return None
 
 
-async def _no_subjects(kind: RunKind, /) -> Sequence[str] | None:
+async def _no_subjects(kind: str, /) -> Sequence[str] | None:
     raise AbilityMissingError(f"no feature starts runs of the kind {kind}")

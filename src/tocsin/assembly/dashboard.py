@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from tocsin.web.dashboard.operations.settings import Integration
     from tocsin.web.http.metrics import MetricsReport
 
-_FEATURES = (("vault", "Vault", "vault"), ("ssh", "SSH hosts", "ssh"), ("browser", "Browser profiles", "browser"))
 _SET_UP = frozenset({SubsystemState.OK, SubsystemState.DEGRADED, SubsystemState.ERROR})
 
 
@@ -106,7 +105,7 @@ def _core_operations(app: "App", live: "LiveUpdates") -> "list[Operations]":
     from tocsin.web.dashboard.operations.tokens import token_operations
 
     return [
-        run_operations(app.runs, lambda: run_control_of(app)),
+        run_operations(app.runs, lambda: run_control_of(app), app.features.run_kinds),
         _messaging(app),
         delivery_operations(app.outbox, app.registry),
         audit_operations(app.audit, lambda: _verify(app)),
@@ -273,21 +272,24 @@ def _asks_redis(app: "App") -> Callable[[], Awaitable[str]]:
 
 async def _of_features(app: "App") -> "list[Integration]":
     from tocsin.web.dashboard.operations.settings import Integration
+    from tocsin.web.ui.manifest import feature_pages
 
     found = await app.features.subsystems()
     shown = []
-    for name, label, kind in _FEATURES:
-        told = found.get(name, [])
+    for feature, page, _ in feature_pages(app.installed.features):
+        if not page.integration:
+            continue
+        told = found.get(page.subsystem, [])
         set_up = any(status.state in _SET_UP for status in told)
         wrong = "; ".join(status.summary for status in told if status.state is SubsystemState.ERROR)
         shown.append(
             Integration(
-                id=name,
-                name=label,
-                kind=kind,
+                id=page.subsystem,
+                name=page.integration,
+                kind=page.subsystem,
                 enabled=bool(told),
                 is_set_up=set_up,
-                docs=f"docs/{name}.md",
+                docs=f"docs/{feature.page}",
                 check=_tells(wrong),
             )
         )

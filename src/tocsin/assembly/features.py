@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tocsin.core.config.variables import CORE_VARIABLES
 from tocsin.core.errors import TocsinError
-from tocsin.features.contract import Feature, LiveTopic, load
+from tocsin.features.contract import Feature, LiveTopic, load, run_kinds
 
 if TYPE_CHECKING:
     from tocsin.channels.inbound import InboundMessage
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from tocsin.runs.control import StartRequest, StartRun
     from tocsin.runs.engine.active_run import ActiveRun
     from tocsin.runs.engine.run_type import RunType
-    from tocsin.runs.model import RunKind
     from tocsin.terminal.findings import Finding
 
 log = logging.getLogger(__name__)
@@ -37,7 +36,7 @@ class OpenFeatures:
         self._make_context = make_context
         self._shared: FeatureContext | None = None
         self._opened: dict[str, Any] = {}
-        self._run_types: dict[RunKind, list[RunType]] = {}
+        self._run_types: dict[str, list[RunType]] = {}
         self._leave: Notify | None = None
 
     def leave_notices(self, leave: "Notify") -> None:
@@ -64,7 +63,12 @@ class OpenFeatures:
         """What features, and those above them, may ask of the program."""
         return self._context().can
 
-    def run_type(self, kind: "RunKind", params: "Mapping[str, Any]") -> "RunType | None":
+    @property
+    def run_kinds(self) -> list[str]:
+        """The kinds of run that there are, by name."""
+        return run_kinds(self.known.values())
+
+    def run_type(self, kind: str, params: "Mapping[str, Any]") -> "RunType | None":
         """Return the type of a run; `None` if no feature has one."""
         if kind not in self._run_types:
             owners = [feature for feature in self.known.values() if kind in feature.run_types]
@@ -225,7 +229,7 @@ class OpenFeatures:
         await (self._leave or keep)(notice)
 
     async def _start_run(
-        self, otherwise: "StartRun", kind: "RunKind", subject: str, request: "StartRequest", /
+        self, otherwise: "StartRun", kind: str, subject: str, request: "StartRequest", /
     ) -> "ActiveRun":
         for feature in self.known.values():
             if name := feature.starts.get(kind):
@@ -233,7 +237,7 @@ class OpenFeatures:
                 return started
         return await otherwise(kind, subject, request)
 
-    async def _list_subjects(self, otherwise: "ListSubjects", kind: "RunKind", /) -> "Sequence[str] | None":
+    async def _list_subjects(self, otherwise: "ListSubjects", kind: str, /) -> "Sequence[str] | None":
         for feature in self.known.values():
             if kind in feature.starts:
                 if name := feature.subjects.get(kind):

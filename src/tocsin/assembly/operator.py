@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from tocsin.core.audit.actions import NOTICES
 from tocsin.core.errors import TocsinError
 from tocsin.messaging.outbound.caller import Caller
 
@@ -77,7 +78,7 @@ def ask_chat(app: "App") -> "AskChat":
         from tocsin.messaging.inbound.handling import Reply
 
         reply = Reply(text, extra=with_buttons(buttons) if buttons else {})
-        await app.outbox.queue_replies(chat.channel, chat.chat_id, [reply], key, Caller("notifications"))
+        await app.outbox.queue_replies(chat.channel, chat.chat_id, [reply], key, Caller(NOTICES.name))
 
     return ask
 

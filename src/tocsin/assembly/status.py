@@ -17,16 +17,16 @@ from tocsin.scheduling.schedule import duration_words
 from tocsin.scheduling.zones import default_zone
 from tocsin.status.model import (
     RECENT_RUNS,
-    SUBSYSTEMS,
     RunCounts,
     ServiceStatus,
     StatusReport,
     by_severity,
     combined,
-    label_of,
+    linked,
 )
 from tocsin.status.services import bot_service, gateway_health, gateway_service, scheduler_service
 from tocsin.status.subsystems import DAY_S, audit_status, bus_status, disk_attention, messaging_status
+from tocsin.web.ui.manifest import subsystem_pages
 
 if TYPE_CHECKING:
     from tocsin.assembly.program import App
@@ -58,7 +58,7 @@ async def status_report(app: "App", *, uptime_s: float | None = None) -> StatusR
 
 
 async def subsystems_of(app: "App", redis: str | None) -> dict[str, SubsystemStatus]:
-    """Return the ten subsystems in their order; one that is not installed is disabled.
+    """Return the subsystems in their order.
 
     `redis` is why Redis does not answer, and empty or None where that is not so.
     """
@@ -68,7 +68,8 @@ async def subsystems_of(app: "App", redis: str | None) -> dict[str, SubsystemSta
     bus = [bus_status(redis)] if redis else []
     found["messaging"] = [messaging, *bus, *found.get("messaging", ())]
     found["audit"] = [await audit_status(app.audit), *found.get("audit", ())]
-    return {name: combined(found.get(name, ())) for name in SUBSYSTEMS}
+    pages = subsystem_pages(app.installed.features)
+    return {name: linked(combined(found.get(name, ())), link) for name, (_, link) in pages.items()}
 
 
 def attention_of(app: "App", subsystems: Mapping[str, SubsystemStatus]) -> list[AttentionItem]:
@@ -84,12 +85,13 @@ def attention_of(app: "App", subsystems: Mapping[str, SubsystemStatus]) -> list[
 async def status_lines(app: "App") -> list[str]:
     """Return what the bot's `/status` shows: any allowed chat may ask, so details are left to `tocsin status`."""
     subsystems = await subsystems_of(app, await redis_trouble(app.settings, app.redis))
+    pages = subsystem_pages(app.installed.features)
     needs = len(attention_of(app, subsystems))
     lines = [f"Needs a person: {needs}; `tocsin status` says what"] if needs else []
     for name, status in subsystems.items():
         if status.state is not SubsystemState.DISABLED:
             state = "" if status.state is SubsystemState.OK else f" ({status.state})"
-            lines.append(f"{label_of(name)}: {status.summary}{state}")
+            lines.append(f"{pages[name][0]}: {status.summary}{state}")
     return [*lines, *await app.features.status_lines()]
 
 

@@ -16,7 +16,7 @@ from tocsin.features.context import Notice
 from tocsin.providers.contract import ChatProvider, ModelTool, Question, WorkLimits, WorkReport
 from tocsin.runs.control import Retry
 from tocsin.runs.engine.active_run import ActiveRun
-from tocsin.runs.model import Line, Run, RunKind, RunTrigger
+from tocsin.runs.model import Line, Run
 
 T = TypeVar("T")
 
@@ -38,7 +38,7 @@ class AssistantRequest:
     """On what, for whom and why an assistant skill is run. `source` is what asks, as the audit log has it."""
 
     source: str
-    cause: RunTrigger
+    cause: str
     actor: str | None = None
     folder: Path | None = None  # the working directory of who asks; None is the first folder that is watched
     files: Sequence[str] = ()  # files and folders, from there; without any, the folder itself
@@ -133,7 +133,7 @@ class RunSkill(Protocol):
         name: str,
         *,
         source: str,
-        cause: RunTrigger,
+        cause: str,
         actor: str | None = None,
         args: Sequence[str] = (),
         input: str = "",
@@ -233,7 +233,7 @@ class Remember(Protocol):
 class ListSubjects(Protocol):
     """Lists what runs of a kind can be started with, such as the names of workflows."""
 
-    async def __call__(self, kind: RunKind, /) -> Sequence[str] | None:
+    async def __call__(self, kind: str, /) -> Sequence[str] | None:
         """Return the names, None where they are not known; raises AbilityMissingError where no feature starts them."""
         ...
 
@@ -241,7 +241,7 @@ class ListSubjects(Protocol):
 class ListSchedules(Protocol):
     """Lists what starts things of a kind at times, such as the cron jobs of workflows."""
 
-    async def __call__(self, kind: RunKind, /) -> Mapping[str, Sequence[str]]:
+    async def __call__(self, kind: str, /) -> Mapping[str, Sequence[str]]:
         """Return the IDs of the jobs by the name of what they start; none where no feature keeps schedules."""
         ...
 
@@ -290,4 +290,4 @@ RunAssistant = Callable[[str, AssistantRequest], Awaitable[AssistantRun]]
 
 Indicate = Callable[[InboundMessage], AbstractAsyncContextManager[None]]
 
-CauseOf = Callable[[InboundMessage], RunTrigger]
+CauseOf = Callable[[InboundMessage], str]

@@ -82,7 +82,6 @@ class NextRun:
     job_id: str
     name: str
     at: float
-    link: str = ""  # its page
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ the work is named as `"package.module:attribute"` and imported when it is needed
 returned, or the context where a feature has no `open`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -116,6 +116,11 @@ class Feature:
     def label(self) -> str:
         """What headings call it."""
         return self.name.replace("_", " ").capitalize()
+
+
+def run_kinds(features: Iterable[Feature]) -> list[str]:
+    """Return the kinds of run that features have, by name."""
+    return sorted({kind for feature in features for kind in feature.run_types})
 
 
 def load(name: Name) -> Any:

@@ -1,7 +1,6 @@
 """A page of the dashboard, as data: the menu, the palette, Home and the pages about runs are made from it.
 
-The module `page` of a feature's package defines `PAGE`; the folder `ui/` beside it holds the modules of the page. See
-`docs/writing-a-page.md`.
+The package `ui` in a feature's folder defines `PAGE`, and holds the modules of the page. See `docs/writing-a-page.md`.
 """
 
 from collections.abc import Mapping
@@ -78,10 +77,12 @@ class PageSpec:
     details: Mapping[str, str] = field(default_factory=dict)
     often: bool = False  # also in the bar at the bottom of a small screen
     subsystem: str = ""  # whose state the menu shows
+    card: int = 9999  # of the subsystem on Home and in the status: the lowest comes first
     badge: str = ""  # a number of the status report that the menu shows, such as `runs.active`
     header: str = ""  # a component that stands in the header, as `module:Component` of `ui/`
     runs: tuple[RunSubject, ...] = ()
     lists: tuple[SearchList, ...] = ()
     shortcuts: tuple[Shortcut, ...] = ()
+    integration: str = ""  # what the settings call the subsystem among what Tocsin is connected to
     upcoming: str = ""  # the path of the operation that lists what is due, as `DueRun`s
     first_step: FirstStep | None = None

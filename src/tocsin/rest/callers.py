@@ -38,7 +38,7 @@ def caller_of(request: Request) -> Caller:
     return Caller(DASHBOARD.name, facts_of(request.scope))
 
 
-def cause_of(request: Request) -> RunTrigger:
+def cause_of(request: Request) -> str:
     """Return what starts a run: a person in the browser, or a script by a token or by Basic."""
     return RunTrigger.MANUAL if request.scope.get("tocsin.login") == "session" else RunTrigger.API
 

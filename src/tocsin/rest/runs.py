@@ -5,7 +5,7 @@ from typing import Any
 from pydantic import Field
 
 from tocsin.rest.models import ResponseModel, Time
-from tocsin.runs.model import HostStatus, OutputDeliveryStatus, RunKind, RunStatus, RunTrigger
+from tocsin.runs.model import HostStatus, OutputDeliveryStatus, RunStatus
 
 
 class OutputRecord(ResponseModel):
@@ -82,10 +82,10 @@ class RunSummary(ResponseModel):
     """One execution, as lists show it."""
 
     id: str
-    kind: RunKind
+    kind: str
     subject_id: str
     subject_name: str
-    trigger: RunTrigger
+    trigger: str
     actor: str | None
     status: RunStatus
     reason: str | None = Field(description="Why it was skipped, missed or failed, in one sentence.")

@@ -12,7 +12,7 @@ from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.approvals import CHAT, ButtonPress, Decision, NotApproverError, UnknownQuestionError
 from tocsin.runs.engine.active_run import ActiveRun
 from tocsin.runs.engine.executor import GRACE_S
-from tocsin.runs.model import TERMINAL, Run, RunKind, RunSpec, RunTrigger
+from tocsin.runs.model import TERMINAL, Run, RunSpec, RunTrigger
 from tocsin.runs.service import Runs
 
 MAX_GRACE_S = 60.0
@@ -51,7 +51,7 @@ class StartRequest:
     """Who starts something that a feature owns, why, and with what. `source` is that of its audit entry."""
 
     source: str
-    cause: RunTrigger
+    cause: str
     actor: str | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
     offers: Mapping[str, Any] = field(default_factory=dict)  # further ones, which it takes where it has them
@@ -62,7 +62,7 @@ class StartRequest:
 class StartRun(Protocol):
     """Starts something that a feature owns, such as a workflow, by kind and name."""
 
-    async def __call__(self, kind: RunKind, subject: str, request: StartRequest, /) -> ActiveRun:
+    async def __call__(self, kind: str, subject: str, request: StartRequest, /) -> ActiveRun:
         """Return the run as soon as it is recorded; raises TocsinError where that fails."""
         ...
 

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from tocsin.runs.model import RunKind, RunStatus
+from tocsin.runs.model import RunStatus
 
 _SAYS = """
     INSTR(LOWER(subject_name || char(10) || COALESCE(actor, '') || char(10) || COALESCE(reason, '')), LOWER(?)) > 0
@@ -15,7 +15,7 @@ _SAYS = """
 class RunFilter:
     """A search for runs, newest first unless told otherwise; an empty field does not restrict it."""
 
-    kind: RunKind | None = None
+    kind: str | None = None
     subject: str = ""
     status: Collection[RunStatus] = ()
     limit: int = 50

@@ -14,18 +14,6 @@ LOG_MAX_BYTES = 1024 * 1024
 WAS_STOPPED = "the program that ran it was stopped"  # the reason of a run that ended with its process
 
 
-class RunKind(StrEnum):
-    """What was executed."""
-
-    CRON = "cron"
-    WORKFLOW = "workflow"
-    SKILL = "skill"
-    SSH = "ssh"
-    TRIGGER = "trigger"
-    WATCHER = "watcher"
-    JOB = "job"
-
-
 class RunStatus(StrEnum):
     """The state of a run."""
 
@@ -78,7 +66,7 @@ class OutputDeliveryStatus(StrEnum):
 
 
 class RunTrigger(StrEnum):
-    """Why it was executed."""
+    """Why it was executed, if no feature did it, which has words of its own."""
 
     SCHEDULE = "schedule"
     MANUAL = "manual"
@@ -87,8 +75,6 @@ class RunTrigger(StrEnum):
     API = "api"
     BOT = "bot"
     WEBHOOK = "webhook"
-    WORKFLOW = "workflow"
-    WATCHER = "watcher"
 
 
 class WritableSpace(Protocol):
@@ -122,10 +108,10 @@ class Command:
 class RunSpec:
     """What to run, for whom and why."""
 
-    kind: RunKind
+    kind: str
     subject_id: str
     subject_name: str
-    trigger: RunTrigger
+    trigger: str
     actor: str | None = None  # a user, `chat:<id>`, `scheduler`
     params: Mapping[str, Any] = field(default_factory=dict)
     env_keys: tuple[str, ...] = ()  # only the names of the injected variables
@@ -264,10 +250,10 @@ class Run:
     """One execution. Times are Unix seconds."""
 
     id: str
-    kind: RunKind
+    kind: str
     subject_id: str
     subject_name: str
-    trigger: RunTrigger
+    trigger: str
     status: RunStatus
     queued_at: float
     actor: str | None = None

@@ -16,7 +16,6 @@ from tocsin.runs.model import (
     TERMINAL,
     OutputDelivery,
     Run,
-    RunKind,
     RunResult,
     RunStatus,
     RunTrigger,
@@ -79,7 +78,7 @@ class RunGlimpse(NamedTuple):
         return milliseconds(self.started_at, self.finished_at)
 
 
-def last_failed(connection: sqlite3.Connection, kind: RunKind) -> list[Run]:
+def last_failed(connection: sqlite3.Connection, kind: str) -> list[Run]:
     """Return the newest run of each subject, but for those that were cancelled or never began, where it failed."""
     return [rows.run_of(row) for row in connection.execute(_LAST_FAILED, [kind])]
 
@@ -101,24 +100,24 @@ def enqueue(connection: sqlite3.Connection, run: Run) -> bool:
     return True
 
 
-def queued(connection: sqlite3.Connection, kind: RunKind) -> list[Run]:
+def queued(connection: sqlite3.Connection, kind: str) -> list[Run]:
     """Return the queued runs of a kind in the order in which they are due."""
     return [rows.run_of(row) for row in connection.execute(_QUEUED.format("*"), [RunStatus.QUEUED, kind])]
 
 
-def waiting(connection: sqlite3.Connection, kind: RunKind) -> list[QueuedRow]:
+def waiting(connection: sqlite3.Connection, kind: str) -> list[QueuedRow]:
     """Return the queued runs of a kind in the order in which they are due."""
     sql = _QUEUED.format("id, subject_id, triggered_by, snapshot, source")
     return [QueuedRow(*row) for row in connection.execute(sql, [RunStatus.QUEUED, kind])]
 
 
-def has_queued(connection: sqlite3.Connection, kind: RunKind) -> bool:
+def has_queued(connection: sqlite3.Connection, kind: str) -> bool:
     """Whether a run of a kind is queued."""
     sql = "SELECT 1 FROM runs WHERE status = ? AND kind = ? LIMIT 1"
     return connection.execute(sql, [RunStatus.QUEUED, kind]).fetchone() is not None
 
 
-def active(connection: sqlite3.Connection, kind: RunKind) -> list[ActiveRow]:
+def active(connection: sqlite3.Connection, kind: str) -> list[ActiveRow]:
     """Return the runs of a kind that have begun and not ended."""
     sql = "SELECT subject_id, id, started_at, status FROM runs WHERE status IN (?, ?, ?) AND +kind = ?"
     found = connection.execute(sql, [*sorted(AT_WORK), kind])
@@ -165,13 +164,13 @@ def note_delivery(connection: sqlite3.Connection, run_id: str, delivery: OutputD
     connection.execute(f"UPDATE runs SET {sets} WHERE id = :id", {**columns, "id": run_id})  # noqa: S608  # our own names
 
 
-def glimpses(connection: sqlite3.Connection, kind: RunKind, subject: str, limit: int) -> list[RunGlimpse]:
+def glimpses(connection: sqlite3.Connection, kind: str, subject: str, limit: int) -> list[RunGlimpse]:
     """Return the newest runs of a subject, also those that never started."""
     sql = f"SELECT {', '.join(RunGlimpse._fields)} FROM runs WHERE kind = ? AND subject_id = ? ORDER BY id DESC LIMIT ?"  # noqa: S608  # our own names
     return [RunGlimpse(*row) for row in connection.execute(sql, [kind, subject, limit])]
 
 
-def last(connection: sqlite3.Connection, kind: RunKind, subject: str) -> Run | None:
+def last(connection: sqlite3.Connection, kind: str, subject: str) -> Run | None:
     """Return the newest run of a subject, also one that never started."""
     sql = "SELECT * FROM runs WHERE kind = ? AND subject_id = ? ORDER BY id DESC LIMIT 1"
     row = connection.execute(sql, [kind, subject]).fetchone()
@@ -189,7 +188,7 @@ def last_before(connection: sqlite3.Connection, run: Run) -> Run | None:
     return None if row is None else rows.run_of(row)
 
 
-def newest(connection: sqlite3.Connection, kind: RunKind, subject: str, limit: int, before: str = "") -> list[Run]:
+def newest(connection: sqlite3.Connection, kind: str, subject: str, limit: int, before: str = "") -> list[Run]:
     """Return the newest runs of a subject that ran and have ended; with `before`, those older than that run."""
     sql = f"""
         SELECT * FROM runs WHERE kind = ? AND subject_id = ? AND status IN ({_ENDED}) AND started_at IS NOT NULL

@@ -16,10 +16,8 @@ from tocsin.runs.model import (
     OutputDeliveryStatus,
     OutputResult,
     Run,
-    RunKind,
     RunOutput,
     RunStatus,
-    RunTrigger,
     StepRun,
 )
 
@@ -119,10 +117,10 @@ def run_of(row: sqlite3.Row) -> Run:
     """Return the run of a row, without steps and hosts."""
     return Run(
         id=row["id"],
-        kind=RunKind(row["kind"]),
+        kind=row["kind"],
         subject_id=row["subject_id"],
         subject_name=row["subject_name"],
-        trigger=RunTrigger(row["triggered_by"]),
+        trigger=row["triggered_by"],
         status=RunStatus(row["status"]),
         queued_at=row["queued_at"],
         actor=row["actor"],

@@ -20,7 +20,6 @@ from tocsin.runs.model import (
     Line,
     OutputDelivery,
     Run,
-    RunKind,
     RunResult,
     RunSpec,
     RunStatus,
@@ -143,7 +142,7 @@ class Runs(RunExecutor):
 
     async def search(
         self,
-        kind: RunKind | None = None,
+        kind: str | None = None,
         subject: str = "",
         status: Collection[RunStatus] = (),
         limit: int = 50,
@@ -158,7 +157,7 @@ class Runs(RunExecutor):
         """Return up to 200 of the runs that match."""
         return await self._store.search(wanted)
 
-    async def count_recent(self, kind: RunKind, subject: str, period_s: float) -> int:
+    async def count_recent(self, kind: str, subject: str, period_s: float) -> int:
         """Return how many runs of a subject were queued within the last `period_s` seconds."""
         return await self._store.count(RunFilter(kind, subject, since=self._clock.now() - period_s))
 
@@ -195,7 +194,7 @@ class Runs(RunExecutor):
         """Delete old runs, and all but the newest of each subject, failed ones apart; return how many."""
         return await self._remove_logs(await self._store.prune(self._clock.now(), days, keep, keep_failed))
 
-    async def forget(self, kind: RunKind, subject: str) -> int:
+    async def forget(self, kind: str, subject: str) -> int:
         """Delete the runs of a subject that have ended, and their logs; return how many."""
         return await self._remove_logs(await self._store.forget(kind, subject))
 

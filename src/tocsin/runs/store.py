@@ -19,7 +19,6 @@ from tocsin.runs.model import (
     OutputDelivery,
     OutputDeliveryStatus,
     Run,
-    RunKind,
     RunOutput,
     RunResult,
     RunStatus,
@@ -155,7 +154,12 @@ class RunStore:
 
         return await self._database.write(work)
 
-    async def released(self, queued: Collection[RunKind]) -> list[str]:
+    async def queued_kinds(self) -> list[str]:
+        """Return the kinds of the queued runs that no process owns."""
+        sql = f"SELECT DISTINCT kind FROM runs WHERE owner = '' AND status = '{RunStatus.QUEUED}'"  # noqa: S608  # our own words
+        return await self._database.read(lambda connection: [row["kind"] for row in connection.execute(sql)])
+
+    async def released(self, queued: Collection[str]) -> list[str]:
         """Return the IDs of active runs that no process owns, the oldest first; of queued ones those of some kinds."""
         marks = ", ".join("?" * len(queued))
         sql = f"""
@@ -312,7 +316,7 @@ class RunStore:
 
         return await self._database.write(work)
 
-    async def forget(self, kind: RunKind, subject: str) -> list[Run]:
+    async def forget(self, kind: str, subject: str) -> list[Run]:
         """Delete the runs of a subject that have ended; return them."""
         sql = f"SELECT * FROM runs WHERE kind = ? AND subject_id = ? AND status IN ({_TERMINAL_SQL})"  # noqa: S608  # our own words
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tocsin.runs import rows
-from tocsin.runs.model import Run, RunKind, RunStatus
+from tocsin.runs.model import Run, RunStatus
 
 OWNERS_S = 5.0  # for so long the process that ran it may settle it before others do
 
@@ -61,7 +61,7 @@ def remove(connection: sqlite3.Connection, run_id: str) -> bool:
     return connection.execute("DELETE FROM run_tasks WHERE run_id = ?", [run_id]).rowcount == 1
 
 
-def delays(connection: sqlite3.Connection, kind: RunKind) -> dict[str, float]:
+def delays(connection: sqlite3.Connection, kind: str) -> dict[str, float]:
     """Return by run when it may begin, for those that do not begin at once."""
     sql = """
         SELECT run_id, not_before FROM run_tasks JOIN runs ON runs.id = run_id

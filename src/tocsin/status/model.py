@@ -1,7 +1,7 @@
 """The status of the program, and its public form."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from tocsin.core.time.timestamps import timestamp
@@ -9,17 +9,9 @@ from tocsin.features.context import AttentionItem, NextRun, NoticeLevel, Subsyst
 from tocsin.runs.document import summary_document
 from tocsin.runs.model import Run
 
-# In the order in which they are shown.
-SUBSYSTEMS = ("cron", "messaging", "ssh", "workflows", "memory", "skills", "audit", "vault", "watchers", "browser")
-_LABELS = {"ssh": "SSH"}
 NEXT_RUNS, RECENT_RUNS = 5, 10
 NOT_INSTALLED = SubsystemStatus(SubsystemState.DISABLED, "not installed")
 _BY_SEVERITY = (NoticeLevel.ERROR, NoticeLevel.WARNING, NoticeLevel.INFO, NoticeLevel.SUCCESS)
-
-
-def label_of(subsystem: str) -> str:
-    """Return what a line about a subsystem begins with."""
-    return _LABELS.get(subsystem, subsystem.capitalize())
 
 
 class ServiceStatus(NamedTuple):
@@ -82,14 +74,11 @@ class StatusReport:
             "checked_at": timestamp(self.checked_at),
             "timezone": self.timezone,
             "data_dir": self.data_dir,
-            "subsystems": {name: _subsystem(name, status) for name, status in self.subsystems.items()},
+            "subsystems": {name: _subsystem(status) for name, status in self.subsystems.items()},
             "services": [service.as_document() for service in self.services],
             "runs": self.runs._asdict(),
             "unread_notifications": self.unread_notifications,
-            "next_runs": [
-                {"job_id": run.job_id, "name": run.name, "at": timestamp(run.at), "link": run.link}
-                for run in self.next_runs
-            ],
+            "next_runs": [{"job_id": run.job_id, "name": run.name, "at": timestamp(run.at)} for run in self.next_runs],
             "recent_runs": [summary_document(run) for run in self.recent_runs],
             "attention": [
                 {"severity": str(item.severity), "message": item.message, "link": item.link} for item in self.attention
@@ -118,16 +107,21 @@ def combined(found: Sequence[SubsystemStatus]) -> SubsystemStatus:
     )
 
 
+def linked(status: SubsystemStatus, page: str) -> SubsystemStatus:
+    """Return a status that leads to the subsystem's page unless it names another."""
+    return status if status.link else replace(status, link=page)
+
+
 def by_severity(items: Sequence[AttentionItem]) -> list[AttentionItem]:
     """Return what needs a person, the most urgent first."""
     return sorted(items, key=lambda item: _BY_SEVERITY.index(item.severity))
 
 
-def _subsystem(name: str, status: SubsystemStatus) -> dict[str, object]:
+def _subsystem(status: SubsystemStatus) -> dict[str, object]:
     return {
         "status": str(status.state),
         "summary": status.summary,
         "counts": dict(status.counts),
         "last_event_at": timestamp(status.last_event_at),
-        "link": status.link or f"#/{'msg' if name == 'messaging' else name}",
+        "link": status.link,
     }

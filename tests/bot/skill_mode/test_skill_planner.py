@@ -29,7 +29,7 @@ from tocsin.core.storage.database import Database
 from tocsin.features.abilities import SkillInfo
 from tocsin.messaging.inbound.handling import HandlerResult, HandlingStatus, MessageContext, Reply
 from tocsin.providers.contract import Completion, ProviderError, Question
-from tocsin.runs.model import Run, RunKind, RunStatus, RunTrigger
+from tocsin.runs.model import Run, RunStatus, RunTrigger
 from tocsin.testing import FakeClock
 
 SKILLS = [
@@ -89,7 +89,7 @@ class Skills:
         if name == "greet":
             raise TocsinError("the dependency figlet is missing", hint="install it")
         status = RunStatus.FAILED if name in self.broken else RunStatus.SUCCEEDED
-        run = Run("r1", RunKind.SKILL, name, name, RunTrigger.BOT, status, 0.0, reason="exit code 1")
+        run = Run("r1", "skill", name, name, RunTrigger.BOT, status, 0.0, reason="exit code 1")
         if on_end:
             on_end(run)
         return SkillResult(run, f"{name} output")

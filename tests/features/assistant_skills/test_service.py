@@ -20,7 +20,7 @@ from tocsin.features.assistant_skills.model import UnknownAssistantError
 from tocsin.features.skills.feature import FEATURE as RUNNABLE
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.control import NotRetriedError, StartRequest
-from tocsin.runs.model import RunKind, RunStatus, RunTrigger
+from tocsin.runs.model import RunStatus, RunTrigger
 from tocsin.testing.features import FeatureBench, open_feature
 
 AWS = "AK" + "IAQ7XJ3LPWZ5NMBV2R"
@@ -198,7 +198,7 @@ async def test_whatever_starts_skills_starts_those_for_the_assistant_too(tmp_pat
     env = {"SKILLS_WATCH": str(folder)}
     async with open_feature(FEATURE, tmp_path / "data", env, others=[RUNNABLE]) as bench:
         request = StartRequest(source="scheduler", cause=RunTrigger.SCHEDULE, params={"args": ["a.py"]})
-        running = await bench.features.can.start_run(RunKind.SKILL, "secret-scanner", request)
+        running = await bench.features.can.start_run("skill", "secret-scanner", request)
         run = await running.task
         assert (run.status, run.params["files"]) == ("succeeded", ["a.py"])
 

@@ -15,13 +15,13 @@ from tocsin.features.cron.output import is_wanted, text_of
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.document import as_document
 from tocsin.runs.engine.run_engine import FOLLOW_UNSENT_EVERY_S
-from tocsin.runs.model import OutputDelivery, OutputDeliveryStatus, Run, RunKind, RunStatus, RunTrigger
+from tocsin.runs.model import OutputDelivery, OutputDeliveryStatus, Run, RunStatus, RunTrigger
 from tocsin.runs.store import RunStore
 from tocsin.testing.features import open_feature
 
 
 def run_of(status: RunStatus, **fields: object) -> Run:
-    return Run("1", RunKind.CRON, "j", "backup", RunTrigger.SCHEDULE, status, 0.0, **fields)  # type: ignore[arg-type]
+    return Run("1", "cron", "j", "backup", RunTrigger.SCHEDULE, status, 0.0, **fields)  # type: ignore[arg-type]
 
 
 OK, BAD = run_of(RunStatus.SUCCEEDED), run_of(RunStatus.FAILED)

@@ -10,7 +10,7 @@ from tocsin.core.audit.reader import AuditEntry
 from tocsin.features.cron.model import JobConflictError
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.control import NotRetriedError, RunControl, StartRequest
-from tocsin.runs.model import RunKind, RunStatus, RunTrigger
+from tocsin.runs.model import RunStatus, RunTrigger
 
 
 def control(crontab: Crontab) -> RunControl:
@@ -77,7 +77,7 @@ async def test_a_run_that_is_left_at_the_end_of_the_process_is_ended_and_settled
     async with opened(tmp_path) as crontab:
         await crontab.add(command=crontab.gate("never").command)
         request = StartRequest(source="dashboard", cause=RunTrigger.API)
-        running = await crontab.bench.features.can.start_run(RunKind.CRON, "job", request)
+        running = await crontab.bench.features.can.start_run("cron", "job", request)
         assert running.run.status is RunStatus.RUNNING
     async with opened(tmp_path) as crontab:
         assert (await crontab.statuses(), await crontab.open_runs()) == (["interrupted"], 0)
@@ -89,6 +89,6 @@ async def test_jobs_are_listed_by_what_they_start(crontab: Crontab):
     second = await crontab.add(name="b", type="workflow", command="nightly")
     await crontab.add(name="c", type="shell", command="nightly")
     can = crontab.bench.features.can
-    assert await can.list_schedules(RunKind.WORKFLOW) == {"nightly": [first.id, second.id]}
-    assert await can.list_schedules(RunKind.SKILL) == {}
-    assert await can.list_subjects(RunKind.CRON) == ["a", "b", "c"]
+    assert await can.list_schedules("workflow") == {"nightly": [first.id, second.id]}
+    assert await can.list_schedules("skill") == {}
+    assert await can.list_subjects("cron") == ["a", "b", "c"]

@@ -26,7 +26,7 @@ from tocsin.features.jobs.opening import start_job, startable_jobs, status_of
 from tocsin.features.jobs.store import TaskJobFilter
 from tocsin.features.skills.feature import FEATURE as SKILLS
 from tocsin.runs.control import NotRetriedError, Retry, StartRequest
-from tocsin.runs.model import RunKind, RunStatus, RunTrigger
+from tocsin.runs.model import RunStatus, RunTrigger
 
 FIELDS = [
     "id", "title", "description", "status", "priority", "labels", "repo", "base_branch", "branch", "worktree_path",
@@ -48,7 +48,7 @@ async def test_the_command_of_a_job_runs_in_its_work_tree_and_its_end_completes_
     assert record["head_sha"] == git(workshop.site, "rev-parse", job.branch)
     assert record["created_by"] == "ana"
     run = await workshop.bench.app.runs().get(record["run_id"])
-    assert (run.kind, run.status, run.actor) == (RunKind.JOB, RunStatus.SUCCEEDED, "ana")
+    assert (run.kind, run.status, run.actor) == ("job", RunStatus.SUCCEEDED, "ana")
     assert run.output.tail.splitlines() == [record["worktree_path"], "hello"]
     assert (workshop.site / "file").exists() is False
     actions = [(entry.action, entry.source) for entry in workshop.bench.audit()]
@@ -205,7 +205,7 @@ async def test_two_starts_at_once_start_one_run(workshop: Workshop):
     job = await workshop.create(command="true")
     both = await asyncio.gather(*(workshop.jobs.start(job.id, ANA) for _ in range(2)), return_exceptions=True)
     assert sorted(type(each).__name__ for each in both) == ["StartedJob", "TaskTransitionError"]
-    assert len((await workshop.jobs.context.runs().search(RunKind.JOB)).items) == 1
+    assert len((await workshop.jobs.context.runs().search("job")).items) == 1
 
 
 async def test_a_job_whose_process_died_has_failed_as_interrupted(workshop: Workshop):
@@ -239,9 +239,9 @@ async def test_a_program_that_stops_leaves_its_job_failed(tmp_path: Path):
 async def test_other_features_start_a_queued_job_by_its_id(workshop: Workshop):
     job, by_hand = await workshop.create(command="echo hi"), await workshop.create("Another")
     assert await startable_jobs(workshop.jobs) == [job.id]
-    start, request = partial(start_job, workshop.jobs), StartRequest(source="cli", cause=RunTrigger.WORKFLOW)
+    start, request = partial(start_job, workshop.jobs), StartRequest(source="cli", cause="workflow")
     run = await (await start(job.id, replace(request, actor="ana"))).wait()
-    assert (run.status, run.trigger) == (RunStatus.SUCCEEDED, RunTrigger.WORKFLOW)
+    assert (run.status, run.trigger) == (RunStatus.SUCCEEDED, "workflow")
     with pytest.raises(NotRetriedError):
         await start(job.id, replace(request, cause=RunTrigger.RETRY, retry=Retry(run)))
     with pytest.raises(TaskConflictError, match="no command and no skill"):

@@ -27,7 +27,7 @@ from tocsin.features.skills.starting import SkillRuns
 from tocsin.features.skills.store import SkillFolder
 from tocsin.messaging.outbound.output_routing import OutputRouter
 from tocsin.runs.engine.settling import RunSettler, SettlerDependencies
-from tocsin.runs.model import Run, RunKind, RunTrigger
+from tocsin.runs.model import Run, RunTrigger
 from tocsin.runs.service import Runs
 from tocsin.runs.store import RunStore
 from tocsin.testing.fakes import FakeClock
@@ -118,7 +118,7 @@ async def workshop(tmp_path: Path) -> AsyncIterator[Workshop]:
     database = Database(tmp_path / "tocsin.db", RUN_SCHEMAS)
     clock, redact = FakeClock(), Redactor([SECRET])
     presence = Presence(SqliteBeats(database), clock)
-    types = {RunKind.SKILL: SkillRuns(_no_notice)}
+    types = {"skill": SkillRuns(_no_notice)}
     audit = AuditTrail(AuditLog(tmp_path / "audit.log"))
     parts = SettlerDependencies(database, _no_output, audit, clock, lambda kind, _: types.get(kind))
     settler = RunSettler(parts)

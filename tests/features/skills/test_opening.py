@@ -7,7 +7,7 @@ from typing import Any
 from tocsin.features.abilities import AssistantRequest, AssistantRun
 from tocsin.features.skills.feature import FEATURE
 from tocsin.features.skills.opening import run_skill_of
-from tocsin.runs.model import RunKind, RunSpec, RunStatus, RunTrigger, new_run
+from tocsin.runs.model import RunSpec, RunStatus, new_run
 from tocsin.testing.features import open_feature
 
 
@@ -19,12 +19,12 @@ async def test_a_skill_for_the_assistant_is_run_in_the_folder_that_its_caller_na
 
     async def run_assistant(name: str, request: AssistantRequest) -> AssistantRun:
         asked.append(request)
-        return AssistantRun(new_run(RunSpec(RunKind.SKILL, name, name, request.cause), RunStatus.RUNNING, 0.0))
+        return AssistantRun(new_run(RunSpec("skill", name, name, request.cause), RunStatus.RUNNING, 0.0))
 
     can = {"list_assistants": list_assistants, "run_assistant": run_assistant}
     async with open_feature(FEATURE, tmp_path, can=can) as bench:
         run_skill = run_skill_of(bench.service)
         file, place = str(tmp_path / "a.py"), tmp_path
-        run = await run_skill("reviewer", source="watchers", cause=RunTrigger.WATCHER, args=[file], folder=place)
+        run = await run_skill("reviewer", source="watchers", cause="watcher", args=[file], folder=place)
     assert run.subject_name == "reviewer"
     assert [(request.folder, request.files) for request in asked] == [(place, (file,))]

@@ -22,7 +22,7 @@ from tocsin.features.ssh.execution import sent_command
 from tocsin.features.ssh.model import CommandDeniedError, HostEntry, Identity, IdentityKind, SshRequest
 from tocsin.features.ssh.opening import start_ssh
 from tocsin.runs.control import StartRequest
-from tocsin.runs.model import HostStatus, Line, RunKind, RunStatus, RunTrigger
+from tocsin.runs.model import HostStatus, Line, RunStatus
 
 Describe = Callable[..., dict[str, object]]
 
@@ -36,7 +36,7 @@ async def test_a_command_runs_on_many_hosts_and_each_line_carries_its_host(
     lines: list[Line] = []
     request = SshRequest('echo "out"; echo err >&2', groups=("web",))
     run = await site.ssh.run(request, source="cli", watch=lines.append)
-    assert (run.kind, run.status) == (RunKind.SSH, RunStatus.SUCCEEDED)
+    assert (run.kind, run.status) == ("ssh", RunStatus.SUCCEEDED)
     assert [(host.host, host.exit_code, host.stdout, host.stderr) for host in run.hosts] == [
         (f"web{n}", 0, "out\n", "err\n") for n in range(3)
     ]
@@ -291,10 +291,10 @@ async def test_a_key_of_the_vault_is_in_a_private_folder_while_it_is_used(
 async def test_a_dry_run_records_the_hosts_and_reaches_none(site: Site, described: Describe):
     site.write(described("a", 1), described("b", 1))
     params = {"command": "true", "hosts": ["b"], "dry_run": True}
-    request = StartRequest(source="workflow", cause=RunTrigger.WORKFLOW, params=params)
+    request = StartRequest(source="workflow", cause="workflow", params=params)
     running = await start_ssh(site.ssh, "a", request)
     run = await running.wait()
-    assert (run.status, run.dry_run, run.trigger) == (RunStatus.SUCCEEDED, True, RunTrigger.WORKFLOW)
+    assert (run.status, run.dry_run, run.trigger) == (RunStatus.SUCCEEDED, True, "workflow")
     assert [(host.host, host.status) for host in run.hosts] == [("b", HostStatus.SKIPPED)]
     assert site.bench.audit() == []
 

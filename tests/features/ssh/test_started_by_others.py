@@ -15,7 +15,7 @@ from tocsin.features.workflows.feature import FEATURE as WORKFLOWS
 from tocsin.features.workflows.requests import WorkflowRequest
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.control import NotRetriedError, RunControl, StartRequest
-from tocsin.runs.model import Run, RunKind, RunTrigger
+from tocsin.runs.model import Run, RunTrigger
 from tocsin.testing.features import FeatureBench, open_feature
 
 Describe = Callable[..., dict[str, object]]
@@ -47,7 +47,7 @@ async def run_step(bench: FeatureBench, step: str) -> Run:
 async def test_a_step_runs_on_its_host_as_its_user(bench: FeatureBench):
     run = await run_step(bench, f"hosts: web1, user: {getpass.getuser()}, command: whoami")
     assert run.ok, run.reason
-    [child] = (await bench.app.runs().search(RunKind.SSH, parts=True)).items
+    [child] = (await bench.app.runs().search("ssh", parts=True)).items
     assert (child.parent_run_id, child.hosts[0].stdout) == (run.id, f"{getpass.getuser()}\n")
     # Without it, the user that is written down counts, whom the server does not know.
     run = await run_step(bench, "groups: web, command: whoami")
@@ -71,13 +71,13 @@ async def test_a_command_is_run_again_on_the_same_hosts(bench: FeatureBench):
     start = bench.features.can.start_run
     params = {"command": "test $(id -un) = nobody", "groups": ["web"], "user": getpass.getuser()}
     request = StartRequest(source="cli", cause=RunTrigger.MANUAL, params=params)
-    failed = await (await start(RunKind.SSH, "", request)).wait()
+    failed = await (await start("ssh", "", request)).wait()
     assert failed.hosts[0].exit_code == 1
     again = await (await control.retry(failed.id, Caller("cli"))).wait()
     assert (again.retry_of, again.attempt, again.trigger) == (failed.id, 2, RunTrigger.RETRY)
     assert (again.params, again.subject_name, again.hosts[0].exit_code) == (failed.params, failed.subject_name, 1)
     assert len(bench.audit("ssh.run")) == 2
     request = replace(request, params={**params, "env": {"TOKEN": "x"}})
-    with_env = await (await start(RunKind.SSH, "", request)).wait()
+    with_env = await (await start("ssh", "", request)).wait()
     with pytest.raises(NotRetriedError, match="the variables of this run are not kept"):
         await control.retry(with_env.id, Caller("cli"))

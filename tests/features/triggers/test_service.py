@@ -18,7 +18,7 @@ from tocsin.features.triggers.rules import Match, Triggers
 from tocsin.features.triggers.service import INTERRUPTED, TriggerHandler, no_rule
 from tocsin.messaging.inbound.handling import HandlingStatus, Reply
 from tocsin.providers.contract import ProviderError
-from tocsin.runs.model import Run, RunKind, RunResult, RunSpec, RunStatus, RunTrigger
+from tocsin.runs.model import Run, RunResult, RunSpec, RunStatus, RunTrigger
 from tocsin.runs.recorder import RunHandle
 from tocsin.runs.store import RunStore
 
@@ -167,7 +167,7 @@ async def test_without_reply_the_command_runs_and_nothing_is_sent(triggered: Tri
 async def test_a_firing_is_recorded_as_a_run_of_its_rule(triggered: Triggered):
     await triggered.write(ECHO).handle("say hi", chat_id="C42")
     (run,) = await triggered.all_runs()
-    assert (run.kind, run.status, run.trigger) == (RunKind.TRIGGER, RunStatus.SUCCEEDED, RunTrigger.WEBHOOK)
+    assert (run.kind, run.status, run.trigger) == ("trigger", RunStatus.SUCCEEDED, RunTrigger.WEBHOOK)
     assert (run.subject_id[:2], run.subject_name, run.actor) == ("1-", "^say (.*)$", "chat:C42")
     assert run.params == {"rule": 1, "action": "shell", "channel": "bell"}
     assert "TRIGGER_MESSAGE" in run.env_keys
@@ -349,7 +349,7 @@ class Skills:
     """Skills as another part of the program would run them."""
 
     def __init__(self, triggered: Triggered, ended: RunResult) -> None:
-        self.called: list[tuple[str, list[str], str, str, RunTrigger]] = []
+        self.called: list[tuple[str, list[str], str, str, str]] = []
         self._triggered, self._ended = triggered, ended
 
     async def __call__(
@@ -359,7 +359,7 @@ class Skills:
         args: Sequence[str],
         input: str,
         actor: str,
-        cause: RunTrigger,
+        cause: str,
         on_end: Callable[[Run], None],
         **_: object,
     ) -> Run:
@@ -369,9 +369,7 @@ class Skills:
             recorder.write("stdout", "sunny *and* warm\n")
             return self._ended
 
-        return await self._triggered.runs.execute(
-            RunSpec(RunKind.SKILL, name, name, RunTrigger.BOT), work, on_end=on_end
-        )
+        return await self._triggered.runs.execute(RunSpec("skill", name, name, RunTrigger.BOT), work, on_end=on_end)
 
 
 SUNNY = RunResult(RunStatus.SUCCEEDED, exit_code=0)
@@ -419,7 +417,7 @@ async def test_a_skill_that_cannot_be_started_is_told_in_a_sentence_and_recorded
     triggered.write("- {pattern: go, action: skill, command: weather}")
     triggered.means["run_skill"] = unknown
     assert await triggered.answer("go") == "failed: there is no skill weather: see tocsin skills list"
-    assert [(run.kind, run.status) for run in await triggered.all_runs()] == [(RunKind.TRIGGER, RunStatus.FAILED)]
+    assert [(run.kind, run.status) for run in await triggered.all_runs()] == [("trigger", RunStatus.FAILED)]
     assert [entry.metadata["status"] for entry in triggered.entries()] == ["failed"]
 
 

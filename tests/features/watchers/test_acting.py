@@ -14,7 +14,7 @@ from tocsin.features.watchers.feature import FEATURE
 from tocsin.features.watchers.model import WatchedChange, WatchEvent
 from tocsin.features.watchers.watching.content import text_below
 from tocsin.runs.control import Retry, StartRequest
-from tocsin.runs.model import RunKind, RunStatus, RunTrigger
+from tocsin.runs.model import RunStatus, RunTrigger
 from tocsin.testing.features import open_feature
 
 SHOWN = 'printf "%s|" "$0" "$1" "$WATCH_PATH" "$WATCH_EVENT" "$WATCH_OLD_PATH" "$WATCH_NAME" "$PWD"'
@@ -35,7 +35,7 @@ async def test_each_event_runs_the_command_with_the_path_as_an_argument_and_is_a
         acted = await site.acted(4)
     assert acted == [("created", name), ("modified", name), ("moved", "b"), ("deleted", "b")]
     run = (await site.runs())[2]
-    assert (run.kind, run.trigger, run.status) == (RunKind.WATCHER, RunTrigger.WATCHER, RunStatus.SUCCEEDED)
+    assert (run.kind, run.trigger, run.status) == ("watcher", "watcher", RunStatus.SUCCEEDED)
     there = site.folder / "b"
     assert run.output.tail == f"show|{there}|{there}|moved|{hostile}|show|{site.folder}|"
     assert not (site.folder / "pwned").exists()
@@ -100,10 +100,10 @@ async def test_a_skill_gets_the_path_and_the_content_a_workflow_parameters_and_a
         asked.append((name, call["args"], call["input"], call["cause"], call["source"], call["folder"]))
         return await helper.run("child", WatchedChange(WatchEvent.CREATED, "/x"), source="cli")
 
-    async def start_run(kind: RunKind, subject: str, request: StartRequest, /) -> Any:
+    async def start_run(kind: str, subject: str, request: StartRequest, /) -> Any:
         asked.append((kind, subject, dict(request.offers)))
         change = WatchedChange(WatchEvent.CREATED, "/x")
-        return await helper.start("failing", change, StartRequest(source="cli", cause=RunTrigger.WATCHER))
+        return await helper.start("failing", change, StartRequest(source="cli", cause="watcher"))
 
     async with open_site(tmp_path, can={"run_skill": run_skill, "start_run": start_run}) as site:
         helper = site.watchers
@@ -122,7 +122,7 @@ async def test_a_skill_gets_the_path_and_the_content_a_workflow_parameters_and_a
         }
         assert asked == [
             ("greet", ["--loud", str(path)], "content", RunTrigger.MANUAL, "watchers", site.folder),
-            (RunKind.WORKFLOW, "nightly", {"path": str(path), "event": "modified"}),
+            ("workflow", "nightly", {"path": str(path), "event": "modified"}),
         ]
         assert {name: run.status for name, run in done.items()} == {
             "skill": "succeeded", "flow": "failed", "tell": "succeeded",
@@ -285,7 +285,7 @@ async def test_runs_of_one_rule_follow_each_other_and_rules_do_not_wait_for_each
         for name in ("s1", "s2", "q1"):
             (site.folder / name).write_text("1")
         await site.acted(1, "quick")
-        active = (await site.bench.app.runs().search(RunKind.WATCHER, "slow")).items
+        active = (await site.bench.app.runs().search("watcher", "slow")).items
         assert [run.status for run in active] == ["running"]
         gate.touch()
         assert await site.acted(2, "slow") == [("created", "s1"), ("created", "s2")]
@@ -297,10 +297,10 @@ async def test_an_earlier_run_can_be_started_again(site: Site):
     first = await site.watchers.run("one", WatchedChange(WatchEvent.CREATED, path), source="cli")
     site.write({"name": "one", "command": "true"})
     request = StartRequest(source="cli", cause=RunTrigger.RETRY, params=first.params, retry=Retry(first))
-    again = await site.bench.features.can.start_run(RunKind.WATCHER, "one", request)
+    again = await site.bench.features.can.start_run("watcher", "one", request)
     ended = await again.wait()
     assert (ended.status, ended.retry_of, ended.params["path"]) == ("succeeded", first.id, path)
-    assert await site.bench.features.can.list_subjects(RunKind.WATCHER) == ["one"]
+    assert await site.bench.features.can.list_subjects("watcher") == ["one"]
 
 
 async def test_a_state_that_could_not_be_noted_is_noted_by_the_next_step(site: Site, caplog: pytest.LogCaptureFixture):

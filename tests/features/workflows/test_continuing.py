@@ -14,7 +14,7 @@ from tests.waiting import eventually, until
 from tocsin.assembly.services import run_engine
 from tocsin.features.cron.service import Actor
 from tocsin.runs.approvals import Decision
-from tocsin.runs.model import TERMINAL, Run, RunKind, RunStatus
+from tocsin.runs.model import TERMINAL, Run, RunStatus
 
 ROOT = Path(__file__).parents[3]
 APPROVED = """
@@ -150,12 +150,12 @@ async def test_a_parent_goes_on_when_the_child_that_waited_through_a_restart_has
         await run_engine(flows.bench.app).step()
         await flows.runs.decide(_approval(child))
         assert (await _ended(flows, parent.run.id)).status == "succeeded"
-        assert len((await flows.runs.search(RunKind.WORKFLOW)).items) == 2
+        assert len((await flows.runs.search("workflow")).items) == 2
         assert _trace(tmp_path) == ["first", "last 42 by ana"]
 
 
 async def _child_of(flows: WorkflowBench, run_id: str, name: str = "child") -> Run | None:
-    found = (await flows.runs.search(RunKind.WORKFLOW, name)).items
+    found = (await flows.runs.search("workflow", name)).items
     return next((run for run in found if run.parent_run_id == run_id), None)
 
 
@@ -174,7 +174,7 @@ async def _killed(opening: Opening, folder: Path, text: str) -> None:
 
 
 async def _continued(flows: WorkflowBench) -> Run:
-    [run] = (await flows.runs.search(RunKind.WORKFLOW)).items
+    [run] = (await flows.runs.search("workflow")).items
     return await _ended(flows, run.id)
 
 
@@ -319,7 +319,7 @@ async def test_a_child_whose_start_was_not_noted_is_not_started_twice(opening: O
         await run_engine(flows.bench.app).step()
         await flows.runs.decide(_approval(child))
         assert (await _ended(flows, parent.run.id)).status == "succeeded"
-        assert len((await flows.runs.search(RunKind.WORKFLOW, "child")).items) == 1
+        assert len((await flows.runs.search("workflow", "child")).items) == 1
 
 
 async def test_a_step_that_is_tried_again_after_a_restart_starts_another_child(opening: Opening, tmp_path: Path):

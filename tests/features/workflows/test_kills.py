@@ -10,7 +10,6 @@ from tests.features.workflows.conftest import Opening, request
 from tests.waiting import until
 
 from tocsin.runs.control import Retry
-from tocsin.runs.model import RunKind
 
 ROOT = Path(__file__).parents[3]
 FLOW = """
@@ -38,9 +37,9 @@ async def test_a_retry_of_a_killed_workflow_goes_on_from_the_step_at_work_with_e
     async with opening() as flows:
         await flows.runs.recover()
         await flows.runs.resume()
-        [left] = (await flows.runs.search(RunKind.WORKFLOW)).items
+        [left] = (await flows.runs.search("workflow")).items
         await flows.runs.wait(left.id)
-        [killed] = (await flows.runs.search(RunKind.WORKFLOW, parts=True)).items
+        [killed] = (await flows.runs.search("workflow", parts=True)).items
         assert killed.status == "interrupted"
         assert {step.name: str(step.status) for step in killed.steps} == {
             "dump": "succeeded", "copy": "interrupted", "tell": "skipped",

@@ -22,7 +22,7 @@ from tocsin.features.workflows.requests import AlreadyRunningError, InvalidRunEr
 from tocsin.messaging.inbound.handling import MessageContext, Reply
 from tocsin.runs.approvals import Decision
 from tocsin.runs.control import Retry
-from tocsin.runs.model import Run, RunKind, RunStatus
+from tocsin.runs.model import Run, RunStatus
 
 EVIL = "a'b\"c; touch hacked; $(touch hacked) `touch hacked` \\ * \n#"
 
@@ -32,7 +32,7 @@ def statuses(run) -> dict[str, str]:
 
 
 async def queued(flows: WorkflowBench):
-    return (await flows.runs.search(RunKind.WORKFLOW, "flow", (RunStatus.QUEUED,))).items
+    return (await flows.runs.search("workflow", "flow", (RunStatus.QUEUED,))).items
 
 
 async def test_steps_without_dependencies_run_from_top_to_bottom_and_the_run_has_a_record_of_each(flows: WorkflowBench):
@@ -42,7 +42,7 @@ async def test_steps_without_dependencies_run_from_top_to_bottom_and_the_run_has
           - {name: two, command: [printf, '%s', 2]}
     """)
     assert (run.kind, run.status, statuses(run)) == (
-        RunKind.WORKFLOW,
+        "workflow",
         RunStatus.SUCCEEDED,
         {"one": "succeeded", "two": "succeeded"},
     )

@@ -21,7 +21,7 @@ from tocsin.features.workflows.engine.values import RunValues, StepScope
 from tocsin.features.workflows.language.reading import read_workflow
 from tocsin.features.workflows.language.surroundings import Surroundings
 from tocsin.runs.control import StartRequest
-from tocsin.runs.model import RunKind, RunStatus, RunTrigger
+from tocsin.runs.model import RunStatus
 from tocsin.testing.fakes import ScriptedTransport
 
 ALLOWED = {"HTTP_ALLOW_PRIVATE": "true"}
@@ -252,8 +252,8 @@ async def test_a_skill_runs_as_a_run_of_its_own_and_its_output_is_handed_on(flow
     """)
     assert steps["greet"].outputs["said"] == "hello A B"
     run = await flows.runs.get(steps["greet"].outputs["run_id"])
-    [parent] = (await flows.runs.search(RunKind.WORKFLOW)).items
-    assert (run.kind, run.parent_run_id, run.trigger) == (RunKind.SKILL, parent.id, RunTrigger.WORKFLOW)
+    [parent] = (await flows.runs.search("workflow")).items
+    assert (run.kind, run.parent_run_id, run.trigger) == ("skill", parent.id, "workflow")
 
 
 async def test_a_child_workflow_gets_parameters_and_hands_its_outputs_on(flows: WorkflowBench):
@@ -274,8 +274,8 @@ async def test_a_child_workflow_gets_parameters_and_hands_its_outputs_on(flows: 
             outputs: {value: stdout | json:/double/value}
     """)
     assert steps["each"].outputs["value"] == ["6", "8"]
-    runs = (await flows.runs.search(RunKind.WORKFLOW, "child")).items
-    assert {run.trigger for run in runs} == {RunTrigger.WORKFLOW}
+    runs = (await flows.runs.search("workflow", "child")).items
+    assert {run.trigger for run in runs} == {"workflow"}
 
 
 async def test_a_child_ends_with_the_run_that_started_it(flows: WorkflowBench):
@@ -290,17 +290,17 @@ async def test_a_child_ends_with_the_run_that_started_it(flows: WorkflowBench):
 
 
 async def child_runs(flows: WorkflowBench):
-    return (await flows.runs.search(RunKind.WORKFLOW, "child")).items
+    return (await flows.runs.search("workflow", "child")).items
 
 
 async def test_ssh_steps_go_to_the_feature_that_owns_them_with_values_as_variables(opening: Opening):
-    given: list[tuple[RunKind, str, Mapping[str, Any]]] = []
+    given: list[tuple[str, str, Mapping[str, Any]]] = []
 
-    async def start_run(kind: RunKind, subject: str, request: StartRequest, /) -> Any:
+    async def start_run(kind: str, subject: str, request: StartRequest, /) -> Any:
         given.append((kind, subject, request.params))
         raise AbilityMissingError("not in this test")
 
-    async def list_subjects(kind: RunKind, /) -> list[str]:
+    async def list_subjects(kind: str, /) -> list[str]:
         return ["web1", "group:db"]
 
     async with opening(start_run=start_run, list_subjects=list_subjects) as flows:
@@ -311,7 +311,7 @@ async def test_ssh_steps_go_to_the_feature_that_owns_them_with_values_as_variabl
         assert run.reason == "the step a failed: not in this test"
     [(kind, subject, params)] = given
     assert (kind, subject, params["hosts"], params["groups"], params["user"]) == (
-        RunKind.SSH,
+        "ssh",
         "flow/a",
         ["web1"],
         ["db"],
@@ -365,7 +365,7 @@ async def test_a_secret_that_is_not_there_stops_the_run_before_it_starts(opening
         flows.write("steps: [{name: a, command: echo a, env: {T: '${vault:TOKEN}'}}]")
         with pytest.raises(Exception, match="there is no secret TOKEN"):
             await flows.run()
-        assert (await flows.runs.search(RunKind.WORKFLOW)).items == ()
+        assert (await flows.runs.search("workflow")).items == ()
 
 
 async def test_the_shell_of_a_step_is_a_command_line_or_a_list_of_its_words(flows: WorkflowBench):

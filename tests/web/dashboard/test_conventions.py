@@ -6,7 +6,7 @@ from hashlib import sha256
 
 import pytest
 
-from tocsin.runs.model import RunKind, RunResult, RunSpec, RunTrigger
+from tocsin.runs.model import RunResult, RunSpec, RunTrigger
 
 MESSAGE = {"channel": "teamchat", "target": "#ops", "message": "hello"}
 WORKFLOW = "name: greet\nsteps:\n  - {name: say, type: shell, command: echo hello}\n"
@@ -40,7 +40,7 @@ async def test_the_log_of_a_run_is_answered_in_the_type_that_is_liked_best(whole
         run.write("stdout", b"hello\n")
         return RunResult.ended(0)
 
-    spec = RunSpec(RunKind.CRON, "1", "nightly", RunTrigger.API, "anna")
+    spec = RunSpec("cron", "1", "nightly", RunTrigger.API, "anna")
     run = (await (await program.runs().start(spec, work)).wait()).id
     for accept, media in (
         ("text/plain;q=0", "application/json"),

@@ -3,7 +3,7 @@
 import json
 
 from tocsin.core.http.transport import HttpResponse
-from tocsin.runs.model import RunKind, RunResult, RunSpec, RunStatus, RunTrigger
+from tocsin.runs.model import RunResult, RunSpec, RunStatus, RunTrigger
 from tocsin.web.http.metrics import CONTENT_TYPE
 
 GOOD = {"channel": "teamchat", "target": "#ops", "message": "hello"}
@@ -174,7 +174,7 @@ async def test_runs_are_listed_by_when_they_were_queued(whole, program):
         return RunResult(RunStatus.SUCCEEDED)
 
     for name in ("a", "b", "c"):
-        await program.runs().execute(RunSpec(RunKind.CRON, name, name, RunTrigger.MANUAL), done)
+        await program.runs().execute(RunSpec("cron", name, name, RunTrigger.MANUAL), done)
         program.clock.advance(60)
     items = (await whole.get("/api/runs")).json()["items"]
     times = {item["subject_name"]: item["queued_at"] for item in items}
@@ -198,7 +198,7 @@ async def test_runs_are_found_by_what_is_in_their_subject_their_actor_or_their_r
         return RunResult(RunStatus.FAILED, "Disk 100% full")
 
     for name, actor in (("Backup", "ana"), ("report", "bob"), ("anagram", None)):
-        await program.runs().execute(RunSpec(RunKind.CRON, name, name, RunTrigger.MANUAL, actor), failed)
+        await program.runs().execute(RunSpec("cron", name, name, RunTrigger.MANUAL, actor), failed)
 
     async def names(query):
         return [item["subject_name"] for item in (await whole.get(f"/api/runs?q={query}")).json()["items"]]
@@ -277,10 +277,10 @@ async def test_trigger_rules_are_listed_and_tried_without_running(whole, tmp_pat
 
 
 async def test_a_run_is_read_with_its_log_and_cancelling_it_twice_is_refused(whole, program):
-    from tocsin.runs.model import Command, RunKind, RunSpec, RunTrigger
+    from tocsin.runs.model import Command, RunSpec
     from tocsin.runs.recorder import command
 
-    order = RunSpec(RunKind.SKILL, "s", "s", RunTrigger.API, "admin")
+    order = RunSpec("skill", "s", "s", RunTrigger.API, "admin")
     run = await program.runs().execute(order, command(Command(("/bin/echo", "one line"), {})))
     got = (await whole.get(f"/api/runs/{run.id}?log=all")).json()
     assert (got["status"], [line["text"] for line in got["log"]["lines"]]) == ("succeeded", ["one line"])
@@ -294,12 +294,12 @@ async def test_a_run_is_read_with_its_log_and_cancelling_it_twice_is_refused(who
 
 
 async def test_a_run_shows_what_was_executed_without_secrets(whole, program):
-    from tocsin.runs.model import Command, RunKind, RunSpec, RunTrigger
+    from tocsin.runs.model import Command, RunSpec
     from tocsin.runs.recorder import command
 
     token = next(iter(program.settings.secrets()))
     kept = {"command": f"curl -H 'X-Key: {token}'", "retry": {"names": [token, 1, None]}}
-    order = RunSpec(RunKind.CRON, "s", "s", RunTrigger.API, "admin", snapshot=kept)
+    order = RunSpec("cron", "s", "s", RunTrigger.API, "admin", snapshot=kept)
     run = await program.runs().execute(order, command(Command(("/bin/true",), {})))
     assert (await whole.get(f"/api/runs/{run.id}")).json()["definition"] == {
         "command": "curl -H 'X-Key: [secret]'",
@@ -311,11 +311,11 @@ async def test_a_run_shows_what_was_executed_without_secrets(whole, program):
 
 
 async def test_a_long_log_is_downloaded_whole_and_in_colour_where_that_is_asked_for(whole, program):
-    from tocsin.runs.model import Command, RunKind, RunSpec, RunTrigger
+    from tocsin.runs.model import Command, RunSpec
     from tocsin.runs.recorder import command
 
     script = "seq 2500; printf '\\033[31mred\\033[0m\\n'"
-    order = RunSpec(RunKind.SKILL, "s", "s", RunTrigger.API, "admin")
+    order = RunSpec("skill", "s", "s", RunTrigger.API, "admin")
     run = await program.runs().execute(order, command(Command(("/bin/sh", "-c", script), {})))
     text = (await whole.get(f"/api/runs/{run.id}", Accept="text/plain")).body.decode()
     lines = [line.split(" ", 2)[2] for line in text.splitlines()]

@@ -105,7 +105,7 @@ def test_the_version_changes_with_any_file(tmp_path: Path, monkeypatch: pytest.M
     (package / "ui").mkdir(parents=True)
     (package / "__init__.py").touch()
     page = 'from tocsin.features.pages import PageSpec\n\nPAGE = PageSpec(name="garden", title="Garden")\n'
-    (package / "page.py").write_text(page)
+    (package / "ui" / "__init__.py").write_text(page)
     (package / "ui" / "icon.svg").write_text('<svg><path d="M3 3h14"/></svg>')
     (package / "ui" / "page.js").write_text("export const page = {};\n")
     monkeypatch.syspath_prepend(tmp_path)

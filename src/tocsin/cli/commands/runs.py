@@ -16,13 +16,15 @@ from tocsin.cli.opening import with_app
 from tocsin.core.audit.actions import CLI
 from tocsin.core.text.visible import without_sequences
 from tocsin.core.time.timestamps import timestamp
+from tocsin.features.contract import run_kinds
+from tocsin.features.registry import find_features
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.control import MAX_GRACE_S
 from tocsin.runs.document import as_document, log_document
 from tocsin.runs.engine.active_run import ActiveRun
 from tocsin.runs.engine.executor import GRACE_S
 from tocsin.runs.log_file import MAX_LINES, LogPage
-from tocsin.runs.model import TERMINAL, Line, Run, RunKind, RunStatus
+from tocsin.runs.model import TERMINAL, Line, Run, RunStatus
 from tocsin.runs.service import Runs
 from tocsin.terminal.options import Options, add_subcommands
 from tocsin.terminal.output import DONE, FAILED, Console
@@ -71,7 +73,7 @@ def configure_runs(parser: argparse.ArgumentParser) -> None:
 
 def _configure_list(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "example: tocsin runs list --kind cron --status failed --status timed_out"
-    parser.add_argument("--kind", choices=[str(kind) for kind in RunKind], help="only runs of this kind")
+    parser.add_argument("--kind", choices=run_kinds(find_features().features), help="only runs of this kind")
     parser.add_argument("--subject", default="", metavar="ID", help="only of this job, workflow, skill, …")
     parser.add_argument(
         "--status",
@@ -114,7 +116,7 @@ def _list(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     async def work(app: App) -> tuple[Sequence[Run], dict[str, str]]:
         runs = app.runs()
         page = await runs.search(
-            RunKind(arguments.kind) if arguments.kind else None,
+            str(arguments.kind) if arguments.kind else None,
             readable(arguments.subject),
             [RunStatus(status) for status in arguments.status],
             arguments.limit,

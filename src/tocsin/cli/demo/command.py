@@ -29,7 +29,7 @@ from tocsin.core.process.forking import forked_reapers
 from tocsin.core.process.git import GitProgram
 from tocsin.core.process.starting import running
 from tocsin.runs.control import StartRequest
-from tocsin.runs.model import RunKind, RunTrigger
+from tocsin.runs.model import RunTrigger
 from tocsin.terminal.options import Options
 from tocsin.terminal.output import DONE, Console
 from tocsin.terminal.packages import EXTRAS, how_to_install, is_installed
@@ -120,8 +120,8 @@ def _free_port(wanted: int) -> int:
 async def _start_runs(app: App) -> None:
     """Start the workflow that waits for a person and the job that fails, so that there is something to look at."""
     request = StartRequest(source=CLI.name, cause=RunTrigger.MANUAL, actor="demo")
-    await app.features.can.start_run(RunKind.WORKFLOW, RELEASE, request)
-    await app.features.can.start_run(RunKind.CRON, FAILING, request)
+    await app.features.can.start_run("workflow", RELEASE, request)
+    await app.features.can.start_run("cron", FAILING, request)
 
 
 def _welcome(

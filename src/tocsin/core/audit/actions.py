@@ -59,3 +59,5 @@ ENDED_RUN = (RUN, TRIGGER, ACTOR, STATUS, OK, DURATION_MS)
 
 # Commands are in cli/ and in the folders of the features.
 CLI = AuditSource("cli", "the `tocsin` command")
+# Notices come from every part, with or without a feature that keeps them.
+NOTICES = AuditSource("notifications", "a part of Tocsin that tells the operator something")

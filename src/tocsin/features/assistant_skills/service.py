@@ -11,7 +11,6 @@ from tocsin.features.assistant_skills.model import WITHOUT_MODEL, ActivationChec
 from tocsin.features.assistant_skills.settings import SKILLS_WATCH
 from tocsin.features.context import FeatureContext
 from tocsin.runs.document import summary_document
-from tocsin.runs.model import RunKind
 
 # Lazy: listing skills does not need their execution.
 if TYPE_CHECKING:
@@ -56,8 +55,8 @@ class AssistantSkills:
         """Return the records of all skills by name."""
         runs, records = self.context.runs(), []
         for skill in sorted(self.list(), key=lambda skill: skill.name):
-            last = await runs.search(RunKind.SKILL, skill.name, limit=1)
-            count = await runs.count_recent(RunKind.SKILL, skill.name, MONTH_S)
+            last = await runs.search("skill", skill.name, limit=1)
+            count = await runs.count_recent("skill", skill.name, MONTH_S)
             last_run = summary_document(last.items[0]) if last.items else None
             usable = self.can_run(skill)
             at_hand = usable and bool(self.context.settings[SKILLS_WATCH])

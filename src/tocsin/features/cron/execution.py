@@ -15,7 +15,7 @@ from tocsin.features.cron.audit_actions import CRON
 from tocsin.features.cron.model import JobDefinition, JobType
 from tocsin.runs.control import StartRequest
 from tocsin.runs.engine.active_run import result_of_child, show_child
-from tocsin.runs.model import Command, Run, RunKind, RunResult, RunStatus
+from tocsin.runs.model import Command, Run, RunResult, RunStatus
 from tocsin.runs.recorder import RunHandle, Work, command
 
 _VAULT = re.compile(r"\$\{vault:([A-Za-z_][A-Za-z0-9_]{0,127})\}")
@@ -110,7 +110,7 @@ class JobExecution:
 
     async def _workflow(self, handle: RunHandle) -> RunResult:
         child = await self._parts.can.start_run(
-            RunKind.WORKFLOW,
+            "workflow",
             self._definition.command,
             StartRequest(
                 source=CRON.name,

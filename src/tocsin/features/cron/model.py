@@ -10,13 +10,13 @@ from tocsin.core.reading.json_value import JsonIssue
 from tocsin.core.reading.value import WRONG_VALUE
 from tocsin.core.text.shell import params_problem
 from tocsin.core.time.timestamps import timestamp
-from tocsin.runs.model import RunKind, RunSpec, RunTrigger
+from tocsin.runs.model import RunSpec
 from tocsin.scheduling.expression import ScheduleError
 from tocsin.scheduling.missed import CatchUp
 from tocsin.scheduling.overlap import Overlap, OverlapRules
 from tocsin.scheduling.schedule import Schedule, StartSchedule, read_schedule, stable_offset
 
-KIND = RunKind.CRON
+KIND = "cron"
 
 
 class UnknownJobError(TocsinError):
@@ -283,7 +283,7 @@ class CronJob:
             return None
 
 
-def order_of(job: CronJob, trigger: RunTrigger, actor: str | None, params: Mapping[str, Any] | None = None) -> RunSpec:
+def order_of(job: CronJob, trigger: str, actor: str | None, params: Mapping[str, Any] | None = None) -> RunSpec:
     """Return what is run for a job, with the definition as it is now; raises InvalidJobError."""
     definition = job.valid()
     given = {**definition.params, **(params or {})}

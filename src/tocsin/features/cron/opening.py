@@ -16,7 +16,6 @@ from tocsin.features.context import (
 )
 from tocsin.features.cron.model import UnknownJobError
 from tocsin.features.cron.service import Actor, CronJobs
-from tocsin.runs.model import RunKind
 
 if TYPE_CHECKING:
     from tocsin.features.abilities import ListSchedules
@@ -72,10 +71,10 @@ async def list_jobs(jobs: CronJobs) -> Sequence[str]:
 def list_schedules_of(jobs: CronJobs) -> "ListSchedules":
     """Return what lists the jobs that start something of a kind, such as workflows."""
 
-    async def list_schedules(kind: RunKind, /) -> Mapping[str, Sequence[str]]:
+    async def list_schedules(kind: str, /) -> Mapping[str, Sequence[str]]:
         found: dict[str, list[str]] = {}
         for job in await jobs.all():
-            if job.definition and job.definition.type == kind.value:
+            if job.definition and job.definition.type == kind:
                 found.setdefault(job.definition.command, []).append(job.id)
         return found
 
@@ -88,7 +87,7 @@ async def subsystem_of(jobs: CronJobs) -> SubsystemStatus:
     if not found:
         return SubsystemStatus(SubsystemState.UNCONFIGURED, "no jobs")
     failing, troubles = await jobs.failing(), await jobs.troubles()
-    due = [NextRun(job.id, job.name, job.next_at, f"#/cron/{job.id}") for job in found if job.next_at is not None]
+    due = [NextRun(job.id, job.name, job.next_at) for job in found if job.next_at is not None]
     counts = {
         "jobs": len(found),
         "scheduled": len(due),
@@ -100,10 +99,10 @@ async def subsystem_of(jobs: CronJobs) -> SubsystemStatus:
     for job in found:
         if job.auto_disabled:
             said_of = f"the job {job.name} is disabled: {job.paused_reason}"
-            attention.append(AttentionItem(NoticeLevel.ERROR, said_of, f"#/cron/{job.id}"))
+            attention.append(AttentionItem(NoticeLevel.ERROR, said_of))
         if job.problem:
             said_of = f"the job {job.name} has mistakes in {job.file}"
-            attention.append(AttentionItem(NoticeLevel.ERROR, said_of, f"#/cron/{job.id}"))
+            attention.append(AttentionItem(NoticeLevel.ERROR, said_of))
     attention += [
         AttentionItem(NoticeLevel.ERROR, f"the cron job {job.name} failed the last time", f"#/runs/{failing[job.id]}")
         for job in [job for job in found if job.id in failing][:NAMED]
@@ -111,7 +110,7 @@ async def subsystem_of(jobs: CronJobs) -> SubsystemStatus:
     if len(failing) > NAMED:
         told = f"{number_of(len(failing) - NAMED, 'further cron job')} failed the last time"
         attention.append(AttentionItem(NoticeLevel.ERROR, told, "#/cron?state=failing"))
-    newest = (await jobs.runs().search(RunKind.CRON, limit=1)).items
+    newest = (await jobs.runs().search("cron", limit=1)).items
     return SubsystemStatus(
         SubsystemState.DEGRADED if attention else SubsystemState.OK,
         said,

@@ -264,7 +264,7 @@ class CronJobs:
         actor: Actor,
         params: Mapping[str, Any] | None = None,
         *,
-        trigger: RunTrigger = RunTrigger.MANUAL,
+        trigger: str = RunTrigger.MANUAL,
         force: bool = False,
         watch: Callable[[Line], None] | None = None,
     ) -> Run:
@@ -283,7 +283,7 @@ class CronJobs:
         actor: Actor,
         params: Mapping[str, Any] | None = None,
         *,
-        trigger: RunTrigger = RunTrigger.MANUAL,
+        trigger: str = RunTrigger.MANUAL,
         parent_run_id: str | None = None,
         force: bool = False,
     ) -> "ActiveRun":
@@ -305,9 +305,7 @@ class CronJobs:
         output = RunOutput(len(command.encode()), len(command.splitlines()), tail=command)
         return replace(run, reason="a dry run: this would have been run", output=output)
 
-    async def order(
-        self, name_or_id: str, trigger: RunTrigger, actor: Actor, params: Mapping[str, Any] | None
-    ) -> RunSpec:
+    async def order(self, name_or_id: str, trigger: str, actor: Actor, params: Mapping[str, Any] | None) -> RunSpec:
         """Return the order of a run of a job; raises InvalidJobError."""
         order = order_of(await self.get(name_or_id), trigger, actor.name, params or {})
         return replace(order, source=actor.source)

@@ -20,7 +20,7 @@ from tocsin.features.jobs.store import complete
 from tocsin.runs.document import pointers
 from tocsin.runs.engine.active_run import result_of_child, show_child
 from tocsin.runs.engine.run_type import RunAuditEntry, RunType
-from tocsin.runs.model import Command, Line, Run, RunKind, RunResult, RunStatus
+from tocsin.runs.model import Command, Line, Run, RunResult, RunStatus
 from tocsin.runs.recorder import RunHandle, command
 
 INTERRUPTED = "interrupted"
@@ -176,7 +176,7 @@ def final_progress(job: TaskJob, outcome: TaskJobStatus) -> float | None:
 class JobRuns(RunType):
     """Commands and skills of task jobs."""
 
-    kind = RunKind.JOB
+    kind = "job"
     source = JOBS.name
 
     def __init__(self, context: FeatureContext) -> None:

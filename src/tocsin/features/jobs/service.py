@@ -40,7 +40,7 @@ from tocsin.features.jobs.recovery import JobRecovery
 from tocsin.features.jobs.store import TaskJobFilter, TaskJobStore
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.engine.active_run import ActiveRun
-from tocsin.runs.model import TERMINAL, Line, Run, RunKind, RunSpec, RunStatus, RunTrigger, new_run
+from tocsin.runs.model import TERMINAL, Line, Run, RunSpec, RunStatus, RunTrigger, new_run
 from tocsin.runs.rows import UnknownRunError
 from tocsin.runs.store import RunEndedError
 
@@ -112,7 +112,7 @@ class TaskJobs:
         id: str,
         caller: Caller,
         *,
-        cause: RunTrigger = RunTrigger.MANUAL,
+        cause: str = RunTrigger.MANUAL,
         parent_run_id: str | None = None,
         watch: Callable[[Line], None] | None = None,
     ) -> StartedJob:
@@ -293,10 +293,10 @@ class TaskJobs:
                 "an assistant skill needs a repository to look at", hint="name one as repo", body_key="repo"
             )
 
-    def _order(self, job: TaskJob, caller: Caller, cause: RunTrigger, parent: str | None) -> RunSpec:
+    def _order(self, job: TaskJob, caller: Caller, cause: str, parent: str | None) -> RunSpec:
         params: dict[str, Any] = {"skill": job.skill} if job.skill else {"command": self.context.redact(job.command)}
         return RunSpec(
-            RunKind.JOB,
+            "job",
             job.id,
             shorten(job.title),
             cause,

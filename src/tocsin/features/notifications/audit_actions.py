@@ -1,8 +1,6 @@
 """The audit entries of notifications."""
 
-from tocsin.core.audit.actions import AuditAction, AuditField, AuditSource
-
-NOTIFICATIONS = AuditSource("notifications", "a part of Tocsin that tells the operator something")
+from tocsin.core.audit.actions import AuditAction, AuditField
 
 _ID = AuditField("notification", "the ID of the notification")
 _LEVEL = AuditField("level", "`info`, `success`, `warning` or `error`")

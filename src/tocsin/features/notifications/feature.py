@@ -5,7 +5,6 @@ from tocsin.features.notifications.audit_actions import (
     NOTIFICATION_CREATE,
     NOTIFICATION_DELETE,
     NOTIFICATION_READ,
-    NOTIFICATIONS,
 )
 from tocsin.features.notifications.schema import MIGRATIONS
 from tocsin.features.notifications.settings import NOTIFY_LEVEL, NOTIFY_PROFILE, QUIET_HOURS
@@ -20,7 +19,6 @@ FEATURE = Feature(
     variables=(NOTIFY_PROFILE, NOTIFY_LEVEL, QUIET_HOURS),
     tables={"notifications": MIGRATIONS},
     audit_actions=(NOTIFICATION_CREATE, NOTIFICATION_READ, NOTIFICATION_DELETE),
-    audit_sources=(NOTIFICATIONS,),
     commands=(
         FeatureCommand(
             "notifications",

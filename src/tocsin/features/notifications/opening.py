@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tocsin.channels.contract import PLAIN
+from tocsin.core.audit.actions import NOTICES
 from tocsin.core.config.settings import Values
 from tocsin.core.config.variables import DASHBOARD_HOST, DASHBOARD_PORT
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.service import ServiceLoop
 from tocsin.features.context import FeatureContext, NoticeLevel
-from tocsin.features.notifications.audit_actions import NOTIFICATIONS
 from tocsin.features.notifications.forwarder import Deliver, NoticeForwarder
 from tocsin.features.notifications.service import Notifications
 from tocsin.features.notifications.settings import NOTIFY_LEVEL, NOTIFY_PROFILE, QUIET_HOURS
@@ -88,9 +88,7 @@ def _deliver(context: FeatureContext) -> Deliver:
     profile = context.settings[NOTIFY_PROFILE]
 
     async def to_profile(text: str, key: str) -> bool:
-        result = await context.messenger.notify_by_queue(
-            profile, text, Caller(NOTIFICATIONS.name), key=key, parse_mode=PLAIN
-        )
+        result = await context.messenger.notify_by_queue(profile, text, Caller(NOTICES.name), key=key, parse_mode=PLAIN)
         label = context.messenger.channel_label
         failed = [f"{label(each.channel)} {each.target}: {each.error}" for each in result.results if not each.ok]
         if failed and not result.sent:

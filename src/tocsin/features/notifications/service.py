@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from tocsin.core.audit.actions import AuditAction
+from tocsin.core.audit.actions import NOTICES, AuditAction
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import TocsinError
 from tocsin.core.pages import ListPage
@@ -15,7 +15,6 @@ from tocsin.features.notifications.audit_actions import (
     NOTIFICATION_CREATE,
     NOTIFICATION_DELETE,
     NOTIFICATION_READ,
-    NOTIFICATIONS,
 )
 from tocsin.features.notifications.model import (
     Notification,
@@ -82,12 +81,12 @@ class Notifications:
         closed = await self.store.close(shortened(self._masked(notice)), self._clock.now())
         if closed is not None:
             facts: dict[str, object] = {"read": 1, "notification": closed.id}
-            self._record(NOTIFICATION_READ, f"notification {closed.id} closed", NOTIFICATIONS.name, facts)
+            self._record(NOTIFICATION_READ, f"notification {closed.id} closed", NOTICES.name, facts)
 
     def _masked(self, notice: Notice) -> Notice:
         return replace(notice, title=self._redact(notice.title), body=self._redact(notice.body))
 
-    async def create(self, notice: Notice, *, source: str = NOTIFICATIONS.name) -> KeptNotice:
+    async def create(self, notice: Notice, *, source: str = NOTICES.name) -> KeptNotice:
         """Keep a notice, or count it with an equal one of the last 24 hours; raises InvalidNoticeError."""
         check(notice)
         forwarded = () if notice.output and self._is_told(notice.output) else self._forwarded

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tocsin.features.abilities import AssistantRequest, ListSkills, OnEnd, RunSkill, SkillInfo
     from tocsin.features.skills.starting import SkillRuns
     from tocsin.runs.control import Retry, StartRequest
-    from tocsin.runs.model import Run, RunTrigger
+    from tocsin.runs.model import Run
 
 log = logging.getLogger(__name__)
 
@@ -75,7 +75,7 @@ def run_skill_of(skills: Skills) -> "RunSkill":
         name: str,
         *,
         source: str,
-        cause: "RunTrigger",
+        cause: str,
         actor: str | None = None,
         args: Sequence[str] = (),
         input: str = "",

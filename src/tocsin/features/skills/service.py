@@ -30,7 +30,7 @@ from tocsin.features.skills.program import Doubt, doubts_about
 from tocsin.features.skills.snapshot import Snapshot, Workplace, digest_of
 from tocsin.features.skills.store import SkillFolder, read_skill
 from tocsin.runs.control import Retry, retried
-from tocsin.runs.model import Command, Line, Run, RunKind, RunOutput, RunResult, RunSpec, RunStatus, RunTrigger, new_run
+from tocsin.runs.model import Command, Line, Run, RunOutput, RunResult, RunSpec, RunStatus, new_run
 from tocsin.runs.recorder import RunHandle, Work, command
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class SkillRequest:
     """How and for whom a skill is run. `source` is what asks, as the audit log has it."""
 
     mode: ExecutionMode
-    trigger: RunTrigger
+    trigger: str
     source: str
     actor: str | None = None
     args: Sequence[str] = ()
@@ -106,8 +106,8 @@ class Skills:
 
     async def last_run(self, name: str) -> tuple[Run | None, int]:
         """Return the newest run of a skill, and how many it had in 30 days."""
-        last = await self._runs.search(RunKind.SKILL, name, limit=1)
-        return next(iter(last.items), None), await self._runs.count_recent(RunKind.SKILL, name, _MONTH_S)
+        last = await self._runs.search("skill", name, limit=1)
+        return next(iter(last.items), None), await self._runs.count_recent("skill", name, _MONTH_S)
 
     async def plan(self, name: str, call: SkillRequest) -> Run:
         """Return what `start` would run, which is neither executed nor recorded; raises as it does."""
@@ -115,7 +115,7 @@ class Skills:
         if skill.manifest:
             _timeout_s(skill.manifest, call)
         params = {"mode": str(call.mode), "args": [redact(argument)[:_SHOWN_ARGUMENT] for argument in call.args]}
-        order = RunSpec(RunKind.SKILL, name, name, call.trigger, call.actor, params=params, dry_run=True)
+        order = RunSpec("skill", name, name, call.trigger, call.actor, params=params, dry_run=True)
         shown = redact(skill.manifest.command if skill.manifest else "")
         output = RunOutput(len(shown.encode()), len(shown.splitlines()), tail=shown)
         run = new_run(order, RunStatus.SKIPPED, self._runs.now())
@@ -221,7 +221,7 @@ class Skills:
             started = await self._confined(started, skill.path, folder, manifest, home)
             params["sandbox"] = str((await self._sandbox.state()).level)
         order = RunSpec(
-            RunKind.SKILL,
+            "skill",
             skill.name,
             skill.name,
             call.trigger,

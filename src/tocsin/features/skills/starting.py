@@ -14,7 +14,7 @@ from tocsin.features.skills.service import SkillRequest, Skills
 from tocsin.runs.document import audit_facts
 from tocsin.runs.engine.active_run import ActiveRun
 from tocsin.runs.engine.run_type import RunAuditEntry, RunType
-from tocsin.runs.model import Run, RunKind
+from tocsin.runs.model import Run
 
 
 async def begin(skills: Skills, name: str, call: SkillRequest, *, dry_run: bool = False) -> ActiveRun | Run:
@@ -40,7 +40,7 @@ async def begin(skills: Skills, name: str, call: SkillRequest, *, dry_run: bool 
 class SkillRuns(RunType):
     """Programs of skills."""
 
-    kind = RunKind.SKILL
+    kind = "skill"
     source = CLI.name
 
     def __init__(self, notify: Notify) -> None:

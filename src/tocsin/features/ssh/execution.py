@@ -18,7 +18,7 @@ from tocsin.features.ssh.client.ssh_program import SshProgram, SshSession
 from tocsin.features.ssh.model import SHOWN_COMMAND, HostEntry, SshRequest
 from tocsin.runs.document import audit_facts
 from tocsin.runs.engine.run_type import RunAuditEntry, RunMessage, RunType
-from tocsin.runs.model import HostResult, HostStatus, Run, RunKind, RunResult, RunStatus
+from tocsin.runs.model import HostResult, HostStatus, Run, RunResult, RunStatus
 from tocsin.runs.recorder import TIMEOUT_GRACE_S, RunHandle
 
 MAX_KEPT_BYTES = 64 * 1024  # of one stream of one host, in the record; the log of the run has more
@@ -229,7 +229,7 @@ def _status_of(results: Sequence[HostResult]) -> RunStatus:
 class SshRuns(RunType):
     """Commands on hosts."""
 
-    kind = RunKind.SSH
+    kind = "ssh"
     source = CLI.name
 
     def __init__(self, notify: Notify) -> None:

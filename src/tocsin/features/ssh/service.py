@@ -26,7 +26,7 @@ from tocsin.features.ssh.model import (
 )
 from tocsin.features.ssh.store import Probe, ProbeStore
 from tocsin.runs.control import retried
-from tocsin.runs.model import HostResult, HostStatus, Line, Run, RunKind, RunResult, RunSpec, RunTrigger
+from tocsin.runs.model import HostResult, HostStatus, Line, Run, RunResult, RunSpec, RunTrigger
 
 # Lazy: showing hosts does not need the execution of commands.
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class Ssh:
         request: SshRequest,
         *,
         source: str,
-        trigger: RunTrigger = RunTrigger.MANUAL,
+        trigger: str = RunTrigger.MANUAL,
         actor: str | None = None,
         parent_run_id: str | None = None,
         watch: Callable[[Line], None] | None = None,
@@ -206,7 +206,7 @@ class Ssh:
         self,
         request: SshRequest,
         hosts: Sequence[HostEntry],
-        trigger: RunTrigger,
+        trigger: str,
         actor: str | None,
         parent_run_id: str | None,
         source: str,
@@ -214,7 +214,7 @@ class Ssh:
         chosen = [*request.hosts, *(f"group:{group}" for group in request.groups)]
         command = self._redact(request.command)
         return RunSpec(
-            RunKind.SSH,
+            "ssh",
             ",".join(chosen)[:SHOWN_COMMAND],
             shorten(command.strip().partition("\n")[0]),
             trigger,

@@ -17,7 +17,7 @@ from tocsin.features.triggers.captures import substitute
 from tocsin.features.triggers.rules import Action, Match
 from tocsin.messaging.inbound.attribution import quotation
 from tocsin.messaging.inbound.handling import MessageContext, Reply
-from tocsin.runs.model import Command, Run, RunKind, RunResult, RunSpec, RunStatus
+from tocsin.runs.model import Command, Run, RunResult, RunSpec, RunStatus
 from tocsin.runs.recorder import RunHandle, command
 from tocsin.runs.service import Runs
 
@@ -136,7 +136,7 @@ class Actions:
     def _order(self, firing: Firing, env_keys: tuple[str, ...] = ()) -> RunSpec:
         rule, message = firing.match.rule, firing.received.message
         return RunSpec(
-            RunKind.TRIGGER,
+            "trigger",
             rule.id,
             rule.pattern.source,
             self._parts.cause_of(message),

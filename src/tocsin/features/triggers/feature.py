@@ -19,6 +19,7 @@ FEATURE = Feature(
     open="tocsin.features.triggers.opening:open_triggers",
     subsystems={"messaging": "tocsin.features.triggers.opening:subsystem_of"},
     checks=(FeatureCheck("tocsin.features.triggers.checks:check_triggers", at_start=True),),
+    run_types={"trigger": "tocsin.features.triggers.opening:run_type_of"},
     handlers=("tocsin.features.triggers.opening:handler_of",),
     dashboard_routes="tocsin.features.triggers.routes:trigger_operations",
     last_handlers=("tocsin.features.triggers.opening:tell_unknown_commands",),

@@ -8,6 +8,7 @@ from tocsin.features.context import AttentionItem, FeatureContext, NoticeLevel, 
 from tocsin.features.triggers.rules import FILE_NAME, Triggers
 
 if TYPE_CHECKING:
+    from tocsin.features.triggers.run_type import TriggerRuns
     from tocsin.features.triggers.service import TriggerHandler
     from tocsin.messaging.inbound.handling import Handler
 
@@ -41,6 +42,13 @@ def handler_of(triggers: OpenTriggers) -> "TriggerHandler":
         cause_of=context.can.cause_of,
     )
     return TriggerHandler(triggers.rules, parts, context.audit, indicating=context.can.indicate)
+
+
+def run_type_of(_: OpenTriggers) -> "TriggerRuns":
+    """Return what the engine asks about runs of rules."""
+    from tocsin.features.triggers.run_type import TriggerRuns
+
+    return TriggerRuns()
 
 
 async def subsystem_of(triggers: OpenTriggers) -> SubsystemStatus:

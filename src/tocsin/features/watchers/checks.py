@@ -11,7 +11,6 @@ from tocsin.core.watching.touched import WatchBackend
 from tocsin.features.watchers.model import WatcherAction, WatcherRule
 from tocsin.features.watchers.service import Watchers
 from tocsin.features.watchers.watching.matching import LOGS
-from tocsin.runs.model import RunKind
 from tocsin.terminal.findings import Finding, first_of
 
 _FROM_FILES = frozenset({"1", "@", "*", "WATCH_PATH", "WATCH_OLD_PATH"})  # what strangers may have named
@@ -80,7 +79,7 @@ async def _check_actions(watchers: Watchers, rules: Sequence[WatcherRule]) -> As
         assistants = [str(skill["name"]) for skill in await can.list_assistants()]
         known[WatcherAction.SKILL] = sorted({*(skill.name for skill in await can.list_skills()), *assistants})
     if WatcherAction.WORKFLOW in actions:
-        known[WatcherAction.WORKFLOW] = list(await can.list_subjects(RunKind.WORKFLOW) or ())
+        known[WatcherAction.WORKFLOW] = list(await can.list_subjects("workflow") or ())
     for rule in rules:
         wanted = rule.command.split(maxsplit=1)[:1]
         if rule.action in known and wanted and wanted[0] not in known[rule.action]:

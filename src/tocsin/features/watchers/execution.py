@@ -12,7 +12,7 @@ from tocsin.features.watchers.model import WatchedChange, WatcherAction, Watcher
 from tocsin.features.watchers.watching.content import text_below
 from tocsin.runs.control import StartRequest
 from tocsin.runs.engine.active_run import result_of_child, show_child
-from tocsin.runs.model import Command, Run, RunKind, RunResult, RunStatus
+from tocsin.runs.model import Command, Run, RunResult, RunStatus
 from tocsin.runs.recorder import RunHandle, Work, command
 
 TIMEOUT_S = 3600.0
@@ -74,7 +74,7 @@ class WatcherExecution:
 
     async def _workflow(self, handle: RunHandle) -> RunResult:
         child = await self._parts.can.start_run(
-            RunKind.WORKFLOW,
+            "workflow",
             self._rule.command,
             StartRequest(
                 source=WATCHERS.name,

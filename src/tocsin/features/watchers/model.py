@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from tocsin.core.errors import TocsinError
-from tocsin.runs.model import RunKind
 
-KIND = RunKind.WATCHER
+KIND = "watcher"
 DEBOUNCE_MS, MAX_DEBOUNCE_MS = 500, 60_000
 MAX_COOLDOWN_S = 86_400
 # Who writes to a file for a minute without a pause does so for long: a log, not an upload.

@@ -15,7 +15,7 @@ from tocsin.runs.control import Retry, retried
 from tocsin.runs.document import audit_facts, pointers
 from tocsin.runs.engine.active_run import ActiveRun
 from tocsin.runs.engine.run_type import RunAuditEntry, RunMessage, RunType
-from tocsin.runs.model import FAILING, Line, Run, RunSpec, RunStatus, RunTrigger, new_run
+from tocsin.runs.model import FAILING, Line, Run, RunSpec, RunStatus, new_run
 from tocsin.runs.recorder import Work
 from tocsin.runs.service import waiting_for
 
@@ -34,7 +34,7 @@ class WatcherRunner:
         self,
         rule: WatcherRule,
         change: WatchedChange,
-        trigger: RunTrigger = RunTrigger.WATCHER,
+        trigger: str = "watcher",
         *,
         actor: str | None = None,
         parent_run_id: str | None = None,

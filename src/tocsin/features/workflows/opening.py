@@ -17,7 +17,7 @@ from tocsin.features.workflows.service import Workflows
 from tocsin.features.workflows.settings import HTTP_ALLOW_PRIVATE
 from tocsin.features.workflows.store import WorkflowFolder
 from tocsin.messaging.outbound.caller import Caller
-from tocsin.runs.model import Run, RunStatus, RunTrigger
+from tocsin.runs.model import Run, RunStatus
 
 # The engine takes as long to import as all the rest: it is, when a workflow runs.
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def _starter(workflows: Workflows, request: WorkflowRequest) -> "StartChild":
 
     async def start(name: str, params: dict[str, Any], parent_run_id: str) -> "ActiveRun":
         child = WorkflowRequest(
-            RunTrigger.WORKFLOW,
+            "workflow",
             request.source,
             request.actor,
             params=params,

@@ -18,7 +18,7 @@ from tocsin.features.workflows.requests import InvalidRunError, WorkflowRequest,
 from tocsin.features.workflows.store import WorkflowFile
 from tocsin.runs.approvals import NotApproverError, refuse_others
 from tocsin.runs.control import Retry, retried
-from tocsin.runs.model import Run, RunKind, RunResult, RunSpec, RunStatus, StepRun
+from tocsin.runs.model import Run, RunResult, RunSpec, RunStatus, StepRun
 from tocsin.runs.recorder import RunHandle, Work
 
 _STORE_IT = "tocsin vault set NAME"
@@ -51,7 +51,7 @@ class RunBuilder:
         redact = self._context.redact
         kept = left_out(workflow, request) if continued is None else {}
         order = RunSpec(
-            RunKind.WORKFLOW,
+            "workflow",
             workflow.name,
             workflow.name,
             request.trigger,

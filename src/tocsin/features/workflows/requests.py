@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tocsin.core.errors import TocsinError
 from tocsin.core.text.redaction import Redactor, masked
-from tocsin.runs.model import Run, RunTrigger
+from tocsin.runs.model import Run
 
 if TYPE_CHECKING:
     from tocsin.features.workflows.engine.plan import PlannedStep
@@ -34,7 +34,7 @@ class AlreadyRunningError(TocsinError):
 class WorkflowRequest:
     """How and for whom a workflow is run. `source` is what asks, as the audit log has it."""
 
-    trigger: RunTrigger
+    trigger: str
     source: str
     actor: str | None = None
     params: Mapping[str, Any] = field(default_factory=dict)

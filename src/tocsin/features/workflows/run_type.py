@@ -12,14 +12,14 @@ from tocsin.features.workflows.summary import is_wanted, notice_of, summary
 from tocsin.runs import queue
 from tocsin.runs.document import audit_facts
 from tocsin.runs.engine.run_type import RunAuditEntry, RunMessage, RunType
-from tocsin.runs.model import Run, RunKind
+from tocsin.runs.model import Run
 from tocsin.runs.recorder import Work
 
 
 class WorkflowRuns(RunType):
     """Runs of workflows: any process continues one that waits, is queued or was cut off."""
 
-    kind = RunKind.WORKFLOW
+    kind = "workflow"
     source = CLI.name
     queues = True
 

@@ -33,7 +33,6 @@ from tocsin.runs.model import (
     ACTIVE,
     Line,
     Run,
-    RunKind,
     RunResult,
     RunStatus,
 )
@@ -116,7 +115,7 @@ class Workflows:
 
     async def waiting(self) -> Sequence[Run]:
         """Return the newest runs that wait for a person, with their steps."""
-        return (await self._runs.search(RunKind.WORKFLOW, status=(RunStatus.WAITING,), parts=True)).items
+        return (await self._runs.search("workflow", status=(RunStatus.WAITING,), parts=True)).items
 
     async def save(
         self, name: str, content: bytes, *, source: str, digest: str | None = None
@@ -154,7 +153,7 @@ class Workflows:
             return [skill.name for skill in await can.list_skills()]
 
         async def hosts() -> Sequence[str] | None:
-            return await can.list_subjects(RunKind.SSH)
+            return await can.list_subjects("ssh")
 
         async def secrets() -> Sequence[str] | None:
             return await can.secret_names()
@@ -245,20 +244,20 @@ class Workflows:
 
     async def failing(self) -> Sequence[Run]:
         """Return the last run of each workflow that failed the last time, unless a person rejected a step."""
-        runs = await self.context.database.read(lambda connection: last_failed(connection, RunKind.WORKFLOW))
+        runs = await self.context.database.read(lambda connection: last_failed(connection, "workflow"))
         return [run for run in runs if not was_rejected(run)]
 
     async def recent(self, name: str) -> Sequence[Run]:
         """Return the last runs of a workflow, the newest first."""
-        return (await self._runs.search(RunKind.WORKFLOW, name, limit=RECENT)).items
+        return (await self._runs.search("workflow", name, limit=RECENT)).items
 
     async def schedules(self) -> Mapping[str, Sequence[str]]:
         """Return the IDs of the cron jobs that start each workflow, by its name."""
-        return await self.context.can.list_schedules(RunKind.WORKFLOW)
+        return await self.context.can.list_schedules("workflow")
 
     async def active(self, name: str) -> Sequence[Run]:
         """Return the runs of a workflow that have not ended, the newest first."""
-        return (await self._runs.search(RunKind.WORKFLOW, name, tuple(ACTIVE), 200)).items
+        return (await self._runs.search("workflow", name, tuple(ACTIVE), 200)).items
 
     def approval_buttons(self) -> "ApprovalButtons":
         """Return what handles the buttons of waiting steps."""
@@ -318,7 +317,7 @@ class Workflows:
         file = await self._file_of(run)
         inside = replace(request, ancestry=(*request.ancestry, run.subject_id))
         noted = dict(stored.get("children", {}))
-        found = await self._runs.find(RunFilter(RunKind.WORKFLOW, parent=run.id, limit=200))
+        found = await self._runs.find(RunFilter("workflow", parent=run.id, limit=200))
         ran = [child for child in found.items if child.started_at is not None or child.status in ACTIVE]
         others = {child.id: child.subject_id for child in ran if child.id not in noted.values()}
         execute = self._execute(self, inside, noted, others)

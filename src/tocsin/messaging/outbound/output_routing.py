@@ -35,7 +35,7 @@ class OutputRouter:
     def check(self, destination: str) -> None:
         """Raise TocsinError where a message to a destination would be refused."""
         for target in self._targets(destination):
-            self._outbox.prepare(target.channel, target.target, "a text", "cron")
+            self._outbox.prepare(target.channel, target.target, "a text", "")  # it is not sent: no source
 
     def targets(self, destination: str) -> set[tuple[str, str]]:
         """Return the kinds of channels and the targets of a destination; raises TocsinError where it is unknown."""

@@ -22,7 +22,6 @@ from tocsin.runs.model import (
     TERMINAL,
     Line,
     Run,
-    RunKind,
     RunOutput,
     RunResult,
     RunSpec,
@@ -200,8 +199,7 @@ class RunExecutor:
 
         A queued one waits for its turn. Raises StoreUnavailableError.
         """
-        types = [self._settler.type_of(kind, {}) for kind in RunKind] if self._settler else []
-        queued = [found.kind for found in types if found and found.queues]
+        queued = [kind for kind in await self._store.queued_kinds() if self._queues(kind)]
         released = await self._store.released(queued)
         for run_id in released:
             claimed = await self._store.claim(run_id, self._presence.identity, self._clock.now())
@@ -288,6 +286,10 @@ class RunExecutor:
 
     def _type_of(self, run: Run | RunSpec) -> RunType | None:
         return self._settler.type_of(run.kind, run.params) if self._settler else None
+
+    def _queues(self, kind: str) -> bool:
+        found = self._settler.type_of(kind, {}) if self._settler else None
+        return found is not None and found.queues
 
     def _may_continue(self, run: Run, request: Mapping[str, Any]) -> bool:
         found = self._type_of(run)

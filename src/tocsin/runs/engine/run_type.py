@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from tocsin.core.audit.actions import AuditAction
-from tocsin.runs.model import Run, RunKind
+from tocsin.runs.model import Run
 from tocsin.runs.recorder import Work
 
 
@@ -39,7 +39,7 @@ class RunAuditEntry:
 class RunType:
     """One kind of run. A subclass overrides what its feature does; `request` is what `RunSpec.request` was."""
 
-    kind: ClassVar[RunKind]
+    kind: ClassVar[str]
     source: ClassVar[str]  # of the audit entry of a run that names none
     queues: ClassVar[bool] = False  # the engine begins queued runs in their turn
 

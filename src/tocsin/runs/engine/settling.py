@@ -17,7 +17,7 @@ from tocsin.messaging.outbound.caller import Caller
 from tocsin.messaging.outbound.output_routing import OutputRouter
 from tocsin.runs import queue, rows, tasks
 from tocsin.runs.engine.run_type import RunAuditEntry, RunType
-from tocsin.runs.model import OutputDelivery, OutputResult, Run, RunKind
+from tocsin.runs.model import OutputDelivery, OutputResult, Run
 from tocsin.runs.store import RunStore
 from tocsin.runs.tasks import OWNERS_S, RunTask
 
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 _AT_ONCE = 200
 _CLOCKS_DIFFER_S = 60.0
 
-TypeOf = Callable[[RunKind, Mapping[str, Any]], RunType | None]
+TypeOf = Callable[[str, Mapping[str, Any]], RunType | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class RunSettler:
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._failed: set[str] = set()  # runs whose type has a bug: they must not hold up the others
 
-    def type_of(self, kind: RunKind, params: Mapping[str, Any]) -> RunType | None:
+    def type_of(self, kind: str, params: Mapping[str, Any]) -> RunType | None:
         """Return the type of a run, `None` if no feature has one."""
         return self._parts.type_of(kind, params)
 

@@ -13,7 +13,7 @@ from tocsin.features.pages import MenuGroup, PageSpec, RunSubject, Shortcut
 
 # What the page of the audit log offers to filter by, beside what features record.
 CORE_FAMILIES: Final = ("access", "bot", "dashboard", "intake", "msg", "run", "token")
-CORE_SOURCES: Final = ("api", "bot", "bus", "cli", "dashboard", "gateway", "queue")
+CORE_SOURCES: Final = ("api", "bot", "bus", "cli", "dashboard", "gateway", "notifications", "queue")
 CORE_PAGES: Final = (
     PageSpec(
         name="home",
@@ -41,6 +41,7 @@ CORE_PAGES: Final = (
         key="m",
         often=True,
         subsystem="messaging",
+        card=200,
         shortcuts=(Shortcut(label="Send a message", icon="msg", address="#/msg"),),
     ),
     PageSpec(
@@ -65,6 +66,7 @@ CORE_PAGES: Final = (
         place=100,
         key="a",
         subsystem="audit",
+        card=700,
     ),
     PageSpec(
         name="settings",
@@ -106,19 +108,17 @@ def feature_pages(features: Iterable[Feature]) -> list[FeatureUi]:
     """Return the pages of those features that have one."""
     found = []
     for feature in features:
-        spec = find_spec(f"{feature.package}.page") if feature.package else None
+        spec = find_spec(f"{feature.package}.ui") if feature.package else None
         if spec and spec.origin:
             page = import_module(spec.name).PAGE
-            found.append(FeatureUi(feature, page, Path(spec.origin).with_name("ui")))
+            found.append(FeatureUi(feature, page, Path(spec.origin).parent))
     return found
 
 
 def manifest_of(features: Sequence[Feature], pages: Sequence[FeatureUi]) -> dict[str, Any]:
     """Return what the browser is told: see `lib/manifest.js`."""
-    entries = [(page, "pages") for page in CORE_PAGES] + [(ui.page, ui.prefix) for ui in pages]
+    entries = _menu(pages)
     icons = {ui.page.name: ui.icon for ui in pages}
-    order = list(MenuGroup)
-    entries.sort(key=lambda entry: (order.index(entry[0].group), entry[0].place, entry[0].name))
     live = [topic for feature in features for topic in feature.live]
     families = {action.name.partition(".")[0] for feature in features for action in feature.audit_actions}
     sources = {source.name for feature in features for source in feature.audit_sources}
@@ -142,7 +142,7 @@ def manifest_of(features: Sequence[Feature], pages: Sequence[FeatureUi]) -> dict
             for page, _ in entries
             for one in page.shortcuts
         ],
-        "upcoming": next((page.upcoming for page, _ in entries if page.upcoming), ""),
+        "upcoming": next(({"page": page.name, "path": page.upcoming} for page, _ in entries if page.upcoming), None),
         "first_steps": [
             {
                 "subsystem": page.subsystem,
@@ -164,11 +164,26 @@ def manifest_of(features: Sequence[Feature], pages: Sequence[FeatureUi]) -> dict
     }
 
 
+def subsystem_pages(features: Sequence[Feature]) -> dict[str, tuple[str, str]]:
+    """Return titles and addresses of the subsystems in their order; those without a page come last."""
+    pages = sorted((page for page, _ in _menu(feature_pages(features)) if page.subsystem), key=lambda page: page.card)
+    paged = {page.subsystem: (page.title, f"#/{page.name}") for page in pages}
+    others = {name: (name.capitalize(), "") for feature in features for name in feature.subsystems}
+    return {**paged, **{name: other for name, other in others.items() if name not in paged}}
+
+
 def header_items(pages: Iterable[FeatureUi]) -> str:
     """Return the module `shell/header_items.js` with the components that pages have in the header."""
     items = [(ui.prefix, *ui.page.header.split(":")) for ui in pages if ui.page.header]
     imports = [f'import {{ {component} }} from "../{prefix}/{module}.js";\n' for prefix, module, component in items]
     return f"{''.join(imports)}export const HEADER_ITEMS = [{', '.join(component for *_, component in items)}];\n"
+
+
+def _menu(pages: Iterable[FeatureUi]) -> list[tuple[PageSpec, str]]:
+    """Return all pages in the order of the menu, and where the browser finds their modules."""
+    entries = [(page, "pages") for page in CORE_PAGES] + [(ui.page, ui.prefix) for ui in pages]
+    order = list(MenuGroup)
+    return sorted(entries, key=lambda entry: (order.index(entry[0].group), entry[0].place, entry[0].name))
 
 
 def _entry(page: PageSpec, place: str) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from tocsin.features.cron.feature import FEATURE as CRON
 from tocsin.features.cron.service import Actor
 from tocsin.features.notifications.feature import FEATURE as NOTIFICATIONS
 from tocsin.rest.event_stream import MAX_STREAMS
-from tocsin.runs.model import Command, RunKind, RunSpec, RunTrigger
+from tocsin.runs.model import Command, RunSpec, RunTrigger
 from tocsin.runs.recorder import command
 from tocsin.runs.store import RunStore
 from tocsin.testing.dashboard import open_dashboard
@@ -31,7 +31,7 @@ from tocsin.web.dashboard.live.hub import MAX_EVENTS, EventHub
 from tocsin.web.dashboard.live.run_events import RunEvents
 from tocsin.web.dashboard.live.status_events import StatusEvents
 
-ORDER = RunSpec(RunKind.SKILL, "backup", "backup", RunTrigger.MANUAL, "tester")
+ORDER = RunSpec("skill", "backup", "backup", RunTrigger.MANUAL, "tester")
 
 
 @dataclass
@@ -107,7 +107,7 @@ async def test_a_change_is_told_to_those_who_listen_to_its_topic_as_lists_show_i
 
 async def test_the_end_of_a_run_of_a_job_updates_the_job_with_its_figures(still: Scene):
     job = await still.add_job()
-    order = RunSpec(RunKind.CRON, job.id, job.name, RunTrigger.MANUAL, "tester", snapshot=job.definition.stored())
+    order = RunSpec("cron", job.id, job.name, RunTrigger.MANUAL, "tester", snapshot=job.definition.stored())
     begun = await still.app.features.opened("cron").runner.begin_or_queue(order)
     async with still.reader("cron") as client:
         await begun.task

@@ -17,11 +17,10 @@ from tocsin.features.assistant_skills.model import AssistantSkill, AssistantUnus
 from tocsin.features.assistant_skills.settings import SKILLS_CALLS_PER_HOUR
 from tocsin.features.context import FeatureContext
 from tocsin.providers.contract import ProviderError, Question, Turn, WorkLimits
-from tocsin.runs.model import RunTrigger
 
 LIMITS = WorkLimits()
 HOUR_S = 3600.0
-_EVENTS = {RunTrigger.WATCHER: "These files changed"}
+_EVENTS = {"watcher": "These files changed"}
 
 
 class CallBudget:
@@ -106,7 +105,7 @@ class ModelRunner:
 
     async def _allowed(self, request: AssistantRequest) -> int:
         """Return how many questions a run may ask; what a person asks for counts and is not refused."""
-        if request.cause is not RunTrigger.WATCHER:
+        if request.cause != "watcher":
             return LIMITS.questions
         most = self._context.settings[SKILLS_CALLS_PER_HOUR]
         left = most - await self._budget.used()

@@ -45,7 +45,7 @@ from tocsin.runs.control import retried
 from tocsin.runs.document import audit_facts
 from tocsin.runs.engine.active_run import ActiveRun
 from tocsin.runs.engine.run_type import RunAuditEntry, RunType
-from tocsin.runs.model import Run, RunKind, RunResult, RunSpec, RunStatus, RunTrigger, new_run
+from tocsin.runs.model import Run, RunResult, RunSpec, RunStatus, new_run
 from tocsin.runs.recorder import RunHandle, Work
 
 if TYPE_CHECKING:
@@ -180,13 +180,13 @@ class AssistantRunner:
             )
             await self._skills.results.add(found)
             _write(handle, found, output, place)
-            if request.cause is RunTrigger.WATCHER:  # else a person reads the output
+            if request.cause == "watcher":  # else a person reads the output
                 await self._notify(found)
             return RunResult(RunStatus.SUCCEEDED)
 
         shown = [path or "." for path in place.paths[:_SHOWN_FILES]]
         order = RunSpec(
-            RunKind.SKILL,
+            "skill",
             skill.name,
             skill.name,
             request.cause,
@@ -226,7 +226,7 @@ class AssistantRunner:
         waiting = [each.agent for each in invoked if each.priority == "background"]
         for agent in [*urgent, *waiting] if len(chain) < MAX_CHAIN else ():
             try:
-                if request.cause is RunTrigger.WATCHER and self.queue is not None:
+                if request.cause == "watcher" and self.queue is not None:
                     await self.queue(agent, place, agent in urgent)
                 else:
                     await self.run(agent, request, place, chain=chain)
@@ -319,7 +319,7 @@ class AssistantRunner:
 class AssistantRuns(RunType):
     """Looks of assistant skills at files."""
 
-    kind = RunKind.SKILL
+    kind = "skill"
     source = CLI.name
 
     def __init__(self, notify: Notify) -> None:

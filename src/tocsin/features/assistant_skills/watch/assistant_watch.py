@@ -20,7 +20,7 @@ from tocsin.features.assistant_skills.folder.place import SkillPlace
 from tocsin.features.assistant_skills.local.commit_message import MESSAGE_FILE
 from tocsin.features.assistant_skills.model import AssistantSkill, AssistantUnusableError
 from tocsin.features.assistant_skills.service import AssistantSkills
-from tocsin.runs.model import Line, RunTrigger
+from tocsin.runs.model import Line
 
 log = logging.getLogger(__name__)
 
@@ -151,7 +151,7 @@ class AssistantWatch:
 
     async def _act(self, task: QueuedRun) -> None:
         request = AssistantRequest(
-            source=SOURCE, cause=RunTrigger.WATCHER, folder=task.place.root, files=task.place.paths, watch=self._show
+            source=SOURCE, cause="watcher", folder=task.place.root, files=task.place.paths, watch=self._show
         )
         try:
             self._on_run(await self._skills.runner().run(task.skill, request, task.place))

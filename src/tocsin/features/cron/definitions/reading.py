@@ -13,7 +13,6 @@ from tocsin.features.context import AbilityMissingError, FeatureContext
 from tocsin.features.cron.definitions.job_fields import JOB, read_definition
 from tocsin.features.cron.definitions.upcoming import JobPreview, preview_of
 from tocsin.features.cron.model import InvalidJobError, JobDefinition, JobType, wrong_field
-from tocsin.runs.model import RunKind
 from tocsin.scheduling.schedule import OnceSchedule, StartSchedule, read_schedule
 
 
@@ -61,7 +60,7 @@ class JobReader:
                 case JobType.SKILL:
                     there = [skill.name for skill in await can.list_skills()]
                 case JobType.WORKFLOW:
-                    there = list(await can.list_subjects(RunKind.WORKFLOW) or ())
+                    there = list(await can.list_subjects("workflow") or ())
                 case _:
                     return []
         if definition.command in there:

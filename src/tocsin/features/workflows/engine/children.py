@@ -10,7 +10,7 @@ from tocsin.features.workflows.engine.step_call import MAX_KEPT_BYTES, StepCall,
 from tocsin.features.workflows.language.template import EMPTY, Template
 from tocsin.runs.control import StartRequest, StartRun
 from tocsin.runs.engine.active_run import ActiveRun
-from tocsin.runs.model import ENDED_BADLY, SUCCESSFUL, Run, RunKind, RunStatus, RunTrigger
+from tocsin.runs.model import ENDED_BADLY, SUCCESSFUL, Run, RunStatus
 from tocsin.runs.service import Runs
 
 
@@ -55,7 +55,7 @@ class ChildSteps:
             "input": call.option("input"),
             "mode": call.step.option("mode", "sandboxed"),
         }
-        running = await self._start(RunKind.SKILL, call.command().strip(), params, call)
+        running = await self._start("skill", call.command().strip(), params, call)
         return await self._followed(running, call, self._printed)
 
     async def ssh(self, call: StepCall) -> StepOutcome:
@@ -71,7 +71,7 @@ class ChildSteps:
             "stop_on_failure": call.step.option("stop_on_failure", False),
             "timeout_seconds": call.step.timeout_s,
         }
-        running = await self._start(RunKind.SSH, f"{call.workflow.name}/{call.step.name}", params, call)
+        running = await self._start("ssh", f"{call.workflow.name}/{call.step.name}", params, call)
         return await self._followed(running, call, self._printed)
 
     async def workflow(self, call: StepCall) -> StepOutcome:
@@ -85,10 +85,10 @@ class ChildSteps:
             return await self._followed(running, call, _handed_on)
         return await self._outcome(await self.runs.wait_or_stop(run_id, call.handle), call, _handed_on)
 
-    async def _start(self, kind: RunKind, subject: str, params: dict[str, Any], call: StepCall) -> ActiveRun:
+    async def _start(self, kind: str, subject: str, params: dict[str, Any], call: StepCall) -> ActiveRun:
         request = StartRequest(
             source=self.source,
-            cause=RunTrigger.WORKFLOW,
+            cause="workflow",
             actor=self.actor,
             params=params,
             parent_run_id=call.log.run_id,

@@ -77,7 +77,6 @@ class NextRunRecord(ResponseModel):
     job_id: str
     name: str
     at: Time
-    link: str
 
 
 class AttentionRecord(ResponseModel):

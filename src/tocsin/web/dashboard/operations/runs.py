@@ -1,6 +1,6 @@
 """Operations on runs: what was executed, by whatever kind of thing."""
 
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import Annotated, Any, Literal
 
 from fastapi import Query, Request
@@ -14,13 +14,13 @@ from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.preferences import accepted, accepted_type, answer_run
 from tocsin.rest.reading import JSON
-from tocsin.rest.refusals import time_of
+from tocsin.rest.refusals import refuse_parameter, time_of
 from tocsin.rest.runs import RUN_STARTED, RunRecord, RunSummary, RunWithLog
 from tocsin.runs.control import RunControl
 from tocsin.runs.document import as_document, log_document, summary_document
 from tocsin.runs.filters import RunFilter
 from tocsin.runs.log_file import MAX_LINES, plain
-from tocsin.runs.model import TERMINAL, Line, Run, RunKind, RunStatus
+from tocsin.runs.model import TERMINAL, Line, Run, RunStatus
 from tocsin.runs.service import Runs
 
 TAIL_LINES = 200
@@ -52,16 +52,17 @@ class DecideStep(RequestModel):
 class RunRoutes:
     """The operations on runs."""
 
-    def __init__(self, runs: Callable[[], Runs], control: Callable[[], RunControl]) -> None:
+    def __init__(self, runs: Callable[[], Runs], control: Callable[[], RunControl], kinds: Sequence[str]) -> None:
         self._runs = runs
         self._control = control
+        self._kinds = kinds
 
     @operation("GET", "/api/runs", extension=True, problems=("validation-failed",), answer=Page[RunSummary])
     async def list_runs(
         self,
         paging: PagingOf,
         q: Annotated[str, Query(max_length=200, description="Only with this in subject, actor or reason.")] = "",
-        kind: Annotated[RunKind | None, Query(description="Only runs of this kind.")] = None,
+        kind: Annotated[str | None, Query(max_length=40, description="Only runs of this kind, such as `ssh`.")] = None,
         subject: Annotated[str, Query(max_length=200, description="Only of this job, workflow, skill, …")] = "",
         status: Annotated[list[RunStatus] | None, Query(description="Only in this state; may be repeated.")] = None,
         since: Annotated[str, Query(max_length=40, description="Only those queued at or after this time.")] = "",
@@ -69,6 +70,8 @@ class RunRoutes:
         sort: Annotated[RunSort, Query(description="The newest first, or the oldest.")] = "-queued_at",
     ) -> Any:
         """List the runs, the newest first unless `sort` says otherwise."""
+        if kind is not None and kind not in self._kinds:
+            raise refuse_parameter("kind", "bad-value", f"It must be one of {', '.join(self._kinds)}")
         wanted = RunFilter(
             kind, subject, status or (), paging.limit, paging.start, time_of("since", since), time_of("until", until),
             text=q, oldest_first=sort == "queued_at",
@@ -178,9 +181,9 @@ class RunRoutes:
         return await self._decide(run_id, caller, body, approved=False)
 
 
-def run_operations(runs: Callable[[], Runs], control: Callable[[], RunControl]) -> Operations:
-    """Return the operations."""
-    return Operations("runs", RunRoutes(runs, control))
+def run_operations(runs: Callable[[], Runs], control: Callable[[], RunControl], kinds: Sequence[str]) -> Operations:
+    """Return the operations; `kinds` are the kinds of run that this installation has."""
+    return Operations("runs", RunRoutes(runs, control, kinds))
 
 
 def _wants_text(request: Request) -> bool:

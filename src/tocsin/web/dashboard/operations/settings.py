@@ -36,8 +36,6 @@ from tocsin.rest.operations import Operations, operation
 from tocsin.web.http.asgi import MAX_BODY_BYTES
 
 CACHE_S = 30.0
-# The areas of the data directory by the first part of a file's name.
-_AREAS = ("runs", "models", "skills", "workflows", "worktrees", "browser")
 
 
 class SecurityWarning(ResponseModel):
@@ -98,7 +96,7 @@ class IntegrationRecord(ResponseModel):
 
     id: str
     name: str
-    kind: Literal["channel", "chat_provider", "session_store", "vault", "ssh", "browser", "speech"]
+    kind: str = Field(description="Such as `channel` or `chat_provider`, or a subsystem such as `ssh`.")
     configured: bool
     status: Literal["ok", "error", "disabled", "unconfigured"]
     missing: list[str]
@@ -293,14 +291,12 @@ def _storage(folder: Path) -> dict[str, Any]:
                 size = (Path(parent) / name).lstat().st_size
             except OSError:  # it was deleted meanwhile
                 continue
-            area = _area(place[0] if place else name)
+            area = place[0] if place else _area(name)
             by_area[area] = by_area.get(area, 0) + size
     return {"bytes": sum(by_area.values()), "by_area": dict(sorted(by_area.items()))}
 
 
 def _area(name: str) -> str:
-    if name in _AREAS:
-        return name
     if name.startswith("tocsin.db"):
         return "database"
     return "audit" if name.startswith("audit") else "other"

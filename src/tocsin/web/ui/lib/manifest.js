@@ -23,7 +23,7 @@
  * @property {Record<string, RunKind>} run_kinds
  * @property {SearchList[]} lists
  * @property {Shortcut[]} shortcuts
- * @property {string} upcoming  What lists the runs that are due; empty where there are no schedules.
+ * @property {{page: string, path: string} | null} upcoming  What lists the runs that are due, and the page of their schedules.
  * @property {FirstStep[]} first_steps
  * @property {string[]} topics  Of the stream, beside those of the core.
  * @property {string[]} events  The families of their events: `cron` of `cron.updated`.

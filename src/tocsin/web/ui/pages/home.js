@@ -106,7 +106,7 @@ function Cards({ subsystems }) {
 function Next({ report }) {
   const runs = report.next_runs;
   return html`<section class="panel"><div class="panel__head"><h2>${HOME.next}</h2><span class="muted">${report.timezone}</span></div>
-    ${runs.length ? html`<ul class="lines">${runs.map((run) => html`<li key=${run.job_id + run.at}><a class="line" href=${run.link}>
+    ${runs.length ? html`<ul class="lines">${runs.map((run) => html`<li key=${run.job_id + run.at}><a class="line" href=${link(MANIFEST.upcoming?.page ?? "runs", run.job_id)}>
       <span class="line__name" dir="auto">${run.name}</span><${Time} at=${run.at} zone=${report.timezone} clock /><span class="line__side"><${Time} at=${run.at} zone=${report.timezone} /></span></a></li>`)}</ul>`
       : html`<${Empty} text=${HOME.nextNone} action=${NEW && html`<a class="button" href=${NEW.address}>${NEW.label}</a>`} command=${NEW?.command} />`}
   </section>`;

@@ -101,7 +101,7 @@ function timeOf(run) {
 async function readHours(known, signal) {
   const hour = Math.floor(now() / HOUR_MS) * HOUR_MS;
   const first = hour - (SPAN - 1) * HOUR_MS;
-  const due = known.hour === hour ? known.due : MANIFEST.upcoming ? pagesOf(MANIFEST.upcoming, { hours: SPAN }, signal) : [];
+  const due = known.hour === hour ? known.due : MANIFEST.upcoming ? pagesOf(MANIFEST.upcoming.path, { hours: SPAN }, signal) : [];
   const [coming] = await Promise.all([due, readRuns(known, first, signal)]);
   Object.assign(known, { due: coming, hour });
   const hours = Array.from({ length: 2 * SPAN }, (_, index) => ({ at: first + index * HOUR_MS, good: 0, bad: 0, due: 0, unknown: false }));

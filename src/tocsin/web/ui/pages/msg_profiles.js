@@ -1,6 +1,7 @@
 // The notification profiles: their targets, what is wrong with them, and who sends to them.
 import { html } from "../vendor/preact.js";
 import { channelName } from "../lib/channels.js";
+import { MANIFEST } from "../lib/manifest.js";
 import { link } from "../lib/router.js";
 import { About } from "../parts/action.js";
 import { FileNote } from "../parts/file_note.js";
@@ -36,7 +37,7 @@ const COLUMNS = [
     title: MSG.usedBy,
     value: (profile) => profile.used_by.length,
     cell: (profile) => (profile.used_by.length
-      ? html`<ul class="targets">${profile.used_by.map(({ kind, name }) => html`<li><a href=${kind === "workflow" ? link("workflows", name) : `#/cron?q=${encodeURIComponent(name)}`} dir="auto">${name}</a></li>`)}</ul>`
+      ? html`<ul class="targets">${profile.used_by.map(({ kind, name }) => html`<li><a href=${addressOf(kind, name)} dir="auto">${name}</a></li>`)}</ul>`
       : "–"),
   },
   {
@@ -47,3 +48,9 @@ const COLUMNS = [
     cell: (profile) => html`<a class="button button--small" href=${`#/msg?to=${encodeURIComponent(`profile:${profile.name}`)}`}>${MSG.sendTo}<${About} name=${profile.name} /></a>`,
   },
 ];
+
+/** The page of what sends to a profile; of what has an ID, the list with its name. @param {string} kind @param {string} name */
+function addressOf(kind, name) {
+  const { page = "runs", key = "" } = MANIFEST.run_kinds[kind] ?? {};
+  return key === "subject_name" ? link(page, name) : `#/${page}?q=${encodeURIComponent(name)}`;
+}

@@ -548,7 +548,7 @@ export interface IntegrationList {
 export interface IntegrationRecord {
   id: string;
   name: string;
-  kind: "channel" | "chat_provider" | "session_store" | "vault" | "ssh" | "browser" | "speech";
+  kind: string;
   configured: boolean;
   status: "ok" | "error" | "disabled" | "unconfigured";
   missing: string[];
@@ -802,7 +802,6 @@ export interface NextRunRecord {
   job_id: string;
   name: string;
   at: string;
-  link: string;
 }
 /** Something that the operator should know. */
 export interface NotificationRecord {
@@ -1136,8 +1135,6 @@ export interface RunJob {
   dry_run?: boolean;
   force?: boolean;
 }
-/** What was executed. */
-export type RunKind = "cron" | "workflow" | "skill" | "ssh" | "trigger" | "watcher" | "job";
 /** A part of what a run printed. */
 export interface RunLog {
   lines: LogLine[];
@@ -1148,10 +1145,10 @@ export interface RunLog {
 /** One execution, with its steps and hosts. */
 export interface RunRecord {
   id: string;
-  kind: RunKind;
+  kind: string;
   subject_id: string;
   subject_name: string;
-  trigger: RunTrigger;
+  trigger: string;
   actor: string | null;
   status: RunStatus;
   reason: string | null;
@@ -1189,10 +1186,10 @@ export type RunStatus = "queued" | "running" | "waiting" | "cancelling" | "succe
 /** One execution, as lists show it. */
 export interface RunSummary {
   id: string;
-  kind: RunKind;
+  kind: string;
   subject_id: string;
   subject_name: string;
-  trigger: RunTrigger;
+  trigger: string;
   actor: string | null;
   status: RunStatus;
   reason: string | null;
@@ -1215,15 +1212,13 @@ export interface RunSummary {
   delivery: DeliveryRecord;
   error: RunError | null;
 }
-/** Why it was executed. */
-export type RunTrigger = "schedule" | "manual" | "catchup" | "retry" | "api" | "bot" | "webhook" | "workflow" | "watcher";
 /** One execution, what was executed, and what it printed where that was asked for. */
 export interface RunWithLog {
   id: string;
-  kind: RunKind;
+  kind: string;
   subject_id: string;
   subject_name: string;
-  trigger: RunTrigger;
+  trigger: string;
   actor: string | null;
   status: RunStatus;
   reason: string | null;

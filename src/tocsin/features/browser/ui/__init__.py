@@ -8,4 +8,6 @@ PAGE = PageSpec(
     place=200,
     key="b",
     subsystem="browser",
+    card=1000,
+    integration="Browser profiles",
 )

@@ -10,4 +10,5 @@ PAGE = PageSpec(
     key="y",
     details={"/:key": "page"},
     subsystem="memory",
+    card=500,
 )

@@ -9,4 +9,6 @@ PAGE = PageSpec(
     place=200,
     key="v",
     subsystem="vault",
+    card=800,
+    integration="Vault",
 )

@@ -10,6 +10,8 @@ PAGE = PageSpec(
     key="s",
     details={"/:name": "host"},
     subsystem="ssh",
+    card=300,
+    integration="SSH hosts",
     runs=(RunSubject(kind="ssh", label="SSH command"),),
     lists=(SearchList(path="/api/ssh/hosts", label="Hosts"),),
     shortcuts=(Shortcut(label="Run a command on hosts", icon="ssh", address="#/ssh"),),
