@@ -1,14 +1,24 @@
 """What one feature does wrong, such as one of a plug-in, costs the others nothing."""
 
+import sys
+from collections.abc import Awaitable, Callable
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+import pytest
+
 from tocsin.features.context import SubsystemState, SubsystemStatus
 from tocsin.features.contract import Feature
+from tocsin.features.hooks import FeatureHooks
 from tocsin.testing.features import open_feature
 
-_HERE = "tests.assembly.test_features"
+Work = Callable[[object], Awaitable[None]]
+Status = Callable[[object], Awaitable[SubsystemStatus]]
 CALLED: list[str] = []
 
 
-async def break_down(_: object) -> SubsystemStatus:
+async def break_down(_: object) -> Any:
     raise ValueError("a bug")
 
 
@@ -20,14 +30,23 @@ async def tell_status(_: object) -> SubsystemStatus:
     return SubsystemStatus(SubsystemState.OK, "fine")
 
 
-def _feature(name: str, work: str, status: str) -> Feature:
-    work, told = f"{_HERE}:{work}", {name: f"{_HERE}:{status}"}
-    return Feature(name=name, summary="it is tested", page="x.md", on_start=work, hourly=work, subsystems=told)
+def _install(name: str, work: Work, status: Status, monkeypatch: pytest.MonkeyPatch) -> Feature:
+    """Return a feature of a package that has one module."""
+    opening = ModuleType(f"{name}.opening")
+    opening.HOOKS = FeatureHooks[object](  # type: ignore[attr-defined]
+        open=lambda context: context, on_start=work, hourly=work, subsystems={name: status}
+    )
+    for module in (ModuleType(name), opening):
+        module.__spec__ = ModuleSpec(module.__name__, None)
+        module.__path__ = []
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    return Feature(name=name, summary="it is tested", page="x.md", package=name, subsystems=(name,))
 
 
-async def test_a_bug_of_one_feature_ends_neither_the_work_nor_the_status_of_others(tmp_path, caplog):
+async def test_a_bug_of_one_feature_ends_neither_the_work_nor_the_status_of_others(tmp_path, caplog, monkeypatch):
     CALLED.clear()
-    broken, sound = _feature("broken", "break_down", "break_down"), _feature("sound", "note_call", "tell_status")
+    broken = _install("broken", break_down, break_down, monkeypatch)
+    sound = _install("sound", note_call, tell_status, monkeypatch)
     async with open_feature(broken, tmp_path, others=[sound]) as bench:
         await bench.features.start()
         await bench.features.each_hour()

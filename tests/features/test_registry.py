@@ -5,13 +5,15 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from tocsin.assembly.storage import schemas
 from tocsin.features.context import Abilities
-from tocsin.features.contract import Feature, load
+from tocsin.features.contract import Feature, commands_of
+from tocsin.features.hooks import ProvidedAbilities, hooks_of
 from tocsin.features.registry import RESERVED, find_features
 from tocsin.terminal.command_table import COMMANDS
 
@@ -39,16 +41,6 @@ print(json.dumps(sorted(set(sys.modules) - before)))
 """
 
 
-def names_in(feature: Feature) -> list[str]:
-    named = [feature.open, feature.status, feature.on_start, feature.hourly]
-    named += [feature.gateway_routes, feature.dashboard_routes]
-    named += [command.configure for command in feature.commands] + [check.find for check in feature.checks]
-    named += [*feature.services, *feature.schedulers, *feature.handlers, *feature.last_handlers]
-    named += [*feature.provides.values(), *feature.starts.values(), *feature.subsystems.values()]
-    named += [*feature.subjects.values()]
-    return [name for name in named if name]
-
-
 def test_every_folder_is_a_feature_of_its_name():
     assert [feature.name for feature in FEATURES] == sorted(path.parent.name for path in FOLDER.glob("*/feature.py"))
     assert [path.name for path in FOLDER.iterdir() if (path / "__init__.py").exists()] != []
@@ -56,12 +48,20 @@ def test_every_folder_is_a_feature_of_its_name():
 
 @EACH
 def test_the_bots_status_has_one_line_for_it_that_of_its_subsystem_or_its_own(feature: Feature):
-    assert not (feature.status and feature.subsystems)
+    assert not (hooks_of(feature).status and feature.subsystems)
 
 
 @EACH
-def test_everything_that_it_names_is_there(feature: Feature):
-    assert [name for name in names_in(feature) if not callable(load(name))] == []
+def test_what_it_names_is_what_it_has_hooks_for(feature: Feature):
+    hooks = hooks_of(feature)
+    assert {*feature.subsystems} == {*hooks.subsystems}
+    assert {*feature.run_kinds} == {*hooks.run_types}
+    assert {command.name for command in feature.bot_commands} == {*hooks.bot_commands}
+    assert {live.topic for live in feature.live} == {*hooks.live}
+    assert {command.words for command in feature.commands} == {*commands_of(feature)}
+    provided = [each.name for each in fields(ProvidedAbilities) if getattr(hooks.provides, each.name)]
+    assert sorted(feature.provides) == sorted(provided)
+    assert hooks.subjects.keys() <= hooks.starts.keys() <= hooks.run_types.keys()
 
 
 @EACH
@@ -71,8 +71,7 @@ def test_it_has_a_page(feature: Feature):
 
 @EACH
 def test_what_it_provides_is_known(feature: Feature):
-    assert feature.provides.keys() <= {*Abilities.__slots__}
-    assert feature.starts.keys() <= feature.run_types.keys()
+    assert {*feature.provides} <= {*Abilities.__slots__}
 
 
 def test_no_two_have_a_name_in_common():
@@ -81,7 +80,7 @@ def test_no_two_have_a_name_in_common():
     names += [f"tocsin {name}" for name in COMMANDS]
     names += [action.name for feature in FEATURES for action in feature.audit_actions]
     names += [f"ability {ability}" for feature in FEATURES for ability in feature.provides]
-    names += [f"runs {kind}" for feature in FEATURES for kind in feature.starts]
+    names += [f"runs {kind}" for feature in FEATURES for kind in hooks_of(feature).starts]
     assert [name for name, count in Counter(names).items() if count > 1] == []
 
 

@@ -2,6 +2,7 @@
 
 import argparse
 
+from tocsin.features.contract import Commands
 from tocsin.terminal.output import DONE, FAILED, Console
 from tocsin.terminal.program import Program
 from tocsin_heartbeat.service import Heartbeat
@@ -23,3 +24,6 @@ def _heartbeat(_: argparse.Namespace, out: Console, program: Program) -> int:
     else:
         out.line("no service has run yet" if age_s is None else f"the last sign of life came {age_s:.0f} s ago")
     return FAILED if age_s is None else DONE
+
+
+COMMANDS: Commands = {"heartbeat": configure_heartbeat}

@@ -2,7 +2,7 @@
 
 from tocsin.core.audit.actions import AuditAction, AuditField, AuditSource
 from tocsin.core.config.variables import Variable, integer
-from tocsin.features.contract import Feature, FeatureCheck, FeatureCommand
+from tocsin.features.contract import Feature, FeatureCommand
 
 EVERY_S = Variable("HEARTBEAT_EVERY_S", integer(1, 86_400), 60, "Seconds between two signs of life.")
 
@@ -16,6 +16,7 @@ HEARTBEAT = AuditSource("heartbeat", "the service that leaves signs of life")
 
 FEATURE = Feature(
     name="heartbeat",
+    package=__package__,
     summary="notices when Tocsin was not running, and tells the operator",
     page="https://github.com/example/tocsin-heartbeat",
     variables=(EVERY_S,),
@@ -24,12 +25,5 @@ FEATURE = Feature(
     },
     audit_actions=(GAP,),
     audit_sources=(HEARTBEAT,),
-    commands=(
-        FeatureCommand("heartbeat", "tell when a service last ran", "tocsin_heartbeat.commands:configure_heartbeat"),
-    ),
-    open="tocsin_heartbeat.service:open_heartbeat",
-    checks=(FeatureCheck("tocsin_heartbeat.service:check_heartbeat"),),
-    status="tocsin_heartbeat.service:status_of",
-    services=("tocsin_heartbeat.service:service_of",),
-    gateway_routes="tocsin_heartbeat.routes:gateway_routes",
+    commands=(FeatureCommand("heartbeat", "tell when a service last ran"),),
 )

@@ -6,6 +6,7 @@ from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope
 
 from tocsin.features.context import GatewayRoute
+from tocsin.features.hooks import GatewayRoutesOf
 from tocsin_heartbeat.service import Heartbeat
 
 
@@ -18,3 +19,6 @@ def gateway_routes(heartbeat: Heartbeat) -> Sequence[GatewayRoute]:
         return JSONResponse({"alive": alive, "age_s": age_s}, 200 if alive else 503)
 
     return [GatewayRoute("GET", "/heartbeat", show, protected=False)]
+
+
+GATEWAY_ROUTES: GatewayRoutesOf[Heartbeat] = gateway_routes

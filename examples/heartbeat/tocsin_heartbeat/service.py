@@ -1,11 +1,9 @@
 """Signs of life: a service leaves one at intervals, and notices a gap when it starts."""
 
 import sqlite3
-from collections.abc import AsyncIterator
 
 from tocsin.core.service import ServiceLoop
 from tocsin.features.context import FeatureContext, Notice
-from tocsin.terminal.findings import Finding
 from tocsin_heartbeat.feature import EVERY_S, GAP, HEARTBEAT
 
 
@@ -44,30 +42,3 @@ class Heartbeat:
         detail = f"no service ran for {gap_s:.0f} s"
         self._context.audit.record(GAP, detail, source=HEARTBEAT.name, metadata={"gap_s": round(gap_s)})
         await self._context.can.notify(Notice("Tocsin was away", detail, source="heartbeat", dedupe_key="heartbeat"))
-
-
-def open_heartbeat(context: FeatureContext) -> Heartbeat:
-    """Return the signs of life of the data directory."""
-    return Heartbeat(context)
-
-
-def service_of(heartbeat: Heartbeat) -> ServiceLoop:
-    """Return what runs beside the other services."""
-    return heartbeat.loop
-
-
-async def status_of(heartbeat: Heartbeat) -> list[str]:
-    """Return the line for `/status`."""
-    age_s = await heartbeat.age_s()
-    return ["Heartbeat: none" if age_s is None else f"Heartbeat: {age_s:.0f} s ago"]
-
-
-async def check_heartbeat(heartbeat: Heartbeat) -> AsyncIterator[Finding]:
-    """Check that a service runs."""
-    age_s = await heartbeat.age_s()
-    if age_s is None:
-        yield Finding("off", "heartbeat", "no service has run yet", "start `tocsin up`")
-    elif age_s > 2 * heartbeat.every_s:
-        yield Finding("warning", "heartbeat", f"no service ran for {age_s:.0f} s", "start `tocsin up`")
-    else:
-        yield Finding("ok", "heartbeat", f"the last sign of life came {age_s:.0f} s ago")

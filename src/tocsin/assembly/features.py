@@ -4,11 +4,12 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tocsin.core.config.variables import CORE_VARIABLES
 from tocsin.core.errors import TocsinError
-from tocsin.features.contract import Feature, LiveTopic, load, run_kinds
+from tocsin.features.contract import Feature, LiveTopic, module_of, run_kinds
+from tocsin.features.hooks import FeatureHooks, checks_of, hooks_of
 
 if TYPE_CHECKING:
     from tocsin.channels.inbound import InboundMessage
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 
 class OpenFeatures:
     """The features of one running program; each is opened when it is first needed."""
@@ -35,6 +38,7 @@ class OpenFeatures:
         self._settings = settings
         self._make_context = make_context
         self._shared: FeatureContext | None = None
+        self._hooks: dict[str, FeatureHooks[Any]] = {}
         self._opened: dict[str, Any] = {}
         self._run_types: dict[str, list[RunType]] = {}
         self._leave: Notify | None = None
@@ -44,12 +48,17 @@ class OpenFeatures:
         self._leave = leave
 
     def opened(self, name: str) -> Any:
-        """Return the service of a feature, or its context where it opens none."""
+        """Return the service of a feature."""
         if name not in self._opened:
-            feature = self.known[name]
-            context = replace(self._context(), settings=self._view(feature))
-            self._opened[name] = load(feature.open)(context) if feature.open else context
+            context = replace(self._context(), settings=self._view(self.known[name]))
+            self._opened[name] = self.hooks(name).open(context)
         return self._opened[name]
+
+    def hooks(self, name: str) -> "FeatureHooks[Any]":
+        """Return what a feature does while the program runs."""
+        if name not in self._hooks:
+            self._hooks[name] = hooks_of(self.known[name])
+        return self._hooks[name]
 
     async def aclose(self) -> None:
         """Close what was opened, the last one first."""
@@ -71,17 +80,17 @@ class OpenFeatures:
     def run_type(self, kind: str, params: "Mapping[str, Any]") -> "RunType | None":
         """Return the type of a run; `None` if no feature has one."""
         if kind not in self._run_types:
-            owners = [feature for feature in self.known.values() if kind in feature.run_types]
-            self._run_types[kind] = [load(owner.run_types[kind])(self.opened(owner.name)) for owner in owners]
+            owners = self._owners(kind)
+            self._run_types[kind] = [self.hooks(name).run_types[kind](self.opened(name)) for name in owners]
         return next((found for found in self._run_types[kind] if found.owns(params)), None)
 
     def handlers(self) -> "list[MessageHandler]":
         """Return what is asked about a received message before the chat model is."""
-        return list(self._each(lambda feature: feature.handlers))
+        return list(self._each(lambda hooks: hooks.handlers))
 
     def last_handlers(self) -> "list[Handler]":
         """Return what is asked about a received message that nothing else took."""
-        return list(self._each(lambda feature: feature.last_handlers))
+        return list(self._each(lambda hooks: hooks.last_handlers))
 
     def bot_commands(self, *, without: str = "") -> "dict[str, tuple[str, Callable[[InboundMessage], Awaitable[str]]]]":
         """Return by name what further commands of the bot say in `/help`, and what answers them.
@@ -89,7 +98,7 @@ class OpenFeatures:
         Leaves out those of the feature that provides the ability `without`.
         """
         return {
-            command.name: (command.help, load(command.answer)(self.opened(feature.name)))
+            command.name: (command.help, self.hooks(feature.name).bot_commands[command.name](self.opened(feature.name)))
             for feature in self.known.values()
             if without not in feature.provides
             for command in feature.bot_commands
@@ -97,59 +106,65 @@ class OpenFeatures:
 
     def services(self) -> list[Any]:
         """Return what runs until it is told to stop."""
-        return list(self._each(lambda feature: feature.services))
+        return list(self._each(lambda hooks: hooks.services))
 
     def schedulers(self) -> list[Any]:
         """Return what runs until it is told to stop in processes that keep schedules."""
-        return list(self._each(lambda feature: feature.schedulers))
+        return list(self._each(lambda hooks: hooks.schedulers))
 
     def gateway_routes(self) -> list[Any]:
         """Return the routes of the gateway that features have."""
-        return [route for routes in self._each(lambda feature: _some(feature.gateway_routes)) for route in routes]
+        return [route for routes in self._routes("GATEWAY_ROUTES") for route in routes]
 
     def dashboard_routes(self) -> list[Any]:
         """Return the routers of the dashboard that features have."""
-        return list(self._each(lambda feature: _some(feature.dashboard_routes)))
+        return self._routes("OPERATIONS")
+
+    def _routes(self, constant: str) -> list[Any]:
+        modules = {name: module_of(feature, "routes") for name, feature in self.known.items()}
+        return [
+            getattr(module, constant)(self.opened(name))
+            for name, module in modules.items()
+            if hasattr(module, constant)
+        ]
 
     def live_topics(self) -> "list[tuple[LiveTopic, Callable[[Sequence[str]], Awaitable[Mapping[str, Any]]]]]":
         """Return what of the features is told live, and what returns the records of IDs."""
         return [
-            (live, partial(self._live_records, feature.name, live.records))
+            (live, partial(self._live_records, feature.name, live.topic))
             for feature in self.known.values()
             for live in feature.live
         ]
 
-    async def _live_records(self, feature: str, name: str, ids: Sequence[str]) -> "Mapping[str, Any]":
-        records: Mapping[str, Any] = await load(name)(self.opened(feature), ids)
-        return records
+    async def _live_records(self, feature: str, topic: str, ids: Sequence[str]) -> "Mapping[str, Any]":
+        return await self.hooks(feature).live[topic](self.opened(feature), ids)
 
     async def findings(self, *, at_start: bool = False) -> "list[Finding]":
         """Return what the checks of all features find; `at_start` makes only those of services that start."""
         from tocsin.terminal.findings import collect
 
         return [
-            finding
-            for name, feature in self.known.items()
-            for check in feature.checks
-            if check.at_start or not at_start
-            for finding in await collect(name, self._found_by(name, check.find))
+            finding for name in self.known for finding in await collect(name, self._checked(name, at_start=at_start))
         ]
 
-    async def _found_by(self, name: str, find: str) -> "AsyncIterator[Finding]":
-        async for finding in load(find)(self.opened(name)):  # an error of opening is a finding, too
-            yield finding
+    async def _checked(self, name: str, *, at_start: bool) -> "AsyncIterator[Finding]":
+        for check in checks_of(self.known[name]):  # an error of importing or opening is a finding, too
+            if check.at_start or not at_start:
+                async for finding in check.find(self.opened(name)):
+                    yield finding
 
     async def status_lines(self) -> list[str]:
         """Return what features that tell of no subsystem add to the status of the bot.
 
         One that cannot tell is logged and left out.
         """
-        lines = []
+        lines: list[str] = []
         for name, feature in self.known.items():
-            if not feature.status or feature.subsystems:
+            if feature.subsystems:
                 continue
             try:
-                lines += await load(feature.status)(self.opened(name))
+                if status := self.hooks(name).status:
+                    lines += await status(self.opened(name))
             except TocsinError as error:
                 log.warning("a feature gives no status", extra={"feature": name, "reason": error.sentence()})
         return lines
@@ -158,60 +173,60 @@ class OpenFeatures:
         """Return what features tell of each subsystem; one that fails is a subsystem with an error."""
         found: dict[str, list[SubsystemStatus]] = {}
         for feature in self.known.values():
-            for subsystem, name in feature.subsystems.items():
-                found.setdefault(subsystem, []).append(await self._subsystem(feature.name, name))
+            for subsystem in feature.subsystems:
+                found.setdefault(subsystem, []).append(await self._subsystem(feature.name, subsystem))
         return found
 
     async def _subsystem(self, feature: str, name: str) -> "SubsystemStatus":
         try:
-            status: SubsystemStatus = await load(name)(self.opened(feature))
+            return await self.hooks(feature).subsystems[name](self.opened(feature))
         except TocsinError as error:
             return _failed(feature, error.sentence())
         except Exception as error:  # it may be a plug-in: the status of the others is shown
             log.exception("a feature gives no status", extra={"feature": feature})
             return _failed(feature, f"unexpected {type(error).__name__}: this is a bug, the log has more")
-        return status
 
     async def profile_uses(self) -> "list[ProfileUse]":
         """Return what sends to notification profiles."""
         found: list[ProfileUse] = []
-        for name, feature in self.known.items():
-            if feature.profile_uses:
-                found += await load(feature.profile_uses)(self.opened(name))
+        for name in self.known:
+            if uses := self.hooks(name).profile_uses:
+                found += await uses(self.opened(name))
         return found
 
     async def start(self) -> None:
         """Do what features do once when services start."""
-        await self._call_each(lambda feature: feature.on_start, "a feature did not start")
+        await self._call_each(lambda hooks: hooks.on_start, "a feature did not start")
 
     async def each_hour(self) -> None:
         """Do what features do once an hour."""
-        await self._call_each(lambda feature: feature.hourly, "the hourly work of a feature failed")
+        await self._call_each(lambda hooks: hooks.hourly, "the hourly work of a feature failed")
 
-    async def _call_each(self, named: Callable[[Feature], str], failed: str) -> None:
-        for name, feature in self.known.items():
-            if not named(feature):
-                continue
+    async def _call_each(
+        self, hook: "Callable[[FeatureHooks[Any]], Callable[[Any], Awaitable[None]] | None]", failed: str
+    ) -> None:
+        for name in self.known:
             try:
-                await load(named(feature))(self.opened(name))
+                if work := hook(self.hooks(name)):
+                    await work(self.opened(name))
             except TocsinError as error:
                 log.warning(failed, extra={"feature": name, "reason": error.sentence()})
             except Exception:  # it may be a plug-in: the work of the others, and the services, go on
                 log.exception(failed, extra={"feature": name})
 
-    def _each(self, names: Callable[[Feature], Sequence[str]]) -> Sequence[Any]:
-        return [load(name)(self.opened(feature.name)) for feature in self.known.values() for name in names(feature)]
+    def _each(self, parts: "Callable[[FeatureHooks[Any]], Sequence[Callable[[Any], T]]]") -> "list[T]":
+        return [part(self.opened(name)) for name in self.known for part in parts(self.hooks(name))]
 
     def _context(self) -> "FeatureContext":
         if self._shared is None:
             own = self._make_context()
             # Each is looked up at its first call: features that need each other may be opened in any order.
             provided: dict[str, Any] = {
-                ability: partial(self._call_provider, feature.name, name)
+                ability: partial(self._call_provider, feature.name, ability)
                 for feature in self.known.values()
-                for ability, name in feature.provides.items()
+                for ability in feature.provides
             }
-            if any(feature.starts for feature in self.known.values()):
+            if any(feature.run_kinds for feature in self.known.values()):
                 provided["start_run"] = partial(self._start_run, own.can.start_run)
             provided["notify"] = partial(self._notify, provided.get("notify", own.can.notify))
             provided["list_subjects"] = partial(self._list_subjects, own.can.list_subjects)
@@ -222,8 +237,8 @@ class OpenFeatures:
         """Return the settings that a feature may see: its own, and those of the core that are not secret."""
         return self._settings.only([*(v for v in CORE_VARIABLES if not v.secret), *feature.variables])
 
-    async def _call_provider(self, feature: str, name: str, /, *args: Any, **named: Any) -> Any:
-        return await load(name)(self.opened(feature))(*args, **named)
+    async def _call_provider(self, feature: str, ability: str, /, *args: Any, **named: Any) -> Any:
+        return await getattr(self.hooks(feature).provides, ability)(self.opened(feature))(*args, **named)
 
     async def _notify(self, keep: "Notify", notice: "Notice", /) -> None:
         await (self._leave or keep)(notice)
@@ -231,19 +246,20 @@ class OpenFeatures:
     async def _start_run(
         self, otherwise: "StartRun", kind: str, subject: str, request: "StartRequest", /
     ) -> "ActiveRun":
-        for feature in self.known.values():
-            if name := feature.starts.get(kind):
-                started: ActiveRun = await load(name)(self.opened(feature.name), subject, request)
-                return started
+        for name in self._owners(kind):
+            if start := self.hooks(name).starts.get(kind):
+                return await start(self.opened(name), subject, request)
         return await otherwise(kind, subject, request)
 
+    def _owners(self, kind: str) -> list[str]:
+        return [name for name, feature in self.known.items() if kind in feature.run_kinds]
+
     async def _list_subjects(self, otherwise: "ListSubjects", kind: str, /) -> "Sequence[str] | None":
-        for feature in self.known.values():
-            if kind in feature.starts:
-                if name := feature.subjects.get(kind):
-                    names: Sequence[str] = await load(name)(self.opened(feature.name))
-                    return names
-                return None
+        for name in self._owners(kind):
+            hooks = self.hooks(name)
+            if kind in hooks.starts:
+                listed = hooks.subjects.get(kind)
+                return await listed(self.opened(name)) if listed else None
         return await otherwise(kind)
 
 
@@ -253,7 +269,3 @@ def _failed(feature: str, why: str) -> "SubsystemStatus":
 
     item = AttentionItem(NoticeLevel.ERROR, f"{feature}: {why}")
     return SubsystemStatus(SubsystemState.ERROR, why, attention=[item])
-
-
-def _some(name: str) -> tuple[str, ...]:
-    return (name,) if name else ()

@@ -3,14 +3,14 @@
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tocsin.assembly.storage import Stores, open_stores, sqlite_beats
 from tocsin.channels.contract import OutboundAdapter, Receipt, Tools
 from tocsin.channels.registry import ChannelState, Registry, discover
-from tocsin.core.config.settings import LateLayer, SecretStore, Settings, Values
+from tocsin.core.config.settings import LateLayer, Settings
 from tocsin.core.config.variables import AUDIT_REDACT, MAX_PARTS, REDIS_URL, STORE
 from tocsin.core.text.redaction import Redactor
 from tocsin.core.time.clock import Clock, SystemClock
@@ -126,13 +126,7 @@ def load_settings(
 def late_layers(features: "Sequence[Feature]") -> list[LateLayer]:
     """Return where settings are looked up last: the stores of secrets that features have."""
 
-    def open_store(name: str, data_dir: Path, settings: Values) -> SecretStore:
-        from tocsin.features.contract import load
-
-        store: SecretStore = load(name)(data_dir, settings)
-        return store
-
-    return [LateLayer(each.name, partial(open_store, each.settings_layer)) for each in features if each.settings_layer]
+    return [LateLayer(each.name, each.settings_layer) for each in features if each.settings_layer]
 
 
 def list_channels(settings: Settings, installed: Installed) -> list[ChannelState]:

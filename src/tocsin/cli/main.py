@@ -16,7 +16,7 @@ from typing import NamedTuple, NoReturn, cast
 
 from tocsin import __version__
 from tocsin.core.errors import ConfigError, TocsinError
-from tocsin.features.contract import FeatureCommand, load
+from tocsin.features.contract import Feature, FeatureCommand, commands_of
 from tocsin.features.registry import find_features
 from tocsin.terminal.command_table import AUTOMATION, GROUPS
 from tocsin.terminal.options import Options, add_global_options, add_subcommand, options_of
@@ -204,7 +204,7 @@ def commands_by_name() -> dict[str, CommandEntry]:
     for feature in find_features().features:
         for command in feature.commands:
             if not command.under:
-                configure = partial(_configure_feature, feature.name, command)
+                configure = partial(_configure_feature, feature, command)
                 group = command.group if command.group in GROUPS else AUTOMATION  # of a newer version
                 found[command.name] = CommandEntry(group, command.help, configure)
     order = list(GROUPS)
@@ -215,13 +215,13 @@ def _configure(module: str, name: str, parser: argparse.ArgumentParser) -> None:
     getattr(import_module(f"tocsin.cli.{module}"), f"configure_{name}")(parser)
 
 
-def _configure_feature(feature: str, command: FeatureCommand, parser: argparse.ArgumentParser) -> None:
-    load(command.configure)(parser)
-    parser.set_defaults(feature=feature)
+def _configure_feature(feature: Feature, command: FeatureCommand, parser: argparse.ArgumentParser) -> None:
+    commands_of(feature)[command.words](parser)
+    parser.set_defaults(feature=feature.name)
     for other in find_features().features:
         for below in other.commands:
             if below.under == command.name:
-                _configure_feature(other.name, below, add_subcommand(parser, below.name, below.help))
+                _configure_feature(other, below, add_subcommand(parser, below.name, below.help))
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):

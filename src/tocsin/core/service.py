@@ -14,7 +14,7 @@ handed to `start`, so that no step waits for it. `wake` ends a rest early, `stop
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from tocsin.core.errors import TocsinError
 from tocsin.core.time.clock import Clock, sleep_or_event
@@ -71,6 +71,16 @@ class StopEvent:
             return working.result() if working.done() else None
         finally:
             await _give_up(working, stopped)
+
+
+class BackgroundService(Protocol):
+    """What runs in a process beside its listeners."""
+
+    async def run(self) -> None:
+        """Return after `stop` was called."""
+
+    def stop(self) -> None:
+        """Let `run` return soon."""
 
 
 class ServiceLoop:

@@ -1,37 +1,38 @@
 """What a feature is, as data: everything that the rest of the program iterates over.
 
 A feature is one folder whose `feature.py` defines `FEATURE`. Every start of the command imports that module, so
-it imports this one, `core/config/variables`, `core/audit/actions` and modules that hold only text. Whatever does
-the work is named as `"package.module:attribute"` and imported when it is needed.
-
-`open` makes the feature's service from a `FeatureContext`; all other functions that are named here get what `open`
-returned, or the context where a feature has no `open`.
+it imports this one, `core/config/variables`, `core/audit/actions` and modules that hold only text. What the feature
+does is in other modules of the folder, under names that `hooks.py` lists; they are imported when they are needed.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from tocsin.terminal.command_table import AUTOMATION
 
 if TYPE_CHECKING:
+    from argparse import ArgumentParser
+    from pathlib import Path
+    from types import ModuleType
+
     from tocsin.core.audit.actions import AuditAction, AuditSource
+    from tocsin.core.config.settings import SecretStore, Values
     from tocsin.core.config.variables import Variable
 
-Name = str  # "package.module:attribute"
+
+# By the words of the command, such as `skills why`. Each gets the argument parser and sets `run`, which is called with
+# the arguments, the console and a `Program` (`terminal/program.py`), and returns the exit code.
+Commands: TypeAlias = "Mapping[str, Callable[[ArgumentParser], None]]"
 
 
 class FeatureCommand(NamedTuple):
-    """A command of `tocsin`.
-
-    `configure` gets the argument parser. What it sets as `run` is called with the arguments, the console and a
-    `Program` (`terminal/program.py`), and returns the exit code.
-    """
+    """A command of `tocsin`; `COMMANDS` of the module `commands` has what adds its arguments."""
 
     name: str
     help: str  # what `tocsin --help` says: a lower-case phrase
-    configure: Name
     under: str = ""  # a command of another feature that has subcommands: then it is one more of them
     group: str = AUTOMATION  # of `tocsin --help`; see `terminal/command_table.py`
 
@@ -41,23 +42,11 @@ class FeatureCommand(NamedTuple):
         return f"{self.under} {self.name}".strip()
 
 
-class FeatureCheck(NamedTuple):
-    """A check of `tocsin doctor`: `find` returns an asynchronous iterator of `Finding`."""
-
-    find: Name
-    at_start: bool = False  # also made when services start: for files that people wrote
-
-
 class BotCommand(NamedTuple):
-    """A command of the bot, besides the bot's own.
-
-    `answer` returns an async function that gets the message and returns the reply's text; a TocsinError that it
-    raises is told in a sentence.
-    """
+    """A command of the bot, besides the bot's own."""
 
     name: str  # lower-case letters
     help: str  # what `/help` says: a lower-case phrase
-    answer: Name
 
 
 class LiveTopic(NamedTuple):
@@ -69,7 +58,6 @@ class LiveTopic(NamedTuple):
 
     topic: str  # of the changes
     event: str  # events are called after it: `job` is told as `job.updated` and `job.deleted`
-    records: Name  # async: gets IDs as well, returns by ID the records that exist, as lists of the dashboard show them
     tells_new: bool = False  # a new one is told as `job.created`, else as an update, too
 
 
@@ -79,38 +67,24 @@ class Feature:
     """One feature."""
 
     name: str  # of the folder, a Python identifier
+    package: str | None = None  # that holds its modules: `__package__` of `feature.py`
     summary: str  # a sentence without a full stop
     page: str = ""  # its page below docs/, or the address of one
-    package: str = ""  # of its modules; the registry fills it in
     variables: "tuple[Variable[Any], ...]" = ()
     tables: Mapping[str, Sequence[str]] = field(default_factory=dict)  # by component: the migrations in order
     audit_actions: "tuple[AuditAction, ...]" = ()
     audit_sources: "tuple[AuditSource, ...]" = ()
     commands: tuple[FeatureCommand, ...] = ()
 
-    # Sets secret settings that no other place sets, and those alone; all its values are masked. Gets the data directory
-    # and the settings so far, returns a `SecretStore`. Called at every start: it takes no time where it has none.
-    settings_layer: Name = ""
+    # Sets secret settings that no other place sets, and those alone; all its values are masked. It gets the data
+    # directory and the settings so far. Called at every start: it takes no time where it has none.
+    settings_layer: "Callable[[Path, Values], SecretStore] | None" = None
 
-    open: Name = ""  # returns the feature's service; closed with the program where that has an `aclose`
-    checks: tuple[FeatureCheck, ...] = ()
-    status: Name = ""  # async: returns lines for `/status` of the bot
-    subsystems: Mapping[str, Name] = field(default_factory=dict)  # by subsystem, such as cron: a `SubsystemStatus`
-    services: tuple[Name, ...] = ()  # each returns a `Service`: it runs beside the others until it is told to stop
-    schedulers: tuple[Name, ...] = ()  # the same, only where schedules are kept: in `up` and the dashboard
-    on_start: Name = ""  # async: called once when services start, beside them
-    hourly: Name = ""  # async: called once an hour in processes that run services, such as to prune
-    handlers: tuple[Name, ...] = ()  # each returns a `MessageHandler`: asked before the chat model is
-    last_handlers: tuple[Name, ...] = ()  # each returns a `Handler`: asked where no other took the message
+    subsystems: tuple[str, ...] = ()  # whose state it tells, such as `cron`
     bot_commands: tuple[BotCommand, ...] = ()
-    gateway_routes: Name = ""  # returns `GatewayRoute`s
-    dashboard_routes: Name = ""  # returns a router of the dashboard's web framework
     live: tuple[LiveTopic, ...] = ()
-    provides: Mapping[str, Name] = field(default_factory=dict)  # by ability (`Abilities`): returns the function
-    starts: Mapping[str, Name] = field(default_factory=dict)  # by kind of run: async, starts it; see `StartRun`
-    run_types: Mapping[str, Name] = field(default_factory=dict)  # by kind of run: returns its `RunType`
-    subjects: Mapping[str, Name] = field(default_factory=dict)  # by kind of run: async, lists what can be started
-    profile_uses: Name = ""  # async: lists what sends to notification profiles, as `ProfileUse`s
+    provides: tuple[str, ...] = ()  # abilities (`Abilities`) that it gives to the others
+    run_kinds: tuple[str, ...] = ()  # kinds of run, such as `cron`
 
     @property
     def label(self) -> str:
@@ -120,10 +94,17 @@ class Feature:
 
 def run_kinds(features: Iterable[Feature]) -> list[str]:
     """Return the kinds of run that features have, by name."""
-    return sorted({kind for feature in features for kind in feature.run_types})
+    return sorted({kind for feature in features for kind in feature.run_kinds})
 
 
-def load(name: Name) -> Any:
-    """Import what a feature names."""
-    module, _, attribute = name.partition(":")
-    return getattr(import_module(module), attribute)
+def module_of(feature: Feature, name: str) -> "ModuleType | None":
+    """Import a module of a feature's folder; `None` where it has none of this name."""
+    full = f"{feature.package}.{name}"
+    return import_module(full) if feature.package and find_spec(full) else None
+
+
+def commands_of(feature: Feature) -> Commands:
+    """Import the commands of a feature."""
+    module = module_of(feature, "commands")
+    commands: Commands = module.COMMANDS if module else {}
+    return commands

@@ -37,8 +37,7 @@ class FoundFeatures(NamedTuple):
 def find_features() -> FoundFeatures:
     """Find every feature; a broken plug-in is reported and does not stop the others."""
     folders = [name for name, is_package in modules_in(tocsin.features.__path__) if is_package]
-    packages = [f"{tocsin.features.__name__}.{name}" for name in folders]
-    found: list[Feature] = [_in(package, import_module(f"{package}.feature").FEATURE) for package in packages]
+    found: list[Feature] = [import_module(f"{tocsin.features.__name__}.{name}.feature").FEATURE for name in folders]
     problems = []
     for point in plugin_points(ENTRY_POINTS):
         told = f"feature plug-in {point.name} ({point.value})"
@@ -58,11 +57,6 @@ def _load(point: "EntryPoint") -> Feature:
     feature = point.load()
     if not isinstance(feature, Feature):
         raise TypeError("it is not a tocsin.features.contract.Feature")
-    return _in(point.module.rpartition(".")[0], feature)
-
-
-def _in(package: str, feature: Feature) -> Feature:
-    object.__setattr__(feature, "package", package)
     return feature
 
 
@@ -95,8 +89,8 @@ def clashes(feature: Feature, known: Iterable[Feature]) -> Iterator[str]:
     yield from _misnamed("audit action", [action.name for action in feature.audit_actions], f"{name}.", actions)
     abilities = {ability: other.name for other in known for ability in other.provides}
     yield from (f"{abilities[a]} provides {a}" for a in feature.provides if a in abilities)
-    kinds = {kind: other.name for other in known for kind in other.starts}
-    yield from (f"{kinds[kind]} starts runs of the kind {kind}" for kind in feature.starts if kind in kinds)
+    kinds = {kind: other.name for other in known for kind in other.run_kinds}
+    yield from (f"{kinds[kind]} has runs of the kind {kind}" for kind in feature.run_kinds if kind in kinds)
 
 
 def _misnamed(what: str, names: Iterable[str], prefix: str, taken: Iterable[str]) -> Iterator[str]:

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 
 from tocsin.core.text.strings import number_of
 from tocsin.features.assistant_skills.service import AssistantSkills
+from tocsin.features.hooks import Checks, FeatureCheck
 from tocsin.terminal.findings import Finding
 
 
@@ -16,3 +17,6 @@ async def check_assistant_skills(skills: AssistantSkills) -> AsyncIterator[Findi
             yield Finding("error", "assistant skills", detail, "correct the file")
     active = [skill for skill in found if skill.definition and skill.definition.enabled and not skill.errors]
     yield Finding("ok", "assistant skills", f"{number_of(len(active), 'skill')} switched on")
+
+
+CHECKS: Checks[AssistantSkills] = (FeatureCheck(check_assistant_skills, at_start=True),)

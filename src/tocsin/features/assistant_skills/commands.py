@@ -10,6 +10,7 @@ from tocsin.features.assistant_skills.model import ActivationCheck
 from tocsin.features.assistant_skills.results import SkillResultRecord
 from tocsin.features.assistant_skills.service import AssistantSkills
 from tocsin.features.assistant_skills.settings import SKILLS_WATCH
+from tocsin.features.contract import Commands
 from tocsin.runs.model import Line
 from tocsin.terminal.output import DONE, FAILED, Console
 from tocsin.terminal.program import Program
@@ -161,3 +162,11 @@ def _places(file: str, folder: str | None) -> tuple[Path, Path, Path | None]:
     """Return a file in full, the working directory, and the folder in full."""
     path = Path(os.path.abspath(file))  # noqa: PTH100  # a link is not followed
     return path, Path.cwd(), None if folder is None else Path(folder).absolute()
+
+
+COMMANDS: Commands = {
+    "skills apply": configure_apply,
+    "skills why": configure_why,
+    "skills which": configure_which,
+    "skills watch": configure_watch,
+}

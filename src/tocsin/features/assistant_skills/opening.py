@@ -10,6 +10,7 @@ from tocsin.features.assistant_skills.settings import SKILLS_WATCH
 from tocsin.features.assistant_skills.store import AssistantFolders
 from tocsin.features.assistant_skills.watch.versions import ActedVersions
 from tocsin.features.context import FeatureContext
+from tocsin.features.hooks import FeatureHooks, ProvidedAbilities
 
 if TYPE_CHECKING:
     from tocsin.features.abilities import DescribeAssistant, RunAssistant, StartAssistant
@@ -83,3 +84,18 @@ async def prune(skills: AssistantSkills) -> None:
     """Delete results that are older than their runs, and forget old versions of files."""
     await skills.results.prune()
     await skills.versions.prune()
+
+
+HOOKS = FeatureHooks[AssistantSkills](
+    open=open_assistant_skills,
+    services=(watch_service_of,),
+    hourly=prune,
+    provides=ProvidedAbilities(
+        describe_assistant=describe_assistant_of,
+        start_assistant=start_assistant_of,
+        list_assistants=list_assistants_of,
+        assistant_names=assistant_names_of,
+        run_assistant=run_assistant_of,
+    ),
+    run_types={"skill": run_type_of},
+)

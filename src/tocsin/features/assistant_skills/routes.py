@@ -6,6 +6,7 @@ from pydantic import Field
 
 from tocsin.core.time.timestamps import timestamp
 from tocsin.features.assistant_skills.service import AssistantSkills
+from tocsin.features.hooks import OperationsOf
 from tocsin.rest.callers import CallerOf
 from tocsin.rest.models import RequestModel, ResponseModel, Time
 from tocsin.rest.operations import Operations, operation
@@ -64,3 +65,6 @@ class AssistantRoutes:
 def assistant_operations(skills: AssistantSkills) -> Operations:
     """Return the operation."""
     return Operations("skills", AssistantRoutes(skills))
+
+
+OPERATIONS: OperationsOf[AssistantSkills] = assistant_operations

@@ -9,6 +9,7 @@ from tocsin.core.text.strings import number_of
 from tocsin.features.browser.model import BrowserDriver, BrowserProfile, BrowserStatus, has_credentials
 from tocsin.features.browser.programs import command_of
 from tocsin.features.browser.service import Browsers
+from tocsin.features.hooks import Checks, FeatureCheck
 from tocsin.terminal.findings import Finding
 
 
@@ -47,3 +48,6 @@ def _check_profile(browsers: Browsers, profile: BrowserProfile) -> Iterator[Find
     if not profile.sandbox:
         detail = f"{profile.name} runs without its sandbox: a page that breaks out has the rights of this user"
         yield Finding("warning", "browser", detail, "run Tocsin as another user than root, and remove sandbox: false")
+
+
+CHECKS: Checks[Browsers] = (FeatureCheck(check_browser, at_start=True),)

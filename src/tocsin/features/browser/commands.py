@@ -5,6 +5,7 @@ from typing import Any
 
 from tocsin.features.browser.model import BrowserLook
 from tocsin.features.browser.service import Browsers
+from tocsin.features.contract import Commands
 from tocsin.terminal.options import add_subcommands
 from tocsin.terminal.output import DONE, Console
 from tocsin.terminal.program import Program
@@ -108,3 +109,6 @@ def _stop(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     else:
         out.note(f"{look.profile.name} was not running")
     return DONE
+
+
+COMMANDS: Commands = {"browser": configure_browser}

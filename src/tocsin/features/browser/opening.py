@@ -6,6 +6,7 @@ from tocsin.features.browser.profiles_file import FILE_NAME, ProfilesFile
 from tocsin.features.browser.service import Browsers
 from tocsin.features.browser.store import BrowserStore
 from tocsin.features.context import AttentionItem, FeatureContext, NoticeLevel, SubsystemState, SubsystemStatus
+from tocsin.features.hooks import FeatureHooks
 
 FOLDER = "browser"
 
@@ -44,3 +45,10 @@ async def subsystem_of(browsers: Browsers) -> SubsystemStatus:
         await browsers.last_event_at(),
         attention=attention,
     )
+
+
+HOOKS = FeatureHooks[Browsers](
+    open=open_browser,
+    subsystems={"browser": subsystem_of},
+    hourly=look_hourly,
+)

@@ -4,16 +4,12 @@ from tocsin.features.chat.audit_actions import CHAT_ATTACH, CHAT_CREATE, CHAT_DE
 from tocsin.features.chat.schema import MIGRATIONS
 from tocsin.features.contract import Feature, LiveTopic
 
-_FOLDER = "tocsin.features.chat"
-
 FEATURE = Feature(
     name="chat",
+    package=__package__,
     summary="conversations with the chat model in the dashboard, kept on the server while an answer is written",
     page="chat.md",
     tables={"chat": MIGRATIONS},
     audit_actions=(CHAT_CREATE, CHAT_SEND, CHAT_STOP, CHAT_DELETE, CHAT_ATTACH),
-    open=f"{_FOLDER}.opening:open_chats",
-    hourly=f"{_FOLDER}.opening:prune",
-    dashboard_routes=f"{_FOLDER}.routes:chat_operations",
-    live=(LiveTopic("chat", "conversation", f"{_FOLDER}.opening:live_records"),),
+    live=(LiveTopic("chat", "conversation"),),
 )

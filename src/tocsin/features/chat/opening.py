@@ -5,6 +5,7 @@ from typing import Any
 
 from tocsin.features.chat.service import Chats
 from tocsin.features.context import FeatureContext
+from tocsin.features.hooks import FeatureHooks
 
 
 def open_chats(context: FeatureContext) -> Chats:
@@ -20,3 +21,10 @@ async def live_records(chats: Chats, ids: Sequence[str]) -> dict[str, dict[str, 
 async def prune(chats: Chats) -> None:
     """End what dead processes left, and delete what is old."""
     await chats.prune()
+
+
+HOOKS = FeatureHooks[Chats](
+    open=open_chats,
+    hourly=prune,
+    live={"chat": live_records},
+)

@@ -10,6 +10,7 @@ from tocsin.features.chat.feed import feed_of
 from tocsin.features.chat.model import MAX_ATTACHMENTS, MAX_MESSAGE, MAX_PROMPT, MAX_TITLE, InvalidMessageError
 from tocsin.features.chat.service import Chats
 from tocsin.features.chat.store import MessageDraft
+from tocsin.features.hooks import OperationsOf
 from tocsin.providers.files.documents import KINDS, UNKNOWN_TYPES
 from tocsin.providers.files.reading import UnreadableFileError
 from tocsin.rest.callers import DASHBOARD
@@ -383,3 +384,6 @@ def _version(conversation: Any) -> object:
 def chat_operations(chats: Chats) -> Operations:
     """Return the operations."""
     return Operations("chat", ChatRoutes(chats), {UnreadableFileError: "validation-failed"})
+
+
+OPERATIONS: OperationsOf[Chats] = chat_operations

@@ -7,6 +7,7 @@ from tocsin.core.errors import TocsinError
 from tocsin.core.text.strings import number_of
 from tocsin.features.cron.model import CronJob, JobState
 from tocsin.features.cron.service import CronJobs
+from tocsin.features.hooks import Checks, FeatureCheck
 from tocsin.terminal.findings import Finding
 
 
@@ -44,3 +45,6 @@ def _check_job(jobs: CronJobs, job: CronJob) -> list[Finding]:
         except TocsinError as error:
             findings.append(Finding("warning", "cron", f"the output of {job.name} goes nowhere: {error}", error.hint))
     return findings
+
+
+CHECKS: Checks[CronJobs] = (FeatureCheck(check_cron, at_start=True),)

@@ -16,6 +16,7 @@ from tocsin.features.context import (
 )
 from tocsin.features.cron.model import UnknownJobError
 from tocsin.features.cron.service import Actor, CronJobs
+from tocsin.features.hooks import FeatureHooks, ProvidedAbilities
 
 if TYPE_CHECKING:
     from tocsin.features.abilities import ListSchedules
@@ -126,3 +127,16 @@ async def profile_uses(jobs: CronJobs) -> list[ProfileUse]:
     found = await jobs.all() if jobs.are_kept else []
     outputs = [(job.name, job.definition.output) for job in found if job.definition is not None]
     return [ProfileUse(output, "cron", name) for name, output in outputs if output and ":" not in output]
+
+
+HOOKS = FeatureHooks[CronJobs](
+    open=open_cron,
+    subsystems={"cron": subsystem_of},
+    schedulers=(scheduler_of,),
+    live={"cron": live_records},
+    provides=ProvidedAbilities(list_schedules=list_schedules_of),
+    run_types={"cron": run_type_of},
+    starts={"cron": start_job},
+    subjects={"cron": list_jobs},
+    profile_uses=profile_uses,
+)

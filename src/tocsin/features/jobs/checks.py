@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tocsin.core.process.git import OLDEST, GitFailedError
 from tocsin.core.text.strings import number_of
+from tocsin.features.hooks import Checks, FeatureCheck
 from tocsin.features.jobs.model import TaskJob
 from tocsin.features.jobs.service import TaskJobs
 from tocsin.features.jobs.settings import JOB_REPOSITORIES
@@ -53,3 +54,6 @@ def _missing(folders: Sequence[Path]) -> list[Path]:
 
 def _folders(worktrees: Path) -> list[Path]:
     return sorted(path for path in worktrees.iterdir() if path.is_dir()) if worktrees.is_dir() else []
+
+
+CHECKS: Checks[TaskJobs] = (FeatureCheck(check_jobs),)

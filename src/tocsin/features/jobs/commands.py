@@ -7,6 +7,7 @@ from typing import Any
 
 from tocsin.core.audit.actions import CLI
 from tocsin.core.text.strings import number_of
+from tocsin.features.contract import Commands
 from tocsin.features.jobs.branches import BranchDetails
 from tocsin.features.jobs.model import OUTCOMES, NewTaskJob, TaskBranch, TaskJob, TaskJobStatus, TaskPriority
 from tocsin.features.jobs.service import TaskJobs
@@ -315,3 +316,6 @@ def _short(id_: str) -> str:
 def _distance(ahead: int | None, behind: int | None) -> str:
     """Return how far a branch is from its base, as in `+2 -1`."""
     return "" if ahead is None or behind is None else f"+{ahead} -{behind}"
+
+
+COMMANDS: Commands = {"jobs": configure_jobs}

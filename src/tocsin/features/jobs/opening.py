@@ -9,6 +9,7 @@ from tocsin.core.errors import TocsinError
 from tocsin.core.process.git import GIT_DIRECTORIES, GitProgram
 from tocsin.core.service import ServiceLoop
 from tocsin.features.context import FeatureContext
+from tocsin.features.hooks import FeatureHooks
 from tocsin.features.jobs.execution import JobRuns
 from tocsin.features.jobs.git.places import RepositoryPlaces
 from tocsin.features.jobs.model import TaskConflictError, TaskJobStatus
@@ -114,3 +115,15 @@ async def live_branches(jobs: TaskJobs, ids: Sequence[str]) -> dict[str, dict[st
         except TocsinError as error:  # it is gone, or its repository is away
             log.info("a branch cannot be shown", extra={"job": job.id, "reason": error.sentence()})
     return found
+
+
+HOOKS = FeatureHooks[TaskJobs](
+    open=open_jobs,
+    status=status_of,
+    services=(watch_of,),
+    bot_commands={"jobs": jobs_command},
+    live={"jobs": live_jobs, "branches": live_branches},
+    run_types={"job": run_type_of},
+    starts={"job": start_job},
+    subjects={"job": startable_jobs},
+)

@@ -1,10 +1,9 @@
 """Memory for chats: the bot's commands, and what its model may recall and store."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
-from tocsin.channels.inbound import InboundMessage
 from tocsin.core.text.strings import truncate
-from tocsin.features.abilities import FollowChat, Recall, RecalledEntry, Remember
 from tocsin.features.memory.model import (
     CHAT_SCOPE,
     GLOBAL,
@@ -19,7 +18,11 @@ from tocsin.features.memory.secrets import may_be_secret
 from tocsin.features.memory.service import Memories, MemoryCaller
 from tocsin.features.memory.tables.rows import EntryFilter
 
-Answer = Callable[[InboundMessage], Awaitable[str]]
+if TYPE_CHECKING:
+    from tocsin.channels.inbound import InboundMessage
+    from tocsin.features.abilities import FollowChat, Recall, RecalledEntry, Remember
+
+Answer: TypeAlias = "Callable[[InboundMessage], Awaitable[str]]"
 
 MAX_RECALLED = 5
 MAX_SHOWN = 30  # entries in the answer to /memory
@@ -29,7 +32,7 @@ WHAT = "What should I remember? Write /remember and the text, or answer a messag
 WHICH = "Which entry? Write /forget and its key; /memory lists them."
 
 
-def remember_of(memory: Memories) -> Remember:
+def remember_of(memory: Memories) -> "Remember":
     """Return what stores for a chat what its model asks to."""
 
     async def remember(chat_id: str, text: str, /) -> str:
@@ -40,7 +43,7 @@ def remember_of(memory: Memories) -> Remember:
     return remember
 
 
-def follow_chat_of(memory: Memories) -> FollowChat:
+def follow_chat_of(memory: Memories) -> "FollowChat":
     """Return what lets the entries of a chat follow it to another ID."""
 
     async def follow_chat(old_id: str, new_id: str, /) -> None:
@@ -49,10 +52,12 @@ def follow_chat_of(memory: Memories) -> FollowChat:
     return follow_chat
 
 
-def recall_of(memory: Memories) -> Recall:
+def recall_of(memory: Memories) -> "Recall":
     """Return what finds a few entries of a chat, and of all chats, that may help to answer a question."""
 
-    async def recall(chat_id: str, question: str, /) -> Sequence[RecalledEntry]:
+    async def recall(chat_id: str, question: str, /) -> "Sequence[RecalledEntry]":
+        from tocsin.features.abilities import RecalledEntry  # the status needs none of the abilities
+
         found = await memory.related(question, _scopes(chat_id), MAX_RECALLED)
         return [RecalledEntry(entry.key, entry.value) for entry in found]
 
@@ -62,7 +67,7 @@ def recall_of(memory: Memories) -> Recall:
 def remember_command(memory: Memories) -> Answer:
     """Return what answers `/remember TEXT`; without a text, the message that is answered is stored."""
 
-    async def answer(message: InboundMessage) -> str:
+    async def answer(message: "InboundMessage") -> str:
         text = message.args.strip() or (message.quote.text.strip() if message.quote else "")
         if not text:
             return WHAT
@@ -75,7 +80,7 @@ def remember_command(memory: Memories) -> Answer:
 def forget_command(memory: Memories) -> Answer:
     """Return what answers `/forget KEY`; the number alone will do."""
 
-    async def answer(message: InboundMessage) -> str:
+    async def answer(message: "InboundMessage") -> str:
         wanted, scope = message.args.strip(), _scope(message.chat_id)
         if not wanted:
             return WHICH
@@ -92,7 +97,7 @@ def forget_command(memory: Memories) -> Answer:
 def show_command(memory: Memories) -> Answer:
     """Return what answers `/memory`: what the chat has stored, and what all chats share."""
 
-    async def answer(message: InboundMessage) -> str:
+    async def answer(message: "InboundMessage") -> str:
         wanted = EntryFilter(_scopes(message.chat_id))
         page = await memory.listing(wanted, limit=MAX_SHOWN)
         if not page.items:

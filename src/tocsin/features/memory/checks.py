@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 
+from tocsin.features.hooks import Checks, FeatureCheck
 from tocsin.features.memory.service import Memories
 from tocsin.terminal.findings import Finding
 
@@ -22,3 +23,6 @@ async def check_memory(memory: Memories) -> AsyncIterator[Finding]:
         yield Finding("ok", "memory", f"entries: {count:,}, of which {stats['fading']:,} are fading")
     else:
         yield Finding("off", "memory", "nothing is stored", "tocsin memory set KEY VALUE")
+
+
+CHECKS: Checks[Memories] = (FeatureCheck(check_memory),)

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from tocsin.core.errors import ConfigError
 from tocsin.core.storage.files import read_limited
+from tocsin.features.contract import Commands
 from tocsin.features.memory.exchange import line_of, read_entries
 from tocsin.features.memory.model import (
     FADED_BELOW,
@@ -380,3 +381,6 @@ def _content(path: Path) -> str:
         return read_limited(path, MAX_IMPORT_BYTES).decode()
     except UnicodeDecodeError:
         raise ConfigError(f"{path} is not UTF-8", hint="give a file that `tocsin memory export` wrote") from None
+
+
+COMMANDS: Commands = {"memory": configure_memory}

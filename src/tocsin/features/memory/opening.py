@@ -1,6 +1,15 @@
 """The memory of a data directory as the rest of the program uses it."""
 
 from tocsin.features.context import FeatureContext, SubsystemState, SubsystemStatus
+from tocsin.features.hooks import FeatureHooks, ProvidedAbilities
+from tocsin.features.memory.chats import (
+    follow_chat_of,
+    forget_command,
+    recall_of,
+    remember_command,
+    remember_of,
+    show_command,
+)
 from tocsin.features.memory.service import Memories
 from tocsin.features.memory.store import MemoryStore
 
@@ -21,3 +30,12 @@ async def subsystem_of(memory: Memories) -> SubsystemStatus:
     count, fading = stats["count"], stats["fading"]
     told = f"{count:,} {'entry' if count == 1 else 'entries'}, {fading:,} fading" if count else "empty"
     return SubsystemStatus(SubsystemState.OK, told, {"entries": count, "fading": fading})
+
+
+HOOKS = FeatureHooks[Memories](
+    open=open_memory,
+    subsystems={"memory": subsystem_of},
+    hourly=decay_daily,
+    bot_commands={"remember": remember_command, "forget": forget_command, "memory": show_command},
+    provides=ProvidedAbilities(recall=recall_of, remember=remember_of, follow_chat=follow_chat_of),
+)

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 
 from tocsin.core.errors import TocsinError
+from tocsin.features.hooks import Checks, FeatureCheck
 from tocsin.features.notifications.opening import OpenNotifications
 from tocsin.features.notifications.settings import NOTIFY_LEVEL, NOTIFY_PROFILE, QUIET_HOURS
 from tocsin.terminal.findings import Finding
@@ -22,3 +23,6 @@ async def check_notifications(opened: OpenNotifications) -> AsyncIterator[Findin
     where = f"the profile {profile}" if profile else "the chat of the operator, where the bot has one"
     held = f"; {quiet} holds what is below error" if quiet else ""
     yield Finding("ok", "notifications", f"{settings[NOTIFY_LEVEL]} and above go to {where}{held}")
+
+
+CHECKS: Checks[OpenNotifications] = (FeatureCheck(check_notifications),)

@@ -8,6 +8,7 @@ from tocsin.core.audit.actions import CLI
 from tocsin.core.text.strings import number_of
 from tocsin.core.time.timestamps import timestamp
 from tocsin.features.context import NoticeLevel
+from tocsin.features.contract import Commands
 from tocsin.features.notifications.feeds import atom_feed, json_feed
 from tocsin.features.notifications.model import KEEP, Notification, NotificationCategory
 from tocsin.features.notifications.opening import OpenNotifications
@@ -221,3 +222,6 @@ def _feed(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     else:
         out.document(feed)
     return DONE
+
+
+COMMANDS: Commands = {"notifications": configure_notifications}

@@ -12,6 +12,7 @@ from tocsin.core.config.variables import DASHBOARD_HOST, DASHBOARD_PORT
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.service import ServiceLoop
 from tocsin.features.context import FeatureContext, NoticeLevel
+from tocsin.features.hooks import FeatureHooks, ProvidedAbilities
 from tocsin.features.notifications.forwarder import Deliver, NoticeForwarder
 from tocsin.features.notifications.service import Notifications
 from tocsin.features.notifications.settings import NOTIFY_LEVEL, NOTIFY_PROFILE, QUIET_HOURS
@@ -135,3 +136,13 @@ async def live_records(opened: OpenNotifications, ids: Sequence[str]) -> dict[st
 async def prune(opened: OpenNotifications) -> None:
     """Delete what has expired."""
     await opened.service.prune()
+
+
+HOOKS = FeatureHooks[OpenNotifications](
+    open=open_notifications,
+    status=status_of,
+    services=(forwarder_of,),
+    hourly=prune,
+    live={"notifications": live_records},
+    provides=ProvidedAbilities(notify=notify_of, unread_notices=unread_of),
+)

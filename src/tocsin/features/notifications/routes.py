@@ -7,6 +7,7 @@ from fastapi import Query, Request, Response
 from pydantic import Field
 
 from tocsin.features.context import Notice, NoticeLevel
+from tocsin.features.hooks import OperationsOf
 from tocsin.features.notifications.feeds import atom_feed, json_feed
 from tocsin.features.notifications.model import (
     MAX_BODY,
@@ -252,3 +253,6 @@ def _feed_type(request: Request) -> str:
     if media is None:
         raise HttpProblemError("not-acceptable", f"The feed is {JSON_FEED}, {ATOM} or {EVENT_STREAM}.")
     return _FEED_TYPES[media]
+
+
+OPERATIONS: OperationsOf[OpenNotifications] = notification_operations

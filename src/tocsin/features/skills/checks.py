@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Collection
 from tocsin.core.errors import ConfigError
 from tocsin.core.storage.files import refuse_others
 from tocsin.core.text.strings import number_of
+from tocsin.features.hooks import Checks, FeatureCheck
 from tocsin.features.skills.model import Skill
 from tocsin.features.skills.service import Skills
 from tocsin.terminal.findings import Finding, failure
@@ -38,3 +39,6 @@ async def _check_programs(skills: Skills, found: Collection[Skill]) -> AsyncIter
             )
         for doubt in await skills.doubts(skill):
             yield Finding("warning", "skills", f"{skill.name}: {doubt.detail}", doubt.fix)
+
+
+CHECKS: Checks[Skills] = (FeatureCheck(check_skills, at_start=True),)

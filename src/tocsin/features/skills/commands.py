@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from tocsin.core.process.sandbox import State
 from tocsin.core.text.strings import number_of
 from tocsin.features.abilities import AssistantRequest, AssistantRun
+from tocsin.features.contract import Commands
 from tocsin.features.skills.model import (
     INSTRUCTIONS,
     MANIFEST,
@@ -274,3 +275,6 @@ def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:
         else:
             break
     return own, rest[1:] if rest[:1] == ["--"] else rest
+
+
+COMMANDS: Commands = {"skills": configure_skills}

@@ -10,6 +10,7 @@ from tocsin.core.process.identity import own_identity
 from tocsin.core.process.sandbox import ResourceLimits, Sandbox
 from tocsin.core.text.strings import number_of
 from tocsin.features.context import AttentionItem, FeatureContext, NoticeLevel, SubsystemState, SubsystemStatus
+from tocsin.features.hooks import FeatureHooks, ProvidedAbilities
 from tocsin.features.skills.model import ExecutionMode
 from tocsin.features.skills.records import all_records, hindrance_of
 from tocsin.features.skills.service import SkillRequest, Skills
@@ -199,3 +200,13 @@ async def subsystem_of(skills: Skills) -> SubsystemStatus:
         {"skills": len(every), "broken": len(broken)},
         attention=[item] if broken else [],
     )
+
+
+HOOKS = FeatureHooks[Skills](
+    open=open_skills,
+    subsystems={"skills": subsystem_of},
+    on_start=tell_sandbox,
+    provides=ProvidedAbilities(list_skills=list_skills_of, run_skill=run_skill_of),
+    run_types={"skill": run_type_of},
+    starts={"skill": start_skill},
+)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tocsin.core.errors import ConfigError
 from tocsin.core.text.strings import number_of
+from tocsin.features.hooks import Checks, FeatureCheck
 from tocsin.features.ssh.client.private_keys import private_key_problem
 from tocsin.features.ssh.client.ssh_program import way_to
 from tocsin.features.ssh.model import IdentityKind
@@ -53,3 +54,6 @@ def _groups(ssh: Ssh) -> Iterator[Finding]:
         if missing := [name for name in hosts if name not in known]:
             detail = f"the group {group} names {', '.join(missing)}, which is no host"
             yield Finding("warning", "ssh", detail, f"correct {ssh.inventory.path}")
+
+
+CHECKS: Checks[Ssh] = (FeatureCheck(check_ssh, at_start=True),)

@@ -6,6 +6,7 @@ from typing import Any
 
 from tocsin.core.errors import ConfigError
 from tocsin.core.text.strings import number_of
+from tocsin.features.contract import Commands
 from tocsin.features.ssh.client.host_keys import ShownKey
 from tocsin.features.ssh.execution import remote_command
 from tocsin.features.ssh.model import MAX_PARALLEL, MAX_TIMEOUT_S, HostKey, KeyStatus, SshRequest
@@ -244,3 +245,6 @@ def _tell_key(host: str, key: HostKey, out: Console) -> None:
     what = "has another key than before" if key.status is KeyStatus.CHANGED else "has a key that is not known yet"
     out.note(f"{host} {what}: {key.type} {key.fingerprint}")
     out.note(f"on {host}, `ssh-keygen -lf` with the .pub files in /etc/ssh shows what it should be")
+
+
+COMMANDS: Commands = {"ssh": configure_ssh}

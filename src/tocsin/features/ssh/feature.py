@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tocsin.core.config.variables import Variable, directory, integer
-from tocsin.features.contract import Feature, FeatureCheck, FeatureCommand
+from tocsin.features.contract import Feature, FeatureCommand
 from tocsin.features.ssh.audit_actions import SSH_RUN, SSH_TRUST
 from tocsin.features.ssh.schema import MIGRATIONS
 
@@ -20,23 +20,13 @@ SSH_KEEP_S = Variable(
 
 FEATURE = Feature(
     name="ssh",
+    package=__package__,
     summary="hosts: commands on many of them, their health, and their host keys",
     page="ssh.md",
     variables=(SSH_CONFIG, SSH_KEEP_S),
     tables={"ssh": MIGRATIONS},
     audit_actions=(SSH_RUN, SSH_TRUST),
-    commands=(
-        FeatureCommand(
-            "ssh",
-            "run commands on hosts, check how they are, trust their keys",
-            "tocsin.features.ssh.commands:configure_ssh",
-        ),
-    ),
-    open="tocsin.features.ssh.opening:open_ssh",
-    checks=(FeatureCheck("tocsin.features.ssh.checks:check_ssh", at_start=True),),
-    subsystems={"ssh": "tocsin.features.ssh.opening:subsystem_of"},
-    dashboard_routes="tocsin.features.ssh.routes:ssh_operations",
-    run_types={"ssh": "tocsin.features.ssh.opening:run_type_of"},
-    starts={"ssh": "tocsin.features.ssh.opening:start_ssh"},
-    subjects={"ssh": "tocsin.features.ssh.opening:list_hosts"},
+    commands=(FeatureCommand("ssh", "run commands on hosts, check how they are, trust their keys"),),
+    subsystems=("ssh",),
+    run_kinds=("ssh",),
 )

@@ -7,6 +7,7 @@ from tocsin.core.errors import ConfigError
 from tocsin.core.text.redaction import MASK
 from tocsin.core.text.strings import number_of
 from tocsin.features.context import AttentionItem, FeatureContext, NoticeLevel, SubsystemState, SubsystemStatus
+from tocsin.features.hooks import FeatureHooks
 from tocsin.features.ssh import deny, inventory
 from tocsin.features.ssh.client.ssh_program import SshProgram
 from tocsin.features.ssh.feature import SSH_CONFIG, SSH_KEEP_S
@@ -143,3 +144,12 @@ async def subsystem_of(ssh: Ssh) -> SubsystemStatus:
 
 def _item(level: NoticeLevel, told: str, host: str) -> AttentionItem:
     return AttentionItem(level, told, f"#/ssh/{host}")
+
+
+HOOKS = FeatureHooks[Ssh](
+    open=open_ssh,
+    subsystems={"ssh": subsystem_of},
+    run_types={"ssh": run_type_of},
+    starts={"ssh": start_ssh},
+    subjects={"ssh": list_hosts},
+)

@@ -6,6 +6,7 @@ from fastapi import Query, Request
 from fastapi.responses import JSONResponse
 from pydantic import Field
 
+from tocsin.features.hooks import OperationsOf
 from tocsin.features.ssh.execution import remote_command
 from tocsin.features.ssh.model import (
     MAX_COMMAND,
@@ -212,3 +213,6 @@ def ssh_operations(ssh: Ssh) -> Operations:
 
 def _name(document: dict[str, Any]) -> str:
     return str(document["name"])
+
+
+OPERATIONS: OperationsOf[Ssh] = ssh_operations

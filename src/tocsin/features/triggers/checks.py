@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from tocsin.core.config.settings import Values
 from tocsin.core.config.variables import CHAT_PROVIDER
 from tocsin.core.text.strings import number_of
+from tocsin.features.hooks import Checks, FeatureCheck
 from tocsin.features.triggers.captures import notes_on
 from tocsin.features.triggers.opening import OpenTriggers
 from tocsin.features.triggers.rules import Action, Rule
@@ -40,3 +41,6 @@ def _doubts(rule: Rule, settings: Values, runnable: Sequence[str]) -> Iterator[t
     elif rule.action is Action.SKILL and rule.words[0] not in runnable:
         there = ", ".join(first_of(list(runnable))) or "none"
         yield f"there is no skill {rule.words[0]} that can be run", f"correct the name; there are: {there}"
+
+
+CHECKS: Checks[OpenTriggers] = (FeatureCheck(check_triggers, at_start=True),)

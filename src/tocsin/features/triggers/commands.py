@@ -3,6 +3,7 @@
 import argparse
 
 from tocsin.core.reading.value import shorten
+from tocsin.features.contract import Commands
 from tocsin.features.triggers.records import explanation_record, notes_of, rule_record, would_run
 from tocsin.features.triggers.rules import FILE_NAME, Match, Rule, RuleEvaluation, Triggers
 from tocsin.terminal.options import add_subcommands
@@ -104,3 +105,6 @@ def _advise(out: Console, rules: tuple[Rule, ...]) -> None:
     for rule in rules:
         for note in notes_of(rule):
             out.note(f"tocsin: rule {rule.number} (line {rule.line}): {note}")
+
+
+COMMANDS: Commands = {"triggers": configure_triggers}

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tocsin.features.context import AttentionItem, FeatureContext, NoticeLevel, SubsystemState, SubsystemStatus
+from tocsin.features.hooks import FeatureHooks
 from tocsin.features.triggers.rules import FILE_NAME, Triggers
 
 if TYPE_CHECKING:
@@ -65,3 +66,12 @@ def tell_unknown_commands(_: OpenTriggers) -> "Handler":
     from tocsin.features.triggers.service import no_rule
 
     return no_rule
+
+
+HOOKS = FeatureHooks[OpenTriggers](
+    open=open_triggers,
+    subsystems={"messaging": subsystem_of},
+    handlers=(handler_of,),
+    last_handlers=(tell_unknown_commands,),
+    run_types={"trigger": run_type_of},
+)

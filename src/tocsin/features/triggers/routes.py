@@ -5,6 +5,7 @@ from typing import Any
 
 from pydantic import Field
 
+from tocsin.features.hooks import OperationsOf
 from tocsin.features.triggers.opening import OpenTriggers
 from tocsin.features.triggers.records import explanation_record, rule_record
 from tocsin.rest.models import RequestModel, ResponseModel
@@ -84,3 +85,6 @@ class TriggerRoutes:
 def trigger_operations(opened: OpenTriggers) -> Operations:
     """Return the operations."""
     return Operations("triggers", TriggerRoutes(opened))
+
+
+OPERATIONS: OperationsOf[OpenTriggers] = trigger_operations

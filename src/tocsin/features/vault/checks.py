@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 
 from tocsin.core.reading.value import suggestion
 from tocsin.core.text.strings import number_of
+from tocsin.features.hooks import Checks, FeatureCheck
 from tocsin.features.vault.opening import OpenVault
 from tocsin.features.vault.rotation import RotationState
 from tocsin.features.vault.service import Vault, VaultStatus
@@ -46,3 +47,6 @@ def _ages(status: VaultStatus) -> Iterator[Finding]:
 
 def _summary(vault: Vault, status: VaultStatus) -> str:
     return f"{number_of(len(status.ages), 'secret')} in {vault.store.vault}, by {vault.store.cipher.name}"
+
+
+CHECKS: Checks[OpenVault] = (FeatureCheck(check_vault, at_start=True),)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tocsin.core.errors import ConfigError
+from tocsin.features.contract import Commands
 from tocsin.features.vault.model import MAX_VALUE_BYTES, OlderVaultError, VaultError, checked_name, timestamp
 from tocsin.features.vault.opening import vault_of
 from tocsin.features.vault.rotation import RotationState, SecretAge
@@ -308,3 +309,6 @@ def _remove_recipient(arguments: argparse.Namespace, out: Console, program: Prog
     _agreed(arguments, out, f"Encrypt the vault without {key}? What they have read stays known to them: rotate it.")
     vault.remove_recipient(key, source=_CLI)
     return _done(out, key, f"{key} cannot read the vault from now on; rotate what they have read")
+
+
+COMMANDS: Commands = {"vault": configure_vault}

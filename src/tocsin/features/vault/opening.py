@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tocsin.core.config.settings import Values, platform
 from tocsin.core.errors import TocsinError
 from tocsin.core.storage.files import WatchedFile
+from tocsin.features.hooks import FeatureHooks, ProvidedAbilities
 from tocsin.features.vault.audit_actions import VAULT
 from tocsin.features.vault.cipher import cipher_of
 from tocsin.features.vault.model import NoVaultError
@@ -199,3 +200,13 @@ def _mark_told(connection: "Connection", day: str) -> None:
 
 def _day_of(now: float) -> date:
     return datetime.fromtimestamp(now, UTC).date()
+
+
+HOOKS = FeatureHooks[OpenVault](
+    open=open_vault,
+    subsystems={"vault": subsystem_status},
+    hourly=notify_of_age,
+    provides=ProvidedAbilities(
+        reveal_secret=reveal_secret_of, reveal_secrets=reveal_secrets_of, secret_names=secret_names_of
+    ),
+)

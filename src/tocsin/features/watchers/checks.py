@@ -8,6 +8,7 @@ from tocsin.core.text.strings import number_of
 from tocsin.core.watching.folder_watcher import FolderWatcher
 from tocsin.core.watching.inotify import user_limit
 from tocsin.core.watching.touched import WatchBackend
+from tocsin.features.hooks import Checks, FeatureCheck
 from tocsin.features.watchers.model import WatcherAction, WatcherRule
 from tocsin.features.watchers.service import Watchers
 from tocsin.features.watchers.watching.matching import LOGS
@@ -86,3 +87,6 @@ async def _check_actions(watchers: Watchers, rules: Sequence[WatcherRule]) -> As
             there = ", ".join(first_of(known[rule.action])) or "none"
             detail = f"{rule.name}: there is no {rule.action} {wanted[0]}"
             yield Finding("warning", "watchers", detail, f"correct the name; there are: {there}")
+
+
+CHECKS: Checks[Watchers] = (FeatureCheck(check_watchers, at_start=True),)

@@ -8,6 +8,7 @@ from typing import Any
 from tocsin.core.config.data_dir import require_usable
 from tocsin.core.errors import ConfigError
 from tocsin.core.reading.value import shorten
+from tocsin.features.contract import Commands
 from tocsin.features.watchers.example import with_rule
 from tocsin.features.watchers.model import WatcherAction, WatcherRule, WatchEvent
 from tocsin.features.watchers.rules import FILE_NAME
@@ -230,3 +231,6 @@ def _new(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     out.line(str(path))
     out.note(f"services take it up by themselves; try it: tocsin watchers run {rule.name} FILE")
     return DONE
+
+
+COMMANDS: Commands = {"watchers": configure_watchers}

@@ -8,6 +8,7 @@ from tocsin.core.errors import ConfigError
 from tocsin.core.text.strings import number_of
 from tocsin.core.time.timestamps import seconds_of
 from tocsin.features.context import AttentionItem, FeatureContext, NoticeLevel, SubsystemState, SubsystemStatus
+from tocsin.features.hooks import FeatureHooks
 from tocsin.features.watchers.model import WatcherState, change_of
 from tocsin.features.watchers.service import NOT_WATCHED, Watchers
 
@@ -97,3 +98,14 @@ def _troubles(records: Sequence[Mapping[str, Any]], failed: Mapping[str, int]) -
             AttentionItem(NoticeLevel.WARNING, "no process watches the folders of watchers: start `tocsin up`", _LINK)
         )
     return found
+
+
+HOOKS = FeatureHooks[Watchers](
+    open=open_watchers,
+    subsystems={"watchers": subsystem_of},
+    schedulers=(service_of,),
+    hourly=prune,
+    run_types={"watcher": run_type_of},
+    starts={"watcher": start_watcher},
+    subjects={"watcher": list_watchers},
+)

@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from tocsin.features.hooks import OperationsOf
 from tocsin.features.watchers.service import Watchers
 from tocsin.rest.models import ResponseModel, Time
 from tocsin.rest.operations import Operations, operation
@@ -82,3 +83,6 @@ def watcher_operations(watchers: Watchers) -> Operations:
 
 def _name(record: dict[str, Any]) -> str:
     return str(record["name"])
+
+
+OPERATIONS: OperationsOf[Watchers] = watcher_operations

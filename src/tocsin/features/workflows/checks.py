@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 
 from tocsin.core.text.strings import number_of
+from tocsin.features.hooks import Checks, FeatureCheck
 from tocsin.features.workflows.service import Workflows
 from tocsin.terminal.findings import Finding, failure
 
@@ -24,3 +25,6 @@ async def check_workflows(workflows: Workflows) -> AsyncIterator[Finding]:
     valid = sum(file.valid for file in found)
     if valid:
         yield Finding("ok", "workflows", f"{number_of(valid, 'workflow')} in {workflows.folder}")
+
+
+CHECKS: Checks[Workflows] = (FeatureCheck(check_workflows, at_start=True),)

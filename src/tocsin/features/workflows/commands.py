@@ -13,6 +13,7 @@ from tocsin.core.reading.value import shorten
 from tocsin.core.storage.files import make_directory, only_writer, read_limited, write_atomically
 from tocsin.core.text.shell import spelled
 from tocsin.core.text.strings import number_of
+from tocsin.features.contract import Commands
 from tocsin.features.workflows.example import example
 from tocsin.features.workflows.language.schema import WORKFLOW_NAME
 from tocsin.features.workflows.requests import PlannedRun, WorkflowRequest
@@ -333,3 +334,6 @@ def _listed(items: Sequence[Any]) -> str:
 
 
 _WOULD = {True: "yes", False: "no", None: "depends"}
+
+
+COMMANDS: Commands = {"workflows": configure_workflows}

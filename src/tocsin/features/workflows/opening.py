@@ -12,6 +12,7 @@ from tocsin.features.context import (
     SubsystemState,
     SubsystemStatus,
 )
+from tocsin.features.hooks import FeatureHooks
 from tocsin.features.workflows.requests import WorkflowRequest
 from tocsin.features.workflows.service import Workflows
 from tocsin.features.workflows.settings import HTTP_ALLOW_PRIVATE
@@ -171,3 +172,14 @@ async def profile_uses(workflows: Workflows) -> list[ProfileUse]:
     """Return the workflows that tell a profile how they ended."""
     valid = [(file.name, file.read.workflow) for file in await workflows.all() if file.read.workflow]
     return [ProfileUse(each.notify_profile, "workflow", name) for name, each in valid if each.notify_profile]
+
+
+HOOKS = FeatureHooks[Workflows](
+    open=open_workflows,
+    subsystems={"workflows": subsystem_of},
+    handlers=(approval_buttons_of,),
+    run_types={"workflow": run_type_of},
+    starts={"workflow": start_workflow},
+    subjects={"workflow": list_workflows},
+    profile_uses=profile_uses,
+)

@@ -2,13 +2,11 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from tocsin.core.errors import ConfigError
-from tocsin.features.contract import Feature
+from tocsin.features.contract import Feature, module_of
 from tocsin.features.pages import MenuGroup, PageSpec, RunSubject, Shortcut
 
 # What the page of the audit log offers to filter by, beside what features record.
@@ -108,10 +106,9 @@ def feature_pages(features: Iterable[Feature]) -> list[FeatureUi]:
     """Return the pages of those features that have one."""
     found = []
     for feature in features:
-        spec = find_spec(f"{feature.package}.ui") if feature.package else None
-        if spec and spec.origin:
-            page = import_module(spec.name).PAGE
-            found.append(FeatureUi(feature, page, Path(spec.origin).parent))
+        module = module_of(feature, "ui")
+        if module and module.__file__:
+            found.append(FeatureUi(feature, module.PAGE, Path(module.__file__).parent))
     return found
 
 

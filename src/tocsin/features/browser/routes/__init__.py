@@ -1,5 +1,7 @@
 """The operations on browser profiles."""
 
 from tocsin.features.browser.routes.operations import browser_operations
+from tocsin.features.browser.service import Browsers
+from tocsin.features.hooks import OperationsOf
 
-__all__ = ["browser_operations"]
+OPERATIONS: OperationsOf[Browsers] = browser_operations

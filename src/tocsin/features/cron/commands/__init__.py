@@ -2,6 +2,7 @@
 
 import argparse
 
+from tocsin.features.contract import Commands
 from tocsin.features.cron.commands.changing import configure_changes
 from tocsin.features.cron.commands.importing import configure_import
 from tocsin.features.cron.commands.views import configure_views
@@ -31,3 +32,6 @@ def configure_cron(parser: argparse.ArgumentParser) -> None:
     configure_changes(commands)
     configure_views(commands)
     configure_import(commands["import"])
+
+
+COMMANDS: Commands = {"cron": configure_cron}

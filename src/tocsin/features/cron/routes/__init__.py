@@ -1,5 +1,7 @@
 """The operations on cron jobs."""
 
 from tocsin.features.cron.routes.operations import cron_operations
+from tocsin.features.cron.service import CronJobs
+from tocsin.features.hooks import OperationsOf
 
-__all__ = ["cron_operations"]
+OPERATIONS: OperationsOf[CronJobs] = cron_operations

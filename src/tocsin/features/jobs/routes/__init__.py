@@ -1,5 +1,7 @@
 """The operations on task jobs."""
 
+from tocsin.features.hooks import OperationsOf
 from tocsin.features.jobs.routes.operations import job_operations
+from tocsin.features.jobs.service import TaskJobs
 
-__all__ = ["job_operations"]
+OPERATIONS: OperationsOf[TaskJobs] = job_operations

@@ -1,5 +1,7 @@
 """The operations on memory."""
 
+from tocsin.features.hooks import OperationsOf
 from tocsin.features.memory.routes.operations import memory_operations
+from tocsin.features.memory.service import Memories
 
-__all__ = ["memory_operations"]
+OPERATIONS: OperationsOf[Memories] = memory_operations

@@ -1,5 +1,7 @@
 """The operations on skills."""
 
+from tocsin.features.hooks import OperationsOf
 from tocsin.features.skills.routes.operations import skill_operations
+from tocsin.features.skills.service import Skills
 
-__all__ = ["skill_operations"]
+OPERATIONS: OperationsOf[Skills] = skill_operations
