@@ -276,7 +276,7 @@ async def _of_features(app: "App") -> "list[Integration]":
 
     found = await app.features.subsystems()
     shown = []
-    for feature, page, _ in feature_pages(app.installed.features):
+    for feature, page, *_ in feature_pages(app.installed.features):
         if not page.integration:
             continue
         told = found.get(page.subsystem, [])

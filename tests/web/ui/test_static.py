@@ -1,8 +1,13 @@
 """The page and its files are sent as they stand in the source, small, kept by browsers, and under a strict policy."""
 
 import gzip
+import json
 import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from starlette.applications import Starlette
@@ -100,19 +105,80 @@ async def test_a_head_request_gets_the_head_alone(browser: Client):
     assert (await browser.request("HEAD", "/")).status == 200
 
 
-def test_the_version_changes_with_any_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    package = tmp_path / "tocsin_garden"
-    (package / "ui").mkdir(parents=True)
-    (package / "__init__.py").touch()
-    page = 'from tocsin.features.pages import PageSpec\n\nPAGE = PageSpec(name="garden", title="Garden")\n'
-    (package / "ui" / "__init__.py").write_text(page)
-    (package / "ui" / "icon.svg").write_text('<svg><path d="M3 3h14"/></svg>')
-    (package / "ui" / "page.js").write_text("export const page = {};\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    garden = Feature(name="garden", summary="a garden", package="tocsin_garden")
+@dataclass
+class Garden:
+    """A plug-in with a page, below a directory of packages."""
 
-    before = load_assets([garden])
+    package: Path
+
+    def load(self) -> Assets:
+        """Read the files anew, as a restarted service does."""
+        for name in [name for name in sys.modules if name.startswith("tocsin_garden")]:
+            del sys.modules[name]
+        return load_assets(
+            [*find_features().features, Feature(name="garden", package="tocsin_garden", summary="a garden")]
+        )
+
+    def write(self, name: str, text: str) -> None:
+        """Change a file of its page."""
+        (self.package / "ui" / name).write_text(text)
+
+
+PAGE = 'from tocsin.features.pages import PageSpec\n\nPAGE = PageSpec(name="{name}", title="Garden", key="{key}")\n'
+
+
+@pytest.fixture
+def garden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Garden]:
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    found = Garden(tmp_path / "tocsin_garden")
+    (found.package / "ui").mkdir(parents=True)
+    (found.package / "__init__.py").touch()
+    found.write("__init__.py", PAGE.format(name="garden", key="z"))
+    found.write("icon.svg", '<svg><path d="M3 3h14"/></svg>')
+    found.write("page.js", "export const page = {};\n")
+    yield found
+    for name in [name for name in sys.modules if name.startswith("tocsin_garden")]:
+        del sys.modules[name]
+
+
+def manifest(assets: Assets) -> dict[str, Any]:
+    found = re.search(r'id="manifest">(.*?)</script>', assets.document.body.decode())
+    assert found
+    told: dict[str, Any] = json.loads(found[1])
+    return told
+
+
+def test_the_version_changes_with_any_file(garden: Garden):
+    before = garden.load()
     assert b"export const page = {};" in before.files["features/garden/page.js"].body
-    assert load_assets([garden]).version == before.version
-    (package / "ui" / "page.js").write_text("export const page = { wide: true };\n")
-    assert load_assets([garden]).version != before.version
+    assert garden.load().version == before.version
+    garden.write("page.js", "export const page = { wide: true };\n")
+    assert garden.load().version != before.version
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("__init__.py", "raise RuntimeError\n"),
+        ("__init__.py", "PAGE = 5\n"),
+        ("__init__.py", PAGE.format(name="cron", key="z")),
+        ("__init__.py", PAGE.format(name="docs", key="z")),
+        ("icon.svg", "<svg></svg>"),
+        ("page.js", 'import { gone } from "tocsin/parts/gone.js";\nexport const page = gone;\n'),
+    ],
+)
+def test_a_page_of_a_plug_in_that_cannot_be_shown_costs_the_others_nothing(
+    garden: Garden, file: str, text: str, assets: Assets, caplog: pytest.LogCaptureFixture
+):
+    garden.write(file, text)
+    found = garden.load()
+    assert [page["name"] for page in manifest(found)["pages"]] == [page["name"] for page in manifest(assets)["pages"]]
+    assert found.files.keys() == assets.files.keys()
+    assert [(record.levelname, record.feature) for record in caplog.records] == [("ERROR", "garden")]  # type: ignore[attr-defined]
+
+
+def test_a_key_that_goes_to_a_page_already_stays_with_it(garden: Garden):
+    garden.write("__init__.py", PAGE.format(name="garden", key="h"))
+    keys = {page["name"]: page["key"] for page in manifest(garden.load())["pages"]}
+    assert (keys["home"], keys["garden"]) == ("h", "")

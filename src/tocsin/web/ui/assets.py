@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import json
+import logging
 import mimetypes
 import re
 from collections.abc import Sequence
@@ -13,8 +14,10 @@ from typing import Final
 import tocsin
 from tocsin import __version__
 from tocsin.features.contract import Feature
-from tocsin.web.ui.joining import joined
+from tocsin.web.ui.joining import JoiningError, joined
 from tocsin.web.ui.manifest import FeatureUi, feature_pages, header_items, manifest_of
+
+log = logging.getLogger(__name__)
 
 ROOT: Final = Path(__file__).parent
 ENTRY: Final = "shell/main.js"
@@ -75,14 +78,17 @@ class Assets:
 def load_assets(features: Sequence[Feature]) -> Assets:
     """Read all files of the dashboard and of the pages of `features`; the version is a digest of their contents."""
     pages = feature_pages(features)
+    try:
+        scripts = _scripts(pages)
+    except JoiningError:
+        pages = _joinable(pages)
+        scripts = _scripts(pages)
     texts = read_sources(pages)
-    texts["shell/header_items.js"] = header_items(pages)  # the frame needs them at once
-    modules = {name: text for name, text in texts.items() if name.endswith(".js") and "/" in name}
     # Remarks and indentation are for who reads the source.
     styles = [*STYLES, *(name for name in texts if name.endswith(".css") and name not in STYLES)]
     style = _SPACE.sub(r"\1", _REMARK.sub("", "\n".join(texts[name] for name in styles)))
-    rest = {name: text for name, text in texts.items() if name not in modules and name not in styles}
-    served = {**rest, **joined(ENTRY, modules, COMMON), STYLE: style}
+    rest = {name: text for name, text in texts.items() if not _is_module(name) and name not in styles}
+    served = {**rest, **scripts, STYLE: style}
     # It stands in the document as data, which the page's policy allows; a `<` could end the element.
     manifest = json.dumps(manifest_of(features, pages)).replace("<", "\\u003c")
     document = (ROOT / DOCUMENT).read_text(encoding="utf-8").replace("{manifest}", manifest)
@@ -90,6 +96,30 @@ def load_assets(features: Sequence[Feature]) -> Assets:
     page = document.replace("{static}", f"/static/{version}").replace("{version}", __version__)
     known, strange = (_asset(page.replace("{signed_in}", word), "text/html") for word in ("yes", "no"))
     return Assets(version, known, strange, {name: _asset(text, _media_type(name)) for name, text in served.items()})
+
+
+def _scripts(pages: Sequence[FeatureUi]) -> dict[str, str]:
+    """Return the modules as they are served."""
+    modules = {name: text for name, text in read_sources(pages).items() if _is_module(name)}
+    modules["shell/header_items.js"] = header_items(pages)  # the frame needs them at once
+    return joined(ENTRY, modules, COMMON)
+
+
+def _is_module(name: str) -> bool:
+    return name.endswith(".js") and "/" in name
+
+
+def _joinable(pages: Sequence[FeatureUi]) -> list[FeatureUi]:
+    """Return the pages that can be joined with those before them; the others, of plug-ins, are logged."""
+    found: list[FeatureUi] = []
+    for ui in pages:
+        try:
+            _scripts([*found, ui])
+        except JoiningError as error:
+            log.error("a page cannot be shown", extra={"feature": ui.feature.name, "reason": str(error)})  # noqa: TRY400  # the reason says all
+        else:
+            found.append(ui)
+    return found
 
 
 def read_sources(pages: Sequence[FeatureUi]) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """The manifest: the pages of this installation, for the browser, from what the features declare."""
 
+import logging
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -9,6 +10,9 @@ from tocsin.core.errors import ConfigError
 from tocsin.features.contract import Feature, module_of
 from tocsin.features.pages import MenuGroup, PageSpec, RunSubject, Shortcut
 
+log = logging.getLogger(__name__)
+
+RESERVED: Final = frozenset({"docs", "login"})  # addresses of the frame
 # What the page of the audit log offers to filter by, beside what features record.
 CORE_FAMILIES: Final = ("access", "bot", "dashboard", "intake", "msg", "run", "token")
 CORE_SOURCES: Final = ("api", "bot", "bus", "cli", "dashboard", "gateway", "notifications", "queue")
@@ -85,16 +89,7 @@ class FeatureUi(NamedTuple):
     feature: Feature
     page: PageSpec
     folder: Path
-
-    @property
-    def icon(self) -> str:
-        """Return the path of `icon.svg`, which is drawn in the colour of the text."""
-        found = _PATH.search((self.folder / "icon.svg").read_text(encoding="utf-8"))
-        if not found:
-            raise ConfigError(
-                f"{self.folder / 'icon.svg'} has no path", hint="Draw it as one path on a field of 20 by 20."
-            )
-        return found[1]
+    icon: str  # the path of `icon.svg`, which is drawn in the colour of the text
 
     @property
     def prefix(self) -> str:
@@ -103,24 +98,52 @@ class FeatureUi(NamedTuple):
 
 
 def feature_pages(features: Iterable[Feature]) -> list[FeatureUi]:
-    """Return the pages of those features that have one."""
-    found = []
+    """Return the pages of those features that have one; one that cannot be shown is logged and left out."""
+    found: list[FeatureUi] = []
+    taken = {page.name for page in CORE_PAGES} | RESERVED
     for feature in features:
-        module = module_of(feature, "ui")
-        if module and module.__file__:
-            found.append(FeatureUi(feature, module.PAGE, Path(module.__file__).parent))
+        try:
+            ui = _ui_of(feature)
+        except Exception:  # it may be a plug-in, with any bug: the other pages are shown
+            log.exception("a page cannot be shown", extra={"feature": feature.name})
+            continue
+        if ui and ui.page.name in taken:
+            log.error("a page has the name of another", extra={"feature": feature.name, "page": ui.page.name})
+        elif ui:
+            taken.add(ui.page.name)
+            found.append(ui)
     return found
+
+
+def _ui_of(feature: Feature) -> FeatureUi | None:
+    module = module_of(feature, "ui")
+    if module is None or not module.__file__:
+        return None
+    if not isinstance(module.PAGE, PageSpec):
+        raise TypeError("PAGE is not a tocsin.features.pages.PageSpec")
+    folder = Path(module.__file__).parent
+    icon = _PATH.search((folder / "icon.svg").read_text(encoding="utf-8"))
+    if not icon:
+        raise ConfigError(f"{folder / 'icon.svg'} has no path", hint="Draw it as one path on a field of 20 by 20.")
+    return FeatureUi(feature, module.PAGE, folder, icon[1])
 
 
 def manifest_of(features: Sequence[Feature], pages: Sequence[FeatureUi]) -> dict[str, Any]:
     """Return what the browser is told: see `lib/manifest.js`."""
     entries = _menu(pages)
     icons = {ui.page.name: ui.icon for ui in pages}
+    keys: dict[str, str] = {}
+    for page, _ in sorted(entries, key=lambda entry: entry[1] != "pages"):  # those of the core are documented
+        keys.setdefault(page.key, page.name)
     live = [topic for feature in features for topic in feature.live]
     families = {action.name.partition(".")[0] for feature in features for action in feature.audit_actions}
     sources = {source.name for feature in features for source in feature.audit_sources}
     return {
-        "pages": [_entry(page, place) | {"icon": icons.get(page.name, "")} for page, place in entries],
+        "pages": [
+            _entry(page, place)
+            | {"icon": icons.get(page.name, ""), "key": page.key if keys[page.key] == page.name else ""}
+            for page, place in entries
+        ],
         "run_kinds": {kind.kind: _kind(kind, page, place) for page, place in entries for kind in page.runs},
         "lists": [
             {"page": page.name, "path": one.path, "label": one.label, "key": one.key, "can_run": one.can_run}
@@ -189,7 +212,6 @@ def _entry(page: PageSpec, place: str) -> dict[str, Any]:
         "name": page.name,
         "title": page.title,
         "group": str(page.group),
-        "key": page.key,
         "often": page.often,
         "subsystem": page.subsystem,
         "badge": page.badge,

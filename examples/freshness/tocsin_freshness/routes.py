@@ -1,0 +1,82 @@
+"""The operations on folders of backups."""
+
+from typing import Any
+
+from fastapi import Request
+from pydantic import Field
+
+from tocsin.core.time.timestamps import timestamp
+from tocsin.features.hooks import OperationsOf
+from tocsin.rest.callers import CallerOf, cause_of
+from tocsin.rest.models import ResponseModel, Time
+from tocsin.rest.operations import Operations, operation
+from tocsin.rest.pages import Page, PagingOf
+from tocsin.rest.preferences import answer_run
+from tocsin.rest.runs import RUN_STARTED, RunRecord, RunSummary
+from tocsin.runs.control import StartRequest
+from tocsin.runs.document import summary_document
+from tocsin_freshness.service import Freshness
+
+
+class FolderRecord(ResponseModel):
+    """A folder of backups."""
+
+    name: str
+    path: str
+    hours: float = Field(description="How old its newest file may be.")
+    newest: str
+    newest_at: Time | None
+    state: str = Field(description="`ok`, or `failing` without a fresh backup.")
+    problem: str
+    last_run: RunSummary | None
+
+
+class FreshnessRoutes:
+    """The operations."""
+
+    def __init__(self, freshness: Freshness) -> None:
+        self._freshness = freshness
+
+    @operation("GET", "/api/freshness/folders", answer=Page[FolderRecord])
+    async def list_backup_folders(self, paging: PagingOf) -> Any:
+        """List the folders by name."""
+        folders, following = paging.cut(sorted(self._freshness.folders), lambda folder: folder.name)
+        runs = await self._freshness.last_runs()
+        items = [await self._record(folder.name, runs) for folder in folders]
+        return paging.page(items, following, len(self._freshness.folders))
+
+    @operation(
+        "POST",
+        "/api/freshness/folders/{name}/run",
+        scope="run",
+        once=True,
+        problems=("not-found",),
+        status=202,
+        answer=RunRecord,
+        responses=RUN_STARTED,
+    )
+    async def check_backup_folder(self, request: Request, name: str, caller: CallerOf) -> Any:
+        """Check a folder now."""
+        asked = StartRequest(source=caller.source, cause=cause_of(request), actor=caller.actor)
+        return await answer_run(request, await self._freshness.start(name, asked))
+
+    async def _record(self, name: str, runs: dict[str, Any]) -> dict[str, Any]:
+        state = await self._freshness.look(self._freshness.find(name))
+        return {
+            "name": name,
+            "path": str(state.folder.path),
+            "hours": state.folder.hours,
+            "newest": state.newest,
+            "newest_at": timestamp(state.newest_at),
+            "state": "failing" if state.problem else "ok",
+            "problem": state.problem,
+            "last_run": summary_document(runs[name]) if name in runs else None,
+        }
+
+
+def freshness_operations(freshness: Freshness) -> Operations:
+    """Return the operations."""
+    return Operations("freshness", FreshnessRoutes(freshness))
+
+
+OPERATIONS: OperationsOf[Freshness] = freshness_operations
