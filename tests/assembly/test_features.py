@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tocsin.features.context import SubsystemState, SubsystemStatus
-from tocsin.features.contract import Feature
+from tocsin.features.contract import Feature, Subsystem
 from tocsin.features.hooks import FeatureHooks
 from tocsin.testing.features import open_feature
 
@@ -40,7 +40,7 @@ def _install(name: str, work: Work, status: Status, monkeypatch: pytest.MonkeyPa
         module.__spec__ = ModuleSpec(module.__name__, None)
         module.__path__ = []
         monkeypatch.setitem(sys.modules, module.__name__, module)
-    return Feature(name=name, summary="it is tested", page="x.md", package=name, subsystems=(name,))
+    return Feature(name=name, summary="it is tested", page="x.md", package=name, subsystems=(Subsystem(name, name),))
 
 
 async def test_a_bug_of_one_feature_ends_neither_the_work_nor_the_status_of_others(tmp_path, caplog, monkeypatch):

@@ -54,7 +54,7 @@ def test_the_bots_status_has_one_line_for_it_that_of_its_subsystem_or_its_own(fe
 @EACH
 def test_what_it_names_is_what_it_has_hooks_for(feature: Feature):
     hooks = hooks_of(feature)
-    assert {*feature.subsystems} == {*hooks.subsystems}
+    assert {each.name for each in feature.subsystems} == {*hooks.subsystems}
     assert {*feature.run_kinds} == {*hooks.run_types}
     assert {command.name for command in feature.bot_commands} == {*hooks.bot_commands}
     assert {live.topic for live in feature.live} == {*hooks.live}

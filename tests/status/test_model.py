@@ -37,8 +37,8 @@ def test_a_subsystem_that_nothing_tells_of_is_disabled_and_not_invented():
 
 
 def test_a_status_leads_to_the_page_of_its_subsystem_unless_it_names_another():
-    assert linked(SubsystemStatus(OK, ""), "#/ssh").link == "#/ssh"
-    assert linked(SubsystemStatus(OK, "", link="#/runs"), "#/ssh").link == "#/runs"
+    assert linked(SubsystemStatus(OK, ""), "ssh").link == "#/ssh"
+    assert linked(SubsystemStatus(OK, "", link="#/runs"), "ssh").link == "#/runs"
 
 
 def test_the_whole_is_as_its_worst_subsystem():

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from tocsin.core.audit.actions import ENDED_RUN, AuditAction, AuditField, AuditSource
 from tocsin.core.config.variables import Variable, directory
-from tocsin.features.contract import Feature
+from tocsin.features.contract import Feature, Subsystem
 
 
 class BackupFolder(NamedTuple):
@@ -51,6 +51,6 @@ FEATURE = Feature(
     variables=(FOLDERS,),
     audit_actions=(CHECK,),
     audit_sources=(FRESHNESS,),
-    subsystems=("freshness",),
+    subsystems=(Subsystem("freshness", "Backups", page="freshness"),),
     run_kinds=("freshness",),
 )

@@ -2,16 +2,15 @@
 
 from typing import TYPE_CHECKING, Any
 
+from tocsin.web.access.tokens import ApiTokens
+
 if TYPE_CHECKING:
     from tocsin.assembly.program import App
     from tocsin.web.access.sign_in import SignIns
-    from tocsin.web.access.tokens import ApiTokens
 
 
 def tokens_of(app: "App") -> "ApiTokens":
     """Return the tokens of scripts and agents."""
-    from tocsin.web.access.tokens import ApiTokens
-
     return ApiTokens(app.database, app.clock, app.audit)
 
 

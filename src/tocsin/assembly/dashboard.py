@@ -5,21 +5,50 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
+from tocsin.assembly.abilities import run_control_of
+from tocsin.assembly.access import guard_of, sign_ins_of, tokens_of
+from tocsin.assembly.bot import open_access
+from tocsin.assembly.live import event_hub
+from tocsin.assembly.program import checked_profiles
+from tocsin.assembly.receiving import MODELS_FOLDER
+from tocsin.assembly.status import status_report
 from tocsin.assembly.storage import is_redis_there, redis_trouble
+from tocsin.bot.door.access import chat_document
 from tocsin.core.config.variables import AUDIT_ANCHOR, AUDIT_KEEP_DAYS, CHAT_PROVIDER, REDIS_URL
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.features.context import SubsystemState
+from tocsin.messaging.outbound.audit_anchor import kept_since, noted_anchors
+from tocsin.messaging.outbound.caller import Caller
+from tocsin.providers.files.reading import read_in_child
+from tocsin.providers.files.speech import Speech
+from tocsin.rest.callers import DASHBOARD
+from tocsin.scheduling.zones import default_zone
+from tocsin.web.dashboard.app import DashboardDependencies, build_dashboard, document_of
+from tocsin.web.dashboard.operations.access import access_operations
+from tocsin.web.dashboard.operations.audit import audit_operations
+from tocsin.web.dashboard.operations.deliveries import delivery_operations
+from tocsin.web.dashboard.operations.health import HealthReports, health_operations
+from tocsin.web.dashboard.operations.login import login_operations
+from tocsin.web.dashboard.operations.messaging import MessagingDependencies, last_tests, messaging_operations
+from tocsin.web.dashboard.operations.runs import run_operations
+from tocsin.web.dashboard.operations.settings import (
+    Integration,
+    IntegrationCheck,
+    SettingsDependencies,
+    settings_operations,
+)
+from tocsin.web.dashboard.operations.stream import stream_operations
+from tocsin.web.dashboard.operations.tokens import token_operations
+from tocsin.web.http.metrics import Metrics, MetricsReport
+from tocsin.web.ui.manifest import feature_pages
+from tocsin.web.ui.static import ui_routes
 
 if TYPE_CHECKING:
     from tocsin.assembly.program import App
     from tocsin.core.audit.chain import Verification
     from tocsin.messaging.inbound.model import Backlog
-    from tocsin.messaging.outbound.caller import Caller
     from tocsin.rest.event_stream import LiveUpdates
     from tocsin.rest.operations import Operations
-    from tocsin.web.dashboard.app import DashboardDependencies
-    from tocsin.web.dashboard.operations.settings import Integration
-    from tocsin.web.http.metrics import MetricsReport
 
 _SET_UP = frozenset({SubsystemState.OK, SubsystemState.DEGRADED, SubsystemState.ERROR})
 
@@ -34,27 +63,17 @@ def dashboard_of(
 
     `live` is the event hub (`assembly/live.py`), which runs as a service; without it, open pages are told of nothing.
     """
-    from tocsin.web.dashboard.app import build_dashboard
-
     return build_dashboard(_parts(app, draining, guard, live))
 
 
 def dashboard_document(app: "App") -> dict[str, Any]:
     """Return the OpenAPI document of the dashboard."""
-    from tocsin.web.dashboard.app import document_of
-
     return document_of(_parts(app, lambda: False, None, None))
 
 
 def _parts(
     app: "App", draining: Callable[[], bool], guard: Callable[[Any], Any] | None, live: "LiveUpdates | None"
 ) -> "DashboardDependencies":
-    from tocsin.assembly.access import guard_of, sign_ins_of
-    from tocsin.assembly.live import event_hub
-    from tocsin.web.dashboard.app import DashboardDependencies
-    from tocsin.web.dashboard.operations.login import login_operations
-    from tocsin.web.ui.static import ui_routes
-
     live, sign_ins, metrics = live or event_hub(app), sign_ins_of(app), _metrics(app)
     return DashboardDependencies(
         settings=app.settings,
@@ -76,8 +95,6 @@ def _parts(
 
 
 def _metrics(app: "App") -> "MetricsReport":
-    from tocsin.web.http.metrics import Metrics, MetricsReport
-
     async def backlog() -> "Backlog | None":
         try:
             return await app.stores.inbox().backlog()
@@ -95,15 +112,6 @@ def _metrics(app: "App") -> "MetricsReport":
 
 
 def _core_operations(app: "App", live: "LiveUpdates") -> "list[Operations]":
-    from tocsin.assembly.abilities import run_control_of
-    from tocsin.assembly.access import tokens_of
-    from tocsin.web.dashboard.operations.access import access_operations
-    from tocsin.web.dashboard.operations.audit import audit_operations
-    from tocsin.web.dashboard.operations.deliveries import delivery_operations
-    from tocsin.web.dashboard.operations.runs import run_operations
-    from tocsin.web.dashboard.operations.stream import stream_operations
-    from tocsin.web.dashboard.operations.tokens import token_operations
-
     return [
         run_operations(app.runs, lambda: run_control_of(app), app.features.run_kinds),
         _messaging(app),
@@ -117,9 +125,6 @@ def _core_operations(app: "App", live: "LiveUpdates") -> "list[Operations]":
 
 
 def _health(app: "App", draining: Callable[[], bool], metrics: "MetricsReport") -> "Operations":
-    from tocsin.assembly.status import status_report
-    from tocsin.web.dashboard.operations.health import HealthReports, health_operations
-
     started = app.clock.monotonic()
 
     async def status() -> dict[str, Any]:
@@ -141,9 +146,6 @@ async def _is_queue_fine(app: "App") -> bool:
 
 
 def _messaging(app: "App") -> "Operations":
-    from tocsin.assembly.program import checked_profiles
-    from tocsin.web.dashboard.operations.messaging import MessagingDependencies, messaging_operations
-
     return messaging_operations(
         MessagingDependencies(
             settings=app.settings,
@@ -159,9 +161,6 @@ def _messaging(app: "App") -> "Operations":
 
 
 def _settings(app: "App") -> "Operations":
-    from tocsin.scheduling.zones import default_zone
-    from tocsin.web.dashboard.operations.settings import SettingsDependencies, settings_operations
-
     return settings_operations(
         SettingsDependencies(
             settings=app.settings,
@@ -176,8 +175,6 @@ def _verify(app: "App") -> "Verification":
     """Check the chain of the audit log, with what was noted elsewhere."""
     from dataclasses import replace
 
-    from tocsin.messaging.outbound.audit_anchor import kept_since, noted_anchors
-
     noted, unread = noted_anchors(app.settings.data_dir, app.settings[AUDIT_ANCHOR])
     found = app.audit.log.verify(keep_since=kept_since(app.settings[AUDIT_KEEP_DAYS], app.clock.now()), anchors=noted)
     return replace(found, problems=(*found.problems, *unread))
@@ -191,18 +188,11 @@ class BotDoor:
 
     async def listing(self) -> Sequence[Mapping[str, Any]]:
         """Return the record of every known chat."""
-        from tocsin.assembly.bot import open_access
-        from tocsin.bot.door.access import chat_document
-        from tocsin.messaging.outbound.caller import Caller
-        from tocsin.rest.callers import DASHBOARD
-
         access, _ = open_access(self._app, Caller(DASHBOARD.name), self._app.stores.bot().access)
         return [chat_document(chat) for chat in await access.listing()]
 
     async def change(self, what: str, chat_id: str, caller: "Caller") -> Mapping[str, Any]:
         """Approve, deny or remove a chat, and return the decision; raises TocsinError."""
-        from tocsin.assembly.bot import open_access
-
         access, channel = open_access(self._app, caller, self._app.stores.bot().access)
         try:
             known = channel.variables.admin.parse(chat_id)
@@ -215,9 +205,6 @@ class BotDoor:
 
 async def _integrations_of(app: "App") -> "Sequence[Integration]":
     """Return everything that Tocsin can be connected to; nothing that costs money or sends is asked."""
-    from tocsin.web.dashboard.operations.messaging import last_tests
-    from tocsin.web.dashboard.operations.settings import Integration, IntegrationCheck
-
     redis = await is_redis_there(app.settings)
     tests = await asyncio.to_thread(lambda: last_tests(app.audit.log.newest()))
     known = {channel: IntegrationCheck(test["at"], test["error"]) for channel, test in tests.items()}
@@ -271,9 +258,6 @@ def _asks_redis(app: "App") -> Callable[[], Awaitable[str]]:
 
 
 async def _of_features(app: "App") -> "list[Integration]":
-    from tocsin.web.dashboard.operations.settings import Integration
-    from tocsin.web.ui.manifest import feature_pages
-
     found = await app.features.subsystems()
     shown = []
     for feature, page, *_ in feature_pages(app.installed.features):
@@ -304,11 +288,6 @@ def _tells(problem: str) -> Callable[[], Awaitable[str]]:
 
 
 def _speech(app: "App") -> "Integration":
-    from tocsin.assembly.receiving import MODELS_FOLDER
-    from tocsin.providers.files.reading import read_in_child
-    from tocsin.providers.files.speech import Speech
-    from tocsin.web.dashboard.operations.settings import Integration
-
     try:
         problem = Speech(app.settings.data_dir / MODELS_FOLDER, read_in_child).problem()
     except TocsinError as error:

@@ -174,7 +174,7 @@ class OpenFeatures:
         found: dict[str, list[SubsystemStatus]] = {}
         for feature in self.known.values():
             for subsystem in feature.subsystems:
-                found.setdefault(subsystem, []).append(await self._subsystem(feature.name, subsystem))
+                found.setdefault(subsystem.name, []).append(await self._subsystem(feature.name, subsystem.name))
         return found
 
     async def _subsystem(self, feature: str, name: str) -> "SubsystemStatus":

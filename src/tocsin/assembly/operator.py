@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tocsin.core.audit.actions import NOTICES
 from tocsin.core.errors import TocsinError
+from tocsin.core.ids import new_id
 from tocsin.messaging.outbound.caller import Caller
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ def tell_operator(app: "App") -> Callable[[str], Awaitable[None]]:
     async def tell(text: str) -> None:
         from tocsin.assembly.bot import conversation_of, tell_through
         from tocsin.bot.settings import BotSettings
-        from tocsin.core.ids import new_id
         from tocsin.messaging.inbound.handling import Reply
 
         if not app.registry.bot_channel().configured:

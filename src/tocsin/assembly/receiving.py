@@ -8,24 +8,44 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from tocsin.assembly.bot import (
+    BotDependencies,
+    build_bot,
+    build_executor,
+    build_sessions,
+    conversation_of,
+    shown_by,
+    tell_through,
+    use_redis,
+)
 from tocsin.assembly.operator import tell_operator
 from tocsin.assembly.program import App
+from tocsin.assembly.status import recent_run_lines, status_lines
 from tocsin.assembly.storage import is_redis_there
+from tocsin.bot.commands import CommandDependencies, FurtherCommand
+from tocsin.bot.contract import ChatMode, SkillResult
+from tocsin.bot.files.attachments import Attachments
+from tocsin.bot.handler import reject_without_bot
+from tocsin.bot.settings import BotSettings
+from tocsin.bot.skill_mode.skill_planner import SkillPlanner
+from tocsin.bot.talk.chat_memory import ChatMemory
+from tocsin.channels.conversation import ReportsMoves
 from tocsin.channels.inbound import InboundMessage
 from tocsin.core.config.variables import REPLY_BRAKE
 from tocsin.messaging.inbound.handling import Handler
+from tocsin.messaging.inbound.inbox import Inbox
+from tocsin.messaging.inbound.work import InboxHooks, InboxWork, is_addressed
 from tocsin.messaging.outbound.caller import Caller
+from tocsin.providers.files.reading import read_in_child
+from tocsin.providers.files.speech import Speech
+from tocsin.runs.model import RunTrigger
 
 if TYPE_CHECKING:
-    from tocsin.bot.commands import FurtherCommand
-    from tocsin.bot.contract import RunSkillForChat, SkillResult
+    from tocsin.bot.contract import RunSkillForChat
     from tocsin.bot.runner import Bot
-    from tocsin.bot.settings import BotSettings
-    from tocsin.bot.talk.chat_memory import ChatMemory
     from tocsin.bot.talk.sessions import Sessions
     from tocsin.channels.conversation import ConversationAdapter, UpdateSource
     from tocsin.features.abilities import OnEnd
-    from tocsin.messaging.inbound.inbox import Inbox
 
 MODELS_FOLDER = "models"
 # What a skill or an answer of a run may bring back from its log, in characters.
@@ -62,11 +82,6 @@ async def open_receiving(app: App, *, fetch: bool) -> Receiving:
 
     Raises ConfigError for settings that contradict each other.
     """
-    from tocsin.assembly.bot import build_sessions, conversation_of, use_redis
-    from tocsin.bot.handler import reject_without_bot
-    from tocsin.bot.settings import BotSettings
-    from tocsin.channels.conversation import ReportsMoves
-
     handlers, last_handlers = app.features.handlers(), app.features.last_handlers()
 
     async def matches(message: InboundMessage) -> bool:
@@ -109,8 +124,6 @@ def inbox_of(
 
     `matches` says whether a feature takes a message: on other channels than the bot's, nothing else answers.
     """
-    from tocsin.messaging.inbound.inbox import Inbox
-    from tocsin.messaging.inbound.work import InboxHooks, InboxWork, is_addressed
 
     async def may_acknowledge(message: InboundMessage) -> bool:
         if not is_addressed(message):
@@ -139,15 +152,6 @@ def inbox_of(
 
 
 def _open_bot(app: App, channel: "ConversationAdapter", settings: "BotSettings", sessions: "Sessions") -> "Bot":
-    from tocsin.assembly.bot import BotDependencies, build_bot, build_executor, shown_by, tell_through
-    from tocsin.assembly.status import recent_run_lines, status_lines
-    from tocsin.bot.commands import CommandDependencies
-    from tocsin.bot.contract import ChatMode
-    from tocsin.bot.files.attachments import Attachments
-    from tocsin.bot.skill_mode.skill_planner import SkillPlanner
-    from tocsin.providers.files.reading import read_in_child
-    from tocsin.providers.files.speech import Speech
-
     can, models = app.features.can, app.models()
     attachments = Attachments(channel.download, Speech(app.settings.data_dir / MODELS_FOLDER, read_in_child))
     tell, hold = tell_through(app.outbox, Caller("bot"), channel.name), app.outbox.store.hold
@@ -194,23 +198,17 @@ def _open_bot(app: App, channel: "ConversationAdapter", settings: "BotSettings",
 
 
 def _further_commands(app: App, settings: "BotSettings") -> "dict[str, FurtherCommand]":
-    from tocsin.bot.commands import FurtherCommand
-
     found = app.features.bot_commands(without="recall" if settings.memory == "off" else "")
     return {name: FurtherCommand(*command) for name, command in found.items()}
 
 
 def _chat_memory(app: App, settings: "BotSettings") -> "ChatMemory":
-    from tocsin.bot.talk.chat_memory import ChatMemory
-
     can, use = app.features.can, settings.memory
     return ChatMemory(can.recall if use != "off" else None, can.remember if use == "on" else None)
 
 
 def _skill_runner(app: App, source: str) -> "RunSkillForChat":
     """Return what runs a skill for a chat, with what it printed."""
-    from tocsin.bot.contract import SkillResult
-    from tocsin.runs.model import RunTrigger
 
     async def run_skill(
         name: str,

@@ -4,9 +4,11 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from tocsin.assembly.notices import CoreNotices
 from tocsin.assembly.program import App, Monitoring, publisher_of
-from tocsin.assembly.storage import LEFT_FIX, give_back, left_in_database
-from tocsin.core.config.security import check_gateway_bind
+from tocsin.assembly.receiving import open_receiving
+from tocsin.assembly.storage import LEFT_FIX, give_back, is_redis_there, left_in_database
+from tocsin.core.config.security import check_dashboard_bind, check_gateway_bind, dashboard_tls, missing_dashboard_login
 from tocsin.core.config.variables import (
     AUDIT_ANCHOR,
     AUDIT_ANCHOR_EVERY,
@@ -22,14 +24,25 @@ from tocsin.core.config.variables import (
     TRUSTED_PROXIES,
 )
 from tocsin.core.errors import ConfigError, MissingSettingError, TocsinError
+from tocsin.core.ids import new_id
+from tocsin.core.service import ServiceLoop
+from tocsin.core.tasks import FirstErrorGroup
+from tocsin.core.time.clock import SystemClock
+from tocsin.delivery.bus.bus import Bus
+from tocsin.delivery.bus.late_bus import LateBus
+from tocsin.delivery.dispatcher import Dispatcher
+from tocsin.messaging.outbound.audit_anchor import AuditAnchor
+from tocsin.messaging.outbound.channel_watch import ChannelWatch
+from tocsin.runs.engine.active_run import RunsDrain
+from tocsin.runs.engine.settling import DeliveryFollower
+from tocsin.runs.store import RunStore
+from tocsin.web.http.serving import Service
+from tocsin.web.http.serving import serve as run_services
 
 if TYPE_CHECKING:
     from tocsin.assembly.receiving import Receiving
-    from tocsin.delivery.bus.late_bus import LateBus
-    from tocsin.delivery.dispatcher import Dispatcher
     from tocsin.runs.engine.run_engine import RunEngine
     from tocsin.web.dashboard.live.hub import EventHub
-    from tocsin.web.http.serving import Service
 
 log = logging.getLogger(__name__)
 
@@ -42,9 +55,6 @@ PRUNE_EVERY_S = 3600.0
 
 def monitor(parts: frozenset[str]) -> Monitoring:
     """Return what sees the sends of a process that runs these services; made before the program is opened."""
-    from tocsin.core.time.clock import SystemClock
-    from tocsin.messaging.outbound.channel_watch import ChannelWatch
-
     watch = ChannelWatch(SystemClock())
     if not parts & {"gateway", "dashboard"}:
         return Monitoring(watch)
@@ -58,12 +68,6 @@ async def serve(app: App, parts: frozenset[str], ready: Callable[[Mapping[str, s
 
     Every process that serves works on the inbox, and on the queue unless `DELIVERY_WORKERS` is 0.
     """
-    from tocsin.assembly.notices import CoreNotices
-    from tocsin.assembly.receiving import open_receiving
-    from tocsin.core.tasks import FirstErrorGroup
-    from tocsin.runs.engine.active_run import RunsDrain
-    from tocsin.web.http.serving import serve as run_services
-
     if not parts and not app.settings[DELIVERY_WORKERS]:
         raise ConfigError("a worker with DELIVERY_WORKERS=0 has nothing to do", hint="set it to 1 or more")
     await _tell_queue_problems(app)
@@ -110,7 +114,6 @@ def _gateway(app: App, receiving: "Receiving", bus: "LateBus | None") -> "Servic
     from tocsin.assembly.access import tokens_of
     from tocsin.web.gateway.app import GatewayDependencies, StateReports, build_gateway
     from tocsin.web.http.metrics import Metrics
-    from tocsin.web.http.serving import Service
 
     host = app.settings[GATEWAY_HOST]
     for warning in check_gateway_bind(app.settings, host):
@@ -154,8 +157,6 @@ def _dashboard(app: App, *, needed: bool) -> "tuple[EventHub | None, Service | N
     """
     from tocsin.assembly.dashboard import dashboard_of
     from tocsin.assembly.live import event_hub
-    from tocsin.core.config.security import check_dashboard_bind, dashboard_tls, missing_dashboard_login
-    from tocsin.web.http.serving import Service
 
     missing, host = missing_dashboard_login(app.settings), app.settings[DASHBOARD_HOST]
     if missing and not needed:
@@ -186,8 +187,6 @@ def _tell_that_the_bot_is_off(app: App, *, needed: bool) -> None:
 def run_engine(app: App) -> "RunEngine":
     """Return what settles and continues the runs that other processes left."""
     from tocsin.runs.engine.run_engine import RunEngine
-    from tocsin.runs.engine.settling import DeliveryFollower
-    from tocsin.runs.store import RunStore
 
     follower = DeliveryFollower(RunStore(app.database), app.output)
     return RunEngine(app.runs(), app.run_settler(), follower, app.clock)
@@ -213,7 +212,6 @@ def _dispatcher(app: App) -> "Dispatcher | None":
     slots = app.settings[DELIVERY_WORKERS]
     if not slots:
         return None
-    from tocsin.delivery.dispatcher import Dispatcher
 
     outbox = app.outbox
     dispatcher = Dispatcher(outbox.store, app.registry, app.clock, slots=slots, on_attempt=outbox.record_attempt)
@@ -224,11 +222,6 @@ def _dispatcher(app: App) -> "Dispatcher | None":
 def _bus(app: App, receiving: "Receiving") -> "LateBus | None":
     """Return the bus: of the Redis that the settings name, or of one that listens at the usual address, also later."""
     from socket import gethostname
-
-    from tocsin.assembly.storage import is_redis_there
-    from tocsin.core.ids import new_id
-    from tocsin.delivery.bus.bus import Bus
-    from tocsin.delivery.bus.late_bus import LateBus
 
     if not app.settings[REDIS_URL]:
         return None
@@ -245,9 +238,6 @@ def _bus(app: App, receiving: "Receiving") -> "LateBus | None":
 
 async def _anchor_audit_log(app: App) -> None:
     """Send the end of the audit chain to AUDIT_ANCHOR at intervals, if it is set."""
-    from tocsin.core.service import ServiceLoop
-    from tocsin.messaging.outbound.audit_anchor import AuditAnchor
-
     destination, every = app.settings[AUDIT_ANCHOR], app.settings[AUDIT_ANCHOR_EVERY]
     if not destination:
         return
@@ -262,8 +252,6 @@ async def _anchor_audit_log(app: App) -> None:
 
 async def _run_maintenance(app: App) -> None:
     """Do what the queue puts off, end runs of processes that have ended, and once an hour prune what is old."""
-    from tocsin.core.service import ServiceLoop
-
     store, prune_at, recover_at = app.outbox.store, 0.0, 0.0
 
     async def step() -> float:

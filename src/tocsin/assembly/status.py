@@ -10,6 +10,7 @@ from tocsin.core.config.data_dir import id_of
 from tocsin.core.config.security import validate_security
 from tocsin.core.config.variables import GATEWAY_HOST, GATEWAY_PORT
 from tocsin.features.context import AttentionItem, NoticeLevel, SubsystemState, SubsystemStatus
+from tocsin.features.contract import Subsystem
 from tocsin.runs.filters import RunFilter
 from tocsin.runs.model import AT_WORK, FAILING, RunStatus
 from tocsin.runs.store import RunStore
@@ -22,11 +23,11 @@ from tocsin.status.model import (
     StatusReport,
     by_severity,
     combined,
+    in_order,
     linked,
 )
 from tocsin.status.services import bot_service, gateway_health, gateway_service, scheduler_service
 from tocsin.status.subsystems import DAY_S, audit_status, bus_status, disk_attention, messaging_status
-from tocsin.web.ui.manifest import subsystem_pages
 
 if TYPE_CHECKING:
     from tocsin.assembly.program import App
@@ -68,8 +69,11 @@ async def subsystems_of(app: "App", redis: str | None) -> dict[str, SubsystemSta
     bus = [bus_status(redis)] if redis else []
     found["messaging"] = [messaging, *bus, *found.get("messaging", ())]
     found["audit"] = [await audit_status(app.audit), *found.get("audit", ())]
-    pages = subsystem_pages(app.installed.features)
-    return {name: linked(combined(found.get(name, ())), link) for name, (_, link) in pages.items()}
+    return {name: linked(combined(found.get(name, ())), each.page) for name, each in _known(app).items()}
+
+
+def _known(app: "App") -> dict[str, Subsystem]:
+    return in_order(each for feature in app.installed.features for each in feature.subsystems)
 
 
 def attention_of(app: "App", subsystems: Mapping[str, SubsystemStatus]) -> list[AttentionItem]:
@@ -85,13 +89,13 @@ def attention_of(app: "App", subsystems: Mapping[str, SubsystemStatus]) -> list[
 async def status_lines(app: "App") -> list[str]:
     """Return what the bot's `/status` shows: any allowed chat may ask, so details are left to `tocsin status`."""
     subsystems = await subsystems_of(app, await redis_trouble(app.settings, app.redis))
-    pages = subsystem_pages(app.installed.features)
+    known = _known(app)
     needs = len(attention_of(app, subsystems))
     lines = [f"Needs a person: {needs}; `tocsin status` says what"] if needs else []
     for name, status in subsystems.items():
         if status.state is not SubsystemState.DISABLED:
             state = "" if status.state is SubsystemState.OK else f" ({status.state})"
-            lines.append(f"{pages[name][0]}: {status.summary}{state}")
+            lines.append(f"{known[name].title}: {status.summary}{state}")
     return [*lines, *await app.features.status_lines()]
 
 

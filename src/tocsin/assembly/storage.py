@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 from tocsin.core.config.settings import Settings
 from tocsin.core.config.variables import REDIS_URL, REDIS_WAIT_REPLICAS, STORE
 from tocsin.core.errors import MissingSettingError, TocsinError
+from tocsin.core.storage import changes
 from tocsin.core.time.clock import Clock, SystemClock
+from tocsin.core.time.ratelimit import RateLimiter
 
 if TYPE_CHECKING:
     import sqlite3
@@ -134,14 +136,11 @@ def _buckets(redis: "Lazy[RedisClient]", clock: Clock) -> "Lazy[SharedBuckets]":
 
 
 def _own_limiter(clock: Clock, name: str, per_minute: int) -> "Limiter":
-    from tocsin.core.time.ratelimit import RateLimiter
-
     return RateLimiter(per_minute, clock.monotonic)
 
 
 def _shared_limiter(buckets: "Lazy[SharedBuckets]", clock: Clock, name: str, per_minute: int) -> "Limiter":
     from tocsin.core.storage.shared_limits import SharedLimiter
-    from tocsin.core.time.ratelimit import RateLimiter
 
     return SharedLimiter(name, RateLimiter(per_minute, clock.monotonic), buckets())
 
@@ -254,7 +253,6 @@ def schemas(features: "Iterable[Feature]") -> dict[str, Sequence[str]]:
     """Return the tables of every component; these modules hold nothing but text, because every send reads them."""
     from tocsin.bot import schema as bot_schema
     from tocsin.core.process import beats
-    from tocsin.core.storage import changes
     from tocsin.delivery.sqlite import schema as sqlite_schema
     from tocsin.messaging.inbound import schema as inbox_schema
     from tocsin.messaging.outbound import idempotency

@@ -5,7 +5,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tocsin.assembly.program import App, Installed, load_settings
+from tocsin.assembly.program import App, Installed, audit_trail, direct_transport, load_settings, open_app
 from tocsin.core.config.settings import Settings
 from tocsin.core.config.variables import STORE
 from tocsin.terminal.options import Options
@@ -51,7 +51,6 @@ def with_app(
     With `writes`, which is for commands that are nothing without the database, it raises ConfigError where this user
     cannot write in the data directory.
     """
-    from tocsin.assembly.program import direct_transport, open_app
     from tocsin.core.config.data_dir import require_usable
     from tocsin.terminal.signals import run_until_signal
 
@@ -80,8 +79,6 @@ class OpenerForFeature:
 
     def audit(self, settings: Settings) -> "AuditTrail":
         """Return the audit trail alone."""
-        from tocsin.assembly.program import audit_trail
-
         return audit_trail(settings)
 
     def run(self, work: Callable[[Any], Coroutine[Any, Any, T]], *, writes: bool = False) -> T:

@@ -49,6 +49,15 @@ class BotCommand(NamedTuple):
     help: str  # what `/help` says: a lower-case phrase
 
 
+class Subsystem(NamedTuple):
+    """A part of Tocsin with a state of its own, on Home and in `tocsin status`."""
+
+    name: str
+    title: str
+    place: int = 9999  # among the others: the lowest comes first
+    page: str = ""  # of the dashboard, without `#/`
+
+
 class LiveTopic(NamedTuple):
     """Records whose changes the dashboard tells at once.
 
@@ -80,7 +89,7 @@ class Feature:
     # directory and the settings so far. Called at every start: it takes no time where it has none.
     settings_layer: "Callable[[Path, Values], SecretStore] | None" = None
 
-    subsystems: tuple[str, ...] = ()  # whose state it tells, such as `cron`
+    subsystems: tuple[Subsystem, ...] = ()  # whose state it tells; of one of the core, its part
     bot_commands: tuple[BotCommand, ...] = ()
     live: tuple[LiveTopic, ...] = ()
     provides: tuple[str, ...] = ()  # abilities (`Abilities`) that it gives to the others

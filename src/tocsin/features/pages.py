@@ -77,7 +77,6 @@ class PageSpec:
     details: Mapping[str, str] = field(default_factory=dict)
     often: bool = False  # also in the bar at the bottom of a small screen
     subsystem: str = ""  # whose state the menu shows
-    card: int = 9999  # of the subsystem on Home and in the status: the lowest comes first
     badge: str = ""  # a number of the status report that the menu shows, such as `runs.active`
     header: str = ""  # a component that stands in the header, as `module:Component` of `ui/`
     runs: tuple[RunSubject, ...] = ()

@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
 import tocsin.features
+from tocsin.core.config.variables import CORE_VARIABLES
 from tocsin.core.plugins import modules_in, plugin_points, sentence_of
 from tocsin.features.contract import Feature
 from tocsin.terminal.command_table import COMMANDS
@@ -65,8 +66,6 @@ def clashes(feature: Feature, known: Iterable[Feature]) -> Iterator[str]:
 
     Its settings, tables and audit actions begin with its name, so that names which are added later cannot clash.
     """
-    from tocsin.core.config.variables import CORE_VARIABLES
-
     name, known = feature.name, tuple(known)
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or name in RESERVED:
         yield f"{name!r} cannot be the name of a feature: use lower-case letters, digits and _, and no word of the core"

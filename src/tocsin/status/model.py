@@ -1,14 +1,16 @@
 """The status of the program, and its public form."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from tocsin.core.time.timestamps import timestamp
 from tocsin.features.context import AttentionItem, NextRun, NoticeLevel, SubsystemState, SubsystemStatus
+from tocsin.features.contract import Subsystem
 from tocsin.runs.document import summary_document
 from tocsin.runs.model import Run
 
+CORE_SUBSYSTEMS = (Subsystem("messaging", "Messaging", 200, "msg"), Subsystem("audit", "Audit", 700, "audit"))
 NEXT_RUNS, RECENT_RUNS = 5, 10
 NOT_INSTALLED = SubsystemStatus(SubsystemState.DISABLED, "not installed")
 _BY_SEVERITY = (NoticeLevel.ERROR, NoticeLevel.WARNING, NoticeLevel.INFO, NoticeLevel.SUCCESS)
@@ -109,7 +111,13 @@ def combined(found: Sequence[SubsystemStatus]) -> SubsystemStatus:
 
 def linked(status: SubsystemStatus, page: str) -> SubsystemStatus:
     """Return a status that leads to the subsystem's page unless it names another."""
-    return status if status.link else replace(status, link=page)
+    return replace(status, link=f"#/{page}") if page and not status.link else status
+
+
+def in_order(subsystems: Iterable[Subsystem]) -> dict[str, Subsystem]:
+    """Return the subsystems of the core and of features by name, in the order in which they are shown."""
+    found = {each.name: each for each in (*subsystems, *CORE_SUBSYSTEMS)}
+    return dict(sorted(found.items(), key=lambda item: (item[1].place, item[0])))
 
 
 def by_severity(items: Sequence[AttentionItem]) -> list[AttentionItem]:

@@ -6,18 +6,28 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from tocsin.assembly.migration.database_use import is_in_use
 from tocsin.assembly.migration.movable import Move
 from tocsin.assembly.storage import DATABASE_FILE, lazy_redis, schemas
+from tocsin.bot.storage.stores import copy_bot_records, redis_bot_stores, sqlite_bot_stores
 from tocsin.core.audit.actions import AuditAction, AuditField
 from tocsin.core.config.settings import Settings
 from tocsin.core.config.variables import REDIS_URL
 from tocsin.core.errors import MissingSettingError, TocsinError
+from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import Clock, SystemClock
+from tocsin.delivery.bus.bus import BRIDGE
 from tocsin.delivery.model import LEASE_S, DeliveryStatus
+from tocsin.delivery.redis.moving import RedisDeliveries
+from tocsin.delivery.redis.store import RedisStore, former_names
+from tocsin.delivery.sqlite.moving import SqliteDeliveries
+from tocsin.delivery.sqlite.store import SqliteStore
+from tocsin.messaging.inbound.redis import moving as inbox_there
+from tocsin.messaging.inbound.sqlite_moving import SqliteCursors, SqliteDedupeKeys, SqliteEvents
+from tocsin.messaging.outbound.key_moving import RedisKeyRecords, SqliteKeyRecords
 
 if TYPE_CHECKING:
     from tocsin.bot.storage.stores import BotStores
-    from tocsin.core.storage.database import Database
     from tocsin.core.storage.redis_client import RedisClient
     from tocsin.delivery.store import DeliveryStore
     from tocsin.features.contract import Feature
@@ -84,16 +94,11 @@ class StoreMigration:
             await self._clock.sleep(LOOK_S)
 
     def _queue(self) -> "DeliveryStore":
-        from tocsin.delivery.redis.store import RedisStore
-        from tocsin.delivery.sqlite.store import SqliteStore
-
         if self._to == SQLITE:
             return RedisStore(self._client, self._clock)
         return SqliteStore(self._database, self._clock)
 
     def _bots(self) -> "tuple[BotStores, BotStores]":
-        from tocsin.bot.storage.stores import redis_bot_stores, sqlite_bot_stores
-
         here, there = sqlite_bot_stores(self._database, self._clock), redis_bot_stores(self._client)
         return (there, here) if self._to == SQLITE else (here, there)
 
@@ -106,9 +111,6 @@ async def open_migration(
     settings: Settings, features: "Sequence[Feature]", to: str, clock: Clock | None = None
 ) -> AsyncIterator[StoreMigration]:
     """Open both stores; raise ServicesRunError while a service works with one of them."""
-    from tocsin.assembly.migration.database_use import is_in_use
-    from tocsin.core.storage.database import Database
-
     if not settings[REDIS_URL]:
         raise MissingSettingError(
             "there is no Redis to move anything to or from, as REDIS_URL is off", hint="set REDIS_URL"
@@ -129,8 +131,6 @@ async def open_migration(
 
 async def _refuse_listeners(client: "RedisClient", clock: Clock) -> None:
     """Raise if a service is connected to Redis: one of them always holds the lease for listening to PUBLISH."""
-    from tocsin.delivery.bus.bus import BRIDGE
-
     until = clock.monotonic() + LISTENER_S
     while await client.command("EXISTS", BRIDGE):
         if clock.monotonic() > until:
@@ -139,13 +139,6 @@ async def _refuse_listeners(client: "RedisClient", clock: Clock) -> None:
 
 
 def _moves(database: "Database", client: "RedisClient", clock: Clock, to: str) -> list[Move[Any]]:
-    from tocsin.delivery.redis.moving import RedisDeliveries
-    from tocsin.delivery.redis.store import former_names
-    from tocsin.delivery.sqlite.moving import SqliteDeliveries
-    from tocsin.messaging.inbound.redis import moving as inbox_there
-    from tocsin.messaging.inbound.sqlite_moving import SqliteCursors, SqliteDedupeKeys, SqliteEvents
-    from tocsin.messaging.outbound.key_moving import RedisKeyRecords, SqliteKeyRecords
-
     ways: list[tuple[str, Any, Any]] = [
         # First what recognises repeats: a kill between two kinds must not let one pass.
         ("keys of requests", SqliteKeyRecords(database, clock), RedisKeyRecords(client)),
@@ -162,8 +155,6 @@ async def _move_decisions(source: "BotStores", target: "BotStores", *, own: bool
 
     With `own`, the target is this host's alone, and chats that are not in the source are forgotten there.
     """
-    from tocsin.bot.storage.stores import copy_bot_records
-
     records = {record.chat_id: record for record in await source.access.records()}
     for known in await target.access.records():
         here = records.get(known.chat_id)

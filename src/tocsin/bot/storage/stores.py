@@ -6,12 +6,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tocsin.bot.door.access_store import AccessStore
 from tocsin.bot.persistence import BotPersistence
+from tocsin.bot.schema import SCHEMAS
 from tocsin.bot.shared_work import ChatWork
 from tocsin.bot.skill_mode.plans import Plans
+from tocsin.bot.storage.sqlite_access import SqliteAccessStore
+from tocsin.bot.storage.sqlite_chat_work import SqliteChatWork
+from tocsin.bot.storage.sqlite_persistence import SqliteBotPersistence
+from tocsin.bot.storage.sqlite_plans import SqlitePlans
+from tocsin.core.storage.database import Database
 
 if TYPE_CHECKING:
     from tocsin.bot.storage.redis_calls import RedisCalls
-    from tocsin.core.storage.database import Database
     from tocsin.core.time.clock import Clock
 
 log = logging.getLogger(__name__)
@@ -28,11 +33,6 @@ class BotStores(NamedTuple):
 
 def sqlite_bot_stores(database: "Database", clock: "Clock") -> BotStores:
     """Return the stores in a database that was opened with the schemas of `bot/schema.py`."""
-    from tocsin.bot.storage.sqlite_access import SqliteAccessStore
-    from tocsin.bot.storage.sqlite_chat_work import SqliteChatWork
-    from tocsin.bot.storage.sqlite_persistence import SqliteBotPersistence
-    from tocsin.bot.storage.sqlite_plans import SqlitePlans
-
     return BotStores(
         SqliteAccessStore(database, clock),
         SqliteBotPersistence(database, clock),
@@ -81,9 +81,6 @@ def shared_bot_stores(
 
 
 async def _copy_from(database_file: Path, clock: "Clock", to: BotStores) -> int:
-    from tocsin.bot.schema import SCHEMAS
-    from tocsin.core.storage.database import Database
-
     database = Database(database_file, SCHEMAS)
     try:
         return await copy_bot_records(sqlite_bot_stores(database, clock), to)

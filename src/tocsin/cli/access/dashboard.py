@@ -2,9 +2,16 @@
 
 import argparse
 
+from tocsin.assembly.access import sign_in_link
+from tocsin.assembly.program import App
+from tocsin.cli.opening import with_app
+from tocsin.core.config.security import dashboard_tls, is_loopback, missing_dashboard_login
+from tocsin.core.config.variables import DASHBOARD_HOST, DASHBOARD_PORT
 from tocsin.core.errors import ConfigError, MissingSettingError
 from tocsin.terminal.options import Options, add_subcommands
 from tocsin.terminal.output import DONE, Console
+from tocsin.terminal.secret_input import secret_input
+from tocsin.web.access.passwords import hash_password
 
 MAX_PASSWORD_BYTES = 1024
 
@@ -43,9 +50,6 @@ def _serve(arguments: argparse.Namespace, options: Options, out: Console) -> int
 
 
 def _hash_password(_: argparse.Namespace, __: Options, out: Console) -> int:
-    from tocsin.terminal.secret_input import secret_input
-    from tocsin.web.access.passwords import hash_password
-
     password = secret_input("Password", MAX_PASSWORD_BYTES)
     if not password:
         raise ConfigError("the password is empty", hint="enter one that is hard to guess")
@@ -61,12 +65,6 @@ def _hash_password(_: argparse.Namespace, __: Options, out: Console) -> int:
 
 
 def _link(_: argparse.Namespace, options: Options, out: Console) -> int:
-    from tocsin.assembly.access import sign_in_link
-    from tocsin.assembly.program import App
-    from tocsin.cli.opening import with_app
-    from tocsin.core.config.security import dashboard_tls, is_loopback, missing_dashboard_login
-    from tocsin.core.config.variables import DASHBOARD_HOST, DASHBOARD_PORT
-
     async def work(app: App) -> str:
         settings = app.settings
         if missing := missing_dashboard_login(settings):

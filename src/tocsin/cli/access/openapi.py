@@ -3,6 +3,7 @@
 import argparse
 from typing import Any
 
+from tocsin.assembly.dashboard import dashboard_document
 from tocsin.assembly.program import App
 from tocsin.cli.opening import with_app
 from tocsin.terminal.options import Options
@@ -17,8 +18,6 @@ def configure_openapi(parser: argparse.ArgumentParser) -> None:
 
 def _openapi(_: argparse.Namespace, options: Options, out: Console) -> int:
     async def work(app: App) -> dict[str, Any]:
-        from tocsin.assembly.dashboard import dashboard_document
-
         return dashboard_document(app)
 
     out.document(with_app(options, out, work))

@@ -6,12 +6,16 @@ from typing import TYPE_CHECKING
 
 from tocsin.cli.opening import open_settings
 from tocsin.core.errors import ConfigError, MissingSettingError
+from tocsin.core.time.clock import SystemClock
+from tocsin.providers.chat import HOW_TO_CONFIGURE, NOT_CONFIGURED, open_chat
+from tocsin.providers.contract import Question, Turn
+from tocsin.providers.files.pictures import fit, type_of
 from tocsin.terminal.options import Options
 from tocsin.terminal.output import DONE, Console, is_terminal
 from tocsin.terminal.text import message_of, readable
 
 if TYPE_CHECKING:
-    from tocsin.providers.contract import ChatProvider, Completion, Image, Question
+    from tocsin.providers.contract import ChatProvider, Completion, Image
 
 MAX_IMAGE_BYTES = 20 * 1024 * 1024  # as for the bot; larger ones than models take are scaled down
 
@@ -40,10 +44,6 @@ leads to any service that speaks the interface of OpenAI."""
 
 def _ask(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     import asyncio
-
-    from tocsin.core.time.clock import SystemClock
-    from tocsin.providers.chat import HOW_TO_CONFIGURE, NOT_CONFIGURED, open_chat
-    from tocsin.providers.contract import Question, Turn
 
     settings, _ = open_settings(options, out)
     chat = open_chat(settings, SystemClock(), out.redact, model=readable(arguments.model))
@@ -141,8 +141,6 @@ class _Flow:
 
 async def _image(path: Path) -> "Image":
     """Return the picture in a file, made small enough for models; its content says what type it is, not its name."""
-    from tocsin.providers.files.pictures import fit, type_of
-
     try:
         with path.open("rb") as stream:
             data = stream.read(MAX_IMAGE_BYTES + 1)

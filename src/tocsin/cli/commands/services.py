@@ -8,11 +8,13 @@ from typing import Any
 
 from tocsin.assembly.program import App, direct_transport, load_settings, open_app
 from tocsin.assembly.services import monitor, serve
+from tocsin.cli.doctor.files import check_files
 from tocsin.core.config.data_dir import require_usable
 from tocsin.core.config.security import missing_login, validate_security
 from tocsin.core.config.settings import Settings
 from tocsin.core.config.unknown_settings import unknown_settings
 from tocsin.core.config.variables import LOG_FORMAT, LOG_LEVEL
+from tocsin.core.log import configure
 from tocsin.core.process.forking import forked_reapers
 from tocsin.core.process.garbage import rare_collections
 from tocsin.core.storage.files import refuse_others
@@ -67,8 +69,6 @@ def run_services(arguments: argparse.Namespace, options: Options, out: Console) 
 
 def prepare_service(settings: Settings, options: Options) -> None:
     """Set up logging, then log a warning for every weak setting and every misspelt one."""
-    from tocsin.core.log import configure
-
     configure(
         "debug" if options.verbose else settings[LOG_LEVEL],
         settings[LOG_FORMAT],
@@ -88,8 +88,6 @@ def prepare_service(settings: Settings, options: Options) -> None:
 
 async def tell_mistakes(app: App, out: Console) -> None:
     """Log the errors in files that people wrote; on a terminal, also print them."""
-    from tocsin.cli.doctor.files import check_files
-
     for finding in await check_files(app):
         if finding.state not in {"error", "warning"}:
             continue

@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 
 import tocsin
+from tocsin.assembly.program import find_installed
+from tocsin.cli.main import build_parser
 from tocsin.cli.opening import open_settings
 from tocsin.core.config.settings import Settings
 from tocsin.core.config.variables import (
@@ -61,7 +63,6 @@ def configure_completion(parser: argparse.ArgumentParser) -> None:
 def _init(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     from secrets import token_urlsafe
 
-    from tocsin.assembly.program import find_installed
     from tocsin.cli.commands.env_template import env_template
 
     found = Settings.load(data_dir=options.data_dir and _absolute(options.data_dir))
@@ -171,8 +172,6 @@ def _document(settings: Settings, variable: Variable[object]) -> dict[str, objec
 
 def _completion(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     import shtab
-
-    from tocsin.cli.main import build_parser
 
     script = shtab.complete(build_parser([], everything=True), shell=arguments.shell)
     if out.as_json:

@@ -3,12 +3,16 @@
 import re
 from collections.abc import AsyncIterator, Iterable, Iterator
 
+from tocsin.assembly.bot import build_access, conversation_of
 from tocsin.assembly.program import App
+from tocsin.bot.door.checks import check_access, check_admin
+from tocsin.bot.settings import BotSettings
 from tocsin.channels.registry import ChannelState
 from tocsin.cli.doctor.stores import has_database
 from tocsin.core.audit.actions import CLI
 from tocsin.core.config.settings import Settings
 from tocsin.core.config.variables import STORE, Variable
+from tocsin.core.tasks import side_by_side
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.terminal.findings import Finding, collect
 
@@ -37,8 +41,6 @@ async def check_channels(app: App, *, probe: bool) -> AsyncIterator[Finding]:
 
 
 async def _probe(app: App, states: list[ChannelState]) -> list[Finding]:
-    from tocsin.core.tasks import side_by_side
-
     async def one(kind: str) -> Finding:
         result = await app.messenger.test(kind, Caller(CLI.name))
         if result.ok:
@@ -84,10 +86,6 @@ async def _check_bot(app: App, results: dict[str, Finding], *, probe: bool) -> A
 
 
 async def _examine_bot(app: App, *, ask: bool) -> AsyncIterator[Finding]:
-    from tocsin.assembly.bot import build_access, conversation_of
-    from tocsin.bot.door.checks import check_access, check_admin
-    from tocsin.bot.settings import BotSettings
-
     settings, channel = app.settings, conversation_of(app.registry)
     variables = channel.variables
     access = build_access(BotSettings.of(settings, variables), app.stores.bot().access, app.audit)

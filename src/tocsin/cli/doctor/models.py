@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Iterator
 
 from tocsin.assembly.program import App
+from tocsin.assembly.receiving import MODELS_FOLDER
 from tocsin.cli.doctor.channels import check_shapes
 from tocsin.core.config.variables import (
     ANTHROPIC_API_KEY,
@@ -12,6 +13,9 @@ from tocsin.core.config.variables import (
     OPENAI_API_KEY,
     OPENAI_BASE_URL,
 )
+from tocsin.providers.chat import HOW_TO_CONFIGURE, open_chat
+from tocsin.providers.files.reading import read_in_child
+from tocsin.providers.files.speech import Speech
 from tocsin.terminal.findings import Finding
 from tocsin.terminal.packages import is_installed
 
@@ -21,8 +25,6 @@ KEYS = {"anthropic": (ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL), "openai": (OPENAI_
 
 async def check_chat_model(app: App) -> AsyncIterator[Finding]:
     """Check settings, packages and keys of the chat model and its fallback; asking one would cost money."""
-    from tocsin.providers.chat import HOW_TO_CONFIGURE, open_chat
-
     chat = open_chat(app.settings, app.clock, app.redact)
     if chat is None:
         yield Finding(
@@ -46,10 +48,6 @@ async def check_chat_model(app: App) -> AsyncIterator[Finding]:
 
 def check_speech(app: App) -> Iterator[Finding]:
     """Check what transcription needs; without it the bot answers voice messages with how to install it."""
-    from tocsin.assembly.receiving import MODELS_FOLDER
-    from tocsin.providers.files.reading import read_in_child
-    from tocsin.providers.files.speech import Speech
-
     speech = Speech(app.settings.data_dir / MODELS_FOLDER, read_in_child)
     problem = speech.problem()
     detail, _, fix = problem.partition(": ")

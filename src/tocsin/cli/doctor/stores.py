@@ -6,6 +6,7 @@ from tocsin.assembly.program import App
 from tocsin.assembly.storage import DATABASE_FILE, LEFT_FIX, left_in_database
 from tocsin.core.config.variables import REDIS_URL, STORE
 from tocsin.core.errors import TocsinError
+from tocsin.core.storage.redis_client import open_redis
 from tocsin.core.text.strings import number_of
 from tocsin.core.time.timestamps import timestamp
 from tocsin.delivery.model import DeliveryStatus
@@ -62,7 +63,6 @@ async def check_bus(app: App) -> AsyncIterator[Finding]:
             "off", "bus", "REDIS_URL is not set: it is used only where something answers at its usual address"
         )
         return
-    from tocsin.core.storage.redis_client import open_redis
 
     client = open_redis(app.settings[REDIS_URL])
     try:

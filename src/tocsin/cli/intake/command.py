@@ -7,9 +7,13 @@ from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING
 
+from tocsin.bot.skill_mode.audit_actions import INTAKE_CANCELLED, INTAKE_CONFIRMED, INTAKE_TASK_COMPLETED
+from tocsin.bot.skill_mode.skill_matching import ask_for_steps, match_steps
 from tocsin.cli.opening import with_app
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.text.strings import number_of
+from tocsin.features.abilities import AssistantRequest, SkillInfo
+from tocsin.runs.model import RunTrigger
 from tocsin.terminal.options import Options
 from tocsin.terminal.output import DONE, FAILED, Console
 from tocsin.terminal.text import message_of
@@ -18,7 +22,6 @@ if TYPE_CHECKING:
     from tocsin.assembly.program import App
     from tocsin.bot.skill_mode.plans import Step
     from tocsin.core.audit.actions import AuditAction
-    from tocsin.features.abilities import SkillInfo
     from tocsin.runs.model import Run
 
 MAX_RESULT = 4000
@@ -45,8 +48,6 @@ def _intake(arguments: argparse.Namespace, options: Options, out: Console) -> in
 
 
 async def _plan(app: "App", text: str, here: Path, out: Console, *, asks: bool) -> int:
-    from tocsin.bot.skill_mode.audit_actions import INTAKE_CANCELLED, INTAKE_CONFIRMED
-
     assistants = await _assistants(app)
     own = [skill for skill in await app.features.can.list_skills() if skill.name not in {a.name for a in assistants}]
     steps, plan = await _steps(app, text, [*own, *assistants], out), token_hex(8)
@@ -71,8 +72,6 @@ async def _plan(app: "App", text: str, here: Path, out: Console, *, asks: bool) 
 
 
 async def _assistants(app: "App") -> "list[SkillInfo]":
-    from tocsin.features.abilities import SkillInfo
-
     records = await app.features.can.list_assistants()
     return [
         SkillInfo(each["name"], each["description"], keywords=tuple(each["trigger_keywords"]))
@@ -82,8 +81,6 @@ async def _assistants(app: "App") -> "list[SkillInfo]":
 
 
 async def _steps(app: "App", text: str, skills: "Sequence[SkillInfo]", out: Console) -> "list[Step]":
-    from tocsin.bot.skill_mode.skill_matching import ask_for_steps, match_steps
-
     try:
         if provider := await app.models().find():
             return await out.while_waiting(f"Asking {provider.model} …", ask_for_steps(provider, text, skills))
@@ -93,10 +90,6 @@ async def _steps(app: "App", text: str, skills: "Sequence[SkillInfo]", out: Cons
 
 
 async def _carry_out(app: "App", plan: str, step: "Step", here: Path, out: Console, assistants: set[str]) -> "Step":
-    from tocsin.bot.skill_mode.audit_actions import INTAKE_TASK_COMPLETED
-    from tocsin.features.abilities import AssistantRequest
-    from tocsin.runs.model import RunTrigger
-
     def note(run: "Run | None") -> None:
         facts = {"skill": step.skill, "ok": run is not None and run.ok, "run": run.id if run else None}
         _record(app, INTAKE_TASK_COMPLETED, f"a requirement of plan {plan}", plan, **facts)

@@ -4,11 +4,14 @@ import argparse
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from tocsin.assembly.migration.moves import STORE_MIGRATE, open_migration
+from tocsin.assembly.program import audit_trail
 from tocsin.cli.opening import open_settings
 from tocsin.core.audit.actions import CLI
 from tocsin.core.config.variables import STORE
 from tocsin.terminal.options import Options, add_subcommands
 from tocsin.terminal.output import DONE, Console
+from tocsin.terminal.signals import run_until_signal
 
 if TYPE_CHECKING:
     from tocsin.assembly.migration.moves import Told
@@ -29,8 +32,6 @@ def configure_store(parser: argparse.ArgumentParser) -> None:
 
 
 def _migrate(arguments: argparse.Namespace, options: Options, out: Console) -> int:
-    from tocsin.terminal.signals import run_until_signal
-
     settings, installed = open_settings(options, out)
     work = _run(settings, installed, arguments, out)
     found = run_until_signal(out.while_waiting(f"Moving everything to {arguments.to}", work))
@@ -43,9 +44,6 @@ def _migrate(arguments: argparse.Namespace, options: Options, out: Console) -> i
 async def _run(
     settings: "Settings", installed: "Installed", arguments: argparse.Namespace, out: Console
 ) -> Mapping[str, int]:
-    from tocsin.assembly.migration.moves import STORE_MIGRATE, open_migration
-    from tocsin.assembly.program import audit_trail
-
     async with open_migration(settings, installed.features, arguments.to) as migration:
         if arguments.dry_run:
             return await migration.counts()

@@ -5,6 +5,7 @@ from base64 import b64encode
 from functools import lru_cache
 from urllib.parse import unquote, urlsplit
 
+from tocsin.core.config.settings import may_need_proxy
 from tocsin.core.http.transport import connect_failed
 
 HINT = "check HTTPS_PROXY and NO_PROXY"
@@ -16,8 +17,6 @@ _END = b"\r\n\r\n"
 @lru_cache(maxsize=64)
 def proxy_for(origin: str) -> str | None:
     """Return the proxy that the environment asks for; `origin` is scheme and authority of a URL."""
-    from tocsin.core.config.settings import may_need_proxy
-
     if not may_need_proxy():  # urllib.request costs 10 ms to import, which most commands do not pay
         return None
     from urllib.request import getproxies, proxy_bypass

@@ -2,7 +2,7 @@
 
 from tocsin.features.browser.audit_actions import BROWSER_START, BROWSER_STOP
 from tocsin.features.browser.schema import MIGRATIONS
-from tocsin.features.contract import Feature, FeatureCommand
+from tocsin.features.contract import Feature, FeatureCommand, Subsystem
 
 FEATURE = Feature(
     name="browser",
@@ -12,5 +12,5 @@ FEATURE = Feature(
     tables={"browser": MIGRATIONS},
     audit_actions=(BROWSER_START, BROWSER_STOP),
     commands=(FeatureCommand("browser", "list, start and stop browser profiles"),),
-    subsystems=("browser",),
+    subsystems=(Subsystem("browser", "Browser", 1000, "browser"),),
 )

@@ -1,6 +1,6 @@
 """What cron is to the rest of the program."""
 
-from tocsin.features.contract import Feature, FeatureCommand, LiveTopic
+from tocsin.features.contract import Feature, FeatureCommand, LiveTopic, Subsystem
 from tocsin.features.cron.audit_actions import (
     CRON,
     CRON_ADD,
@@ -22,7 +22,7 @@ FEATURE = Feature(
     audit_sources=(CRON,),
     commands=(FeatureCommand("cron", "add, list, run and follow jobs that run at times"),),
     live=(LiveTopic("cron", "cron"),),
-    subsystems=("cron",),
+    subsystems=(Subsystem("cron", "Cron", 100, "cron"),),
     provides=("list_schedules",),
     run_kinds=("cron",),
 )

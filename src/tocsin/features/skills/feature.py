@@ -1,6 +1,6 @@
 """What skills are to the rest of the program."""
 
-from tocsin.features.contract import Feature, FeatureCommand
+from tocsin.features.contract import Feature, FeatureCommand, Subsystem
 from tocsin.features.skills.audit_actions import SKILL_RUN
 from tocsin.features.skills.settings import SKILL_HOME_MIB
 
@@ -12,7 +12,7 @@ FEATURE = Feature(
     variables=(SKILL_HOME_MIB,),
     audit_actions=(SKILL_RUN,),
     commands=(FeatureCommand("skills", "list, check, show and run skills"),),
-    subsystems=("skills",),
+    subsystems=(Subsystem("skills", "Skills", 600, "skills"),),
     provides=(
         "list_skills",
         "run_skill",

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tocsin.core.config.variables import Variable, directory, integer
-from tocsin.features.contract import Feature, FeatureCommand
+from tocsin.features.contract import Feature, FeatureCommand, Subsystem
 from tocsin.features.ssh.audit_actions import SSH_RUN, SSH_TRUST
 from tocsin.features.ssh.schema import MIGRATIONS
 
@@ -27,6 +27,6 @@ FEATURE = Feature(
     tables={"ssh": MIGRATIONS},
     audit_actions=(SSH_RUN, SSH_TRUST),
     commands=(FeatureCommand("ssh", "run commands on hosts, check how they are, trust their keys"),),
-    subsystems=("ssh",),
+    subsystems=(Subsystem("ssh", "SSH", 300, "ssh"),),
     run_kinds=("ssh",),
 )

@@ -1,6 +1,6 @@
 """What triggers are to the rest of the program."""
 
-from tocsin.features.contract import Feature, FeatureCommand
+from tocsin.features.contract import Feature, FeatureCommand, Subsystem
 from tocsin.features.triggers.audit_actions import TRIGGER_RUN, TRIGGERS
 
 FEATURE = Feature(
@@ -11,6 +11,6 @@ FEATURE = Feature(
     audit_actions=(TRIGGER_RUN,),
     audit_sources=(TRIGGERS,),
     commands=(FeatureCommand("triggers", "list the trigger rules and show which one a message would fire"),),
-    subsystems=("messaging",),
+    subsystems=(Subsystem("messaging", "Messaging"),),
     run_kinds=("trigger",),
 )

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from tocsin.core.errors import ProcessError
+from tocsin.core.storage.files import read_limited
 from tocsin.features.vault.model import ProgramFailedError, VaultError
 
 # Decrypting the largest vault takes a second; a program that hangs must not hang us.
@@ -170,8 +171,6 @@ def cipher_of(backend: str) -> Cipher:
 
 def identity_line(file: Path) -> str:
     """Return the one X25519 identity of a file as `age-keygen` writes it; raise VaultError."""
-    from tocsin.core.storage.files import read_limited
-
     try:
         lines = read_limited(file, 64 * 1024).decode("ascii").splitlines()
     except UnicodeDecodeError:

@@ -7,7 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tocsin.core.config.settings import platform
 from tocsin.core.errors import ConfigError
+from tocsin.core.text.strings import number_of
 from tocsin.features.contract import Commands
 from tocsin.features.vault.model import MAX_VALUE_BYTES, OlderVaultError, VaultError, checked_name, timestamp
 from tocsin.features.vault.opening import vault_of
@@ -105,7 +107,6 @@ def _name_of(arguments: argparse.Namespace) -> str:
 
 def _init(_: argparse.Namespace, out: Console, program: Program) -> int:
     from tocsin.core.config.data_dir import require_usable
-    from tocsin.core.config.settings import platform
 
     vault, settings = _opened(program)
     require_usable(settings.data_dir)
@@ -245,7 +246,6 @@ def _status(_: argparse.Namespace, out: Console, program: Program) -> int:
     if status.problem:
         out.failure(status.problem)
         return FAILED
-    from tocsin.core.text.strings import number_of
 
     counts = ", ".join(f"{status.count(state)} {state}" for state in RotationState)
     out.line(f"{number_of(len(status.ages), 'secret')}: {counts}")

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from tocsin.core.config.settings import read_env_file
 from tocsin.core.errors import ConfigError
 from tocsin.core.storage.files import read_limited, write_atomically
 
@@ -18,8 +19,6 @@ class EnvFile(NamedTuple):
 
 def read_secrets(path: Path, names: Collection[str]) -> EnvFile:
     """Return the values that a file sets for these names; raise ConfigError for one that cannot be read."""
-    from tocsin.core.config.settings import read_env_file
-
     content = read_limited(path)
     values = read_env_file(path).values
     return EnvFile(path, content, {name: values[name] for name in names if values.get(name, "").strip()})

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from tocsin.features.contract import Feature, FeatureCommand
+from tocsin.features.contract import Feature, FeatureCommand, Subsystem
 from tocsin.features.vault.audit_actions import ACTIONS, VAULT
 from tocsin.features.vault.settings import BACKEND, IDENTITY
 from tocsin.terminal.command_table import RECORDS
@@ -36,7 +36,7 @@ FEATURE = Feature(
     audit_sources=(VAULT,),
     commands=(FeatureCommand("vault", "keep secrets encrypted and watch their age", group=RECORDS),),
     settings_layer=_secrets,
-    subsystems=("vault",),
+    subsystems=(Subsystem("vault", "Vault", 800, "vault"),),
     provides=(
         "reveal_secret",
         "reveal_secrets",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tocsin.core.config.settings import Values, platform
 from tocsin.core.errors import TocsinError
 from tocsin.core.storage.files import WatchedFile
+from tocsin.core.text.strings import number_of
 from tocsin.features.hooks import FeatureHooks, ProvidedAbilities
 from tocsin.features.vault.audit_actions import VAULT
 from tocsin.features.vault.cipher import cipher_of
@@ -116,7 +117,6 @@ async def subsystem_status(opened: OpenVault) -> "SubsystemStatus":
     """Return the state of the vault for the overall status."""
     import asyncio
 
-    from tocsin.core.text.strings import number_of
     from tocsin.features.context import AttentionItem, NoticeLevel, SubsystemState, SubsystemStatus
 
     status = await asyncio.to_thread(opened.vault.status)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tocsin.core.errors import ProcessError
+from tocsin.core.process.blocking import run_blocking
 from tocsin.features.vault.model import ProgramFailedError, VaultError
 
 SECURITY_TIMEOUT_S = 10.0
@@ -12,8 +13,6 @@ _KEYCHAIN_ITEM = "Tocsin vault identity"
 
 def run_program(argv: Sequence[str], stdin: bytes, timeout_s: float) -> bytes:
     """Return what a program prints on standard output; raise ProgramFailedError, or ProcessError if it cannot start."""
-    from tocsin.core.process.blocking import run_blocking
-
     try:
         code, stdout, stderr = run_blocking(argv, stdin, timeout_s)
     except TimeoutError:

@@ -1,6 +1,6 @@
 """What watchers are to the rest of the program."""
 
-from tocsin.features.contract import Feature, FeatureCommand
+from tocsin.features.contract import Feature, FeatureCommand, Subsystem
 from tocsin.features.watchers.audit_actions import (
     WATCHER_DISABLE,
     WATCHER_ENABLE,
@@ -19,6 +19,6 @@ FEATURE = Feature(
     audit_actions=(WATCHER_RUN, WATCHER_ENABLE, WATCHER_DISABLE, WATCHER_ERROR),
     audit_sources=(WATCHERS,),
     commands=(FeatureCommand("watchers", "list, try and switch the rules that act when files change"),),
-    subsystems=("watchers",),
+    subsystems=(Subsystem("watchers", "Watchers", 900, "watchers"),),
     run_kinds=("watcher",),
 )

@@ -1,6 +1,6 @@
 """What workflows are to the rest of the program."""
 
-from tocsin.features.contract import Feature, FeatureCommand
+from tocsin.features.contract import Feature, FeatureCommand, Subsystem
 from tocsin.features.workflows.audit_actions import WORKFLOW_RUN, WORKFLOW_SAVE
 from tocsin.features.workflows.settings import HTTP_ALLOW_PRIVATE
 
@@ -12,6 +12,6 @@ FEATURE = Feature(
     variables=(HTTP_ALLOW_PRIVATE,),
     audit_actions=(WORKFLOW_RUN, WORKFLOW_SAVE),
     commands=(FeatureCommand("workflows", "list, check, plan and run workflows"),),
-    subsystems=("workflows",),
+    subsystems=(Subsystem("workflows", "Workflows", 400, "workflows"),),
     run_kinds=("workflow",),
 )

@@ -19,6 +19,7 @@ from tocsin.features.workflows.settings import HTTP_ALLOW_PRIVATE
 from tocsin.features.workflows.store import WorkflowFolder
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.model import Run, RunStatus
+from tocsin.scheduling.zones import default_zone
 
 # The engine takes as long to import as all the rest: it is, when a workflow runs.
 if TYPE_CHECKING:
@@ -58,7 +59,6 @@ def open_workflows(context: FeatureContext) -> Workflows:
         from tocsin.features.workflows.engine.http import HttpSteps
         from tocsin.features.workflows.engine.messages import MessageSteps
         from tocsin.features.workflows.engine.waiting import WaitSteps
-        from tocsin.scheduling.zones import default_zone
 
         return executing(
             HttpSteps(transport, allow_private),

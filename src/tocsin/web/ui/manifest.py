@@ -43,7 +43,6 @@ CORE_PAGES: Final = (
         key="m",
         often=True,
         subsystem="messaging",
-        card=200,
         shortcuts=(Shortcut(label="Send a message", icon="msg", address="#/msg"),),
     ),
     PageSpec(
@@ -68,7 +67,6 @@ CORE_PAGES: Final = (
         place=100,
         key="a",
         subsystem="audit",
-        card=700,
     ),
     PageSpec(
         name="settings",
@@ -182,14 +180,6 @@ def manifest_of(features: Sequence[Feature], pages: Sequence[FeatureUi]) -> dict
             "sources": sorted({*CORE_SOURCES, *sources}),
         },
     }
-
-
-def subsystem_pages(features: Sequence[Feature]) -> dict[str, tuple[str, str]]:
-    """Return titles and addresses of the subsystems in their order; those without a page come last."""
-    pages = sorted((page for page, _ in _menu(feature_pages(features)) if page.subsystem), key=lambda page: page.card)
-    paged = {page.subsystem: (page.title, f"#/{page.name}") for page in pages}
-    others = {name: (name.capitalize(), "") for feature in features for name in feature.subsystems}
-    return {**paged, **{name: other for name, other in others.items() if name not in paged}}
 
 
 def header_items(pages: Iterable[FeatureUi]) -> str:

@@ -8,6 +8,5 @@ PAGE = PageSpec(
     place=200,
     key="b",
     subsystem="browser",
-    card=1000,
     integration="Browser profiles",
 )

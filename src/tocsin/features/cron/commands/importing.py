@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from tocsin.core.errors import TocsinError
 from tocsin.core.process.identity import boot_id
+from tocsin.core.storage.files import read_limited
 from tocsin.core.text.strings import number_of
 from tocsin.features.cron.commands.changing import CALLER
 from tocsin.features.cron.commands.crontab import CrontabLine, CrontabProblem, ReadCrontab, read_crontab
@@ -158,7 +159,5 @@ def _without_refused_output(jobs: CronJobs, found: ReadCrontab, line: int, field
 
 def _content(arguments: argparse.Namespace) -> str:
     from pathlib import Path
-
-    from tocsin.core.storage.files import read_limited
 
     return read_limited(Path(arguments.file)).decode(errors="replace")

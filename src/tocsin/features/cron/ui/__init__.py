@@ -11,7 +11,6 @@ PAGE = PageSpec(
     details={"/new": "edit", "/:id": "job", "/:id/edit": "edit"},
     often=True,
     subsystem="cron",
-    card=100,
     runs=(RunSubject(kind="cron", label="Cron job", key="subject_id"),),
     lists=(SearchList(path="/api/cron/jobs", label="Cron jobs", key="id", can_run=True),),
     shortcuts=(

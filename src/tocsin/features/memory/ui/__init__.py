@@ -10,5 +10,4 @@ PAGE = PageSpec(
     key="y",
     details={"/:key": "page"},
     subsystem="memory",
-    card=500,
 )

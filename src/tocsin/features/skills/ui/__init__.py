@@ -10,7 +10,6 @@ PAGE = PageSpec(
     key="k",
     details={"/:name": "skill"},
     subsystem="skills",
-    card=600,
     runs=(RunSubject(kind="skill", label="Skill", key="subject_name"),),
     lists=(SearchList(path="/api/skills", label="Skills"),),
 )

@@ -10,7 +10,6 @@ PAGE = PageSpec(
     key="s",
     details={"/:name": "host"},
     subsystem="ssh",
-    card=300,
     integration="SSH hosts",
     runs=(RunSubject(kind="ssh", label="SSH command"),),
     lists=(SearchList(path="/api/ssh/hosts", label="Hosts"),),

@@ -9,6 +9,5 @@ PAGE = PageSpec(
     place=200,
     key="v",
     subsystem="vault",
-    card=800,
     integration="Vault",
 )

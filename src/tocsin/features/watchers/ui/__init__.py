@@ -9,6 +9,5 @@ PAGE = PageSpec(
     key="e",
     details={"/:name": "watcher"},
     subsystem="watchers",
-    card=900,
     runs=(RunSubject(kind="watcher", label="Watcher", key="subject_name"),),
 )

@@ -10,7 +10,6 @@ PAGE = PageSpec(
     key="w",
     details={"/:name": "workflow"},
     subsystem="workflows",
-    card=400,
     runs=(RunSubject(kind="workflow", label="Workflow", key="subject_name", part="run_steps"),),
     lists=(SearchList(path="/api/workflows", label="Workflows"),),
 )
