@@ -32,6 +32,7 @@ async def main():
     async with open_app(settings, discovery, direct_transport) as app:
         receiving = await open_receiving(app, fetch=True)
         assert receiving.source is not None
+        app.features.services(), app.features.gateway_routes()
 
 asyncio.run(main())
 print(json.dumps([0, sorted(sys.modules)]), file=sys.stderr)

@@ -114,19 +114,15 @@ class OpenFeatures:
 
     def gateway_routes(self) -> list[Any]:
         """Return the routes of the gateway that features have."""
-        return [route for routes in self._routes("GATEWAY_ROUTES") for route in routes]
+        return [route for routes in self._constants("gateway", "GATEWAY_ROUTES") for route in routes]
 
     def dashboard_routes(self) -> list[Any]:
         """Return the routers of the dashboard that features have."""
-        return self._routes("OPERATIONS")
+        return self._constants("routes", "OPERATIONS")
 
-    def _routes(self, constant: str) -> list[Any]:
-        modules = {name: module_of(feature, "routes") for name, feature in self.known.items()}
-        return [
-            getattr(module, constant)(self.opened(name))
-            for name, module in modules.items()
-            if hasattr(module, constant)
-        ]
+    def _constants(self, module: str, constant: str) -> list[Any]:
+        found = {name: module_of(feature, module) for name, feature in self.known.items()}
+        return [getattr(each, constant)(self.opened(name)) for name, each in found.items() if each]
 
     def live_topics(self) -> "list[tuple[LiveTopic, Callable[[Sequence[str]], Awaitable[Mapping[str, Any]]]]]":
         """Return what of the features is told live, and what returns the records of IDs."""

@@ -5,7 +5,8 @@
 | `opening` | `HOOKS: FeatureHooks[…]`, which opens the feature and is asked while the program runs |
 | `commands` | `COMMANDS: Commands` (`features/contract.py`), what adds the arguments of each command |
 | `checks` | `CHECKS: Checks[…]`, what `tocsin doctor` looks at |
-| `routes` | `OPERATIONS: OperationsOf[…]` of the REST API, and `GATEWAY_ROUTES: GatewayRoutesOf[…]` |
+| `routes` | `OPERATIONS: OperationsOf[…]`, the operations of the REST API |
+| `gateway` | `GATEWAY_ROUTES: GatewayRoutesOf[…]`, the routes of the gateway |
 | `ui` | `PAGE: PageSpec` (`features/pages.py`) |
 
 A feature has those of the modules that it needs; none is imported before it is used. The type argument is what

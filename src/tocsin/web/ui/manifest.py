@@ -3,6 +3,7 @@
 import logging
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -11,6 +12,8 @@ from tocsin.features.contract import Feature, module_of
 from tocsin.features.pages import MenuGroup, PageSpec, RunSubject, Shortcut
 
 log = logging.getLogger(__name__)
+
+_PATH = re.compile(r'<path d="([^"]+)"')
 
 RESERVED: Final = frozenset({"docs", "login"})  # addresses of the frame
 # What the page of the audit log offers to filter by, beside what features record.
@@ -53,13 +56,7 @@ CORE_PAGES: Final = (
         key="d",
         details={"/:id": "delivery"},
     ),
-    PageSpec(
-        name="access",
-        title="Access",
-        group=MenuGroup.TALK,
-        place=600,
-        key="p",
-    ),
+    PageSpec(name="access", title="Access", group=MenuGroup.TALK, place=600, key="p"),
     PageSpec(
         name="audit",
         title="Audit",
@@ -68,17 +65,8 @@ CORE_PAGES: Final = (
         key="a",
         subsystem="audit",
     ),
-    PageSpec(
-        name="settings",
-        title="Settings",
-        group=MenuGroup.SYSTEM,
-        place=900,
-        key="o",
-    ),
+    PageSpec(name="settings", title="Settings", group=MenuGroup.SYSTEM, place=900, key="o"),
 )
-
-
-_PATH = re.compile(r'<path d="([^"]+)"')
 
 
 class FeatureUi(NamedTuple):
@@ -143,35 +131,11 @@ def manifest_of(features: Sequence[Feature], pages: Sequence[FeatureUi]) -> dict
             for page, place in entries
         ],
         "run_kinds": {kind.kind: _kind(kind, page, place) for page, place in entries for kind in page.runs},
-        "lists": [
-            {"page": page.name, "path": one.path, "label": one.label, "key": one.key, "can_run": one.can_run}
-            for page, _ in entries
-            for one in page.lists
-        ],
-        "shortcuts": [
-            {
-                "label": one.label,
-                "icon": one.icon,
-                "address": one.address,
-                "post": one.post,
-                "command": one.command,
-                "on_home": one.on_home,
-            }
-            for page, _ in entries
-            for one in page.shortcuts
-        ],
+        "lists": [{"page": page.name, **asdict(one)} for page, _ in entries for one in page.lists],
+        "shortcuts": [asdict(one) for page, _ in entries for one in page.shortcuts],
         "upcoming": next(({"page": page.name, "path": page.upcoming} for page, _ in entries if page.upcoming), None),
         "first_steps": [
-            {
-                "subsystem": page.subsystem,
-                "title": step.title,
-                "hint": step.hint,
-                "action": step.action,
-                "address": step.address,
-                "count": step.count,
-            }
-            for page, _ in entries
-            if (step := page.first_step)
+            {"subsystem": page.subsystem, **asdict(step)} for page, _ in entries if (step := page.first_step)
         ],
         "topics": sorted({topic.topic for topic in live}),
         "events": sorted({topic.event for topic in live}),
