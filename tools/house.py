@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests.house import test_ceilings, test_cycles  # noqa: E402  # they hold the rules
+from tests.house import test_ceilings, test_cycles, test_late_imports  # noqa: E402  # they hold the rules
 from tests.house.source import definitions  # noqa: E402  # what they and this read
 
 SOURCE = ROOT / "src"
@@ -48,6 +48,11 @@ def figures() -> list[tuple[str, str, str]]:
         ("median function, lines", f"{statistics.median(functions):g}", ""),
         ("longest function, lines", f"{max(functions)}", f"at most {test_ceilings.MAX_FUNCTION_LINES}"),
         ("public class names used twice", f"{sum(count > 1 for count in names.values())}", "none"),
+        (
+            "late imports of our own modules",
+            f"{len(test_late_imports.late_imports())}",
+            f"at most {test_late_imports.MAX_LATE}",
+        ),
         ("files on an import cycle", f"{len(set(test_cycles.cycle_in(graph)))}", "none"),
     ]
 
