@@ -310,6 +310,14 @@ async def test_a_run_shows_what_was_executed_without_secrets(whole, program):
     assert (await program.runs().get(run.id)).snapshot == kept
 
 
+async def test_an_unknown_kind_of_run_is_refused_and_the_known_kinds_are_named(whole):
+    refused = await whole.get("/api/runs?kind=none")
+    assert (refused.status, refused.json()["code"]) == (422, "validation-failed")
+    [error] = refused.json()["errors"]
+    assert error["parameter"] == "kind"
+    assert "cron, job, skill, ssh, trigger, watcher, workflow" in error["detail"]
+
+
 async def test_a_long_log_is_downloaded_whole_and_in_colour_where_that_is_asked_for(whole, program):
     from tocsin.runs.model import Command, RunSpec
     from tocsin.runs.recorder import command
