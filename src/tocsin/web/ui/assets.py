@@ -77,7 +77,7 @@ class Assets:
 
 def load_assets(features: Sequence[Feature]) -> Assets:
     """Read all files of the dashboard and of the pages of `features`; the version is a digest of their contents."""
-    pages = feature_pages(features)
+    pages: Sequence[FeatureUi] = feature_pages(tuple(features))
     try:
         scripts = _scripts(pages)
     except JoiningError:

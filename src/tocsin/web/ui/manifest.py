@@ -4,6 +4,7 @@ import logging
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -83,7 +84,8 @@ class FeatureUi(NamedTuple):
         return f"features/{self.feature.name}"
 
 
-def feature_pages(features: Iterable[Feature]) -> list[FeatureUi]:
+@lru_cache(maxsize=1)  # the settings list integrations by them, and each problem is logged once
+def feature_pages(features: tuple[Feature, ...]) -> tuple[FeatureUi, ...]:
     """Return the pages of those features that have one; one that cannot be shown is logged and left out."""
     found: list[FeatureUi] = []
     taken = {page.name for page in CORE_PAGES} | RESERVED
@@ -98,7 +100,7 @@ def feature_pages(features: Iterable[Feature]) -> list[FeatureUi]:
         elif ui:
             taken.add(ui.page.name)
             found.append(ui)
-    return found
+    return tuple(found)
 
 
 def _ui_of(feature: Feature) -> FeatureUi | None:
