@@ -9,7 +9,8 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Cli
+from tests.cli.conftest import Cli, end, wait_until_it_listens
+from tests.ports import free_port
 from tests.waiting import until
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "heartbeat"
@@ -119,7 +120,7 @@ def test_a_gap_is_an_audit_entry_and_a_notification(plugged: Cli):
 FEATURE = """
 from tocsin.core.audit.actions import AuditAction
 from tocsin.core.config.variables import Variable
-from tocsin.features.contract import Feature, FeatureCommand
+from tocsin.features.contract import Feature, FeatureCommand, Subsystem
 
 FEATURE = Feature(name="bell", package=__package__, summary="rings"{more})
 """
@@ -185,3 +186,25 @@ def test_a_bug_of_a_plug_in_in_a_check_is_told_by_the_doctor_alone(cli: Cli, sit
     assert [(f["state"], f["detail"], f["fix"]) for f in findings if f["subject"] == "bell"] == [
         ("error", "the bell is cracked", "mend it")
     ]
+
+
+@pytest.mark.parametrize("part", ["opening", "routes", "gateway", "ui"])
+@pytest.mark.parametrize("service", ["dashboard", "gateway"])
+def test_a_plug_in_with_a_module_that_cannot_be_imported_stops_no_service(
+    cli: Cli, site: Path, part: str, service: str
+):
+    install(
+        site, "cracked", FEATURE.replace("{more}", ', subsystems=(Subsystem("bell", "Bell"),)'), **{part: "1 / 0\n"}
+    )
+    env = {f"{service.upper()}_PORT": str(free_port())}
+    with with_site(cli, site).running(service, env=env) as child:
+        wait_until_it_listens(child)
+        code, _, told = end(child)
+    assert code == 0, told
+
+
+def test_a_plug_in_whose_service_cannot_be_imported_is_an_error_in_the_status(cli: Cli, site: Path):
+    cracked = FEATURE.replace("{more}", ', subsystems=(Subsystem("bell", "Bell"),)')
+    install(site, "cracked", cracked, opening="1 / 0\n")
+    subsystems = with_site(cli, site)("status", "--json").json()["subsystems"]
+    assert [name for name, each in subsystems.items() if each["status"] == "error"] == ["bell"]

@@ -1,7 +1,7 @@
 """Introduces each feature to what it needs: its context, and the abilities of the others as plain functions."""
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -39,6 +39,7 @@ class OpenFeatures:
         self._make_context = make_context
         self._shared: FeatureContext | None = None
         self._hooks: dict[str, FeatureHooks[Any]] = {}
+        self._broken: set[tuple[str, str]] = set()  # features and their modules that cannot be imported
         self._opened: dict[str, Any] = {}
         self._run_types: dict[str, list[RunType]] = {}
         self._leave: Notify | None = None
@@ -60,6 +61,23 @@ class OpenFeatures:
             self._hooks[name] = hooks_of(self.known[name])
         return self._hooks[name]
 
+    def _usable(self, names: Iterable[str]) -> "Iterator[tuple[str, FeatureHooks[Any]]]":
+        """Yield the hooks of features, without those of a plug-in whose module cannot be imported."""
+        for name in names:
+            if hooks := self._tried(name, "opening", partial(self.hooks, name)):
+                yield name, hooks
+
+    def _tried(self, name: str, module: str, imported: Callable[[], T]) -> T | None:
+        """Return what importing a module of a feature gives; log once why it cannot be imported."""
+        if (name, module) in self._broken:
+            return None
+        try:
+            return imported()
+        except Exception:  # it may be a plug-in, with any bug: the others are used
+            self._broken.add((name, module))
+            log.exception("a feature cannot be used", extra={"feature": name, "part": module})
+            return None
+
     async def aclose(self) -> None:
         """Close what was opened, the last one first."""
         for service in reversed(list(self._opened.values())):
@@ -80,8 +98,8 @@ class OpenFeatures:
     def run_type(self, kind: str, params: "Mapping[str, Any]") -> "RunType | None":
         """Return the type of a run; `None` if no feature has one."""
         if kind not in self._run_types:
-            owners = self._owners(kind)
-            self._run_types[kind] = [self.hooks(name).run_types[kind](self.opened(name)) for name in owners]
+            owners = self._usable(self._owners(kind))
+            self._run_types[kind] = [hooks.run_types[kind](self.opened(name)) for name, hooks in owners]
         return next((found for found in self._run_types[kind] if found.owns(params)), None)
 
     def handlers(self) -> "list[MessageHandler]":
@@ -98,10 +116,10 @@ class OpenFeatures:
         Leaves out those of the feature that provides the ability `without`.
         """
         return {
-            command.name: (command.help, self.hooks(feature.name).bot_commands[command.name](self.opened(feature.name)))
-            for feature in self.known.values()
-            if without not in feature.provides
-            for command in feature.bot_commands
+            command.name: (command.help, hooks.bot_commands[command.name](self.opened(name)))
+            for name, hooks in self._usable(name for name, each in self.known.items() if each.bot_commands)
+            if without not in self.known[name].provides
+            for command in self.known[name].bot_commands
         }
 
     def services(self) -> list[Any]:
@@ -121,8 +139,11 @@ class OpenFeatures:
         return self._constants("routes", "OPERATIONS")
 
     def _constants(self, module: str, constant: str) -> list[Any]:
-        found = {name: module_of(feature, module) for name, feature in self.known.items()}
-        return [getattr(each, constant)(self.opened(name)) for name, each in found.items() if each]
+        found = {
+            name: self._tried(name, module, partial(module_of, feature, module)) for name, feature in self.known.items()
+        }
+        usable = [name for name, _ in self._usable(name for name, each in found.items() if each)]
+        return [getattr(found[name], constant)(self.opened(name)) for name in usable]
 
     def live_topics(self) -> "list[tuple[LiveTopic, Callable[[Sequence[str]], Awaitable[Mapping[str, Any]]]]]":
         """Return what of the features is told live, and what returns the records of IDs."""
@@ -155,12 +176,10 @@ class OpenFeatures:
         One that cannot tell is logged and left out.
         """
         lines: list[str] = []
-        for name, feature in self.known.items():
-            if feature.subsystems:
-                continue
+        for name, hooks in self._usable(name for name, feature in self.known.items() if not feature.subsystems):
             try:
-                if status := self.hooks(name).status:
-                    lines += await status(self.opened(name))
+                if hooks.status:
+                    lines += await hooks.status(self.opened(name))
             except TocsinError as error:
                 log.warning("a feature gives no status", extra={"feature": name, "reason": error.sentence()})
         return lines
@@ -185,9 +204,9 @@ class OpenFeatures:
     async def profile_uses(self) -> "list[ProfileUse]":
         """Return what sends to notification profiles."""
         found: list[ProfileUse] = []
-        for name in self.known:
-            if uses := self.hooks(name).profile_uses:
-                found += await uses(self.opened(name))
+        for name, hooks in self._usable(self.known):
+            if hooks.profile_uses:
+                found += await hooks.profile_uses(self.opened(name))
         return found
 
     async def start(self) -> None:
@@ -201,9 +220,9 @@ class OpenFeatures:
     async def _call_each(
         self, hook: "Callable[[FeatureHooks[Any]], Callable[[Any], Awaitable[None]] | None]", failed: str
     ) -> None:
-        for name in self.known:
+        for name, hooks in self._usable(self.known):
             try:
-                if work := hook(self.hooks(name)):
+                if work := hook(hooks):
                     await work(self.opened(name))
             except TocsinError as error:
                 log.warning(failed, extra={"feature": name, "reason": error.sentence()})
@@ -211,7 +230,7 @@ class OpenFeatures:
                 log.exception(failed, extra={"feature": name})
 
     def _each(self, parts: "Callable[[FeatureHooks[Any]], Sequence[Callable[[Any], T]]]") -> "list[T]":
-        return [part(self.opened(name)) for name in self.known for part in parts(self.hooks(name))]
+        return [part(self.opened(name)) for name, hooks in self._usable(self.known) for part in parts(hooks)]
 
     def _context(self) -> "FeatureContext":
         if self._shared is None:
@@ -242,8 +261,8 @@ class OpenFeatures:
     async def _start_run(
         self, otherwise: "StartRun", kind: str, subject: str, request: "StartRequest", /
     ) -> "ActiveRun":
-        for name in self._owners(kind):
-            if start := self.hooks(name).starts.get(kind):
+        for name, hooks in self._usable(self._owners(kind)):
+            if start := hooks.starts.get(kind):
                 return await start(self.opened(name), subject, request)
         return await otherwise(kind, subject, request)
 
@@ -251,8 +270,7 @@ class OpenFeatures:
         return [name for name, feature in self.known.items() if kind in feature.run_kinds]
 
     async def _list_subjects(self, otherwise: "ListSubjects", kind: str, /) -> "Sequence[str] | None":
-        for name in self._owners(kind):
-            hooks = self.hooks(name)
+        for name, hooks in self._usable(self._owners(kind)):
             if kind in hooks.starts:
                 listed = hooks.subjects.get(kind)
                 return await listed(self.opened(name)) if listed else None

@@ -109,6 +109,8 @@ def _ui_of(feature: Feature) -> FeatureUi | None:
         return None
     if not isinstance(module.PAGE, PageSpec):
         raise TypeError("PAGE is not a tocsin.features.pages.PageSpec")
+    if module.PAGE.header and module.PAGE.header.count(":") != 1:
+        raise ConfigError(f"the header of the page {module.PAGE.name} is not `module:Component`")
     folder = Path(module.__file__).parent
     icon = _PATH.search((folder / "icon.svg").read_text(encoding="utf-8"))
     if not icon:

@@ -45,7 +45,7 @@ export async function deleteJob(job) {
   (await dialogs()).askAndDelete(job);
 }
 
-/** The job with what its newest run came to. @param {CronJob} job @param {import("tocsin/types/records.js").Run} run @returns {CronJob} */
+/** Return the job with the result of its newest run. @param {CronJob} job @param {import("tocsin/types/records.js").Run} run @returns {CronJob} */
 export function jobWithRun(job, run) {
   const ended = run.finished_at !== null;
   const known = job.recent.some(({ id }) => id === run.id);
