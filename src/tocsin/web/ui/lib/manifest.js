@@ -33,6 +33,14 @@
 /** @type {Manifest} */
 export const MANIFEST = JSON.parse(document.getElementById("manifest")?.textContent ?? "");
 
+/** What an installation without anything offers to begin with. */
+export const FIRST_SHORTCUT = MANIFEST.shortcuts.find((shortcut) => shortcut.on_home);
+
+/** The events of all features that end so, as a page names them: `*`, `created`. @param {string} ending */
+export function featureEvents(ending) {
+  return MANIFEST.events.map((family) => `${family}.${ending}`).join(" ");
+}
+
 /** The page whose subsystem this is. @param {string} subsystem */
 export function pageOfSubsystem(subsystem) {
   return MANIFEST.pages.find((page) => page.subsystem === subsystem);

@@ -1,7 +1,7 @@
 // Who may talk to the bot: requests to decide, chats that are allowed or kept out.
 import { html, useState } from "../vendor/preact.js";
 import { api, url } from "../lib/api.js";
-import { MANIFEST } from "../lib/manifest.js";
+import { featureEvents } from "../lib/manifest.js";
 import { definePage } from "../lib/page.js";
 import { ActionButton } from "../parts/action.js";
 import { Dialog, confirm } from "../parts/dialog.js";
@@ -27,7 +27,7 @@ export const page = definePage({
   load: ({ signal }) => api.get("/api/access", {}, { signal }),
   View: Access,
   // A request for access comes with a notice, of whichever feature keeps notices.
-  events: MANIFEST.events.map((family) => `${family}.created`).join(" "),
+  events: featureEvents("created"),
 });
 
 /** @param {import("../lib/page.js").PageProps<Chats>} props */

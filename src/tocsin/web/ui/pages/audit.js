@@ -2,7 +2,7 @@
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { api, call } from "../lib/api.js";
 import { useKeys } from "../lib/keys.js";
-import { MANIFEST } from "../lib/manifest.js";
+import { featureEvents, MANIFEST } from "../lib/manifest.js";
 import { definePage } from "../lib/page.js";
 import { listen } from "../lib/stream.js";
 import { ActionButton } from "../parts/action.js";
@@ -23,7 +23,7 @@ const SOON_MS = 2500;
 const SELDOM_MS = 45_000;
 const MOST_HEARD = 500;
 /** What leads to entries. */
-const EVENTS = ["run.* delivery.* received.* status.changed", ...MANIFEST.events.map((family) => `${family}.*`)].join(" ");
+const EVENTS = `run.* delivery.* received.* status.changed ${featureEvents("*")}`;
 const LIMIT = 100;
 
 export const page = definePage({

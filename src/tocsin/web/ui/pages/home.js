@@ -3,7 +3,7 @@ import { html, useEffect, useState } from "../vendor/preact.js";
 import { api } from "../lib/api.js";
 import { duration, number } from "../lib/format.js";
 import { useKeys } from "../lib/keys.js";
-import { MANIFEST, pageOfSubsystem } from "../lib/manifest.js";
+import { featureEvents, FIRST_SHORTCUT, MANIFEST, pageOfSubsystem } from "../lib/manifest.js";
 import { definePage } from "../lib/page.js";
 import { go, link } from "../lib/router.js";
 import { useSignal } from "../lib/store.js";
@@ -19,15 +19,12 @@ import { HOME } from "../strings/home.js";
 
 /** @typedef {import("../types/records.js").StatusReport} StatusReport */
 
-/** What Home offers to begin with. */
-const NEW = MANIFEST.shortcuts.find((shortcut) => shortcut.on_home);
-
 export const page = definePage({
   title: HOME.title,
   /** The frame reads the status too: one answer serves both. @returns {Promise<StatusReport>} */
   load: async ({ signal }) => status.get() ?? (await api.get("/api/status", {}, { signal })),
   View: Home,
-  events: ["status.changed run.updated run.deleted delivery.* received.*", ...MANIFEST.events.map((family) => `${family}.*`)].join(" "),
+  events: `status.changed run.updated run.deleted delivery.* received.* ${featureEvents("*")}`,
   // The frame reads the status again, and `Home` watches it.
   onEvent(data, { type }) {
     if (type !== "status.changed") refreshNow();
@@ -38,9 +35,10 @@ export const page = definePage({
 /** @param {import("../lib/page.js").PageProps<StatusReport>} props */
 function Home({ data }) {
   const report = /** @type {StatusReport} */ (useSignal(status) ?? data);
-  useKeys(NEW ? [{ keys: "n", label: NEW.label, run: () => go(NEW.address) }] : []);
+  const first = FIRST_SHORTCUT;
+  useKeys(first ? [{ keys: "n", label: first.label, run: () => go(first.address) }] : []);
   const actions = html`<a class="button" href="#/msg"><${Icon} name="msg" />${HOME.send}</a>
-    ${NEW && html`<a class="button button--primary" href=${NEW.address}><${Icon} name=${NEW.icon} />${NEW.label}</a>`}`;
+    ${first && html`<a class="button button--primary" href=${first.address}><${Icon} name=${first.icon} />${first.label}</a>`}`;
   return html`
     <${PageHead} title=${HOME.title} note=${html`<${Counts} runs=${report.runs} />`} actions=${actions} />
     <${Attention} items=${report.attention} seen=${report.checked_at} />
@@ -108,7 +106,7 @@ function Next({ report }) {
   return html`<section class="panel"><div class="panel__head"><h2>${HOME.next}</h2><span class="muted">${report.timezone}</span></div>
     ${runs.length ? html`<ul class="lines">${runs.map((run) => html`<li key=${run.job_id + run.at}><a class="line" href=${link(MANIFEST.upcoming?.page ?? "runs", run.job_id)}>
       <span class="line__name" dir="auto">${run.name}</span><${Time} at=${run.at} zone=${report.timezone} clock /><span class="line__side"><${Time} at=${run.at} zone=${report.timezone} /></span></a></li>`)}</ul>`
-      : html`<${Empty} text=${HOME.nextNone} action=${NEW && html`<a class="button" href=${NEW.address}>${NEW.label}</a>`} command=${NEW?.command} />`}
+      : html`<${Empty} text=${HOME.nextNone} action=${FIRST_SHORTCUT && html`<a class="button" href=${FIRST_SHORTCUT.address}>${FIRST_SHORTCUT.label}</a>`} command=${FIRST_SHORTCUT?.command} />`}
   </section>`;
 }
 

@@ -3,7 +3,7 @@ import { html, useState } from "../vendor/preact.js";
 import { api } from "../lib/api.js";
 import { duration } from "../lib/format.js";
 import { nextPage, withHeard, withoutRecord } from "../lib/list.js";
-import { MANIFEST, nameOfKind } from "../lib/manifest.js";
+import { FIRST_SHORTCUT, MANIFEST, nameOfKind } from "../lib/manifest.js";
 import { definePage } from "../lib/page.js";
 import { link } from "../lib/router.js";
 import { PageHead } from "../parts/page_head.js";
@@ -19,7 +19,6 @@ import { RUNS } from "../strings/runs.js";
 
 const STATUSES = ["running", "queued", "waiting", "cancelling", "succeeded", "partially_succeeded", "failed", "timed_out", "cancelled", "interrupted", "skipped", "missed"];
 const LIMIT = 100;
-const NEW = MANIFEST.shortcuts.find((shortcut) => shortcut.on_home);
 
 export const page = definePage({
   title: RUNS.title,
@@ -46,8 +45,8 @@ function changedBy(data, { type, data: run }) {
 function Runs({ data, query, change }) {
   const [filter, setFilter] = useState(query.q ?? "");
   const filtered = query.kind || query.status || query.subject;
-  const empty = html`<${Empty} icon="runs" text=${filtered ? RUNS.noneOfThese : RUNS.none} command=${filtered ? undefined : NEW?.command}
-    action=${filtered ? html`<a class="button" href="#/runs">${RUNS.all}</a>` : NEW && html`<a class="button button--primary" href=${NEW.address}>${NEW.label}</a>`} />`;
+  const empty = html`<${Empty} icon="runs" text=${filtered ? RUNS.noneOfThese : RUNS.none} command=${filtered ? undefined : FIRST_SHORTCUT?.command}
+    action=${filtered ? html`<a class="button" href="#/runs">${RUNS.all}</a>` : FIRST_SHORTCUT && html`<a class="button button--primary" href=${FIRST_SHORTCUT.address}>${FIRST_SHORTCUT.label}</a>`} />`;
   const more = nextPage(data, (turn) => change((now) => ({ ...turn(now), wanted: now.wanted })), "/api/runs", { ...data.wanted, limit: LIMIT });
   return html`<${PageHead} title=${RUNS.title} />
     <${Toolbar}><${FilterBox} value=${query.q} onText=${setFilter} />
