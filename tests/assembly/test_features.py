@@ -32,11 +32,11 @@ async def tell_status(_: object) -> SubsystemStatus:
 
 def _install(name: str, work: Work, status: Status, monkeypatch: pytest.MonkeyPatch) -> Feature:
     """Return a feature of a package that has one module."""
-    opening = ModuleType(f"{name}.opening")
-    opening.HOOKS = FeatureHooks[object](  # type: ignore[attr-defined]
+    hooks = ModuleType(f"{name}.hooks")
+    hooks.HOOKS = FeatureHooks[object](  # type: ignore[attr-defined]
         open=lambda context: context, on_start=work, hourly=work, subsystems={name: status}
     )
-    for module in (ModuleType(name), opening):
+    for module in (ModuleType(name), hooks):
         module.__spec__ = ModuleSpec(module.__name__, None)
         module.__path__ = []
         monkeypatch.setitem(sys.modules, module.__name__, module)

@@ -88,7 +88,7 @@ def test_a_workflow_is_checked_without_what_runs_it_and_without_features_that_it
     path.chmod(0o600)
     loaded = modules_of(tmp_path, "workflows", "validate", "-q")
     needless = (
-        "tocsin.features.ssh.opening", "tocsin.features.vault.opening", "tocsin.features.skills.opening",
+        "tocsin.features.ssh.hooks", "tocsin.features.vault.hooks", "tocsin.features.skills.hooks",
         "tocsin.features.workflows.engine", "tocsin.runs.recorder", "tocsin.runs.service",
     )  # fmt: skip
     assert {name for name in loaded if name.startswith(needless)} == set()

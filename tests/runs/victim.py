@@ -79,7 +79,9 @@ async def _start(app: App) -> None:
         request = StartRequest(source="dashboard", cause=RunTrigger.API, actor="ana", params=params)
         started = subject or (await jobs.create(NewTaskJob(title="a job", command=_JOB), Caller("cli"))).id
         # One that is queued begins later: that is not waited for.
-        await asyncio.wait({asyncio.create_task(app.features.can.start_run(kind, started, request))}, timeout=0.05)
+        await asyncio.wait(
+            {asyncio.create_task(app.features.abilities.start_run(kind, started, request))}, timeout=0.05
+        )
 
 
 def _watched_file(app: App) -> os.PathLike[str]:

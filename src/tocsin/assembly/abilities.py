@@ -41,7 +41,7 @@ def context_of(app: "App") -> FeatureContext:
         runs=app.runs,
         redact=app.redact,
         environment=app.settings.inheritable,
-        can=_own_abilities(app),
+        abilities=_own_abilities(app),
     )
 
 
@@ -49,7 +49,7 @@ def run_control_of(app: "App") -> "RunControl":
     """Return what people may do to runs."""
     from tocsin.runs.control import RunControl
 
-    return RunControl(app.runs(), app.audit, app.clock, app.features.can.start_run)
+    return RunControl(app.runs(), app.audit, app.clock, app.features.abilities.start_run)
 
 
 def _own_abilities(app: "App") -> Abilities:

@@ -64,7 +64,7 @@ class OpenFeatures:
     def _usable(self, names: Iterable[str]) -> "Iterator[tuple[str, FeatureHooks[Any]]]":
         """Yield the hooks of features, without those of a plug-in whose module cannot be imported."""
         for name in names:
-            if hooks := self._tried(name, "opening", partial(self.hooks, name)):
+            if hooks := self._tried(name, "hooks", partial(self.hooks, name)):
                 yield name, hooks
 
     def _tried(self, name: str, module: str, imported: Callable[[], T]) -> T | None:
@@ -86,9 +86,9 @@ class OpenFeatures:
         self._opened.clear()
 
     @property
-    def can(self) -> "Abilities":
+    def abilities(self) -> "Abilities":
         """What features, and those above them, may ask of the program."""
-        return self._context().can
+        return self._context().abilities
 
     @property
     def run_kinds(self) -> list[str]:
@@ -242,10 +242,10 @@ class OpenFeatures:
                 for ability in feature.provides
             }
             if any(feature.run_kinds for feature in self.known.values()):
-                provided["start_run"] = partial(self._start_run, own.can.start_run)
-            provided["notify"] = partial(self._notify, provided.get("notify", own.can.notify))
-            provided["list_subjects"] = partial(self._list_subjects, own.can.list_subjects)
-            self._shared = replace(own, can=replace(own.can, **provided))
+                provided["start_run"] = partial(self._start_run, own.abilities.start_run)
+            provided["notify"] = partial(self._notify, provided.get("notify", own.abilities.notify))
+            provided["list_subjects"] = partial(self._list_subjects, own.abilities.list_subjects)
+            self._shared = replace(own, abilities=replace(own.abilities, **provided))
         return self._shared
 
     def _view(self, feature: Feature) -> "Values":

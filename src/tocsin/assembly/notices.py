@@ -63,7 +63,7 @@ class CoreNotices:
             self._waiting.popleft()
         while self._shared and self._keeps and (left := await self._shared.oldest()) is not None:
             if (notice := notice_of(left)) is not None:
-                await self._app.features.can.notify(notice)
+                await self._app.features.abilities.notify(notice)
             await self._shared.drop(left)
 
     async def _leave(self, notice: Notice) -> None:
@@ -73,7 +73,7 @@ class CoreNotices:
         if self._shared and not self._keeps:
             await self._shared.add(json.dumps(asdict(notice)))
         else:
-            await self._app.features.can.notify(notice)
+            await self._app.features.abilities.notify(notice)
 
     async def check_audit_log(self) -> None:
         """Tell of an audit log whose chain is broken; one that cannot be read is told by the status."""

@@ -108,7 +108,7 @@ async def open_receiving(app: App, *, fetch: bool) -> Receiving:
     for side in (channel, app.registry.adapter(kind)):
         if isinstance(side, ReportsMoves):
             side.on_moved(bot.access.record_move)
-            side.on_moved(app.features.can.follow_chat)
+            side.on_moved(app.features.abilities.follow_chat)
     inbox = inbox_of(app, [reject, bot.access_handler, *handlers, bot.handler, *last_handlers], matches, bot)
     source = channel.open_source(inbox, app.settings.data_dir, tell_operator(app)) if fetch else None
     return Receiving(inbox, bot, source, app.models().state, share_sessions)
@@ -152,22 +152,22 @@ def inbox_of(
 
 
 def _open_bot(app: App, channel: "ConversationAdapter", settings: "BotSettings", sessions: "Sessions") -> "Bot":
-    can, models = app.features.can, app.models()
+    abilities, models = app.features.abilities, app.models()
     attachments = Attachments(channel.download, Speech(app.settings.data_dir / MODELS_FOLDER, read_in_child))
     tell, hold = tell_through(app.outbox, Caller("bot"), channel.name), app.outbox.store.hold
     stores = app.stores.bot()
-    executor = build_executor(settings, stores, app.clock, channel, tell, hold=hold, indicating=can.indicate)
+    executor = build_executor(settings, stores, app.clock, channel, tell, hold=hold, indicating=abilities.indicate)
     planner = SkillPlanner(
         stores.plans,
         app.audit,
         channel,
         executor,
         provider=models.find,
-        list_skills=can.list_skills,
+        list_skills=abilities.list_skills,
         run_skill=_skill_runner(app, "intake"),
     )
     for_commands = CommandDependencies(
-        list_skills=can.list_skills,
+        list_skills=abilities.list_skills,
         run_skill=_skill_runner(app, "bot"),
         status_lines=partial(status_lines, app),
         run_lines=partial(recent_run_lines, app),
@@ -203,8 +203,8 @@ def _further_commands(app: App, settings: "BotSettings") -> "dict[str, FurtherCo
 
 
 def _chat_memory(app: App, settings: "BotSettings") -> "ChatMemory":
-    can, use = app.features.can, settings.memory
-    return ChatMemory(can.recall if use != "off" else None, can.remember if use == "on" else None)
+    abilities, use = app.features.abilities, settings.memory
+    return ChatMemory(abilities.recall if use != "off" else None, abilities.remember if use == "on" else None)
 
 
 def _skill_runner(app: App, source: str) -> "RunSkillForChat":
@@ -218,7 +218,7 @@ def _skill_runner(app: App, source: str) -> "RunSkillForChat":
         actor: str,
         on_end: "OnEnd | None" = None,
     ) -> "SkillResult":
-        run = await app.features.can.run_skill(
+        run = await app.features.abilities.run_skill(
             name, source=source, cause=RunTrigger.BOT, actor=actor, args=args, input=input, on_end=on_end
         )
         return SkillResult(run, await app.runs().text(run.id, MAX_RUN_TEXT))

@@ -41,7 +41,7 @@ async def status_report(app: "App", *, uptime_s: float | None = None) -> StatusR
         _services(app, redis),
         _runs(app),
         RunStore(app.database).search(RunFilter(limit=RECENT_RUNS)),
-        app.features.can.unread_notices(),
+        app.features.abilities.unread_notices(),
     )
     return StatusReport(
         version=__version__,

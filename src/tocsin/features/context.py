@@ -163,4 +163,4 @@ class FeatureContext:
     runs: "Callable[[], Runs]"
     redact: "Redactor"
     environment: Callable[[], Mapping[str, str]]  # that a started program may have: ours without our secrets
-    can: Abilities
+    abilities: Abilities

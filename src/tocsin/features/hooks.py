@@ -2,7 +2,7 @@
 
 | Module | Constant |
 |---|---|
-| `opening` | `HOOKS: FeatureHooks[…]`, which opens the feature and is asked while the program runs |
+| `hooks` | `HOOKS: FeatureHooks[…]`, which opens the feature and is asked while the program runs |
 | `commands` | `COMMANDS: Commands` (`features/contract.py`), what adds the arguments of each command |
 | `checks` | `CHECKS: Checks[…]`, what `tocsin doctor` looks at |
 | `routes` | `OPERATIONS: OperationsOf[…]`, the operations of the REST API |
@@ -95,7 +95,7 @@ class FeatureHooks(Generic[S]):
 
 @dataclass(frozen=True, slots=True)
 class OpenedNothing:
-    """What a feature without a module `opening` is opened as."""
+    """What a feature without a module `hooks` is opened as."""
 
     context: "FeatureContext"
 
@@ -105,7 +105,7 @@ NO_HOOKS = FeatureHooks[OpenedNothing](open=OpenedNothing)
 
 def hooks_of(feature: Feature) -> FeatureHooks[Any]:
     """Import what a feature does while the program runs."""
-    module = module_of(feature, "opening")
+    module = module_of(feature, "hooks")
     hooks: FeatureHooks[Any] = module.HOOKS if module else NO_HOOKS
     return hooks
 

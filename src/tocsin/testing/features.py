@@ -53,15 +53,15 @@ async def open_feature(
     env: Mapping[str, str] | None = None,
     *,
     clock: Clock | None = None,
-    can: Mapping[str, Any] | None = None,
+    abilities: Mapping[str, Any] | None = None,
     others: Sequence[Feature] = (),
     channels: Sequence[type[OutboundAdapter]] = (),
     transport: Transport | None = None,
 ) -> AsyncIterator[FeatureBench]:
     """Open `feature` beside `others`, with the settings in `env` alone.
 
-    `can` replaces abilities by name, such as `ask`. Notices are collected and go nowhere. `channels` are those that
-    messages can be queued for, and `transport` is what they call.
+    `abilities` replaces abilities by name, such as `ask`. Notices are collected and go nowhere. `channels` are those
+    that messages can be queued for, and `transport` is what they call.
     """
     installed, clock = Installed(tuple(channels), (feature, *others)), clock or FakeClock()
     variables = [variable for one in installed.features for variable in one.variables]
@@ -88,7 +88,7 @@ async def open_feature(
     def context(app: App) -> FeatureContext:
         usual = context_of(app)
         own = {"notify": collect, "tell_operator": no_chat, "find_chats": no_chats}
-        return replace(usual, can=replace(usual.can, **{**own, **(can or {})}))
+        return replace(usual, abilities=replace(usual.abilities, **{**own, **(abilities or {})}))
 
     app = assemble(settings, installed, tools=lambda: tools, stores=stores, clock=clock, make_context=context)
     try:

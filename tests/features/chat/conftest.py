@@ -106,13 +106,13 @@ class Talk:
 
 @asynccontextmanager
 async def open_talk(
-    folder: Path, env: dict[str, str] | None = None, *, owner: str = "", clock: Clock | None = None, **can: Any
+    folder: Path, env: dict[str, str] | None = None, *, owner: str = "", clock: Clock | None = None, **abilities: Any
 ) -> AsyncIterator[Talk]:
     """Open conversations; with another `owner`, as another process has them."""
     model = HandModel()
-    abilities = {"open_model": model.lent, **can}
+    abilities = {"open_model": model.lent, **abilities}
     env, clock = ENV if env is None else env, clock or SystemClock()
-    async with open_feature(FEATURE, folder, env, clock=clock, can=abilities) as bench:
+    async with open_feature(FEATURE, folder, env, clock=clock, abilities=abilities) as bench:
         chats = bench.service
         if owner:
             chats = bench.features._opened["chat"] = Chats(chats._context, owner)  # noqa: SLF001

@@ -38,8 +38,8 @@ class OpenChat:
 
 
 @asynccontextmanager
-async def open_chat(folder: Path, **can: Any) -> AsyncIterator[OpenChat]:
-    async with open_talk(folder, **can) as talk:
+async def open_chat(folder: Path, **abilities: Any) -> AsyncIterator[OpenChat]:
+    async with open_talk(folder, **abilities) as talk:
         app = talk.bench.app
         hub = event_hub(app)
         serving = asyncio.create_task(hub.run())

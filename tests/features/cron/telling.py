@@ -10,7 +10,7 @@ from tests.features.cron.conftest import HUMAN, Crontab
 from tocsin.features.context import Notice
 from tocsin.features.cron.feature import FEATURE
 from tocsin.features.notifications.feature import FEATURE as NOTIFICATIONS
-from tocsin.features.notifications.opening import OpenNotifications
+from tocsin.features.notifications.hooks import OpenNotifications
 from tocsin.features.notifications.store import NotificationFilter
 from tocsin.testing.features import open_feature
 
@@ -40,8 +40,10 @@ async def failing_hour(folder: Path, failures: int) -> FailingHour:
         opened: OpenNotifications = bench.features.opened("notifications")
         await opened.service.notify(notice)
 
-    can = {"notify": notify, "tell_operator": tell}
-    async with open_feature(FEATURE, folder, {"TZ": "UTC"}, clock=clock, others=(NOTIFICATIONS,), can=can) as bench:
+    abilities = {"notify": notify, "tell_operator": tell}
+    async with open_feature(
+        FEATURE, folder, {"TZ": "UTC"}, clock=clock, others=(NOTIFICATIONS,), abilities=abilities
+    ) as bench:
         crontab, opened = Crontab(bench, clock), bench.features.opened("notifications")
         flag = folder / "works"
         await crontab.add(command=f"test -e {flag}", name="backup", history_limit=failures)

@@ -32,7 +32,7 @@ class LedgerStates(RuleBasedStateMachine):
         self.open, self.life = AsyncExitStack(), AsyncExitStack()
         self.periods: dict[str, int] = {}
         self.crontab: Crontab = self.now(
-            self.open.enter_async_context(opened(Path(self.folder.name), clock=WallClock(), can={"ask": answer}))
+            self.open.enter_async_context(opened(Path(self.folder.name), clock=WallClock(), abilities={"ask": answer}))
         )
         self.start()
 

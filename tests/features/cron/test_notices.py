@@ -63,8 +63,10 @@ async def test_a_failure_whose_output_went_to_the_operators_chat_is_one_message_
     env = {**ENV, "NOTIFY_PROFILE": "oncall"}
     (tmp_path / "profiles.yaml").write_text("oncall: [{channel: slack, target: '#ops'}]\n")
     others, channels = (NOTIFICATIONS,), (TeamchatAdapter,)
-    can = {"notify": notify}
-    async with open_feature(FEATURE, tmp_path, env, clock=clock, others=others, channels=channels, can=can) as bench:
+    abilities = {"notify": notify}
+    async with open_feature(
+        FEATURE, tmp_path, env, clock=clock, others=others, channels=channels, abilities=abilities
+    ) as bench:
         crontab, notifications = Crontab(bench, clock), bench.features.opened("notifications")
         await crontab.add(command="exit 3", output=output, output_on="failure")
         await crontab.jobs.start("job", HUMAN)

@@ -6,8 +6,8 @@ import pytest
 from tests.features.jobs.conftest import ANA, Workshop, commit, git, make_repository
 
 from tocsin.features.jobs.git.comparison import MAX_PATCH_BYTES
+from tocsin.features.jobs.hooks import live_branches, live_jobs
 from tocsin.features.jobs.model import InvalidTaskJobError, TaskConflictError, TaskJobStatus, UnknownTaskJobError
-from tocsin.features.jobs.opening import live_branches, live_jobs
 
 FIELDS = [
     "name", "job_id", "repo", "base", "head_sha", "head_subject", "head_at", "ahead", "behind", "dirty", "merged",

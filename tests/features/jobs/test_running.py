@@ -12,6 +12,7 @@ from tests.waiting import eventually
 from tocsin.channels.inbound import InboundMessage, MessageKind
 from tocsin.core.process.identity import own_identity
 from tocsin.features.abilities import AssistantRequest, AssistantRun
+from tocsin.features.jobs.hooks import start_job, startable_jobs, status_of
 from tocsin.features.jobs.model import (
     InvalidTaskJobError,
     NewTaskJob,
@@ -22,7 +23,6 @@ from tocsin.features.jobs.model import (
     UnknownTaskJobError,
     branch_name,
 )
-from tocsin.features.jobs.opening import start_job, startable_jobs, status_of
 from tocsin.features.jobs.store import TaskJobFilter
 from tocsin.features.skills.feature import FEATURE as SKILLS
 from tocsin.runs.control import NotRetriedError, Retry, StartRequest
@@ -111,8 +111,8 @@ async def test_a_skill_looks_at_the_work_tree(tmp_path: Path):
         jobs = workshop.jobs.context.runs()
         return AssistantRun(replace(await jobs.get(request.parent_run_id or ""), status=RunStatus.SUCCEEDED))
 
-    can = {"list_assistants": list_assistants, "run_assistant": run_assistant}
-    async with open_workshop(tmp_path, can=can) as workshop:
+    abilities = {"list_assistants": list_assistants, "run_assistant": run_assistant}
+    async with open_workshop(tmp_path, abilities=abilities) as workshop:
         with pytest.raises(InvalidTaskJobError, match="no skill 'code-reviewr'") as error:
             await workshop.create(skill="code-reviewr")
         assert error.value.hint == "did you mean code-reviewer?"
@@ -142,7 +142,7 @@ async def test_a_skill_for_the_assistant_needs_a_repository(tmp_path: Path):
     async def list_assistants() -> list[dict[str, object]]:
         return [{"name": "code-reviewer"}]
 
-    async with open_workshop(tmp_path, can={"list_assistants": list_assistants}) as workshop:
+    async with open_workshop(tmp_path, abilities={"list_assistants": list_assistants}) as workshop:
         with pytest.raises(InvalidTaskJobError, match="needs a repository to look at"):
             await workshop.create(skill="code-reviewer", repo="")
 

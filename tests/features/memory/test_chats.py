@@ -22,7 +22,7 @@ async def say(kept: MemoryBench, text: str, chat: str = "7", **fields: Any) -> s
 
 
 async def recalled(kept: MemoryBench, question: str, chat: str = "7") -> list[str]:
-    return [entry.key for entry in await kept.bench.features.can.recall(chat, question)]
+    return [entry.key for entry in await kept.bench.features.abilities.recall(chat, question)]
 
 
 async def test_remember_answers_with_the_key_and_counts_for_each_chat(kept: MemoryBench):
@@ -112,7 +112,7 @@ async def test_no_question_breaks_recalling(kept: MemoryBench, question: str):
 
 
 async def test_a_model_stores_for_its_chat_alone_and_the_entry_says_so(kept: MemoryBench):
-    key = await kept.bench.features.can.remember("7", "likes tea")
+    key = await kept.bench.features.abilities.remember("7", "likes tea")
     entry = await kept.memory.get(key)
     assert (key, entry.source, entry.scope) == ("chat:7:1", "chat", "chat:7")
     assert kept.audited()[-1][:2] == ("memory.set", "chat")
@@ -129,7 +129,7 @@ SECRETS = [
 @pytest.mark.parametrize("text", SECRETS)
 async def test_a_model_never_stores_what_looks_like_a_secret(kept: MemoryBench, text: str):
     with pytest.raises(TocsinError):
-        await kept.bench.features.can.remember("7", text)
+        await kept.bench.features.abilities.remember("7", text)
     assert await kept.keys() == []
 
 
@@ -156,7 +156,7 @@ async def test_the_entries_of_a_group_follow_it_to_its_new_id_and_are_found_ther
     await say(kept, "/forget 3", chat="-5")
     await say(kept, "/remember The cat is called Mia", chat="-1005")
     for _ in range(2):  # both the old and the new chat tell of it
-        await kept.bench.features.can.follow_chat("-5", "-1005")
+        await kept.bench.features.abilities.follow_chat("-5", "-1005")
     assert await recalled(kept, "dog", chat="-5") == []
     assert await recalled(kept, "tea", chat="-1005") == ["chat:-1005:3"]
     assert await recalled(kept, "dog", chat="-1005") == ["chat:-1005:2"]

@@ -10,8 +10,8 @@ from tests.audit_entries import check_audit_log
 
 from tocsin.features.context import Notice, NoticeLevel
 from tocsin.features.notifications.feature import FEATURE
+from tocsin.features.notifications.hooks import OpenNotifications
 from tocsin.features.notifications.model import Notification
-from tocsin.features.notifications.opening import OpenNotifications
 from tocsin.features.notifications.service import Notifications
 from tocsin.features.notifications.store import NotificationFilter
 from tocsin.testing.fakes import FakeClock
@@ -36,7 +36,7 @@ class Office:
         return self.opened.service
 
     async def notify(self, title: str, level: NoticeLevel = NoticeLevel.WARNING, **given: Any) -> None:
-        await self.bench.features.can.notify(Notice(title, level=level, **given))
+        await self.bench.features.abilities.notify(Notice(title, level=level, **given))
 
     async def all(self) -> list[Notification]:
         return list((await self.service.search(NotificationFilter(limit=200))).items)
@@ -61,6 +61,6 @@ async def open_office(folder: Path, *, anybody: bool = True, **env: str) -> Asyn
         return anybody
 
     clock = FakeClock()
-    async with open_feature(FEATURE, folder, env, clock=clock, can={"tell_operator": tell}) as bench:
+    async with open_feature(FEATURE, folder, env, clock=clock, abilities={"tell_operator": tell}) as bench:
         yield Office(bench, clock, texts)
         check_audit_log(bench.app.audit.log)

@@ -71,7 +71,7 @@ class Workshop:
             environment=self.environment,
             redact=self.redact,
             workplace=Workplace(self.folder / "snapshots", self.folder / "scratch", own_identity()),
-            can=cast(Any, SimpleNamespace(reveal_secrets=self.secrets)),
+            abilities=cast(Any, SimpleNamespace(reveal_secrets=self.secrets)),
         )
 
     async def secrets(self, names: Collection[str] | None = None, /, *, reader: str) -> Mapping[str, str]:

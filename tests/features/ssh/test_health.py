@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from tests.features.ssh.conftest import Machine, Site
 
-from tocsin.features.ssh.opening import subsystem_of
+from tocsin.features.ssh.hooks import subsystem_of
 from tocsin.testing.fakes import FakeClock
 
 Describe = Callable[..., dict[str, object]]

@@ -8,8 +8,8 @@ import pytest
 from tests.features.ssh.conftest import Machine, Site, fingerprint_of, make_key
 
 from tocsin.features.ssh.client.host_keys import ShownKey, UnreachableError, trust
+from tocsin.features.ssh.hooks import subsystem_of
 from tocsin.features.ssh.model import HostKey, KeyStatus
-from tocsin.features.ssh.opening import subsystem_of
 from tocsin.runs.model import HostStatus
 
 Describe = Callable[..., dict[str, object]]

@@ -19,8 +19,8 @@ from tocsin.core.errors import ConfigError
 from tocsin.core.ids import new_id
 from tocsin.features.ssh.client.ssh_program import SshSession
 from tocsin.features.ssh.execution import sent_command
+from tocsin.features.ssh.hooks import start_ssh
 from tocsin.features.ssh.model import CommandDeniedError, HostEntry, Identity, IdentityKind, SshRequest
-from tocsin.features.ssh.opening import start_ssh
 from tocsin.runs.control import StartRequest
 from tocsin.runs.model import HostStatus, Line, RunStatus
 
@@ -280,7 +280,7 @@ async def test_a_key_of_the_vault_is_in_a_private_folder_while_it_is_used(
         return machine.key.read_text()
 
     port, _ = machine.sshd()
-    async with open_site(tmp_path / "data", can={"reveal_secret": reveal}) as site:
+    async with open_site(tmp_path / "data", abilities={"reveal_secret": reveal}) as site:
         site.write(described("web", port, identity={"kind": "vault", "ref": "WEB_KEY"}))
         await site.trust("web")
         listed = await site.on(f"cd {site.ssh.program.folder}/*/ && stat -c '%n %a' . key-*", "web")

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tocsin.core.config.settings import Settings
+from tocsin.features.vault.hooks import store_of
 from tocsin.features.vault.model import ProgramFailedError, VaultError
-from tocsin.features.vault.opening import store_of
 from tocsin.features.vault.programs import find_identity, note_identity, run_program
 from tocsin.features.vault.settings import BACKEND, IDENTITY
 

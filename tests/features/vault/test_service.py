@@ -15,8 +15,7 @@ from tocsin.features.context import FeatureContext, Notice
 from tocsin.features.vault.checks import check_vault
 from tocsin.features.vault.cipher import PyrageCipher
 from tocsin.features.vault.feature import MIGRATIONS
-from tocsin.features.vault.model import NoVaultError, UnknownSecretError, VaultError
-from tocsin.features.vault.opening import (
+from tocsin.features.vault.hooks import (
     OpenVault,
     notify_of_age,
     reveal_secret_of,
@@ -24,6 +23,7 @@ from tocsin.features.vault.opening import (
     secret_names_of,
     subsystem_status,
 )
+from tocsin.features.vault.model import NoVaultError, UnknownSecretError, VaultError
 from tocsin.features.vault.service import generated
 
 
@@ -44,7 +44,7 @@ class Around:
         context = SimpleNamespace(
             database=self.database,
             clock=self.strongroom.clock,
-            can=SimpleNamespace(notify=notify),
+            abilities=SimpleNamespace(notify=notify),
         )
         return OpenVault(self.strongroom.vault, cast("FeatureContext", context))
 

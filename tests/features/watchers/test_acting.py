@@ -105,7 +105,7 @@ async def test_a_skill_gets_the_path_and_the_content_a_workflow_parameters_and_a
         change = WatchedChange(WatchEvent.CREATED, "/x")
         return await helper.start("failing", change, StartRequest(source="cli", cause="watcher"))
 
-    async with open_site(tmp_path, can={"run_skill": run_skill, "start_run": start_run}) as site:
+    async with open_site(tmp_path, abilities={"run_skill": run_skill, "start_run": start_run}) as site:
         helper = site.watchers
         site.write(
             {"name": "child", "command": "echo did it"},
@@ -244,7 +244,7 @@ async def is_state(site: Site, state: str) -> bool:
 
 
 async def load_subsystem(site: Site) -> Any:
-    from tocsin.features.watchers.opening import subsystem_of
+    from tocsin.features.watchers.hooks import subsystem_of
 
     return await subsystem_of(site.watchers)
 
@@ -297,10 +297,10 @@ async def test_an_earlier_run_can_be_started_again(site: Site):
     first = await site.watchers.run("one", WatchedChange(WatchEvent.CREATED, path), source="cli")
     site.write({"name": "one", "command": "true"})
     request = StartRequest(source="cli", cause=RunTrigger.RETRY, params=first.params, retry=Retry(first))
-    again = await site.bench.features.can.start_run("watcher", "one", request)
+    again = await site.bench.features.abilities.start_run("watcher", "one", request)
     ended = await again.wait()
     assert (ended.status, ended.retry_of, ended.params["path"]) == ("succeeded", first.id, path)
-    assert await site.bench.features.can.list_subjects("watcher") == ["one"]
+    assert await site.bench.features.abilities.list_subjects("watcher") == ["one"]
 
 
 async def test_a_state_that_could_not_be_noted_is_noted_by_the_next_step(site: Site, caplog: pytest.LogCaptureFixture):

@@ -5,8 +5,8 @@ from pathlib import Path
 from tests.features.watchers.conftest import Site
 
 from tocsin.features.context import NoticeLevel, SubsystemState
+from tocsin.features.watchers.hooks import subsystem_of
 from tocsin.features.watchers.model import WatchedChange, WatchEvent
-from tocsin.features.watchers.opening import subsystem_of
 from tocsin.runs.model import Run, RunTrigger
 
 RULE = {"name": "scan", "command": 'grep -q good "$1"'}

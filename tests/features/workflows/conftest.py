@@ -75,10 +75,12 @@ def opening(tmp_path: Path) -> Opening:
 
     @asynccontextmanager
     async def opened(
-        env: dict[str, str] | None = None, clock: FakeClock | None = None, **can: Any
+        env: dict[str, str] | None = None, clock: FakeClock | None = None, **abilities: Any
     ) -> AsyncIterator[WorkflowBench]:
         clock = clock or FakeClock()
-        async with open_feature(FEATURE, tmp_path, env, clock=clock, can=can, others=(SKILLS, CRON)) as bench:
+        async with open_feature(
+            FEATURE, tmp_path, env, clock=clock, abilities=abilities, others=(SKILLS, CRON)
+        ) as bench:
             yield WorkflowBench(tmp_path, bench, clock)
             check_audit_log(bench.app.audit.log)
 

@@ -49,7 +49,9 @@ def _intake(arguments: argparse.Namespace, options: Options, out: Console) -> in
 
 async def _plan(app: "App", text: str, here: Path, out: Console, *, asks: bool) -> int:
     assistants = await _assistants(app)
-    own = [skill for skill in await app.features.can.list_skills() if skill.name not in {a.name for a in assistants}]
+    own = [
+        skill for skill in await app.features.abilities.list_skills() if skill.name not in {a.name for a in assistants}
+    ]
     steps, plan = await _steps(app, text, [*own, *assistants], out), token_hex(8)
     for number, step in enumerate(steps, start=1):
         out.line(f"{number}. {step.requirement} → {step.skill or 'no skill for this'}")
@@ -72,7 +74,7 @@ async def _plan(app: "App", text: str, here: Path, out: Console, *, asks: bool) 
 
 
 async def _assistants(app: "App") -> "list[SkillInfo]":
-    records = await app.features.can.list_assistants()
+    records = await app.features.abilities.list_assistants()
     return [
         SkillInfo(each["name"], each["description"], keywords=tuple(each["trigger_keywords"]))
         for each in records
@@ -95,15 +97,15 @@ async def _carry_out(app: "App", plan: str, step: "Step", here: Path, out: Conso
         _record(app, INTAKE_TASK_COMPLETED, f"a requirement of plan {plan}", plan, **facts)
 
     out.note(f"tocsin: {step.skill}: {step.requirement}")
-    can = app.features.can
+    abilities = app.features.abilities
     try:
         if step.skill in assistants:
             request = AssistantRequest(
                 source=SOURCE, cause=RunTrigger.MANUAL, folder=here, input=step.requirement, on_end=note
             )
-            run = (await can.run_assistant(step.skill, request)).run
+            run = (await abilities.run_assistant(step.skill, request)).run
         else:
-            run = await can.run_skill(
+            run = await abilities.run_skill(
                 step.skill, source=SOURCE, cause=RunTrigger.MANUAL, input=step.requirement, on_end=note
             )
     except TocsinError as error:

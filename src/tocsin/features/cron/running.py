@@ -54,7 +54,7 @@ class JobRunner:
     def __init__(self, context: FeatureContext) -> None:
         self._context = context
         self._awaited = set[asyncio.Task[Run]]()
-        self._parts = CronDependencies(context.can, context.environment, context.data_dir)
+        self._parts = CronDependencies(context.abilities, context.environment, context.data_dir)
 
     async def take(self, order: RunSpec, *, force: bool = False) -> Run:
         """Record a run of this process as running, unless the policy of its job forbids it now."""
@@ -256,7 +256,7 @@ class CronRuns(RunType):
 
     async def tell(self, run: Run, noted: Mapping[str, Any]) -> None:
         """Notify the operator, and disable a job that failed too often."""
-        await notify_stored(self._context.can.notify, noted)
+        await notify_stored(self._context.abilities.notify, noted)
         if noted.get("ended"):
             await self._disable_after_failures(run)
 
@@ -281,7 +281,7 @@ class CronRuns(RunType):
         await self._store.change(job.id, disabled)
         facts = {"job": job.id, "name": job.name, "reason": reason}
         self._context.audit.record(CRON_DISABLE, f"{job.name}: {reason}", source=CRON.name, metadata=facts)
-        await self._context.can.notify(
+        await self._context.abilities.notify(
             Notice(
                 f"The job {job.name} was disabled",
                 f"{reason}, most recently: {run.reason or run.status}",

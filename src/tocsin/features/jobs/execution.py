@@ -95,7 +95,7 @@ class TaskExecution:
 
     async def _skill(self, handle: RunHandle) -> RunResult:
         """Run a program of the skills in its sandbox; it gets what is to do as its input."""
-        ended = await self._parts.context.can.run_skill(
+        ended = await self._parts.context.abilities.run_skill(
             self._job.skill,
             source=JOBS.name,
             cause=self._run.trigger,
@@ -116,7 +116,7 @@ class TaskExecution:
             on_end=lambda _: None,  # the entries of the job are those of this run
             parent_run_id=handle.run_id,
         )
-        ended = (await self._parts.context.can.run_assistant(self._job.skill, request)).run
+        ended = (await self._parts.context.abilities.run_assistant(self._job.skill, request)).run
         handle.write("system", f"run {ended.id} of the skill {self._job.skill}\n")
         return result_of_child(ended)
 
@@ -128,7 +128,7 @@ class TaskExecution:
 
 async def assistant_skills(context: FeatureContext) -> frozenset[str]:
     """Return the names of the skills that look at a work tree; the others are programs."""
-    return frozenset(str(record["name"]) for record in await context.can.list_assistants())
+    return frozenset(str(record["name"]) for record in await context.abilities.list_assistants())
 
 
 async def place_of(
@@ -206,4 +206,4 @@ class JobRuns(RunType):
             return
         title, said = f"The task job {noted['title']} failed", f"{run.reason or ''}\n\n{pointers(run.id)}"
         link, key = f"#/jobs/{run.subject_id}", f"job-failed-{run.subject_id}"
-        await self._context.can.notify(Notice(title, said, NoticeLevel.ERROR, "system", "jobs", link, key))
+        await self._context.abilities.notify(Notice(title, said, NoticeLevel.ERROR, "system", "jobs", link, key))

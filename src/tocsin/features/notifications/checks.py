@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 from tocsin.core.errors import TocsinError
 from tocsin.features.hooks import Checks, FeatureCheck
-from tocsin.features.notifications.opening import OpenNotifications
+from tocsin.features.notifications.hooks import OpenNotifications
 from tocsin.features.notifications.settings import NOTIFY_LEVEL, NOTIFY_PROFILE, QUIET_HOURS
 from tocsin.terminal.findings import Finding
 

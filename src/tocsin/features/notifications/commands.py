@@ -10,8 +10,8 @@ from tocsin.core.time.timestamps import timestamp
 from tocsin.features.context import NoticeLevel
 from tocsin.features.contract import Commands
 from tocsin.features.notifications.feeds import atom_feed, json_feed
+from tocsin.features.notifications.hooks import OpenNotifications
 from tocsin.features.notifications.model import KEEP, Notification, NotificationCategory
-from tocsin.features.notifications.opening import OpenNotifications
 from tocsin.features.notifications.service import UnreadNotifications
 from tocsin.features.notifications.store import MAX_PAGE, NotificationFilter
 from tocsin.terminal.options import add_subcommands

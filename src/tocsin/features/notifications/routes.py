@@ -9,6 +9,7 @@ from pydantic import Field
 from tocsin.features.context import Notice, NoticeLevel
 from tocsin.features.hooks import OperationsOf
 from tocsin.features.notifications.feeds import atom_feed, json_feed
+from tocsin.features.notifications.hooks import OpenNotifications
 from tocsin.features.notifications.model import (
     MAX_BODY,
     MAX_TITLE,
@@ -16,7 +17,6 @@ from tocsin.features.notifications.model import (
     Notification,
     NotificationCategory,
 )
-from tocsin.features.notifications.opening import OpenNotifications
 from tocsin.features.notifications.store import NotificationFilter
 from tocsin.rest.callers import DASHBOARD
 from tocsin.rest.conditional import check_unchanged, tag

@@ -239,7 +239,7 @@ async def _watched(skills: Skills, name: str, call: SkillRequest, out: Console) 
 
     if name in await _assistants(skills):
         out.effect_done("the skill was run")
-        return await skills.can.run_assistant(
+        return await skills.abilities.run_assistant(
             name,
             AssistantRequest(
                 source=call.source,

@@ -83,7 +83,7 @@ class Skills:
         environment: Mapping[str, str],
         redact: Callable[[str], str] = str,
         workplace: Workplace,
-        can: "Abilities",
+        abilities: "Abilities",
     ) -> None:
         """Hand over `environment`, which is without our secrets; `redact` masks these, and those of the vault."""
         self._folder = folder
@@ -92,7 +92,7 @@ class Skills:
         self._audit = audit
         self._environment = dict(environment)
         self._redact = redact
-        self.can = can
+        self.abilities = abilities
         self._workplace = workplace
 
     @property
@@ -257,7 +257,7 @@ class Skills:
     async def _vault(self, manifest: Manifest) -> Mapping[str, str]:
         if Permission.VAULT not in manifest.permissions:
             return {}
-        return dict(await self.can.reveal_secrets(manifest.vault, reader=f"skill:{manifest.name}"))
+        return dict(await self.abilities.reveal_secrets(manifest.vault, reader=f"skill:{manifest.name}"))
 
     async def _env(self, manifest: Manifest, mode: ExecutionMode, vault: Mapping[str, str]) -> dict[str, str]:
         """Return the whole environment of a run."""

@@ -30,7 +30,7 @@ async def begin(skills: Skills, name: str, call: SkillRequest, *, dry_run: bool 
         asked = AssistantRequest(
             source=call.source, cause=call.trigger, actor=call.actor, files=call.args, input=call.input
         )
-        return await skills.can.start_assistant(name, asked, dry_run=dry_run)
+        return await skills.abilities.start_assistant(name, asked, dry_run=dry_run)
     found = await skills.dependencies(skills.get(name), call.mode)
     if missing := [each.name for each in found if not each.found]:
         raise DependencyMissingError(name, missing)

@@ -54,7 +54,7 @@ class Ssh:
         self._clock = context.clock
         self._redact = context.redact
         self._output = context.output
-        self.notify = context.can.notify
+        self.notify = context.abilities.notify
 
     @cached_property
     def _probes(self) -> "HealthProbes":

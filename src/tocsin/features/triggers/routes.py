@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import Field
 
 from tocsin.features.hooks import OperationsOf
-from tocsin.features.triggers.opening import OpenTriggers
+from tocsin.features.triggers.hooks import OpenTriggers
 from tocsin.features.triggers.records import explanation_record, rule_record
 from tocsin.rest.models import RequestModel, ResponseModel
 from tocsin.rest.operations import Operations, operation

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 from tocsin.core.reading.value import suggestion
 from tocsin.core.text.strings import number_of
 from tocsin.features.hooks import Checks, FeatureCheck
-from tocsin.features.vault.opening import OpenVault
+from tocsin.features.vault.hooks import OpenVault
 from tocsin.features.vault.rotation import RotationState
 from tocsin.features.vault.service import Vault, VaultStatus
 from tocsin.terminal.findings import Finding, failure

@@ -11,8 +11,8 @@ from tocsin.core.config.settings import platform
 from tocsin.core.errors import ConfigError
 from tocsin.core.text.strings import number_of
 from tocsin.features.contract import Commands
+from tocsin.features.vault.hooks import vault_of
 from tocsin.features.vault.model import MAX_VALUE_BYTES, OlderVaultError, VaultError, checked_name, timestamp
-from tocsin.features.vault.opening import vault_of
 from tocsin.features.vault.rotation import RotationState, SecretAge
 from tocsin.features.vault.service import Vault, age_document, generated
 from tocsin.terminal.options import add_subcommands

@@ -61,7 +61,7 @@ class VaultSecrets:
         return vault, self._identity and _state_of(self._identity)
 
     def _read(self) -> Mapping[str, str]:
-        from tocsin.features.vault.opening import store_of
+        from tocsin.features.vault.hooks import store_of
 
         store = store_of(self._data_dir, self._settings)
         try:

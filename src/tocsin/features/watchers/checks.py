@@ -74,13 +74,13 @@ def _check_output(watchers: Watchers, rule: WatcherRule) -> Iterator[Finding]:
 
 async def _check_actions(watchers: Watchers, rules: Sequence[WatcherRule]) -> AsyncIterator[Finding]:
     """Check that the skills and workflows are there which rules name."""
-    can, known = watchers.context.can, dict[WatcherAction, list[str]]()
+    abilities, known = watchers.context.abilities, dict[WatcherAction, list[str]]()
     actions = {rule.action for rule in rules}
     if WatcherAction.SKILL in actions:
-        assistants = [str(skill["name"]) for skill in await can.list_assistants()]
-        known[WatcherAction.SKILL] = sorted({*(skill.name for skill in await can.list_skills()), *assistants})
+        assistants = [str(skill["name"]) for skill in await abilities.list_assistants()]
+        known[WatcherAction.SKILL] = sorted({*(skill.name for skill in await abilities.list_skills()), *assistants})
     if WatcherAction.WORKFLOW in actions:
-        known[WatcherAction.WORKFLOW] = list(await can.list_subjects("workflow") or ())
+        known[WatcherAction.WORKFLOW] = list(await abilities.list_subjects("workflow") or ())
     for rule in rules:
         wanted = rule.command.split(maxsplit=1)[:1]
         if rule.action in known and wanted and wanted[0] not in known[rule.action]:

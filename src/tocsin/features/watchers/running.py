@@ -28,7 +28,7 @@ class WatcherRunner:
     def __init__(self, context: FeatureContext, store: WatcherStore) -> None:
         self._context = context
         self._store = store
-        self._parts = WatcherDependencies(context.can, context.environment, context.data_dir)
+        self._parts = WatcherDependencies(context.abilities, context.environment, context.data_dir)
 
     def new_run(
         self,
@@ -121,7 +121,7 @@ class WatcherRuns(RunType):
 
     async def tell(self, run: Run, noted: Mapping[str, Any]) -> None:
         """Notify the operator."""
-        await notify_stored(self._context.can.notify, noted)
+        await notify_stored(self._context.abilities.notify, noted)
 
     def _notice(self, connection: sqlite3.Connection, run: Run, output: str) -> Notice | None:
         link, now = f"#/watchers/{run.subject_name}", self._context.clock.now()

@@ -146,17 +146,17 @@ class Workflows:
 
     async def surroundings(self) -> Surroundings:
         """Return what workflows may refer to here, for threads: the loop of the caller asks other features."""
-        can, messenger = self.context.can, self.context.messenger
+        abilities, messenger = self.context.abilities, self.context.messenger
         loop = asyncio.get_running_loop()
 
         async def skills() -> list[str]:
-            return [skill.name for skill in await can.list_skills()]
+            return [skill.name for skill in await abilities.list_skills()]
 
         async def hosts() -> Sequence[str] | None:
-            return await can.list_subjects("ssh")
+            return await abilities.list_subjects("ssh")
 
         async def secrets() -> Sequence[str] | None:
-            return await can.secret_names()
+            return await abilities.secret_names()
 
         def late(find: Callable[[], Coroutine[None, None, Sequence[str] | None]]) -> LateNames:
             return LateNames(lambda: asyncio.run_coroutine_threadsafe(find(), loop).result())
@@ -253,7 +253,7 @@ class Workflows:
 
     async def schedules(self) -> Mapping[str, Sequence[str]]:
         """Return the IDs of the cron jobs that start each workflow, by its name."""
-        return await self.context.can.list_schedules("workflow")
+        return await self.context.abilities.list_schedules("workflow")
 
     async def active(self, name: str) -> Sequence[Run]:
         """Return the runs of a workflow that have not ended, the newest first."""
@@ -264,7 +264,7 @@ class Workflows:
         from tocsin.features.workflows.engine.approval_buttons import ApprovalButtons
         from tocsin.runs.control import RunControl
 
-        control = RunControl(self._runs, self.context.audit, self.context.clock, self.context.can.start_run)
+        control = RunControl(self._runs, self.context.audit, self.context.clock, self.context.abilities.start_run)
         return ApprovalButtons(control)
 
     async def aclose(self) -> None:

@@ -81,7 +81,7 @@ class ModelRunner:
             names, model = (definition.tools, definition.model) if definition else ((), "")
             limits = WorkLimits(questions, LIMITS.tool_calls, LIMITS.tokens, LIMITS.whole_s)
             try:
-                report = await self._context.can.use_tools(
+                report = await self._context.abilities.use_tools(
                     question, tools.named(names), report_shape(), limits, model=model
                 )
             except ProviderError:

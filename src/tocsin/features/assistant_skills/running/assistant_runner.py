@@ -300,7 +300,7 @@ class AssistantRunner:
         worst = urgent[0]
         level = NoticeLevel.ERROR if worst.severity in {Severity.CRITICAL, Severity.ERROR} else NoticeLevel.WARNING
         more = f" and {len(urgent) - 1} more" if len(urgent) > 1 else ""
-        await self._context.can.notify(
+        await self._context.abilities.notify(
             Notice(
                 f"{found.skill}: {worst.path}:{worst.line}{more}",
                 f"{worst.severity}: {worst.message}",

@@ -54,13 +54,13 @@ class JobReader:
         return replace(found, warnings=(*found.warnings, *await self._missing(definition)))
 
     async def _missing(self, definition: JobDefinition) -> list[str]:
-        can, there = self._context.can, list[str]()
+        abilities, there = self._context.abilities, list[str]()
         with suppress(AbilityMissingError):  # without the feature there are none
             match JobType(definition.type):
                 case JobType.SKILL:
-                    there = [skill.name for skill in await can.list_skills()]
+                    there = [skill.name for skill in await abilities.list_skills()]
                 case JobType.WORKFLOW:
-                    there = list(await can.list_subjects("workflow") or ())
+                    there = list(await abilities.list_subjects("workflow") or ())
                 case _:
                     return []
         if definition.command in there:

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import Field
 
-from tocsin.features.vault.opening import OpenVault
+from tocsin.features.vault.hooks import OpenVault
 from tocsin.features.vault.rotation import RotationState
 from tocsin.rest.models import ResponseModel, Time
 from tocsin.rest.operations import Operations, operation

@@ -44,7 +44,7 @@ def open_skills(context: FeatureContext) -> Skills:
         environment=context.environment(),
         redact=context.redact,
         workplace=Workplace(data_dir / SNAPSHOTS_FOLDER, data_dir / HOMES_FOLDER, own_identity()),
-        can=context.can,
+        abilities=context.abilities,
     )
 
 
@@ -97,7 +97,7 @@ def run_skill_of(skills: Skills) -> "RunSkill":
                 is_typed=source == BOT,
                 on_end=on_end,
             )
-            return (await skills.can.run_assistant(name, asked)).run
+            return (await skills.abilities.run_assistant(name, asked)).run
         request = SkillRequest(ExecutionMode.SANDBOXED, cause, source, actor, args, input, on_end=on_end)
         return await skills.run(name, request)
 
@@ -107,14 +107,14 @@ def run_skill_of(skills: Skills) -> "RunSkill":
 async def _at_hand(skills: Skills, folder: Path | None = None) -> Sequence[Mapping[str, Any]]:
     """Return the records of the assistant skills that can run, in `folder` or without being told where."""
     ready = "usable" if folder else "at_hand"
-    return [each for each in await skills.can.list_assistants() if each[ready]]
+    return [each for each in await skills.abilities.list_assistants() if each[ready]]
 
 
 def run_type_of(skills: Skills) -> "SkillRuns":
     """Return what the engine asks about programs of skills."""
     from tocsin.features.skills.starting import SkillRuns
 
-    return SkillRuns(skills.can.notify)
+    return SkillRuns(skills.abilities.notify)
 
 
 async def start_skill(skills: Skills, name: str, asked: "StartRequest") -> ActiveRun:
@@ -155,11 +155,11 @@ async def _is_assistant(skills: Skills, name: str, retry: "Retry | None") -> boo
     if retry is not None:
         return "folder" in (retry.run.params or {})
     is_own = any(skill.name == name and skill.runnable for skill in skills.list())
-    return not is_own and name in {each["name"] for each in await skills.can.list_assistants()}
+    return not is_own and name in {each["name"] for each in await skills.abilities.list_assistants()}
 
 
 async def _start_assistant(skills: Skills, name: str, request: "AssistantRequest") -> ActiveRun:
-    started = await skills.can.start_assistant(name, request)
+    started = await skills.abilities.start_assistant(name, request)
     if not isinstance(started, ActiveRun):
         raise TypeError(f"the skill {name} was to be started, and only a dry run was made")
     return started
@@ -186,7 +186,7 @@ async def tell_sandbox(skills: Skills) -> None:
 async def subsystem_of(skills: Skills) -> SubsystemStatus:
     """Return the state of skills: how many there are, which are broken, and how far the sandbox confines them."""
     own = await asyncio.to_thread(skills.list)
-    every = {skill.name for skill in own}.union(await skills.can.assistant_names())
+    every = {skill.name for skill in own}.union(await skills.abilities.assistant_names())
     broken = [skill.name for skill in own if not skill.valid]
     sandbox = await skills.sandbox_state()
     said = f"{number_of(len(every), 'skill')}, {len(own)} of your own"

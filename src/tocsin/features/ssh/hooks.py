@@ -33,7 +33,7 @@ def open_ssh(context: FeatureContext) -> Ssh:
         data_dir / KNOWN_HOSTS,
         config,
         context.environment,
-        context.can.reveal_secret,
+        context.abilities.reveal_secret,
         context.settings[SSH_KEEP_S],
     )
     return Ssh(

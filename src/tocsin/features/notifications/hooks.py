@@ -77,7 +77,7 @@ def _is_told(context: FeatureContext) -> Callable[[str], bool]:
 
     def is_told(destination: str) -> bool:
         try:
-            told = output.targets(profile) if profile else {each[:2] for each in context.can.find_chats()}
+            told = output.targets(profile) if profile else {each[:2] for each in context.abilities.find_chats()}
         except TocsinError:  # forwarding reports it
             return False
         return bool(told) and told <= output.targets(destination)
@@ -99,7 +99,7 @@ def _deliver(context: FeatureContext) -> Deliver:
         return True
 
     async def to_operator(text: str, key: str) -> bool:
-        return await context.can.tell_operator(text, key=key)
+        return await context.abilities.tell_operator(text, key=key)
 
     return to_profile if profile else to_operator
 

@@ -175,7 +175,7 @@ async def notify_of_age(opened: OpenVault) -> None:
         link="#/vault",
         dedupe_key="vault.rotation",
     )
-    await opened.context.can.notify(notice)
+    await opened.context.abilities.notify(notice)
     await opened.context.database.write(partial(_mark_told, day=_day_of(now).isoformat()))
 
 

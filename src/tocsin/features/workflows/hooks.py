@@ -62,17 +62,17 @@ def open_workflows(context: FeatureContext) -> Workflows:
 
         return executing(
             HttpSteps(transport, allow_private),
-            MessageSteps(context.messenger, context.can.ask, Caller.of(request.source, request.actor)),
+            MessageSteps(context.messenger, context.abilities.ask, Caller.of(request.source, request.actor)),
             WaitSteps(
                 context.clock,
                 default_zone(context.settings),
-                context.can.notify,
-                context.can.find_chats,
-                context.can.ask_chat,
+                context.abilities.notify,
+                context.abilities.find_chats,
+                context.abilities.ask_chat,
             ),
             ChildSteps(
                 context.runs(),
-                context.can.start_run,
+                context.abilities.start_run,
                 _starter(workflows, request),
                 request.source,
                 request.actor,

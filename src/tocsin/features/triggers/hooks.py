@@ -38,11 +38,11 @@ def handler_of(triggers: OpenTriggers) -> "TriggerHandler":
         runs=context.runs(),
         environment=context.environment,
         data_dir=context.data_dir,
-        ask=context.can.ask,
-        run_skill=context.can.run_skill,
-        cause_of=context.can.cause_of,
+        ask=context.abilities.ask,
+        run_skill=context.abilities.run_skill,
+        cause_of=context.abilities.cause_of,
     )
-    return TriggerHandler(triggers.rules, parts, context.audit, indicating=context.can.indicate)
+    return TriggerHandler(triggers.rules, parts, context.audit, indicating=context.abilities.indicate)
 
 
 def run_type_of(_: OpenTriggers) -> "TriggerRuns":

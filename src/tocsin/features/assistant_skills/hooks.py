@@ -31,7 +31,7 @@ def run_type_of(skills: AssistantSkills) -> "AssistantRuns":
     """Return what the engine asks about looks of assistant skills."""
     from tocsin.features.assistant_skills.running.assistant_runner import AssistantRuns
 
-    return AssistantRuns(skills.context.can.notify)
+    return AssistantRuns(skills.context.abilities.notify)
 
 
 def list_assistants_of(skills: AssistantSkills) -> Callable[[], Awaitable[Sequence[Mapping[str, Any]]]]:
