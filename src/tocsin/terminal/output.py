@@ -56,6 +56,38 @@ class Console:
         document = json.dumps(value, indent=2, default=_plain, ensure_ascii=not _is_unicode(sys.stdout))
         self._write(sys.stdout, document, shown=visible)
 
+    def answer(self, document: object, *lines: str, ok: bool = True, error: str = "", hint: str = "") -> int:
+        """Print the document of a `--json` run, else the lines, or the error if not `ok`; return the exit code."""
+        if self.as_json:
+            self.document(document)
+        elif error and not ok:
+            self.error(error, hint)
+        else:
+            for line in lines:
+                self.line(line)
+        return DONE if ok else FAILED
+
+    def listing(
+        self,
+        document: object,
+        columns: Sequence[str],
+        rows: Iterable[Sequence[str]],
+        *,
+        empty: str = "",
+        ok: bool = True,
+    ) -> int:
+        """Print the document of a `--json` run, else a table, or the note `empty` without rows; return the exit code.
+
+        With `--json`, `rows` is not read.
+        """
+        if self.as_json:
+            self.document(document)
+        elif (found := list(rows)) or not empty:
+            self.table(columns, found)
+        else:
+            self.note(empty)
+        return DONE if ok else FAILED
+
     def line(self, text: str) -> None:
         """Print one line of the result; what `text` quotes cannot begin another one."""
         if not self.as_json:

@@ -58,10 +58,8 @@ def _hash_password(_: argparse.Namespace, __: Options, out: Console) -> int:
             "a password is one line, and standard input has several", hint="a login form takes no line end"
         )
     hashed = hash_password(password)
-    if out.as_json:
-        out.document({"name": "DASHBOARD_PASS_HASH", "value": hashed})
-    out.line(f"DASHBOARD_PASS_HASH='{hashed}'")  # quoted: some readers of env files expand what begins with $
-    return DONE
+    # Quoted: some readers of env files expand what begins with $.
+    return out.answer({"name": "DASHBOARD_PASS_HASH", "value": hashed}, f"DASHBOARD_PASS_HASH='{hashed}'")
 
 
 def _link(_: argparse.Namespace, options: Options, out: Console) -> int:

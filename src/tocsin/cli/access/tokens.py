@@ -67,13 +67,12 @@ def _create(arguments: argparse.Namespace, options: Options, out: Console) -> in
 
 def _list(_: argparse.Namespace, options: Options, out: Console) -> int:
     tokens = with_app(options, out, lambda app: _tokens(app).list())
-    if out.as_json:
-        out.document([token.as_document() for token in tokens])
-        return DONE
-    out.table(("name", "scopes", "created", "last used"), [_row(token) for token in tokens])
-    if not tokens:
-        out.note("there is no token; `tocsin tokens create NAME --scope SCOPE` makes one")
-    return DONE
+    return out.listing(
+        [token.as_document() for token in tokens],
+        ("name", "scopes", "created", "last used"),
+        (_row(token) for token in tokens),
+        empty="there is no token; `tocsin tokens create NAME --scope SCOPE` makes one",
+    )
 
 
 def _revoke(arguments: argparse.Namespace, options: Options, out: Console) -> int:
@@ -88,10 +87,7 @@ def _revoke(arguments: argparse.Namespace, options: Options, out: Console) -> in
         out.note("nothing was changed")
         return FAILED
     out.effect_done("the token is revoked")
-    if out.as_json:
-        out.document(token.as_document())
-    out.line(f"revoked {token.name}")
-    return DONE
+    return out.answer(token.as_document(), f"revoked {token.name}")
 
 
 def _tokens(app: App) -> ApiTokens:

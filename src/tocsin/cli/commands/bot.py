@@ -13,7 +13,7 @@ from tocsin.core.audit.actions import CLI
 from tocsin.core.time.timestamps import timestamp
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.terminal.options import Options, add_subcommands
-from tocsin.terminal.output import DONE, Console
+from tocsin.terminal.output import Console
 from tocsin.terminal.parsing import UsageError
 
 T = TypeVar("T")
@@ -54,13 +54,12 @@ def _serve(arguments: argparse.Namespace, options: Options, out: Console) -> int
 
 def _list(_: argparse.Namespace, options: Options, out: Console) -> int:
     chats = _with_access(options, out, lambda access, _: access.listing())
-    if out.as_json:
-        out.document([chat_document(chat) for chat in chats])
-    elif not chats:
-        out.note("no chat has access, and none asks for it")
-    else:
-        out.table(("chat", "state", "from", "since", "who"), [_row(chat) for chat in chats])
-    return DONE
+    return out.listing(
+        [chat_document(chat) for chat in chats],
+        ("chat", "state", "from", "since", "who"),
+        (_row(chat) for chat in chats),
+        empty="no chat has access, and none asks for it",
+    )
 
 
 def _row(chat: Listed) -> tuple[str, ...]:
@@ -80,11 +79,9 @@ def _change(arguments: argparse.Namespace, options: Options, out: Console) -> in
 
     change = _with_access(options, out, work, writes=True)
     out.effect_done("the decision is stored")
-    if out.as_json:
-        out.document({"chat_id": change.chat_id, "before": str(change.before), "state": str(change.after)})
-    else:
-        out.line(change.sentence)
-    return DONE
+    return out.answer(
+        {"chat_id": change.chat_id, "before": str(change.before), "state": str(change.after)}, change.sentence
+    )
 
 
 def _with_access(

@@ -16,7 +16,7 @@ from tocsin.delivery.short_ids import shortened
 from tocsin.delivery.store import DeliveryFilter
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.terminal.options import Options, add_subcommands
-from tocsin.terminal.output import DONE, Console
+from tocsin.terminal.output import Console
 from tocsin.terminal.parsing import UsageError
 from tocsin.terminal.text import add_limit, message_of, moment, readable
 
@@ -92,17 +92,12 @@ def _list(arguments: argparse.Namespace, options: Options, out: Console) -> int:
         return found, short, app.registry.label
 
     found, short, label = with_app(options, out, work)
-    if out.as_json:
-        out.document([delivery_document(delivery) for delivery in found])
-        return DONE
-    if not found:
-        out.note("no deliveries yet, or none like that")
-        return DONE
-    out.table(
+    return out.listing(
+        [delivery_document(delivery) for delivery in found],
         ("id", "created", "channel", "target", "status", "tries", "next try", "outcome"),
-        [_row(delivery, short[delivery.id], label, time()) for delivery in found],
+        (_row(delivery, short[delivery.id], label, time()) for delivery in found),
+        empty="no deliveries yet, or none like that",
     )
-    return DONE
 
 
 def _kind(arguments: argparse.Namespace, app: App) -> str:
@@ -161,21 +156,19 @@ def _one(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     document = delivery_document(delivery)
     if arguments.change != "show":
         out.effect_done(f"the delivery is {'dismissed' if delivery.dismissed else document['status']}")
-    if out.as_json:
-        out.document(document)
-    else:
-        shown = {**document, "channel": channel}
-        out.table(("field", "value"), [(name, "" if value is None else str(value)) for name, value in shown.items()])
-    return DONE
+    shown = {**document, "channel": channel}
+    return out.listing(
+        document, ("field", "value"), ((name, "" if value is None else str(value)) for name, value in shown.items())
+    )
 
 
 def _counts(_: argparse.Namespace, options: Options, out: Console) -> int:
     counts = with_app(options, out, lambda app: app.outbox.store.counts())
-    if out.as_json:
-        out.document({str(status): number for status, number in counts.items()})
-    else:
-        out.table(("status", "deliveries"), [(str(status), str(number)) for status, number in counts.items()])
-    return DONE
+    return out.listing(
+        {str(status): number for status, number in counts.items()},
+        ("status", "deliveries"),
+        ((str(status), str(number)) for status, number in counts.items()),
+    )
 
 
 def _publish(arguments: argparse.Namespace, options: Options, out: Console) -> int:
@@ -187,8 +180,4 @@ def _publish(arguments: argparse.Namespace, options: Options, out: Console) -> i
 
     where = with_app(options, out, work)
     out.effect_done("the message is published")
-    if out.as_json:
-        out.document({"published": where})
-    else:
-        out.line(f"published: {where}")
-    return DONE
+    return out.answer({"published": where}, f"published: {where}")

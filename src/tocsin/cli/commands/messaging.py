@@ -115,12 +115,11 @@ def _queue(arguments: argparse.Namespace, message: str, options: Options, out: C
         new = app.outbox.prepare(channel, target, message, "cli")
         [delivery] = await app.outbox.enqueue([new], Caller(CLI.name))
         out.effect_done("the message is queued")
-        if out.as_json:
-            out.document(delivery_document(delivery))
-        else:
-            out.line(f"queued on {app.registry.label(delivery.channel)} to {delivery.target} as {delivery.id}")
-            out.line("it is sent while `tocsin up`, `gateway`, `bot` or `worker` runs")
-        return DONE
+        return out.answer(
+            delivery_document(delivery),
+            f"queued on {app.registry.label(delivery.channel)} to {delivery.target} as {delivery.id}",
+            "it is sent while `tocsin up`, `gateway`, `bot` or `worker` runs",
+        )
 
     return with_app(options, out, work, writes=True)
 
@@ -177,23 +176,21 @@ def _notify(arguments: argparse.Namespace, options: Options, out: Console) -> in
 
 def _show_outcome(out: Console, outcome: NotifyResult, word: str, label: Callable[[str], str] = str) -> int:
     """Print the results of a fan-out and return its exit code."""
-    if out.as_json:
-        out.document(
-            {
-                "profile": outcome.profile,
-                "ok": outcome.ok,
-                "sent": outcome.sent,
-                "failed": outcome.failed,
-                "results": outcome.results,
-            }
-        )
-    else:
-        rows = [
+    return out.listing(
+        {
+            "profile": outcome.profile,
+            "ok": outcome.ok,
+            "sent": outcome.sent,
+            "failed": outcome.failed,
+            "results": outcome.results,
+        },
+        ("channel", "target", "outcome"),
+        (
             (label(r.channel), r.target, f"{word} ({r.message})" if r.ok else f"failed: {_reason(out, r, failure)}")
             for r, failure in zip_longest(outcome.results, outcome.failures)
-        ]
-        out.table(("channel", "target", "outcome"), rows)
-    return DONE if outcome.ok else FAILED
+        ),
+        ok=outcome.ok,
+    )
 
 
 def _reason(out: Console, result: SendResult, failure: TocsinError | None) -> str:

@@ -126,16 +126,12 @@ def _list(arguments: argparse.Namespace, options: Options, out: Console) -> int:
         return page.items, short
 
     found, short = with_app(options, out, work)
-    if out.as_json:
-        out.document([as_document(run) for run in found])
-    elif not found:
-        out.note("no runs yet, or none like that")
-    else:
-        out.table(
-            ("id", "queued", "kind", "name", "trigger", "status", "took", "reason"),
-            [_row(run, short[run.id]) for run in found],
-        )
-    return DONE
+    return out.listing(
+        [as_document(run) for run in found],
+        ("id", "queued", "kind", "name", "trigger", "status", "took", "reason"),
+        (_row(run, short[run.id]) for run in found),
+        empty="no runs yet, or none like that",
+    )
 
 
 def _row(run: Run, short: str) -> tuple[str, ...]:
@@ -241,9 +237,7 @@ def _log(arguments: argparse.Namespace, options: Options, out: Console) -> int:
         return log_document(replace(pages[-1], lines=lines))
 
     document = with_app(options, out, work)
-    if out.as_json:
-        out.document(document)
-    return DONE
+    return out.answer(document)
 
 
 async def _pages(
@@ -295,11 +289,7 @@ def _cancel(arguments: argparse.Namespace, options: Options, out: Console) -> in
         return run
 
     run = with_app(options, out, work, writes=True)
-    if out.as_json:
-        out.document(as_document(run))
-    else:
-        out.line(f"{run.subject_name} is {run.status}: {run.id}")
-    return DONE
+    return out.answer(as_document(run), f"{run.subject_name} is {run.status}: {run.id}")
 
 
 def _retry(arguments: argparse.Namespace, options: Options, out: Console) -> int:
@@ -319,11 +309,7 @@ def _retry(arguments: argparse.Namespace, options: Options, out: Console) -> int
     run = with_app(options, out, work, writes=True)
     if run is None:
         return FAILED
-    if out.as_json:
-        out.document(as_document(run))
-    elif not run.ok:
-        out.error(f"{run.subject_name}: {run.status}: {run.reason}")
-    return DONE if run.ok else FAILED
+    return out.answer(as_document(run), ok=run.ok, error=f"{run.subject_name}: {run.status}: {run.reason}")
 
 
 async def _watched(runs: Runs, running: ActiveRun, show: Callable[[Line], None]) -> Run:
@@ -358,8 +344,4 @@ def _decide(arguments: argparse.Namespace, options: Options, out: Console) -> in
     step, run = with_app(options, out, work, writes=True)
     done = "approved" if arguments.approved else "rejected"
     out.effect_done(f"the step {step} is {done}")
-    if out.as_json:
-        out.document(as_document(run))
-    else:
-        out.line(f"{run.subject_name}: the step {step} is {done}")
-    return DONE
+    return out.answer(as_document(run), f"{run.subject_name}: the step {step} is {done}")

@@ -13,7 +13,7 @@ from tocsin.core.errors import ConfigError
 from tocsin.core.http.download import download
 from tocsin.providers.files.speech import BASE_EN, PACKAGES, SpeechModel, digest_of
 from tocsin.terminal.options import Options, add_subcommands
-from tocsin.terminal.output import DONE, Console, is_terminal
+from tocsin.terminal.output import Console, is_terminal
 from tocsin.terminal.packages import how_to_install
 
 
@@ -43,9 +43,7 @@ def _install(_: argparse.Namespace, options: Options, out: Console) -> int:
             raise ConfigError(f"{path} cannot be written: {error.strerror}", hint="free space, check rights") from None
         out.effect_done(f"{path} is installed")
         out.line(f"Installed {path}. The bot reads voice messages from now on.")
-    if out.as_json:
-        out.document({"ok": True, "path": str(path), "sha256": model.sha256})
-    return DONE
+    return out.answer({"ok": True, "path": str(path), "sha256": model.sha256})
 
 
 def _with_bar(out: Console, model: SpeechModel, fetch: Callable[[Callable[[int], None]], None]) -> None:

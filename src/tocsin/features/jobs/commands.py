@@ -122,13 +122,12 @@ def _list(arguments: argparse.Namespace, out: Console, program: Program) -> int:
         return found
 
     found = program.run(work)
-    if out.as_json:
-        out.document([job.document() for job in found])
-    elif not found:
-        out.note("no task jobs; `tocsin jobs create` makes one")
-    else:
-        out.table(("id", "created", "status", "priority", "title", "branch", "commits"), [_row(job) for job in found])
-    return DONE
+    return out.listing(
+        [job.document() for job in found],
+        ("id", "created", "status", "priority", "title", "branch", "commits"),
+        (_row(job) for job in found),
+        empty="no task jobs; `tocsin jobs create` makes one",
+    )
 
 
 def _row(job: TaskJob) -> tuple[str, ...]:
@@ -224,11 +223,7 @@ def _complete(arguments: argparse.Namespace, out: Console, program: Program) -> 
 
     job = program.run(work, writes=True)
     out.effect_done("the task job was completed")
-    if out.as_json:
-        out.document(job.document())
-    else:
-        out.line(f"{job.title}: {job.status}")
-    return DONE
+    return out.answer(job.document(), f"{job.title}: {job.status}")
 
 
 def _delete(arguments: argparse.Namespace, out: Console, program: Program) -> int:
@@ -245,11 +240,7 @@ def _delete(arguments: argparse.Namespace, out: Console, program: Program) -> in
         out.note("tocsin: not deleted")
         return FAILED
     out.effect_done("the task job was deleted")
-    if out.as_json:
-        out.document({"id": job.id, "deleted": True})
-    else:
-        out.line(f"{job.title}: deleted")
-    return DONE
+    return out.answer({"id": job.id, "deleted": True}, f"{job.title}: deleted")
 
 
 def _branches(arguments: argparse.Namespace, out: Console, program: Program) -> int:
@@ -260,14 +251,12 @@ def _branches(arguments: argparse.Namespace, out: Console, program: Program) -> 
         return await jobs.branches.all(arguments.repo)
 
     found = program.run(work)
-    if out.as_json:
-        out.document([branch.document() for branch in found])
-    elif not found:
-        out.note("no branches of task jobs")
-    else:
-        columns = ("job", "branch", "base", "commits", "changes", "state", "last commit")
-        out.table(columns, [_branch_row(branch) for branch in found])
-    return DONE
+    return out.listing(
+        [branch.document() for branch in found],
+        ("job", "branch", "base", "commits", "changes", "state", "last commit"),
+        (_branch_row(branch) for branch in found),
+        empty="no branches of task jobs",
+    )
 
 
 def _branch_row(branch: TaskBranch) -> tuple[str, ...]:

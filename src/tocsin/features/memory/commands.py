@@ -232,14 +232,13 @@ def _search(arguments: argparse.Namespace, out: Console, program: Program) -> in
 
     document = program.run(work)
     items = document["items"]
-    if out.as_json:
-        out.document(items)
-    elif not items:
-        out.note("nothing found; an entry must have all the words")
-    else:
-        rows = [(item["entry"]["key"], f"{item['score']:.2f}", item["snippet"]["text"]) for item in items]
-        out.table(("key", "score", "value"), rows)
-    return DONE if items else FAILED
+    return out.listing(
+        items,
+        ("key", "score", "value"),
+        ((item["entry"]["key"], f"{item['score']:.2f}", item["snippet"]["text"]) for item in items),
+        empty="nothing found; an entry must have all the words",
+        ok=bool(items),
+    )
 
 
 def _list(arguments: argparse.Namespace, out: Console, program: Program) -> int:
@@ -354,9 +353,7 @@ def _export(_: argparse.Namespace, out: Console, program: Program) -> int:
         return documents
 
     documents = program.run(work)
-    if out.as_json:
-        out.document(documents)
-    return DONE
+    return out.answer(documents)
 
 
 def _import(arguments: argparse.Namespace, out: Console, program: Program) -> int:
@@ -369,11 +366,9 @@ def _import(arguments: argparse.Namespace, out: Console, program: Program) -> in
 
     counts = program.run(work, writes=True)
     out.effect_done("the entries are imported")
-    if out.as_json:
-        out.document(counts)
-    else:
-        out.line(f"{counts['added']} new, {counts['replaced']} replaced, {counts['kept']} left as they were")
-    return DONE
+    return out.answer(
+        counts, f"{counts['added']} new, {counts['replaced']} replaced, {counts['kept']} left as they were"
+    )
 
 
 def _content(path: Path) -> str:

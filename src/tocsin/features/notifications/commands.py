@@ -161,11 +161,7 @@ def _read(arguments: argparse.Namespace, out: Console, program: Program) -> int:
 
     found = program.run(work, writes=True)
     out.effect_done("the notification is marked as read")
-    if out.as_json:
-        out.document(found.as_document())
-    else:
-        out.line(f"{found.title}: read")
-    return DONE
+    return out.answer(found.as_document(), f"{found.title}: read")
 
 
 def _read_all(arguments: argparse.Namespace, out: Console, program: Program) -> int:
@@ -176,11 +172,7 @@ def _read_all(arguments: argparse.Namespace, out: Console, program: Program) -> 
 
     count = program.run(work, writes=True)
     out.effect_done("the notifications are marked as read")
-    if out.as_json:
-        out.document({"updated": count})
-    else:
-        out.line(f"{number_of(count, 'notification')} marked as read")
-    return DONE
+    return out.answer({"updated": count}, f"{number_of(count, 'notification')} marked as read")
 
 
 def _delete(arguments: argparse.Namespace, out: Console, program: Program) -> int:
@@ -196,11 +188,7 @@ def _delete(arguments: argparse.Namespace, out: Console, program: Program) -> in
         out.note("tocsin: not deleted")
         return FAILED
     out.effect_done("the notification is deleted")
-    if out.as_json:
-        out.document({"id": found.id, "deleted": True})
-    else:
-        out.line(f"{found.title}: deleted")
-    return DONE
+    return out.answer({"id": found.id, "deleted": True}, f"{found.title}: deleted")
 
 
 def _feed(arguments: argparse.Namespace, out: Console, program: Program) -> int:

@@ -18,6 +18,8 @@ from tocsin.terminal.output import DONE, FAILED, Console, is_terminal
 from tocsin.terminal.program import Program
 from tocsin.terminal.text import message_of, name_and_value, readable, whole_number
 
+_NO_HOSTS = "no hosts; write them into ssh_hosts.yaml in the data directory, or into ~/.ssh/config"
+
 
 def configure_ssh(parser: argparse.ArgumentParser) -> None:
     """Add the subcommands of `tocsin ssh`."""
@@ -87,14 +89,12 @@ def _hosts(arguments: argparse.Namespace, out: Console, program: Program) -> int
         return await _unbroken(ssh).hosts(readable(arguments.group), readable(arguments.search))
 
     found = program.run(work)
-    if out.as_json:
-        out.document(found)
-    elif not found:
-        out.note("no hosts; write them into ssh_hosts.yaml in the data directory, or into ~/.ssh/config")
-    else:
-        rows = [_row(host) for host in found]
-        out.table(("name", "address", "user", "groups", "status", "host key", "from"), rows)
-    return DONE
+    return out.listing(
+        found,
+        ("name", "address", "user", "groups", "status", "host key", "from"),
+        (_row(host) for host in found),
+        empty=_NO_HOSTS,
+    )
 
 
 def _unbroken(ssh: Ssh) -> Ssh:
@@ -118,13 +118,12 @@ def _groups(_: argparse.Namespace, out: Console, program: Program) -> int:
         return _unbroken(ssh).groups()
 
     found = program.run(work)
-    if out.as_json:
-        out.document(found)
-    elif not found:
-        out.note("no groups; give hosts in ssh_hosts.yaml a list `groups`")
-    else:
-        out.table(("group", "hosts"), [(group["name"], ", ".join(group["hosts"])) for group in found])
-    return DONE
+    return out.listing(
+        found,
+        ("group", "hosts"),
+        ((group["name"], ", ".join(group["hosts"])) for group in found),
+        empty="no groups; give hosts in ssh_hosts.yaml a list `groups`",
+    )
 
 
 def _run(arguments: argparse.Namespace, out: Console, program: Program) -> int:
@@ -195,13 +194,13 @@ def _health(arguments: argparse.Namespace, out: Console, program: Program) -> in
         return await out.while_waiting("asking the hosts", asked)
 
     found = program.run(work)
-    if out.as_json:
-        out.document(found)
-    elif found["items"]:
-        out.table(("host", "status", "ping", "ssh", "host key"), [_health_row(item) for item in found["items"]])
-    else:
-        out.note("no hosts; write them into ssh_hosts.yaml in the data directory, or into ~/.ssh/config")
-    return DONE if found["summary"]["up"] == len(found["items"]) else FAILED
+    return out.listing(
+        found,
+        ("host", "status", "ping", "ssh", "host key"),
+        (_health_row(item) for item in found["items"]),
+        empty=_NO_HOSTS,
+        ok=found["summary"]["up"] == len(found["items"]),
+    )
 
 
 def _health_row(item: dict[str, Any]) -> tuple[str, ...]:
@@ -232,13 +231,13 @@ def _trust(arguments: argparse.Namespace, out: Console, program: Program) -> int
     key, trusted = program.run(work)
     if trusted:
         out.effect_done("the key is trusted")
-    if out.as_json:
-        out.document({"host": arguments.host, "trusted": trusted, "fingerprint": key.fingerprint, "type": key.type})
-    elif trusted:
-        out.line(f"{arguments.host}: {key.fingerprint} is trusted")
-    else:
-        out.error(f"the key of {arguments.host} is not trusted: {key.fingerprint}", "look at it on the host itself")
-    return DONE if trusted else FAILED
+    return out.answer(
+        {"host": arguments.host, "trusted": trusted, "fingerprint": key.fingerprint, "type": key.type},
+        f"{arguments.host}: {key.fingerprint} is trusted",
+        ok=trusted,
+        error=f"the key of {arguments.host} is not trusted: {key.fingerprint}",
+        hint="look at it on the host itself",
+    )
 
 
 def _tell_key(host: str, key: HostKey, out: Console) -> None:

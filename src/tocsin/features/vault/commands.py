@@ -142,10 +142,7 @@ def _entered(label: str, settings: "Settings") -> str:
 
 def _done(out: Console, name: str, sentence: str) -> int:
     out.effect_done(sentence)
-    if out.as_json:
-        out.document({"name": name, "ok": True})
-    out.line(sentence)
-    return DONE
+    return out.answer({"name": name, "ok": True}, sentence)
 
 
 def _get(arguments: argparse.Namespace, out: Console, program: Program) -> int:
@@ -185,10 +182,7 @@ def _accept(arguments: argparse.Namespace, out: Console, program: Program) -> in
     vault.accept(source=_CLI)
     accepted = "the older copy is the vault from now on"
     out.effect_done(accepted)
-    if out.as_json:
-        out.document({"accepted": True})
-    out.line(accepted)
-    return DONE
+    return out.answer({"accepted": True}, accepted)
 
 
 def _rekey(arguments: argparse.Namespace, out: Console, program: Program) -> int:
@@ -197,10 +191,9 @@ def _rekey(arguments: argparse.Namespace, out: Console, program: Program) -> int
     _agreed(arguments, out, "Put the vault under a new identity? The old identity will open only older backups.")
     recipient = vault.rekey(source=_CLI)
     out.effect_done("the vault has a new identity")
-    if out.as_json:
-        out.document({"recipient": recipient})
-    out.line(f"the vault has a new identity; keep a copy of {vault.store.identity} elsewhere")
-    return DONE
+    return out.answer(
+        {"recipient": recipient}, f"the vault has a new identity; keep a copy of {vault.store.identity} elsewhere"
+    )
 
 
 def _list(_: argparse.Namespace, out: Console, program: Program) -> int:
@@ -279,21 +272,18 @@ def _import(arguments: argparse.Namespace, out: Console, program: Program) -> in
     moved = f"moved {found} from {file.path} into the vault"
     out.effect_done(moved)
     out.line(moved)
-    if out.as_json:
-        out.document([{"file": str(file.path), "names": list(file.secrets)}])
-    return DONE
+    return out.answer([{"file": str(file.path), "names": list(file.secrets)}])
 
 
 def _list_recipients(_: argparse.Namespace, out: Console, program: Program) -> int:
     vault, _settings = _opened(program)
     found = vault.recipients()
-    if out.as_json:
-        out.document([{"key": other.key, "note": other.note} for other in found])
-    elif found:
-        out.table(("public key", "note"), [(other.key, other.note) for other in found])
-    else:
-        out.note("only the vault's own identity can read it")
-    return DONE
+    return out.listing(
+        [{"key": other.key, "note": other.note} for other in found],
+        ("public key", "note"),
+        ((other.key, other.note) for other in found),
+        empty="only the vault's own identity can read it",
+    )
 
 
 def _add_recipient(arguments: argparse.Namespace, out: Console, program: Program) -> int:

@@ -155,11 +155,8 @@ def _run(arguments: argparse.Namespace, out: Console, program: Program) -> int:
         return await watchers.run(name, change, source="cli", watch=lambda line: _show_line(line, out))
 
     run = program.run(work, writes=True)
-    if out.as_json:
-        out.document(as_document(run))
-    elif not run.ok:
-        out.error(f"{name}: {run.status}: {run.reason}" if run.reason else f"{name}: {run.status}")
-    return DONE if run.ok else FAILED
+    error = f"{name}: {run.status}: {run.reason}" if run.reason else f"{name}: {run.status}"
+    return out.answer(as_document(run), ok=run.ok, error=error)
 
 
 def _retry(arguments: argparse.Namespace, out: Console, program: Program) -> int:
@@ -204,11 +201,7 @@ def _switch(arguments: argparse.Namespace, out: Console, program: Program, *, en
     record = program.run(work, writes=True)
     switched = f"{name} is {'enabled' if enabled else 'disabled'}"
     out.effect_done(switched)
-    if out.as_json:
-        out.document(record)
-    else:
-        out.line(switched)
-    return DONE
+    return out.answer(record, switched)
 
 
 def _new(arguments: argparse.Namespace, out: Console, program: Program) -> int:

@@ -110,13 +110,12 @@ def _list(_: argparse.Namespace, out: Console, program: Program) -> int:
     documents, unreadable = program.run(work)
     for sentence in unreadable:
         out.error(sentence)
-    if out.as_json:
-        out.document(documents)
-    elif not documents:
-        out.note("no workflows yet; write one with `tocsin workflows new NAME`")
-    else:
-        out.table(("name", "state", "steps", "last run", "description"), [_row(each) for each in documents])
-    return DONE
+    return out.listing(
+        documents,
+        ("name", "state", "steps", "last run", "description"),
+        (_row(each) for each in documents),
+        empty="no workflows yet; write one with `tocsin workflows new NAME`",
+    )
 
 
 def _row(document: dict[str, Any]) -> tuple[str, ...]:

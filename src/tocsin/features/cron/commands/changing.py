@@ -84,13 +84,9 @@ def _add(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     out.effect_done("the job was added")
     for warning in warnings:
         out.note(warning)
-    if out.as_json:
-        out.document(record)
-    else:
-        out.line(f"added {job.name}: {record['schedule_text']}")
-        _tell_next(job, out)
+    if not out.as_json:
         out.note("It runs while `tocsin up` runs.")
-    return DONE
+    return out.answer(record, f"added {job.name}: {record['schedule_text']}", *_next_run(job))
 
 
 def _preview(fields: Mapping[str, Any], out: Console, program: Program) -> int:
@@ -133,17 +129,13 @@ def _changed(change: Any, done: str, out: Console, program: Program) -> int:
 
     job, record = program.run(work, writes=True)
     out.effect_done(f"the job was {done}")
-    if out.as_json:
-        out.document(record)
-    else:
-        out.line(f"{done} {job.name}")
-        _tell_next(job, out)
-    return DONE
+    return out.answer(record, f"{done} {job.name}", *_next_run(job))
 
 
-def _tell_next(job: CronJob, out: Console) -> None:
-    if due := next_time(job):
-        out.line(f"next run: {due}")
+def _next_run(job: CronJob) -> list[str]:
+    """Return the line that tells when a job runs next; no line for a job that is not due."""
+    due = next_time(job)
+    return [f"next run: {due}"] if due else []
 
 
 def _run(arguments: argparse.Namespace, out: Console, program: Program) -> int:
@@ -157,11 +149,7 @@ def _run(arguments: argparse.Namespace, out: Console, program: Program) -> int:
         return await jobs.start(readable(arguments.job), CALLER, params, force=arguments.force, watch=show)
 
     run = program.run(work, writes=True)
-    if out.as_json:
-        out.document(as_document(run))
-    elif not run.ok:
-        out.error(f"{run.subject_name}: {run.status}: {run.reason}")
-    return DONE if run.ok else FAILED
+    return out.answer(as_document(run), ok=run.ok, error=f"{run.subject_name}: {run.status}: {run.reason}")
 
 
 def _remove(arguments: argparse.Namespace, out: Console, program: Program) -> int:
@@ -176,8 +164,4 @@ def _remove(arguments: argparse.Namespace, out: Console, program: Program) -> in
         out.note("nothing was removed")
         return FAILED
     out.effect_done("the job was removed")
-    if out.as_json:
-        out.document({"id": job.id, "name": job.name, "removed": True})
-    else:
-        out.line(f"removed {job.name}")
-    return DONE
+    return out.answer({"id": job.id, "name": job.name, "removed": True}, f"removed {job.name}")

@@ -167,12 +167,9 @@ def _upcoming(arguments: argparse.Namespace, out: Console, program: Program) -> 
         return await jobs.upcoming(arguments.hours, _MAX_UPCOMING)
 
     found = program.run(work)
-    if out.as_json:
-        out.document([due_record(each) for each in found])
-        return DONE
-    rows = [(f"{each.local:%Y-%m-%d %H:%M:%S}", each.local.tzname() or "", job.name, each.note) for job, each in found]
-    if not rows:
-        out.note(f"no job is due within {arguments.hours} h")
-    else:
-        out.table(("when", "zone", "job", "note"), rows)
-    return DONE
+    return out.listing(
+        [due_record(each) for each in found],
+        ("when", "zone", "job", "note"),
+        ((f"{each.local:%Y-%m-%d %H:%M:%S}", each.local.tzname() or "", job.name, each.note) for job, each in found),
+        empty=f"no job is due within {arguments.hours} h",
+    )
