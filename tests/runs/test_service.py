@@ -227,12 +227,10 @@ async def test_a_run_that_never_starts_is_recorded_with_its_reason(runs: Runs):
 async def test_a_run_at_work_can_be_watched_and_waited_for(house: House, runs: Runs, tmp_path: Path):
     go = tmp_path / "go"
     lines: list[str] = []
-    ended: list[Run] = []
     running = await runs.start(
         order(),
         shell(f"echo one; while ! [ -e {go} ]; do sleep 0.01; done; echo two"),
         watch=lambda line: lines.append(line.text),
-        on_end=ended.append,
     )
     assert (await runs.get(running.run.id)).status is RunStatus.RUNNING
     await until(lambda: lines)
@@ -240,7 +238,7 @@ async def test_a_run_at_work_can_be_watched_and_waited_for(house: House, runs: R
     assert ([line.text for line in page.lines], page.complete) == (["one"], False)
     go.touch()
     run = await running.wait()
-    assert (run.status, lines, ended) == (RunStatus.SUCCEEDED, ["one", "two"], [run])
+    assert (run.status, lines) == (RunStatus.SUCCEEDED, ["one", "two"])
 
 
 async def test_giving_up_waiting_leaves_a_started_run_at_work(runs: Runs, tmp_path: Path):
@@ -322,15 +320,14 @@ async def test_a_run_that_has_ended_cannot_be_cancelled(runs: Runs):
 
 async def test_cancelling_whoever_waits_ends_the_command_and_records_that(house: House, runs: Runs, tmp_path: Path):
     leader = tmp_path / "leader"
-    ended: list[Run] = []
-    task = asyncio.create_task(runs.execute(order(), shell(f"echo $$ > {leader}; sleep 60"), on_end=ended.append))
+    task = asyncio.create_task(runs.execute(order(), shell(f"echo $$ > {leader}; sleep 60")))
     pid = await pid_in(leader)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     assert not alive(pid)
     (run,) = (await runs.search()).items
-    assert (run.status, run.reason, ended) == (RunStatus.INTERRUPTED, "the program that ran it was stopped", [run])
+    assert (run.status, run.reason) == (RunStatus.INTERRUPTED, "the program that ran it was stopped")
 
 
 @pytest.mark.parametrize("moment", range(12))

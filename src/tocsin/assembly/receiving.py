@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from tocsin.bot.runner import Bot
     from tocsin.bot.talk.sessions import Sessions
     from tocsin.channels.conversation import ConversationAdapter, UpdateSource
-    from tocsin.features.abilities import OnEnd
 
 MODELS_FOLDER = "models"
 # What a skill or an answer of a run may bring back from its log, in characters.
@@ -216,10 +215,9 @@ def _skill_runner(app: App, source: str) -> "RunSkillForChat":
         args: tuple[str, ...],
         input: str,
         actor: str,
-        on_end: "OnEnd | None" = None,
     ) -> "SkillResult":
         run = await app.features.abilities.run_skill(
-            name, source=source, cause=RunTrigger.BOT, actor=actor, args=args, input=input, on_end=on_end
+            name, source=source, cause=RunTrigger.BOT, actor=actor, args=args, input=input
         )
         return SkillResult(run, await app.runs().text(run.id, MAX_RUN_TEXT))
 

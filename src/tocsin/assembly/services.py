@@ -82,7 +82,7 @@ async def serve(app: App, parts: frozenset[str], ready: Callable[[Mapping[str, s
         services += [dashboard] if dashboard else []
         # In the order in which they stop: nothing new comes in, then what is here is worked off, then sent.
         of_features = app.features.services()
-        of_features += [*app.features.schedulers(), run_engine(app)] if "scheduler" in parts else []
+        of_features += [*(app.features.schedulers() if "scheduler" in parts else ()), run_engine(app)]
         runs = RunsDrain(lambda: app.runs().at_work(), app.clock, lambda: app.runs().release_waiting())
         working = (bus, receiving.source, hub, *of_features, runs, receiving.inbox, _dispatcher(app))
         running = [part for part in working if part]
@@ -189,7 +189,7 @@ def run_engine(app: App) -> "RunEngine":
     from tocsin.runs.engine.run_engine import RunEngine
 
     follower = DeliveryFollower(RunStore(app.database), app.output)
-    return RunEngine(app.runs(), app.run_settler(), follower, app.clock)
+    return RunEngine(app.runs(), app.run_settler(), follower, app.clock, are_kept=app.database.exists)
 
 
 async def _recover_runs(app: App) -> None:

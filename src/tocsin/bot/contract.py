@@ -103,12 +103,8 @@ class RunSkillForChat(Protocol):
         args: tuple[str, ...],
         input: str,
         actor: str,
-        on_end: Callable[[Run], None] | None = None,
     ) -> SkillResult:
-        """Run `name`; `input` is what the person typed behind the name, `actor` is `chat:<id>`.
-
-        `on_end` gets the ended run, also where the caller is cancelled, and writes its one audit entry.
-        """
+        """Run `name`; `input` is what the person typed behind the name, `actor` is `chat:<id>`."""
         ...
 
 

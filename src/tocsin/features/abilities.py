@@ -20,8 +20,6 @@ from tocsin.runs.model import Line, Run
 
 T = TypeVar("T")
 
-OnEnd = Callable[[Run], None]
-
 
 @dataclass(frozen=True, slots=True)
 class SkillInfo:
@@ -45,8 +43,8 @@ class AssistantRequest:
     input: str = ""  # what a person asks for
     is_typed: bool = False  # `files` are words of a person: from the first that is not a file on, they are the input
     watch: Callable[[Line], None] | None = None  # gets each line as it comes
-    on_end: OnEnd | None = None  # writes the audit entry of the run, in place of the usual one
     parent_run_id: str | None = None
+    audited: bool = True  # False: the entry of its parent is the only one
     retry: Retry | None = None  # an earlier run, which is executed again on what it was about
 
 
@@ -137,14 +135,14 @@ class RunSkill(Protocol):
         actor: str | None = None,
         args: Sequence[str] = (),
         input: str = "",
-        on_end: OnEnd | None = None,
         folder: Path | None = None,
+        part_of: str | None = None,
     ) -> Run:
-        """Return the ended run; `on_end` gets it also where the caller is cancelled, and writes its audit entry.
+        """Return the ended run; with `part_of`, the audit entry of that run is the only one.
 
         `args` of a skill for the assistant are files of `folder`, by default of the first folder that is watched.
         Where a person typed them to the bot, those in front are files, and what follows them is what is asked for.
-        `source` is that of the audit entry which is written where there is no `on_end`.
+        `source` is that of its audit entry.
         """
         ...
 

@@ -41,10 +41,9 @@ class Runs(RunExecutor):
         work: Work,
         *,
         watch: Callable[[Line], None] | None = None,
-        on_end: Callable[[Run], None] | None = None,
     ) -> Run:
         """Run `work` to its end and return the run. Unlike with `start`, cancelling the caller ends the work."""
-        running = await self.start(order, work, watch=watch, on_end=on_end)
+        running = await self.start(order, work, watch=watch)
         return await running.wait_or_stop()
 
     def at_work(self) -> bool:

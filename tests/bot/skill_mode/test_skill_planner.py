@@ -79,7 +79,6 @@ class Skills:
         args: tuple[str, ...],
         input: str,
         actor: str,
-        on_end: Callable[[Run], None] | None = None,
     ) -> SkillResult:
         self.runs.append((name, input, actor))
         cancelled_at, cancel = self.cancels
@@ -90,8 +89,6 @@ class Skills:
             raise TocsinError("the dependency figlet is missing", hint="install it")
         status = RunStatus.FAILED if name in self.broken else RunStatus.SUCCEEDED
         run = Run("r1", "skill", name, name, RunTrigger.BOT, status, 0.0, reason="exit code 1")
-        if on_end:
-            on_end(run)
         return SkillResult(run, f"{name} output")
 
 

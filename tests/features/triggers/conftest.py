@@ -1,7 +1,7 @@
 """A handler over a real table of runs and real processes, in a data directory of its own."""
 
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,10 +19,14 @@ from tocsin.core.process.presence import Presence
 from tocsin.core.storage.database import Database
 from tocsin.core.storage.files import write_atomically
 from tocsin.core.time.clock import SystemClock
+from tocsin.features.context import Notice
 from tocsin.features.triggers.actions import ActionDependencies
 from tocsin.features.triggers.rules import Triggers
+from tocsin.features.triggers.run_type import TriggerRuns
 from tocsin.features.triggers.service import TriggerHandler
 from tocsin.messaging.inbound.handling import HandlerResult, MessageContext
+from tocsin.runs.engine.run_type import RunType
+from tocsin.runs.engine.settling import RunSettler, SettlerDependencies
 from tocsin.runs.model import Run, RunTrigger
 from tocsin.runs.service import Runs
 from tocsin.runs.store import RunStore
@@ -61,6 +65,7 @@ class Triggered:
     runs: Runs
     audit: AuditTrail
     database: Database
+    notices: list[Notice]
     env: dict[str, str] = field(default_factory=lambda: {"PATH": os.environ["PATH"], "HOME": "/nowhere"})
     means: dict[str, Any] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
@@ -74,7 +79,7 @@ class Triggered:
         """Return a handler as app.py puts it together."""
         rules = Triggers(self.data_dir / "triggers.yaml")
         parts = dependencies(self.runs, self.env, self.data_dir, **self.means)
-        return TriggerHandler(rules, parts, self.audit, **{"indicating": lambda _: nullcontext(), **self.options})
+        return TriggerHandler(rules, parts, **{"indicating": lambda _: nullcontext(), **self.options})
 
     async def handle(self, text: str, **fields: Any) -> HandlerResult | None:
         """Hand one message over."""
@@ -100,9 +105,18 @@ class Triggered:
 async def triggered(tmp_path: Path) -> AsyncIterator[Triggered]:
     database = Database(tmp_path / "tocsin.db", RUN_SCHEMAS)
     clock = SystemClock()
-    runs = Runs(RunStore(database), tmp_path / "runs", clock, Presence(SqliteBeats(database), clock), poll_s=0.05)
-    audit = AuditTrail(AuditLog(tmp_path / "audit.log"))
-    yield Triggered(tmp_path, runs, audit, database)
+    audit, notices = AuditTrail(AuditLog(tmp_path / "audit.log")), list[Notice]()
+
+    async def notify(notice: Notice) -> None:
+        notices.append(notice)
+
+    def type_of(kind: str, _: Mapping[str, Any]) -> RunType | None:
+        return TriggerRuns(notify) if kind == "trigger" else None
+
+    settler = RunSettler(SettlerDependencies(database, unexpected, audit, clock, type_of))
+    presence = Presence(SqliteBeats(database), clock)
+    runs = Runs(RunStore(database), tmp_path / "runs", clock, presence, settler=settler, poll_s=0.05)
+    yield Triggered(tmp_path, runs, audit, database, notices)
     await runs.aclose()
     check_audit_log(audit.log)
     audit.log.close()

@@ -1,7 +1,7 @@
 """A matching message runs its rule's action and is answered with what that says."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import replace
 
@@ -70,16 +70,48 @@ async def test_the_command_gets_the_full_message_and_where_it_came_from(triggere
 
 
 async def test_what_may_not_repeat_is_told_as_interrupted_instead_of_run_again(triggered: Triggered):
-    once = ECHO + "  repeat: false\n"
-    assert await triggered.write(once).answer("say hi") == "hi"
-    verdict = await triggered.write(once).handle("say hi", attempt=2)
+    once = "- {pattern: go, command: sleep 600, repeat: false}\n"
+    task = asyncio.create_task(triggered.write(once).handle("go"))
+    await until(lambda: child_is_recorded(triggered))
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    verdict = await triggered.handle("go", attempt=2)
     assert verdict is not None
     assert (verdict.ending, verdict.replies) == (HandlingStatus.FAILED, (Reply(INTERRUPTED),))
-    assert len(await triggered.all_runs()) == 1
-    assert [entry.metadata["status"] for entry in triggered.entries()] == ["succeeded", "interrupted"]
-    silent = await triggered.write(f"{once}  reply: false\n").handle("say hi", attempt=2)
+    assert [entry.metadata["status"] for entry in triggered.entries()] == ["interrupted"]
+    assert [notice.title for notice in triggered.notices] == ["go was interrupted"]
+    silent = await triggered.write(once.replace("}", ", reply: false}")).handle("go", attempt=2)
     assert silent is not None
     assert (silent.replies, "not run again" in silent.reason) == ((), True)
+
+
+async def test_an_attempt_that_left_no_run_is_recorded_as_interrupted_once(triggered: Triggered):
+    triggered.write(ECHO + "  repeat: false\n")
+    for _ in range(2):
+        assert await triggered.answer("say hi", attempt=2) == INTERRUPTED
+    assert [run.status for run in await triggered.all_runs()] == [RunStatus.INTERRUPTED]
+    assert [entry.metadata["status"] for entry in triggered.entries()] == ["interrupted"]
+
+
+async def test_a_run_that_ended_before_its_answer_was_stored_is_answered_and_not_repeated(triggered: Triggered):
+    triggered.write("- {pattern: go, command: 'echo once; echo >> ran'}")
+    assert await triggered.answer("go") == "once"
+    assert await triggered.answer("go", attempt=2) == "once"
+    assert (triggered.data_dir / "ran").read_text() == "\n"
+    assert [entry.metadata["status"] for entry in triggered.entries()] == ["succeeded"]
+
+
+async def test_an_interrupted_run_is_repeated_without_a_notice_and_each_attempt_has_its_entry(triggered: Triggered):
+    task = asyncio.create_task(triggered.write("- {pattern: go, command: sleep 600}").handle("go"))
+    await until(lambda: child_is_recorded(triggered))
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    triggered.write("- {pattern: go, command: echo again}")
+    assert await triggered.answer("go", attempt=2) == "again"
+    assert [entry.metadata["status"] for entry in triggered.entries()] == ["interrupted", "succeeded"]
+    assert triggered.notices == []
 
 
 async def test_an_attempt_counts_when_a_rule_is_run_and_only_then(triggered: Triggered):
@@ -169,7 +201,7 @@ async def test_a_firing_is_recorded_as_a_run_of_its_rule(triggered: Triggered):
     (run,) = await triggered.all_runs()
     assert (run.kind, run.status, run.trigger) == ("trigger", RunStatus.SUCCEEDED, RunTrigger.WEBHOOK)
     assert (run.subject_id[:2], run.subject_name, run.actor) == ("1-", "^say (.*)$", "chat:C42")
-    assert run.params == {"rule": 1, "action": "shell", "channel": "bell"}
+    assert run.params == {"rule": 1, "action": "shell", "channel": "bell", "event": "i1", "repeat": True}
     assert "TRIGGER_MESSAGE" in run.env_keys
 
 
@@ -279,7 +311,7 @@ async def test_what_has_run_is_answered_also_where_its_record_cannot_be_read_any
     verdict = await task
     assert verdict is not None
     assert [reply.text for reply in verdict.replies] == ["done"]
-    assert [entry.metadata["status"] for entry in triggered.entries()] == ["succeeded"]
+    assert triggered.entries() == []  # the next process settles the run
 
 
 async def test_an_edited_file_is_in_force_with_the_next_message(triggered: Triggered):
@@ -360,7 +392,7 @@ class Skills:
         input: str,
         actor: str,
         cause: str,
-        on_end: Callable[[Run], None],
+        part_of: str,
         **_: object,
     ) -> Run:
         self.called.append((name, list(args), input, actor, cause))
@@ -369,7 +401,8 @@ class Skills:
             recorder.write("stdout", "sunny *and* warm\n")
             return self._ended
 
-        return await self._triggered.runs.execute(RunSpec("skill", name, name, RunTrigger.BOT), work, on_end=on_end)
+        order = RunSpec("skill", name, name, RunTrigger.BOT, parent_run_id=part_of)
+        return await self._triggered.runs.execute(order, work)
 
 
 SUNNY = RunResult(RunStatus.SUCCEEDED, exit_code=0)
@@ -393,7 +426,8 @@ async def test_a_skill_gets_the_captures_as_whole_arguments_and_the_message_as_i
     assert verdict is not None
     assert (verdict.ending, verdict.replies) == (HandlingStatus.ANSWERED, (Reply("sunny *and* warm", PLAIN),))
     (entry,) = triggered.entries()
-    assert entry.metadata["run"] == (await triggered.all_runs())[0].id
+    child, run = await triggered.all_runs()
+    assert (entry.metadata["run"], child.parent_run_id, run.kind) == (run.id, run.id, "trigger")
 
 
 async def test_a_capture_that_is_too_long_for_a_skill_is_cut(triggered: Triggered):
@@ -441,7 +475,7 @@ async def test_a_text_is_tried_once_for_its_receipt_and_its_answer(triggered: Tr
     triggered.write("- {pattern: ping, command: echo pong}")
     rules = CountedTriggers(triggered.data_dir / "triggers.yaml")
     means = dependencies(triggered.runs, triggered.env, triggered.data_dir)
-    handler = TriggerHandler(rules, means, triggered.audit, indicating=lambda _: nullcontext())
+    handler = TriggerHandler(rules, means, indicating=lambda _: nullcontext())
     asked = received("ping")
     assert await handler.matches(asked.message)
     assert await handler(asked) is not None

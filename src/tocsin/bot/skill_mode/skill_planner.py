@@ -133,10 +133,11 @@ class SkillPlanner:
             self._record(INTAKE_TASK_COMPLETED, f"requirement {number + 1} of plan {plan.id}", plan, facts)
 
         try:
-            result = await self._run_skill(step.skill, args=(), input=step.requirement, actor=actor, on_end=note)
+            result = await self._run_skill(step.skill, args=(), input=step.requirement, actor=actor)
         except TocsinError as error:
             note(None)
             return Step(step.requirement, step.skill, ok=False, result=error.sentence())
+        note(result.run)
         return Step(step.requirement, step.skill, ok=result.run.ok, result=result_text(step.skill, result))
 
     def _record(self, action: AuditAction, detail: str, plan: Plan, facts: Mapping[str, object]) -> None:

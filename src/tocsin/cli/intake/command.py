@@ -100,18 +100,15 @@ async def _carry_out(app: "App", plan: str, step: "Step", here: Path, out: Conso
     abilities = app.features.abilities
     try:
         if step.skill in assistants:
-            request = AssistantRequest(
-                source=SOURCE, cause=RunTrigger.MANUAL, folder=here, input=step.requirement, on_end=note
-            )
+            request = AssistantRequest(source=SOURCE, cause=RunTrigger.MANUAL, folder=here, input=step.requirement)
             run = (await abilities.run_assistant(step.skill, request)).run
         else:
-            run = await abilities.run_skill(
-                step.skill, source=SOURCE, cause=RunTrigger.MANUAL, input=step.requirement, on_end=note
-            )
+            run = await abilities.run_skill(step.skill, source=SOURCE, cause=RunTrigger.MANUAL, input=step.requirement)
     except TocsinError as error:
         note(None)
         out.error(str(error), error.hint)
         return replace(step, ok=False, result=error.sentence())
+    note(run)
     result = await app.runs().text(run.id, MAX_RESULT)
     out.text(result)
     if not run.ok:

@@ -8,7 +8,7 @@ _APPLIED = AuditField("applied", "whether the changes were written at once")
 
 SKILL_ASSIST = AuditAction(
     "skill.assist",
-    "An assistant skill has looked at files. One of skill mode has an `intake.task_completed` instead.",
+    "An assistant skill has looked at files. If a task job or a trigger ran it, the entry of that run is the only one.",
     (SKILL, *ENDED_RUN),
     (_FINDINGS, _CHANGES, _APPLIED),
     "never what it found, and never a path",

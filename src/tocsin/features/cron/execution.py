@@ -104,7 +104,7 @@ class JobExecution:
             actor=self._run.actor,
             args=_words(params.get("args", "")),
             input=spelled(params.get("input", "")),
-            on_end=lambda _: None,  # `cron.execute` is the entry of this run
+            part_of=handle.run_id,
         )
         return show_child(handle, ended)
 

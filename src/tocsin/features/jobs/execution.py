@@ -101,7 +101,7 @@ class TaskExecution:
             cause=self._run.trigger,
             actor=self._run.actor,
             input=self._job.description or self._job.title,
-            on_end=lambda _: None,  # the entries of the job are those of this run
+            part_of=handle.run_id,
         )
         return show_child(handle, ended)
 
@@ -113,8 +113,8 @@ class TaskExecution:
             folder=place,
             input=self._job.description or self._job.title,
             watch=lambda line: handle.write(line.stream, f"{line.text}\n"),
-            on_end=lambda _: None,  # the entries of the job are those of this run
             parent_run_id=handle.run_id,
+            audited=False,
         )
         ended = (await self._parts.context.abilities.run_assistant(self._job.skill, request)).run
         handle.write("system", f"run {ended.id} of the skill {self._job.skill}\n")

@@ -8,8 +8,8 @@ _SHA256 = AuditField("sha256", "the checksum of the skill's files, if it ran fro
 
 SKILL_RUN = AuditAction(
     "skill.run",
-    "A skill has run, or one of its dependencies was missing. One that a trigger ran has a `trigger.run` instead, "
-    "one of skill mode an `intake.task_completed`.",
+    "A skill has run, or one of its dependencies was missing. If a cron job, a watcher, a task job or a trigger ran "
+    "it, the entry of that run is the only one.",
     (SKILL, _MODE, *ENDED_RUN, EXIT_CODE),
     (_SANDBOX, _SHA256),
     "never its arguments",

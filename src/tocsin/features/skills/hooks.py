@@ -21,7 +21,7 @@ from tocsin.runs.control import NotRetriedError
 from tocsin.runs.engine.active_run import ActiveRun
 
 if TYPE_CHECKING:
-    from tocsin.features.abilities import AssistantRequest, ListSkills, OnEnd, RunSkill, SkillInfo
+    from tocsin.features.abilities import AssistantRequest, ListSkills, RunSkill, SkillInfo
     from tocsin.features.skills.starting import SkillRuns
     from tocsin.runs.control import Retry, StartRequest
     from tocsin.runs.model import Run
@@ -80,8 +80,8 @@ def run_skill_of(skills: Skills) -> "RunSkill":
         actor: str | None = None,
         args: Sequence[str] = (),
         input: str = "",
-        on_end: "OnEnd | None" = None,
         folder: Path | None = None,
+        part_of: str | None = None,
     ) -> "Run":
         from tocsin.features.abilities import AssistantRequest
 
@@ -95,10 +95,20 @@ def run_skill_of(skills: Skills) -> "RunSkill":
                 files=tuple(args),
                 input=input,
                 is_typed=source == BOT,
-                on_end=on_end,
+                parent_run_id=part_of,
+                audited=part_of is None,
             )
             return (await skills.abilities.run_assistant(name, asked)).run
-        request = SkillRequest(ExecutionMode.SANDBOXED, cause, source, actor, args, input, on_end=on_end)
+        request = SkillRequest(
+            ExecutionMode.SANDBOXED,
+            cause,
+            source,
+            actor,
+            args,
+            input,
+            parent_run_id=part_of,
+            audited=part_of is None,
+        )
         return await skills.run(name, request)
 
     return run_skill

@@ -58,8 +58,8 @@ class SkillRequest:
     args: Sequence[str] = ()
     input: str = ""
     timeout_s: float | None = None  # less than the skill's own
-    on_end: Callable[[Run], None] | None = None  # writes the audit entry of the run, in place of `skill.run`
     parent_run_id: str | None = None
+    audited: bool = True  # False: the entry of its parent is the only one
     retry: Retry | None = None
 
 
@@ -190,7 +190,7 @@ class Skills:
             raise
 
     async def _start(self, plan: _Plan, call: SkillRequest, watch: Callable[[Line], None] | None) -> "ActiveRun":
-        return await self._runs.start(plan.order, plan.work, watch=watch, on_end=call.on_end)
+        return await self._runs.start(plan.order, plan.work, watch=watch)
 
     def _runnable(self, name: str) -> Skill:
         return runnable(self.get(name), name)
@@ -231,7 +231,7 @@ class Skills:
             parent_run_id=call.parent_run_id,
             snapshot=kept_call(call.mode, call.args, call.input, call.timeout_s, self._redact),
             source=call.source,
-            request={"audited": call.on_end is None},
+            request={"audited": call.audited},
         )
         order = retried(order, call.retry)
         missing = [d.name for d in await self.dependencies(skill, call.mode) if not d.found]

@@ -10,19 +10,23 @@ from pathlib import Path
 
 from tocsin.channels.contract import COMMONMARK, PLAIN
 from tocsin.core.errors import TocsinError
-from tocsin.core.text.strings import storable, truncate
-from tocsin.features.abilities import Ask, CauseOf, OnEnd, RunSkill
-from tocsin.features.triggers.answers import MAX_ANSWER, READ_CHARS, answer_of, shorten_markdown
+from tocsin.core.text.strings import storable
+from tocsin.features.abilities import Ask, CauseOf, RunSkill
+from tocsin.features.triggers.answers import READ_CHARS, answer_of, shorten_markdown
+from tocsin.features.triggers.audit_actions import TRIGGERS
 from tocsin.features.triggers.captures import substitute
 from tocsin.features.triggers.rules import Action, Match
 from tocsin.messaging.inbound.attribution import quotation
 from tocsin.messaging.inbound.handling import MessageContext, Reply
 from tocsin.runs.model import Command, Run, RunResult, RunSpec, RunStatus
-from tocsin.runs.recorder import RunHandle, command
+from tocsin.runs.recorder import RunHandle, Work, command
 from tocsin.runs.service import Runs
+from tocsin.runs.store import MAX_PAGE
 
 log = logging.getLogger(__name__)
 
+KIND = "trigger"
+NOT_RECORDED = "the Tocsin that handled the message ended before it recorded a run"
 SHELL_TIMEOUT_S = 120.0  # docs/triggers.md, "Shell"
 # Linux takes 131,071 bytes in one argument or variable (MAX_ARG_STRLEN), macOS 1 MiB in all of them.
 MAX_VALUE_BYTES = 100_000
@@ -61,90 +65,92 @@ class Firing:
 
 
 class Actions:
-    """Runs what a rule says and returns the answer."""
+    """Runs the action of a rule and makes the answer from its run."""
 
     def __init__(self, parts: ActionDependencies) -> None:
         self._parts = parts
 
-    async def run(self, firing: Firing, on_end: OnEnd) -> tuple[Run, Reply]:
-        """Run to the end; `on_end` gets the ended run, also when the caller is cancelled and nothing is returned.
+    async def run(self, firing: Firing) -> Run:
+        """Run the action to its end; raises StoreUnavailableError if nothing was started, as it cannot be recorded."""
+        work = {Action.SHELL: self._shell, Action.CLAUDE: self._ask, Action.SKILL: self._skill}
+        return await self._parts.runs.execute(self._order(firing), work[firing.match.rule.action](firing))
 
-        Raises StoreUnavailableError when the run cannot be recorded; then nothing has started.
-        """
-        match firing.match.rule.action:
-            case Action.SHELL:
-                return await self._shell(firing, on_end)
-            case Action.CLAUDE:
-                return await self._ask(firing, on_end)
-            case Action.SKILL:
-                return await self._skill(firing, on_end)
+    async def earlier(self, firing: Firing) -> Run | None:
+        """Return the run of an earlier attempt to handle the same message."""
+        found = await self._parts.runs.search(KIND, firing.match.rule.id, limit=MAX_PAGE)
+        return next((run for run in found.items if run.params.get("event") == firing.received.id), None)
 
-    async def _shell(self, firing: Firing, on_end: OnEnd) -> tuple[Run, Reply]:
-        child = shell_command(firing, self._parts)
-        order = self._order(firing, env_keys=tuple(sorted(_variables(firing))))
-        run = await self._parts.runs.execute(order, command(child), on_end=on_end)
-        return run, await self._reply(run)
+    async def record_interrupted(self, firing: Firing) -> None:
+        """Record an attempt that ended before its run was recorded."""
+        await self._parts.runs.record(self._order(firing), RunResult(RunStatus.INTERRUPTED, NOT_RECORDED))
 
-    async def _ask(self, firing: Firing, on_end: OnEnd) -> tuple[Run, Reply]:
-        answers: list[str] = []
-
-        async def work(recorder: RunHandle) -> RunResult:
-            prompt = substitute(firing.match.rule.command, firing.match.captures)
-            quoted = clean(quotation(firing.received.message))
-            answer = await self._parts.ask(f"{prompt}\n\n{quoted}" if quoted else prompt, firing.text)
-            if not answer.strip():
-                raise EmptyAnswerError("the chat provider gave an empty answer")
-            recorder.write("stdout", answer)
-            answers.append(answer)
-            return RunResult(RunStatus.SUCCEEDED)
-
-        run = await self._parts.runs.execute(self._order(firing), work, on_end=on_end)
-        if run.ok:
-            return run, Reply(shorten_markdown(answers[0]), COMMONMARK)
-        return run, Reply(answer_of(run, ""), PLAIN)
-
-    async def _skill(self, firing: Firing, on_end: OnEnd) -> tuple[Run, Reply]:
-        name, *words = firing.match.rule.words
-        # Each word stays one argument, whatever is put into it.
-        arguments = fit([substitute(word, firing.match.captures) for word in words] or firing.match.groups)
-        try:
-            run = await self._parts.run_skill(
-                name,
-                source="triggers",
-                cause=self._parts.cause_of(firing.received.message),
-                actor=firing.actor,
-                args=arguments,
-                input=firing.text,
-                on_end=on_end,
-            )
-        except TocsinError as error:
-            refused = RunResult(RunStatus.FAILED, error.sentence(), error={"code": error.code, "message": str(error)})
-            run = await self._parts.runs.record(self._order(firing), refused)
-            on_end(run)
-            return run, Reply(truncate(f"failed: {error.sentence()}", MAX_ANSWER), PLAIN)
-        return run, await self._reply(run)
-
-    async def _reply(self, run: Run) -> Reply:
+    async def reply(self, firing: Firing, run: Run) -> Reply:
+        """Return the answer to a message: what its run printed, and how it ended."""
         # Where the log could not be written or found, the record has at least the last lines.
         try:
             output = await self._parts.runs.text(run.id, READ_CHARS)
         except TocsinError as error:  # it has run: an error from here would have it run again
             log.warning("the output of a run is not read", extra={"run": run.id, "reason": error.sentence()})
             output = ""
-        return Reply(answer_of(run, output or run.output.tail), PLAIN)
+        output = output or run.output.tail
+        if firing.match.rule.action is Action.CLAUDE and run.ok:
+            return Reply(shorten_markdown(output), COMMONMARK)
+        return Reply(answer_of(run, output), PLAIN)
 
-    def _order(self, firing: Firing, env_keys: tuple[str, ...] = ()) -> RunSpec:
+    def _shell(self, firing: Firing) -> Work:
+        return command(shell_command(firing, self._parts))
+
+    def _ask(self, firing: Firing) -> Work:
+        async def work(handle: RunHandle) -> RunResult:
+            prompt = substitute(firing.match.rule.command, firing.match.captures)
+            quoted = clean(quotation(firing.received.message))
+            answer = await self._parts.ask(f"{prompt}\n\n{quoted}" if quoted else prompt, firing.text)
+            if not answer.strip():
+                raise EmptyAnswerError("the chat provider gave an empty answer")
+            handle.write("stdout", answer)
+            return RunResult(RunStatus.SUCCEEDED)
+
+        return work
+
+    def _skill(self, firing: Firing) -> Work:
+        name, *words = firing.match.rule.words
+        # Each word stays one argument, whatever is put into it.
+        arguments = fit([substitute(word, firing.match.captures) for word in words] or firing.match.groups)
+
+        async def work(handle: RunHandle) -> RunResult:
+            child = await self._parts.run_skill(
+                name,
+                source=TRIGGERS.name,
+                cause=self._parts.cause_of(firing.received.message),
+                actor=firing.actor,
+                args=arguments,
+                input=firing.text,
+                part_of=handle.run_id,
+            )
+            handle.write("stdout", await self._parts.runs.text(child.id, READ_CHARS) or child.output.tail)
+            return RunResult(child.status, child.reason, child.exit_code, child.signal, child.error)
+
+        return work
+
+    def _order(self, firing: Firing) -> RunSpec:
         rule, message = firing.match.rule, firing.received.message
         return RunSpec(
-            "trigger",
+            KIND,
             rule.id,
             rule.pattern.source,
             self._parts.cause_of(message),
             actor=firing.actor,
-            params={"rule": rule.number, "action": rule.action.value, "channel": message.channel},
-            env_keys=env_keys,
+            params={
+                "rule": rule.number,
+                "action": rule.action.value,
+                "channel": message.channel,
+                "event": firing.received.id,
+                "repeat": rule.repeat,
+            },
+            env_keys=tuple(sorted(_variables(firing))) if rule.action is Action.SHELL else (),
             attempt=firing.received.attempt,
             max_attempts=firing.received.attempt,  # the inbox decides whether there is another one
+            source=TRIGGERS.name,
         )
 
 

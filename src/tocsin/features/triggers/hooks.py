@@ -42,14 +42,14 @@ def handler_of(triggers: OpenTriggers) -> "TriggerHandler":
         run_skill=context.abilities.run_skill,
         cause_of=context.abilities.cause_of,
     )
-    return TriggerHandler(triggers.rules, parts, context.audit, indicating=context.abilities.indicate)
+    return TriggerHandler(triggers.rules, parts, indicating=context.abilities.indicate)
 
 
-def run_type_of(_: OpenTriggers) -> "TriggerRuns":
+def run_type_of(triggers: OpenTriggers) -> "TriggerRuns":
     """Return what the engine asks about runs of rules."""
     from tocsin.features.triggers.run_type import TriggerRuns
 
-    return TriggerRuns()
+    return TriggerRuns(triggers.context.abilities.notify)
 
 
 async def subsystem_of(triggers: OpenTriggers) -> SubsystemStatus:

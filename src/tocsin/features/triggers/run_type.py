@@ -1,11 +1,44 @@
 """What the engine asks about runs that received messages start."""
 
-from tocsin.features.triggers.audit_actions import TRIGGERS
-from tocsin.runs.engine.run_type import RunType
+import sqlite3
+from collections.abc import Mapping
+from typing import Any
+
+from tocsin.features.abilities import Notify
+from tocsin.features.run_notices import interrupted, notify_stored, stored_notice
+from tocsin.features.triggers.audit_actions import TRIGGER_RUN, TRIGGERS
+from tocsin.runs.engine.run_type import RunAuditEntry, RunType
+from tocsin.runs.model import Run
 
 
 class TriggerRuns(RunType):
-    """Runs of rules. The answer to the message says how one ended, and the inbox repeats one that was interrupted."""
+    """Runs of rules. The inbox sends their output as the answer, and starts one anew that was interrupted."""
 
     kind = "trigger"
     source = TRIGGERS.name
+
+    def __init__(self, notify: Notify) -> None:
+        self._notify = notify
+
+    def note(self, connection: sqlite3.Connection, run: Run, output: str) -> Mapping[str, Any]:
+        """Return the notice of an interruption, unless the inbox starts the rule again."""
+        return stored_notice(None if run.params.get("repeat", True) else interrupted(run, category="system"))
+
+    def entry(self, run: Run, request: Mapping[str, Any], noted: Mapping[str, Any]) -> RunAuditEntry:
+        """Return the `trigger.run` entry, which never holds the message's text."""
+        channel, chat = run.params.get("channel"), str(run.actor).removeprefix("chat:")
+        facts = {
+            "channel": channel,
+            "chat": chat,
+            "rule": run.params.get("rule"),
+            "pattern": run.subject_name,
+            "action": run.params.get("action"),
+            "run": run.id,
+            "status": str(run.status),
+        }
+        detail = f"rule {run.params.get('rule')} for chat {chat} on {channel}: {run.status}"
+        return RunAuditEntry(TRIGGER_RUN, detail, facts)
+
+    async def tell(self, run: Run, noted: Mapping[str, Any]) -> None:
+        """Notify the operator."""
+        await notify_stored(self._notify, noted)

@@ -1,19 +1,13 @@
 """Triggers in the chain of handlers: the first rule that a message matches is run, and answers it."""
 
 import asyncio
-import logging
 
 from tocsin.channels.inbound import InboundMessage, MessageKind
-from tocsin.core.audit.trail import AuditTrail
-from tocsin.core.errors import StoreUnavailableError
 from tocsin.features.abilities import Indicate
 from tocsin.features.triggers.actions import ActionDependencies, Actions, Firing
-from tocsin.features.triggers.audit_actions import TRIGGER_RUN, TRIGGERS
 from tocsin.features.triggers.rules import Match, Rule, Triggers
 from tocsin.messaging.inbound.handling import HandlerResult, HandlingStatus, MessageContext, Reply
-from tocsin.runs.model import Run, RunStatus
-
-log = logging.getLogger(__name__)
+from tocsin.runs.model import TERMINAL, Run, RunStatus
 
 AT_ONCE = 16  # rules at work side by side; further ones wait
 # Up to that many characters all the rules of a file are through in less time than a thread takes to start.
@@ -45,14 +39,12 @@ class TriggerHandler:
         self,
         triggers: Triggers,
         parts: ActionDependencies,
-        audit: AuditTrail,
         *,
         indicating: Indicate,
     ) -> None:
         """`indicating` shows that work goes on while it is entered."""
         self._triggers = triggers
         self._actions = Actions(parts)
-        self._audit = audit
         self._indicating = indicating
         self._slots = asyncio.Semaphore(AT_ONCE)
         self._found: dict[str, tuple[tuple[Rule, ...], Match | None]] = {}  # with the rules that were tried
@@ -64,11 +56,12 @@ class TriggerHandler:
         match = await self._find(received.message.text, again=False)
         if match is None:
             return None
-        if received.attempt > 1 and not match.rule.repeat:
-            return self._interrupted(Firing(match, received))
+        firing = Firing(match, received)
+        if received.attempt > 1 and (result := await self._again(firing)):
+            return result
         async with self._slots, self._indicating(received.message):
             await received.begin()
-            return await self._fire(Firing(match, received))
+            return await self._result(firing, await self._actions.run(firing))
 
     async def matches(self, message: InboundMessage) -> bool:
         """Whether a rule is for the message."""
@@ -94,43 +87,21 @@ class TriggerHandler:
                 del self._found[next(iter(self._found))]
         return match
 
-    async def _fire(self, firing: Firing) -> HandlerResult:
-        ended: list[Run] = []
-        try:
-            run, reply = await self._actions.run(firing, ended.append)
-        except StoreUnavailableError:  # nothing has started: the caller retries
-            raise
-        except BaseException:
-            self._record(firing, ended[0] if ended else None)
-            raise
-        self._record(firing, run)
+    async def _again(self, firing: Firing) -> HandlerResult | None:
+        """Return the result of a message that an earlier process began with; `None` if the rule runs again."""
+        earlier = await self._actions.earlier(firing)
+        if earlier is not None and earlier.status in TERMINAL - {RunStatus.INTERRUPTED}:
+            return await self._result(firing, earlier)  # only its answer was not stored
         rule = firing.match.rule
-        reason = f"trigger rule {rule.number}: {run.status}"
-        ending = HandlingStatus.ANSWERED if run.ok else HandlingStatus.FAILED
-        return HandlerResult(ending, (reply,) if rule.reply else (), reason)
-
-    def _interrupted(self, firing: Firing) -> HandlerResult:
-        """End what an earlier process had begun with; only the audit log of that one may know how far it came."""
-        self._record(firing, None)
-        rule = firing.match.rule
+        if rule.repeat:
+            return None
+        if earlier is None:
+            await self._actions.record_interrupted(firing)
         replies = (Reply(INTERRUPTED),) if rule.reply else ()
         return HandlerResult(HandlingStatus.FAILED, replies, f"trigger rule {rule.number}: interrupted, not run again")
 
-    def _record(self, firing: Firing, run: Run | None) -> None:
-        """Leave one audit entry, which never holds the message's text."""
-        rule, message = firing.match.rule, firing.received.message
-        status = run.status if run else RunStatus.INTERRUPTED
-        self._audit.record(
-            TRIGGER_RUN,
-            f"rule {rule.number} for chat {message.chat_id} on {message.channel}: {status}",
-            source=TRIGGERS.name,
-            metadata={
-                "channel": message.channel,
-                "chat": message.chat_id,
-                "rule": rule.number,
-                "pattern": rule.pattern.source,
-                "action": rule.action.value,
-                "run": run.id if run else None,
-                "status": status.value,
-            },
-        )
+    async def _result(self, firing: Firing, run: Run) -> HandlerResult:
+        rule = firing.match.rule
+        ending = HandlingStatus.ANSWERED if run.ok else HandlingStatus.FAILED
+        replies = (await self._actions.reply(firing, run),) if rule.reply else ()
+        return HandlerResult(ending, replies, f"trigger rule {rule.number}: {run.status}")

@@ -67,8 +67,8 @@ class WatcherExecution:
             actor=self._run.actor,
             args=[*words, shown(self._change.path)],
             input=await asyncio.to_thread(text_below, self._rule.path, Path(self._change.path), MAX_INPUT_BYTES),
-            on_end=lambda _: None,  # `watcher.run` is the entry of this run
             folder=self._rule.path,
+            part_of=handle.run_id,
         )
         return show_child(handle, ended)
 

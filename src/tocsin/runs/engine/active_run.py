@@ -32,11 +32,9 @@ class ActiveRun:
         handle: RunHandle,
         capture: OutputLog,
         redact: Callable[[str], str],
-        on_end: Callable[[Run], None] | None,
     ) -> None:
         self.run = run
         self.capture = capture
-        self.on_end = on_end
         self.task: asyncio.Task[Run]  # does the work and records its end
         self._handle = handle
         self._redact = redact

@@ -80,11 +80,10 @@ class RunExecutor:
         work: Work,
         *,
         watch: Callable[[Line], None] | None = None,
-        on_end: Callable[[Run], None] | None = None,
     ) -> ActiveRun:
         """Record a run, start its work and return immediately.
 
-        `watch` receives each line, `on_end` the ended run, once.
+        `watch` receives each line.
         Raises StoreUnavailableError, without starting the work.
         """
         run = new_run(order, RunStatus.RUNNING, self._clock.now())
@@ -93,7 +92,7 @@ class RunExecutor:
             await self._store.add(run, self._presence.identity, self._task_of(order))
             return run
 
-        running = self._prepare(run, order.log_max_bytes, watch, on_end, order.request)
+        running = self._prepare(run, order.log_max_bytes, watch, order.request)
         return await self._launch(running, work, enter)
 
     async def queue(self, order: RunSpec) -> Run:
@@ -149,7 +148,7 @@ class RunExecutor:
             return await self._store.begin(run.id, self._presence.identity, self._clock.now())
 
         try:
-            running = self._prepare(run, LOG_MAX_BYTES, watch, None, request)
+            running = self._prepare(run, LOG_MAX_BYTES, watch, request)
             return await self._launch(running, work, enter)
         finally:
             self._forget(run.id)
@@ -171,7 +170,7 @@ class RunExecutor:
         async def enter() -> Run:
             return run
 
-        running = self._prepare(run, log_max_bytes, watch, None, request or {})
+        running = self._prepare(run, log_max_bytes, watch, request or {})
         if request is not None:
             await asyncio.to_thread(running.capture.reopen)
         return await self._launch(running, work, enter)
@@ -251,13 +250,10 @@ class RunExecutor:
         run: Run,
         log_max_bytes: int,
         watch: Callable[[Line], None] | None,
-        on_end: Callable[[Run], None] | None,
         request: Mapping[str, Any],
     ) -> ActiveRun:
         capture = OutputLog(self._log_path(run), log_max_bytes, self._clock, self._redact, watch)
-        return ActiveRun(
-            run, RunHandle(run.id, capture, self._store, self._clock, request), capture, self._redact, on_end
-        )
+        return ActiveRun(run, RunHandle(run.id, capture, self._store, self._clock, request), capture, self._redact)
 
     async def _launch(self, running: ActiveRun, work: Work, enter: Callable[[], Awaitable[Run]]) -> ActiveRun:
         """Let a run enter its state in the store, begin its work, and return then."""
@@ -325,8 +321,6 @@ class RunExecutor:
             if running.is_released:
                 return await self._give_up(running.run)
             run = await self._finish(running.run, ended, output)
-            if running.on_end:
-                running.on_end(run)
             return await self.settle(run)
         finally:
             del self._active[running.run.id]

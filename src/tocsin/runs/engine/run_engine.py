@@ -1,5 +1,7 @@
 """The service that settles and continues the runs that other processes left."""
 
+from collections.abc import Callable
+
 from tocsin.core.service import ServiceLoop
 from tocsin.core.time.clock import Clock
 from tocsin.runs.engine.executor import TURN_S
@@ -11,13 +13,23 @@ FOLLOW_EVERY_S, FOLLOW_UNSENT_EVERY_S = 5.0, 60.0
 
 
 class RunEngine:
-    """Runs in every process that keeps schedules; several may do so side by side."""
+    """Runs in every process that serves; any number of them may do so side by side."""
 
-    def __init__(self, runs: Runs, settler: RunSettler, follower: DeliveryFollower, clock: Clock) -> None:
+    def __init__(
+        self,
+        runs: Runs,
+        settler: RunSettler,
+        follower: DeliveryFollower,
+        clock: Clock,
+        *,
+        are_kept: Callable[[], bool],
+    ) -> None:
+        """`are_kept` returns whether there may be runs: looking for them makes the database."""
         self._runs = runs
         self._settler = settler
         self._follower = follower
         self._clock = clock
+        self._are_kept = are_kept
         self._followed_at = self._unsent_followed_at = float("-inf")
         self._loop = ServiceLoop("the run engine", self.step, clock)
 
@@ -31,6 +43,8 @@ class RunEngine:
 
     async def step(self) -> float:
         """Do what there is to do, and return for how many seconds to wait."""
+        if not self._are_kept():
+            return LOOK_S
         await self._settler.settle_left()
         is_queued = await self._runs.resume()
         passed = self._clock.monotonic()

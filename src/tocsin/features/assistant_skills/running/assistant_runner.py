@@ -72,7 +72,7 @@ class _Look(NamedTuple):
 
 
 def _of_invoked(request: AssistantRequest, run: Run) -> AssistantRequest:
-    return replace(request, parent_run_id=run.id, on_end=None, retry=None)
+    return replace(request, parent_run_id=run.id, audited=True, retry=None)
 
 
 class AssistantRunner:
@@ -124,7 +124,7 @@ class AssistantRunner:
         that led to this one: none of them is invoked again.
         """
         look = await self._prepare(name, request, place, chain)
-        run = await self._context.runs().execute(look.order, look.work, watch=request.watch, on_end=request.on_end)
+        run = await self._context.runs().execute(look.order, look.work, watch=request.watch)
         found = look.found()
         await self._invoke(look.invoked(), _of_invoked(request, run), look.place, look.chain)
         return AssistantRun(run, [finding.document() for finding in found.findings], found.patch)
@@ -138,7 +138,7 @@ class AssistantRunner:
         if dry_run:
             planned = new_run(replace(look.order, dry_run=True), RunStatus.SKIPPED, self._context.clock.now())
             return replace(planned, reason="a dry run: this would have been run")
-        running = await self._context.runs().start(look.order, look.work, on_end=request.on_end)
+        running = await self._context.runs().start(look.order, look.work)
         self._following.add(task := asyncio.create_task(self._follow(running, look, request)))
         task.add_done_callback(self._following.discard)
         return running
@@ -195,7 +195,7 @@ class AssistantRunner:
             parent_run_id=request.parent_run_id,
             snapshot=kept_of(place, request, self._context.redact),
             source=request.source,
-            request={"audited": request.on_end is None, "findings": 0, "changes": 0, "applied": False},
+            request={"audited": request.audited, "findings": 0, "changes": 0, "applied": False},
         )
 
         return _Look(retried(order, request.retry), work, place, (*chain, name), lambda: found, lambda: invoked)
