@@ -257,16 +257,21 @@ def configured(place: Path) -> dict[str, str]:
 
 
 def kill_runs(place: Path, kills: int, seed: int = 20261124) -> list[Figure]:
-    """Kill processes with runs of six kinds, with approvals, queues, pauses and retries among them, at any moment."""
+    """Kill processes with runs of eight kinds, with approvals, queues, pauses and retries among them, at any moment."""
     found = asyncio.run(survive_run_kills(place, kills, random.Random(seed)))
     return [
         Figure("kills of processes with runs", found.kills),
         Figure("… runs", found.runs, "≥", 10 * kills),
-        Figure("… kinds of runs", found.kinds, "=", 6),
+        Figure("… kinds of runs", found.kinds, "=", 8),
         Figure("… not ended or not settled", found.lost, "=", 0),
         Figure("… steps and commands executed twice", found.twice, "=", 0),
         Figure("… ended without an audit entry", found.unreported, "=", 0),
         Figure("… with two audit entries", found.reported_twice, "=", 0),
         Figure("… failures that were not retried", found.not_retried, "=", 0),
+        Figure("… workflows without a summary", found.messages_missing, "=", 0),
+        Figure("… summaries and answers beyond one each", found.messages_unexpected, "=", 0),
+        Figure("… interruptions without a notice", found.unnotified, "=", 0),
+        Figure("… with two notices", found.notified_twice, "=", 0),
+        Figure("… workflows without their failure path", found.without_failure_path, "=", 0),
         Figure("… interrupted by a kill", found.interrupted),
     ]

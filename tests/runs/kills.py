@@ -1,11 +1,12 @@
 """Kill what executes runs of many kinds again and again, and count what became of each run."""
 
+import json
 import random
 import sqlite3
 import time
 from collections import Counter
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from tests.forked import forks
@@ -18,12 +19,27 @@ from tocsin.features.cron.service import Actor
 from tocsin.runs.model import TERMINAL
 from tocsin.testing.features import open_feature
 
-ENDS = {"workflow.run", "cron.execute", "skill.run", "ssh.run", "job.complete", "watcher.run"}
+ENDS = {
+    "workflow.run",
+    "cron.execute",
+    "skill.run",
+    "skill.assist",
+    "ssh.run",
+    "job.complete",
+    "watcher.run",
+    "trigger.run",
+}
+NOTIFIED = {"skill", "ssh", "trigger"}  # each interruption has a notice of its own; the others report a failing subject
 _ACTIVE = "SELECT COUNT(*) FROM runs WHERE finished_at IS NULL"
+_UNSETTLED = """
+    SELECT (SELECT COUNT(*) FROM run_tasks) + (SELECT COUNT(*) FROM inbox WHERE finished_at IS NULL)
+        + (SELECT COUNT(*) FROM runs WHERE finished_at IS NULL)
+"""
 _TOLD = 'echo "$RUN_ID $STEP $ATTEMPT" >> TRACE'
 _FLOWS = {
     "asks": f"""
 overlap: parallel
+notify_profile: team
 steps:
   - {{name: first, command: '{_TOLD}'}}
   - {{name: ask, type: wait, approval: true}}
@@ -56,29 +72,43 @@ class KillCount:
     unreported: int  # ended without an audit entry
     reported_twice: int
     not_retried: int  # failed first attempts of the cron job without a second one
+    messages_missing: int  # ends of workflows without a summary
+    messages_unexpected: int  # summaries and answers of triggers beyond one for each
+    unnotified: int  # interruptions without a notice
+    notified_twice: int
+    without_failure_path: int  # workflows whose `on_finish` did not run
+
+
+BAD = tuple(each.name for each in fields(KillCount) if each.name not in {"kills", "runs", "kinds", "interrupted"})
 
 
 async def survive_kills(folder: Path, kills: int, chance: random.Random) -> KillCount:
     """Start runs in a process that is killed again and again; return what is found afterwards."""
     await _prepare(folder)
-    with forks("tests.runs.victim", folder) as process:
+    with forks("tests.runs.victim", folder, {"SKILLS_WATCH": str(folder / "looked-at")}) as process:
         for _ in range(kills):
             with process(""):
                 time.sleep(chance.uniform(0.1, 1.5))
         with process("drain"):
             while left := _asked(folder, _ACTIVE):  # some hundred wait for their turn
                 until(lambda left=left: _asked(folder, _ACTIVE) < left, "a run to end")
-            until(lambda: not _asked(folder, "SELECT COUNT(*) FROM run_tasks"), "every run to be settled")
+            until(lambda: not _asked(folder, _UNSETTLED), "every run to be settled, and every message answered")
     return _count(folder, kills)
 
 
 async def _prepare(folder: Path) -> None:
-    for path in (folder / "workflows", folder / "skills" / "it", folder / "watched", folder / "ssh"):
+    for path in (folder / "workflows", folder / "skills" / "it", folder / "watched", folder / "looked-at"):
         path.mkdir(mode=0o700, parents=True)
     for name, text in _FLOWS.items():
         _write(folder / "workflows" / f"{name}.yaml", f"name: {name}\n{text}".replace("TRACE", str(folder / "trace")))
-    told = f"echo $$ skill 1 >> {folder}/trace"
+    told = f"echo $1 skill 1 >> {folder}/trace"
     _write(folder / "skills" / "it" / "skill.yaml", f"name: it\ndescription: Does it.\ncommand: '{told}'\n")
+    _write(folder / "looked-at" / "a.txt", "nothing secret\n")
+    _write(folder / "profiles.yaml", "team: [{channel: bell, target: tower}]\n")
+    again = f"echo $TRIGGER_ID-$TRIGGER_ATTEMPT trigger 1 >> {folder}/trace"
+    once = f"echo $TRIGGER_ID trigger 1 >> {folder}/trace"
+    rules = f"- {{pattern: again, command: '{again}'}}\n- {{pattern: once, command: '{once}', repeat: false}}\n"
+    _write(folder / "triggers.yaml", rules)
     (folder / "watched" / "a.txt").touch()
     rule = f"path: {folder}/watched, action: shell, command: 'echo $RUN_ID watcher 1 >> {folder}/trace'"
     _write(folder / "watchers.yaml", f"- {{name: files, {rule}}}\n")
@@ -98,26 +128,63 @@ def _write(path: Path, text: str) -> None:
 
 def _count(folder: Path, kills: int) -> KillCount:
     with closing(sqlite3.connect(folder / "tocsin.db")) as connection:
-        runs = {
-            row[0]: row[1:] for row in connection.execute("SELECT id, kind, status, subject_name, attempt FROM runs")
-        }
-        retried = {row[0] for row in connection.execute("SELECT retry_of FROM runs WHERE retry_of IS NOT NULL")}
+        connection.row_factory = sqlite3.Row
+        runs = {row["id"]: row for row in connection.execute("SELECT * FROM runs")}
         unsettled = connection.execute("SELECT COUNT(*) FROM run_tasks").fetchone()[0]
+        waiting = connection.execute("SELECT COUNT(*) FROM inbox WHERE finished_at IS NULL").fetchone()[0]
+        events = connection.execute("SELECT COUNT(*) FROM inbox").fetchone()[0]
+        messages = connection.execute("SELECT COUNT(*) FROM deliveries").fetchone()[0]
+        notices = dict(map(tuple, connection.execute("SELECT dedupe_key, count FROM notifications")))
+    every = list(runs.values())
+    retried = {run["retry_of"] for run in every}
     lines = Counter((folder / "trace").read_text().splitlines())
-    log = AuditLog(folder / "audit.log")
-    entries = Counter(entry.metadata["run"] for entry in log.newest() if entry.action in ENDS)
-    failed = [id_ for id_, (_, status, name, n) in runs.items() if (status, name, n) == ("failed", "fails", 1)]
+    entries = Counter(
+        entry.metadata["run"] for entry in AuditLog(folder / "audit.log").newest() if entry.action in ENDS
+    )
+    told = [run for run in every if run["kind"] in NOTIFIED and run["status"] == "interrupted" and _is_notified(run)]
+    flows = [run for run in every if run["subject_name"] == "asks" and run["started_at"] is not None]
+    answered = Counter(_event(run) for run in every if run["kind"] == "trigger" and run["status"] == "succeeded")
     return KillCount(
         kills=kills,
         runs=len(runs),
-        kinds=len({kind for kind, *_ in runs.values()}),
-        interrupted=sum(status == "interrupted" for _, status, *_ in runs.values()),
-        lost=unsettled + sum(status not in TERMINAL for _, status, *_ in runs.values()),
-        twice=sum(count > 1 for line, count in lines.items() if " skill " not in line),
+        kinds=len({_kind(run) for run in every}),
+        interrupted=sum(run["status"] == "interrupted" for run in every),
+        lost=unsettled + waiting + sum(run["status"] not in TERMINAL for run in every),
+        twice=sum(count > 1 for count in lines.values()) + sum(count > 1 for count in answered.values()),
         unreported=sum(not entries[id_] for id_ in runs),
         reported_twice=sum(count > 1 for count in entries.values()),
-        not_retried=sum(id_ not in retried for id_ in failed),
+        not_retried=sum(
+            run["status"] == "failed" and run["subject_name"] == "fails" and run["attempt"] == 1
+            for run in every
+            if run["id"] not in retried
+        ),
+        messages_missing=sum(run["delivery_queued"] == "[]" for run in flows),
+        messages_unexpected=abs(messages - events - sum(len(json.loads(run["delivery_queued"])) for run in every)),
+        unnotified=sum(run["id"] not in notices for run in told),
+        notified_twice=sum(notices.get(run["id"], 1) > 1 for run in told),
+        without_failure_path=sum(f"{run['id']} finish 1" not in lines for run in flows if not _was_cut(folder, run)),
     )
+
+
+def _kind(run: sqlite3.Row) -> str:
+    return "assistant" if "folder" in json.loads(run["params"]) else str(run["kind"])
+
+
+def _event(run: sqlite3.Row) -> str:
+    return str(json.loads(run["params"])["event"])
+
+
+def _is_notified(run: sqlite3.Row) -> bool:
+    """Whether an interruption gets a notice of its own: that of a trigger only if the rule does not start again."""
+    return run["kind"] != "trigger" or not json.loads(run["params"])["repeat"]
+
+
+def _was_cut(folder: Path, run: sqlite3.Row) -> bool:
+    """Whether a run was killed while it executed its last step, or was cancelled with its parent."""
+    sql = "SELECT record FROM run_parts WHERE run_id = ? AND name = 'finish'"
+    with closing(sqlite3.connect(folder / "tocsin.db")) as connection:
+        found = connection.execute(sql, [run["id"]]).fetchone()
+    return found is not None and json.loads(found[0])["status"] == "interrupted"
 
 
 def _asked(folder: Path, sql: str) -> int:

@@ -10,12 +10,20 @@ import itertools
 import os
 import sys
 import tempfile
+from typing import Any
 
-from tocsin.assembly.program import App, direct_transport, load_settings, open_app
+from tests.messaging.inbound.inbox_hall import Bell
+
+from tocsin.assembly.program import App, Installed, direct_transport, load_settings, open_app
+from tocsin.assembly.receiving import open_receiving
 from tocsin.assembly.services import run_engine
+from tocsin.channels.inbound import InboundMessage, MessageKind
+from tocsin.core.config.settings import Settings
+from tocsin.core.ids import new_id
 from tocsin.core.process.forking import forked_reapers
 from tocsin.features.cron.scheduler import Scheduler
 from tocsin.features.jobs.model import NewTaskJob
+from tocsin.messaging.inbound.inbox import Inbox
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.approvals import Decision, NotWaitingError
 from tocsin.runs.control import StartRequest
@@ -29,26 +37,36 @@ STARTED = (
     ("cron", "fails"),
     ("cron", "flow"),
     ("skill", "it"),
+    ("skill", "secret-scanner"),
+    ("trigger", "again"),
+    ("trigger", "once"),
     ("ssh", "nowhere"),
     ("watcher", "files"),
     ("job", ""),
 )
 _JOB = "echo $RUN_ID job 1 >> ../../trace"
-_PARAMS = {"ssh": {"command": "true"}, "watcher": {"path": "FILE", "event": "modified"}}
+
+
+def settings_with_bell() -> tuple[Settings, Installed]:
+    """Return the settings, and what is installed with a channel for received messages and summaries."""
+    settings, installed = load_settings()
+    return settings, Installed((*installed.channels, Bell), installed.features)
 
 
 async def live(*, drain: bool) -> None:
-    settings, installed = load_settings()
+    settings, installed = settings_with_bell()
     async with forked_reapers(), open_app(settings, installed, direct_transport) as app:
         [scheduler] = [each for each in app.features.schedulers() if isinstance(each, Scheduler)]
+        inbox = (await open_receiving(app, fetch=False)).inbox
         os.write(1, b"%d\n" % os.getpid())
         async with asyncio.TaskGroup() as group:
             group.create_task(scheduler.run())
             group.create_task(run_engine(app).run())
+            group.create_task(inbox.run())
             group.create_task(_recover(app))
             group.create_task(_approve(app))
             if not drain:
-                group.create_task(_start(app))
+                group.create_task(_start(app, inbox))
 
 
 async def _recover(app: App) -> None:
@@ -70,13 +88,17 @@ async def _approve(app: App) -> None:
         await asyncio.sleep(0.1)
 
 
-async def _start(app: App) -> None:
+async def _start(app: App, inbox: Inbox) -> None:
     """Start one run after the other, beginning anywhere: most processes do not live long."""
     jobs = app.features.opened("jobs")
-    file = str(_watched_file(app))
     for kind, subject in itertools.islice(itertools.cycle(STARTED), os.getpid() % len(STARTED), None):
-        params = {name: value.replace("FILE", file) for name, value in _PARAMS.get(kind, {}).items()}
-        request = StartRequest(source="dashboard", cause=RunTrigger.API, actor="ana", params=params)
+        if kind == "trigger":
+            await inbox.accept([_message(subject)])
+            await asyncio.sleep(0.05)
+            continue
+        request = StartRequest(
+            source="dashboard", cause=RunTrigger.API, actor="ana", params=_params(app, kind, subject)
+        )
         started = subject or (await jobs.create(NewTaskJob(title="a job", command=_JOB), Caller("cli"))).id
         # One that is queued begins later: that is not waited for.
         await asyncio.wait(
@@ -84,8 +106,32 @@ async def _start(app: App) -> None:
         )
 
 
-def _watched_file(app: App) -> os.PathLike[str]:
-    return app.settings.data_dir / "watched" / "a.txt"
+def _params(app: App, kind: str, subject: str) -> dict[str, Any]:
+    file = str(app.settings.data_dir / "watched" / "a.txt")
+    match kind, subject:
+        case "ssh", _:
+            return {"command": "true"}
+        case "watcher", _:
+            return {"path": file, "event": "modified"}
+        case "skill", "it":
+            return {"mode": "standard", "args": [new_id()]}
+        case "skill", _:
+            return {"args": ["a.txt"]}
+    return {}
+
+
+def _message(rule: str) -> InboundMessage:
+    key = new_id()
+    return InboundMessage(
+        channel=Bell.spec.kind,
+        kind=MessageKind.MESSAGE,
+        id=key,
+        dedupe_keys=(key,),
+        chat_id=f"chat{key[-1]}",
+        text=rule,
+        sender_id="U7",
+        sender_name="Ada",
+    )
 
 
 def load_everything() -> None:
@@ -94,10 +140,11 @@ def load_everything() -> None:
         os.environ["TOCSIN_DATA_DIR"] = elsewhere
 
         async def once() -> None:
-            settings, installed = load_settings()
+            settings, installed = settings_with_bell()
             async with forked_reapers(), open_app(settings, installed, direct_transport) as app:
+                await open_receiving(app, fetch=False)
                 await run_engine(app).step()
-                for name in ("workflows", "cron", "skills", "ssh", "watchers", "jobs"):
+                for name in ("workflows", "cron", "skills", "assistant_skills", "ssh", "watchers", "jobs", "triggers"):
                     app.features.opened(name)
 
         asyncio.run(once())
