@@ -19,6 +19,7 @@ NAMES = ({feature.name for feature in FEATURES} | KINDS) - COMMON
 # What is documented under a name of its own, and happens to be a feature's.
 KEPT = {
     ("core/audit/actions.py", "notifications"): "the audit source of every notice",
+    ("core/expressions/template.py", "vault"): "the prefix of a secret in a text",
     ("core/process/git.py", "ssh"): "the transport of git",
     ("rest/refusals.py", "vault"): "the code of an error",
     ("web/dashboard/operations/settings.py", "vault"): "where a setting was found",

@@ -103,6 +103,7 @@ async def test_a_condition_decides_and_failure_and_always_see_what_came_before(f
           - {name: told, command: echo told, when: failure() and steps.bad.exit_code == 1}
           - {name: end, command: echo end, always_run: true}
           - {name: never, command: echo never}
+          - {name: met, command: echo met, when: params.mode == 'full'}
     """
     )
     assert statuses(run) == {
@@ -112,6 +113,7 @@ async def test_a_condition_decides_and_failure_and_always_see_what_came_before(f
         "told": "succeeded",
         "end": "succeeded",
         "never": "skipped",
+        "met": "skipped",  # without a state function, a condition also requires that no step before has failed
     }
 
 

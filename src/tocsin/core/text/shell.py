@@ -37,27 +37,6 @@ def variable_bytes(name: str, value: str) -> int:
     return len(name) + len(value.encode(errors="replace")) + 2
 
 
-# As workflow files have it; no shell does.
-_PLACEHOLDER = re.compile(r"\$\{((?:vault|raw):|(?:params|steps|run|env)\.)([^}\s]*)\}")
-
-
-def placeholder_problem(script: str, *, has_env: bool = False) -> str:
-    """Return why a command that takes no placeholders cannot have the one that is in it; empty without one.
-
-    `has_env` is whether the values of its variables may be `${vault:NAME}`.
-    """
-    found = _PLACEHOLDER.search(script)
-    if found is None:
-        return ""
-    placeholder, kind, name = found[0], found[1], found[2]
-    remedy = "values are arguments and variables of the environment"
-    if has_env and kind == "vault:":
-        remedy = f'write "${name}" there, with env: {{{name}: "{placeholder}"}}'
-    elif has_env and kind == "params.":
-        remedy = f'write "${variable_name("PARAM", name)}" there'
-    return f"{placeholder} cannot be part of shell text: {remedy}"
-
-
 def params_problem(params: Collection[str], env: Collection[str]) -> str:
     """Return which parameter of a command has no variable of its own, and why; empty if each has one."""
     names: dict[str, str] = {}

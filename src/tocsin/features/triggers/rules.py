@@ -10,11 +10,11 @@ from hashlib import sha256
 from pathlib import Path
 
 from tocsin.core.errors import ConfigError
+from tocsin.core.expressions.template import placeholder_problem
 from tocsin.core.reading.fields import BooleanType, ChoiceType, Field, ListType, RecordType, RecordValues, TextType
 from tocsin.core.reading.yaml_file import parse_yaml
 from tocsin.core.reading.yaml_node import Node
 from tocsin.core.storage.files import WatchedFile
-from tocsin.core.text.shell import placeholder_problem
 from tocsin.features.triggers.patterns import Pattern, PatternError, searchable
 
 FILE_NAME = "triggers.yaml"

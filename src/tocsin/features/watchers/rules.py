@@ -6,6 +6,7 @@ import shlex
 from pathlib import Path
 
 from tocsin.core.errors import ConfigError
+from tocsin.core.expressions.template import placeholder_problem
 from tocsin.core.reading.fields import (
     BooleanType,
     ChoiceType,
@@ -21,7 +22,6 @@ from tocsin.core.reading.value import DUPLICATE
 from tocsin.core.reading.yaml_file import parse_yaml
 from tocsin.core.reading.yaml_node import Node
 from tocsin.core.storage.files import WatchedFile
-from tocsin.core.text.shell import placeholder_problem
 from tocsin.features.watchers.model import (
     DEBOUNCE_MS,
     MAX_COOLDOWN_S,

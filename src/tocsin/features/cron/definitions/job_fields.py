@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from tocsin.core.expressions.template import placeholder_problem
 from tocsin.core.reading.fields import (
     BooleanType,
     ChoiceType,
@@ -16,7 +17,7 @@ from tocsin.core.reading.fields import (
     TextType,
 )
 from tocsin.core.reading.value import V
-from tocsin.core.text.shell import params_problem, placeholder_problem
+from tocsin.core.text.shell import params_problem
 from tocsin.core.time.timestamps import seconds_of
 from tocsin.features.cron.model import JobDefinition, JobRetry, JobType, OutputOn
 from tocsin.scheduling.expression import ScheduleError

@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from tocsin.core.expressions.template import EMPTY, Template
 from tocsin.features.workflows.engine.shell import script_of
 from tocsin.features.workflows.engine.step_call import MAX_KEPT_BYTES, StepCall, StepOutcome
-from tocsin.features.workflows.language.template import EMPTY, Template
 from tocsin.runs.control import StartRequest, StartRun
 from tocsin.runs.engine.active_run import ActiveRun
 from tocsin.runs.model import ENDED_BADLY, SUCCESSFUL, Run, RunStatus

@@ -7,13 +7,13 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from tocsin.core.errors import TocsinError
+from tocsin.core.expressions.patterns import compile_pattern
 from tocsin.core.http.addresses import is_private
 from tocsin.core.http.redirects import MAX_REDIRECTS, HttpRequest, redirected
 from tocsin.core.http.transport import HttpResponse, Transport, host_of
 from tocsin.core.text.shell import spelled
 from tocsin.features.workflows.engine.step_call import StepCall, StepOutcome, failed, succeeded
 from tocsin.features.workflows.language.outputs import MAX_OUTPUT_BYTES
-from tocsin.features.workflows.language.patterns import compile_pattern
 
 DEFAULT_TIMEOUT_S = 30.0
 _SHOWN_CHARS = 2_000  # of an answer in the log

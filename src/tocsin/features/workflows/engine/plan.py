@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from tocsin.core.errors import TocsinError
+from tocsin.core.expressions.template import Placeholder, Template
 from tocsin.core.text.redaction import masked
 from tocsin.core.text.shell import spelled
 from tocsin.features.workflows.engine.values import RunValues, StepScope, items_of
 from tocsin.features.workflows.language.graph import waves
 from tocsin.features.workflows.language.model import DEFAULT_SHELL, StepType, Workflow, WorkflowStep
 from tocsin.features.workflows.language.scripts import is_shell, value_paths, variable_of
-from tocsin.features.workflows.language.template import Placeholder, Template
 
 _BUILT_IN = frozenset({
     ".", ":", "[", "alias", "break", "case", "cd", "command", "continue", "eval", "exec", "exit", "export", "false",
@@ -90,9 +90,6 @@ class _PlanScope(StepScope):
         if any(each not in self.values.steps for each in self.before):
             raise _UndecidedError("it is known when the steps before have ended")
         return StepScope.state(self, name)
-
-    def ready(self) -> bool:
-        return True
 
 
 def plan(workflow: Workflow, values: RunValues, folder: Path, path: str | None, redact: Any) -> tuple[PlannedStep, ...]:

@@ -14,6 +14,7 @@ from tocsin.features.workflows.engine.step_call import Attempt, Execute, StepCal
 from tocsin.features.workflows.engine.values import RunValues, StepScope
 from tocsin.features.workflows.language.graph import ancestors
 from tocsin.features.workflows.language.model import REJECTED, Workflow, WorkflowStep
+from tocsin.features.workflows.language.names import STATES
 from tocsin.runs.engine.recovery import interrupted
 from tocsin.runs.model import ENDED_BADLY, Run, RunResult, RunStatus, StepRun
 from tocsin.runs.recorder import RunHandle
@@ -176,7 +177,7 @@ class WorkflowRunner:
                 before = self._values.steps.get(name)
                 if before is not None and before.status is RunStatus.SKIPPED:
                     return f"it needs {name}, which was skipped"
-        culprits = scope.failed(scope.blockers) if step.when is None or not step.when.asks_state() else []
+        culprits = scope.failed(scope.blockers) if step.when is None or not step.when.calls(STATES) else []
         if culprits:
             return f"it needs {culprits[0]}, which {_WORDS[self._values.steps[culprits[0]].status]}"
         if step.when is not None and not step.when.holds(scope):

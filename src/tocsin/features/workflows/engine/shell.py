@@ -4,12 +4,12 @@ import re
 from collections.abc import Mapping
 
 from tocsin.core.errors import TocsinError
+from tocsin.core.expressions.template import Placeholder, Template
 from tocsin.core.text.shell import MAX_VARIABLE_BYTES, as_variable, spelled, variable_bytes
 from tocsin.features.workflows.engine.step_call import StepCall, StepLog, StepOutcome
 from tocsin.features.workflows.engine.values import StepScope, ValueMissingError
 from tocsin.features.workflows.language.model import DEFAULT_SHELL, Workflow, WorkflowStep
 from tocsin.features.workflows.language.scripts import value_paths, variable_of
-from tocsin.features.workflows.language.template import Placeholder, Template
 from tocsin.runs.model import Command, RunStatus
 from tocsin.runs.recorder import RunHandle, command
 

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from tocsin.core.errors import TocsinError
+from tocsin.core.expressions.template import Placeholder, Template
 from tocsin.core.text.shell import spelled
 from tocsin.features.workflows.language.model import WorkflowStep
+from tocsin.features.workflows.language.names import STATES
 from tocsin.features.workflows.language.outputs import OutputRuleError, json_of
-from tocsin.features.workflows.language.template import Placeholder, Template
 from tocsin.runs.model import ENDED_BADLY, StepRun
 
 MAX_ITEMS = 1_000  # of `for_each`
@@ -88,13 +89,11 @@ class StepScope:
             return True
         return bool(self.failed(self.before)) is (name == "failure")
 
-    def ready(self) -> bool:
-        """Whether no step that it waits for has failed."""
-        return not self.failed(self.blockers)
-
-    def exists(self, path: str) -> bool:
-        """Whether a file or directory is there; a relative path begins where commands run."""
-        return (self.folder / path).exists()
+    def call(self, function: str, arguments: list[Any]) -> bool:
+        """Return the result of a function of a condition; a relative path begins where commands run."""
+        if function in STATES:
+            return self.state(function)
+        return (self.folder / str(arguments[0])).exists()
 
     def text(self, template: Template, spell: Callable[[Any], str] | None = None) -> str:
         """Return a text with its values; `spell` quotes those that are not raw."""

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from tocsin.features.workflows.conditions.expression import Expression
+from tocsin.core.expressions.expression import Expression
+from tocsin.core.expressions.template import Template
 from tocsin.features.workflows.language.outputs import OutputRule
-from tocsin.features.workflows.language.template import Template
 
 REJECTED = "rejected"  # a step, by a person, who is not asked again
 MAX_DEPTH = 5  # workflows inside each other

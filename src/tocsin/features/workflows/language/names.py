@@ -5,12 +5,15 @@ from dataclasses import dataclass, field
 from heapq import nsmallest
 from typing import NamedTuple
 
+from tocsin.core.expressions.parser import Vocabulary
 from tocsin.core.reading.value import did_you_mean, near_word
 from tocsin.features.workflows.language.model import ParamRule
 
 ROOTS = ("params", "env", "steps", "run", "item")
 RUN = ("id", "name", "scheduled_for", "trigger", "attempt", "started_at")
 STEP = ("status", "exit_code", "outputs")
+STATES = ("success", "failure", "always")
+CONDITIONS = Vocabulary({**dict.fromkeys(STATES, 0), "exists": 1}, names=("item",))
 
 
 class NameProblem(NamedTuple):

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tocsin.core.errors import TocsinError
+from tocsin.core.expressions.patterns import compile_pattern
 from tocsin.core.reading.value import did_you_mean, near_word
-from tocsin.features.workflows.language.patterns import compile_pattern
 
 MAX_OUTPUT_BYTES = 64 * 1024
 FILE = "file:"

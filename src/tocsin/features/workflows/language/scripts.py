@@ -7,10 +7,10 @@ import re
 from collections import ChainMap
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+from tocsin.core.expressions.template import Placeholder, Template
 from tocsin.core.text.shell import variable_name
 from tocsin.core.text.shell_scan import COMPARE_AS_TEXT, evaluated_variables
 from tocsin.features.workflows.language.model import DEFAULT_SHELL, ParamRule
-from tocsin.features.workflows.language.template import Placeholder, Template
 
 # Their texts cannot hold code: digits, a sign and a dot; true or false.
 _NUMERIC = frozenset({"integer", "number", "boolean"})

@@ -7,23 +7,23 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from tocsin.core.expressions.expression import Expression
+from tocsin.core.expressions.parser import parse_expression
+from tocsin.core.expressions.template import EMPTY, Template
 from tocsin.core.reading.fields import RecordValues
 from tocsin.core.reading.value import did_you_mean, near_word
 from tocsin.core.reading.yaml_node import Node
-from tocsin.features.workflows.conditions.expression import Expression
-from tocsin.features.workflows.conditions.parser import parse_expression
 from tocsin.features.workflows.language.model import ALIASES, IMPLICIT, RetryRule, StepType, WorkflowStep
-from tocsin.features.workflows.language.names import KnownNames
+from tocsin.features.workflows.language.names import CONDITIONS, KnownNames
 from tocsin.features.workflows.language.schema import STEPS, UNTYPED, owners_of
 from tocsin.features.workflows.language.scripts import executes_stdin, is_shell, script_word
-from tocsin.features.workflows.language.template import EMPTY, Template
 from tocsin.features.workflows.language.texts import BAD_VALUE, TextReader
 
 _ALL_SOURCES, _TEXT_ALONE = ("stdout", "stderr", "exit_code"), ("stdout",)
 _SOURCES = {StepType.SHELL: _ALL_SOURCES, StepType.SKILL: _ALL_SOURCES, StepType.SSH: _ALL_SOURCES}
 _TIME = r"([01]\d|2[0-3]):[0-5]\d(?::[0-5]\d)?"
 _UNTIL = re.compile(rf"{_TIME}|\d{{4}}-\d{{2}}-\d{{2}}[T ]{_TIME}(?:\.\d{{1,6}})?(?:Z|[+-]\d{{2}}:\d{{2}})?", re.ASCII)
-_ALWAYS = parse_expression("always()")
+_ALWAYS = parse_expression("always()", CONDITIONS)
 
 
 @dataclass(slots=True)

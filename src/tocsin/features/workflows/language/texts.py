@@ -5,17 +5,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tocsin.core.expressions.expression import Expression, ExpressionError
+from tocsin.core.expressions.parser import parse_expression
+from tocsin.core.expressions.patterns import compile_pattern
+from tocsin.core.expressions.template import EMPTY, Placeholder, Template, TemplateError, parse_template
 from tocsin.core.reading.value import near_word
 from tocsin.core.reading.yaml_node import MAX_PROBLEMS, Node, Scalar, YamlIssue, kind_of
 from tocsin.core.text.redaction import Redactor
-from tocsin.features.workflows.conditions.expression import Expression, ExpressionError
-from tocsin.features.workflows.conditions.parser import parse_expression
-from tocsin.features.workflows.language.names import KnownNames
+from tocsin.features.workflows.language.names import CONDITIONS, KnownNames
 from tocsin.features.workflows.language.outputs import OutputRule, OutputRuleError, parse_output
-from tocsin.features.workflows.language.patterns import PatternChecks
 from tocsin.features.workflows.language.scripts import TextVariables, is_numeric, replacement
 from tocsin.features.workflows.language.surroundings import Surroundings
-from tocsin.features.workflows.language.template import EMPTY, Placeholder, Template, TemplateError, parse_template
 
 UNKNOWN_NAME, BAD_EXPRESSION, SECRET = "unknown-variable", "bad-expression", "secret-in-command"
 EVALUATED = "text-as-code"
@@ -24,6 +24,26 @@ _LOOKS_SECRET = Redactor()
 _OPTION = re.compile(
     r"--?(?:password|passwd|token|api[-_]?key|secret)[= ](?!\$|['\"]?\$)['\"]?[^\s'\"]{4,}", re.IGNORECASE
 )
+
+
+class PatternChecks:
+    """Compiles the patterns of one file, up to a number and a length that take less than a second."""
+
+    MOST, MOST_CHARS = 50, 8_000  # of different patterns together
+
+    def __init__(self) -> None:
+        self._seen: set[str] = set()
+        self._chars = 0
+
+    def __call__(self, pattern: str) -> None:
+        """Check a pattern; raises ValueError with what is wrong with it."""
+        if pattern not in self._seen:
+            self._chars += len(pattern)
+            self._seen.add(pattern)
+        if len(self._seen) > self.MOST or self._chars > self.MOST_CHARS:
+            limits = f"{self.MOST} different patterns, or {self.MOST_CHARS:,} characters of them"
+            raise ValueError(f"a workflow has at most {limits}")
+        compile_pattern(pattern)
 
 
 @dataclass(slots=True)
@@ -93,7 +113,7 @@ class TextReader:
         if text is None:
             return None
         try:
-            expression = parse_expression(text, self.check_pattern)
+            expression = parse_expression(text, CONDITIONS, self.check_pattern)
         except ExpressionError as error:
             node.refuse(str(error), BAD_EXPRESSION, error.near)
             return None

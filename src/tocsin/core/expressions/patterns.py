@@ -22,25 +22,5 @@ def compile_pattern(pattern: str) -> Any:
         raise ValueError(f"{_shown(pattern)} is not a pattern: {reason}") from None
 
 
-class PatternChecks:
-    """Compiles the patterns of one file, up to a number and a length that take less than a second."""
-
-    MOST, MOST_CHARS = 50, 8_000  # of different patterns together
-
-    def __init__(self) -> None:
-        self._seen: set[str] = set()
-        self._chars = 0
-
-    def __call__(self, pattern: str) -> None:
-        """Check a pattern; raises ValueError with what is wrong with it."""
-        if pattern not in self._seen:
-            self._chars += len(pattern)
-            self._seen.add(pattern)
-        if len(self._seen) > self.MOST or self._chars > self.MOST_CHARS:
-            limits = f"{self.MOST} different patterns, or {self.MOST_CHARS:,} characters of them"
-            raise ValueError(f"a workflow has at most {limits}")
-        compile_pattern(pattern)
-
-
 def _shown(pattern: str) -> str:
     return repr(pattern if len(pattern) <= 200 else f"{pattern[:200]}…")

@@ -1,12 +1,12 @@
-"""Reads the expressions of `when`."""
+"""Reads the expressions of conditions."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple, NoReturn
 
-from tocsin.core.reading.value import did_you_mean, near_word
-from tocsin.features.workflows.conditions.expression import (
-    FUNCTIONS,
+from tocsin.core.expressions.expression import (
+    MATCHES,
     Call,
     Comparison,
     Expression,
@@ -18,7 +18,8 @@ from tocsin.features.workflows.conditions.expression import (
     Negation,
     Node,
 )
-from tocsin.features.workflows.language.patterns import compile_pattern
+from tocsin.core.expressions.patterns import compile_pattern
+from tocsin.core.reading.value import did_you_mean, near_word
 
 MAX_CHARS = 2_000
 MAX_DEPTH = 40
@@ -36,11 +37,19 @@ _WORDS = {"true": True, "false": False, "null": None}
 _COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 
 
-def parse_expression(text: str, check: Callable[[str], object] = compile_pattern) -> Expression:
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """What the conditions of one kind of file may use besides names with a dot."""
+
+    functions: Mapping[str, int] = field(default_factory=dict)  # with the number of arguments
+    names: Collection[str] = ()  # without a dot
+
+
+def parse_expression(text: str, vocabulary: Vocabulary, check: Callable[[str], object] = compile_pattern) -> Expression:
     """Read an expression; raises ExpressionError. `check` raises ValueError for a pattern that cannot be used."""
     if len(text) > MAX_CHARS:
         raise ExpressionError(f"a condition has at most {MAX_CHARS:,} characters")
-    return Expression(text, _Parser(text, check).parse())
+    return Expression(text, _Parser(text, vocabulary, check).parse())
 
 
 class _Token(NamedTuple):
@@ -50,8 +59,10 @@ class _Token(NamedTuple):
 
 
 class _Parser:
-    def __init__(self, text: str, check: Callable[[str], object]) -> None:
+    def __init__(self, text: str, vocabulary: Vocabulary, check: Callable[[str], object]) -> None:
         self._text = text
+        self._functions = {**vocabulary.functions, MATCHES: 2}
+        self._names = vocabulary.names
         self._check = check
         self._tokens = list(self._split())
         self._next = 0
@@ -167,13 +178,13 @@ class _Parser:
         if not self._take("("):
             return self._name(token)
         arguments = self._until(")")
-        if token.text not in FUNCTIONS:
-            near = near_word(token.text, FUNCTIONS)
+        if token.text not in self._functions:
+            near = near_word(token.text, self._functions)
             raise ExpressionError(f"there is no function {token.text}(){did_you_mean(near)}", near=near)
-        wanted = FUNCTIONS[token.text]
+        wanted = self._functions[token.text]
         if len(arguments) != wanted:
             raise ExpressionError(f"{token.text}() takes {wanted} arguments, found {len(arguments)}")
-        if token.text == "matches" and isinstance(arguments[1], Literal):
+        if token.text == MATCHES and isinstance(arguments[1], Literal):
             self._check_pattern(str(arguments[1].value))
         return Call(token.text, arguments)
 
@@ -185,9 +196,9 @@ class _Parser:
             raise ExpressionError(str(error)) from None
 
     def _name(self, token: _Token) -> Node:
-        if token.text in FUNCTIONS:
+        if token.text in self._functions:
             raise ExpressionError(f"{token.text} is a function: write {token.text}()", near=f"{token.text}()")
-        if "." not in token.text and token.text != "item":
+        if "." not in token.text and token.text not in self._names:
             raise ExpressionError(f"{token.text!r} is not known; a text needs quotes", near=f"'{token.text}'")
         return Name(token.text)
 

@@ -1,6 +1,6 @@
-"""Texts with `${…}` in them: what may stand there, and putting values in.
+"""Texts with `${…}` in them: what may stand there, and filling in values.
 
-`$${` is a literal `${`. `${raw:…}` is put in as it is, where otherwise a value is quoted for the shell or the URL.
+`$${` is a literal `${`. `${raw:…}` is filled in as it is, where a value is otherwise quoted for a URL.
 """
 
 import re
@@ -9,10 +9,13 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from tocsin.core.errors import TocsinError
+from tocsin.core.text.shell import variable_name
 
 VAULT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _MARK = re.compile(r"\$\$\{|\$\{")
 _PATH = re.compile(r"[A-Za-z_][\w-]*(?:\.[\w-]+)*", re.ASCII)
+# What stands in `${…}` in our files; no shell has it.
+_OURS = re.compile(r"\$\{((?:vault|raw):|(?:params|steps|run|env)\.)([^}\s]*)\}")
 
 
 class TemplateError(TocsinError):
@@ -90,3 +93,20 @@ def _placeholder(inside: str) -> Placeholder:
     if not _PATH.fullmatch(path):
         raise TemplateError(f"'${{{inside}}}' is not known; write '$${{{inside}}}' for one of the shell's own")
     return Placeholder(path, raw=colon != "" and kind == "raw")
+
+
+def placeholder_problem(script: str, *, has_env: bool = False) -> str:
+    """Return why a command that takes no placeholders cannot have the one that is in it; empty without one.
+
+    `has_env` is whether the values of its variables may be `${vault:NAME}`.
+    """
+    found = _OURS.search(script)
+    if found is None:
+        return ""
+    placeholder, kind, name = found[0], found[1], found[2]
+    remedy = "values are arguments and variables of the environment"
+    if has_env and kind == "vault:":
+        remedy = f'write "${name}" there, with env: {{{name}: "{placeholder}"}}'
+    elif has_env and kind == "params.":
+        remedy = f'write "${variable_name("PARAM", name)}" there'
+    return f"{placeholder} cannot be part of shell text: {remedy}"

@@ -1,4 +1,4 @@
-"""The language of `when`: what it says, and that nothing of Python is in it."""
+"""The language of conditions: what it says, and that nothing of Python is in it."""
 
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -8,32 +8,32 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tocsin.features.workflows.conditions.expression import ExpressionError
-from tocsin.features.workflows.conditions.parser import parse_expression
+from tocsin.core.expressions.expression import Expression, ExpressionError
+from tocsin.core.expressions.parser import Vocabulary, parse_expression
 
 
 @dataclass
 class Scope:
-    """Values by name, and whether steps before have failed."""
+    """Values by name, and one file that exists."""
 
     values: dict[str, Any] = field(default_factory=dict)
-    failed: bool = False
 
     def value_of(self, path: str) -> Any:
         return self.values[path]
 
-    def state(self, name: str) -> bool:
-        return {"success": not self.failed, "failure": self.failed, "always": True}[name]
-
-    def ready(self) -> bool:
-        return not self.failed
-
-    def exists(self, path: str) -> bool:
-        return path == "/there"
+    def call(self, function: str, arguments: list[Any]) -> bool:
+        return {"success": True, "failure": False, "exists": arguments == ["/there"]}[function]
 
 
-def holds(text: str, failed: bool = False, **values: Any) -> bool:
-    return parse_expression(text).holds(Scope({f"params.{name}": value for name, value in values.items()}, failed))
+WORDS = Vocabulary({"success": 0, "failure": 0, "exists": 1}, names=("item",))
+
+
+def parse(text: str) -> Expression:
+    return parse_expression(text, WORDS)
+
+
+def holds(text: str, **values: Any) -> bool:
+    return parse(text).holds(Scope({f"params.{name}": value for name, value in values.items()}))
 
 
 @pytest.mark.parametrize(
@@ -67,10 +67,23 @@ def test_an_expression_has_the_value_that_it_says(text: str, expected: bool):
     assert holds(text, n=3, s="10", t="a", yes=True, no="false", none=None) is expected
 
 
-def test_a_condition_without_a_state_function_holds_only_where_nothing_before_failed():
-    assert [holds("1 == 1", failed=failed) for failed in (False, True)] == [True, False]
-    assert [holds("failure()", failed=failed) for failed in (False, True)] == [False, True]
-    assert [holds("always()", failed=failed) for failed in (False, True)] == [True, True]
+def test_an_expression_names_the_values_and_tells_the_functions_that_it_uses():
+    expression = parse("not (failure() or params.a in [item, steps.b.status])")
+    assert list(expression.names()) == ["params.a", "item", "steps.b.status"]
+    assert expression.calls(["failure"])
+    assert not expression.calls(["success", "exists"])
+
+
+def test_functions_and_names_of_one_kind_of_file_are_unknown_to_the_others():
+    doors = Vocabulary({"recent": 1}, names=("door",))
+    assert list(parse_expression("door == payload.alerts.0.name and recent(door)", doors).names()) == [
+        "door",
+        "payload.alerts.0.name",
+        "door",
+    ]
+    for text in ("success()", "item == 1"):
+        with pytest.raises(ExpressionError):
+            parse_expression(text, doors)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +113,7 @@ def test_a_condition_without_a_state_function_holds_only_where_nothing_before_fa
 )
 def test_what_is_not_an_expression_is_refused_with_a_sentence(text: str, problem: str):
     with pytest.raises(ExpressionError) as caught:
-        parse_expression(text)
+        parse(text)
     assert problem in str(caught.value)
 
 
@@ -114,4 +127,4 @@ def test_values_that_have_no_order_are_not_compared():
 @given(st.text(max_size=60))
 def test_any_text_is_read_or_refused_and_raises_no_other_error(text: str):
     with suppress(ExpressionError):
-        parse_expression(text)
+        parse(text)

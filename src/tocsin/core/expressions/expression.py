@@ -1,23 +1,21 @@
-"""The expressions of `when`: a small language of its own, in which no Python is evaluated.
+"""The expressions of conditions such as `when`: a small language, in which no Python is evaluated.
 
     success() and params.mode in ['full', 'night'] and not exists('/run/lock') and steps.dump.outputs.size > 0
 
 From loose to tight: `or`, `and`, `not`, one comparison (`== != < <= > >= in`, `not in`), and values: texts in quotes,
-numbers, `true`, `false`, `null`, lists in brackets, names with dots, functions.
+numbers, `true`, `false`, `null`, lists in brackets, names with dots, functions. `matches(text, pattern)` is part of
+the language; the files of a feature add functions and names of their own (`tocsin.core.expressions.parser.Vocabulary`).
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from tocsin.core.errors import TocsinError
-from tocsin.features.workflows.language.patterns import compile_pattern
+from tocsin.core.expressions.patterns import compile_pattern
 
-STATES = ("success", "failure", "always")
-FUNCTIONS: Mapping[str, int] = {**dict.fromkeys(STATES, 0), "matches": 2, "exists": 1}  # with the number of arguments
-MAX_CHARS = 2_000
-MAX_DEPTH = 40
+MATCHES = "matches"
 
 
 class ExpressionError(TocsinError):
@@ -37,16 +35,8 @@ class ExpressionScope(Protocol):
         """Return the value of a name such as `steps.dump.status`."""
         ...
 
-    def state(self, name: str) -> bool:
-        """Return what `success()`, `failure()` or `always()` is."""
-        ...
-
-    def ready(self) -> bool:
-        """Whether a step without a condition would run."""
-        ...
-
-    def exists(self, path: str) -> bool:
-        """Whether a file or directory is there."""
+    def call(self, function: str, arguments: list[Any]) -> bool:
+        """Return the result of a function of the vocabulary."""
         ...
 
 
@@ -110,9 +100,9 @@ class Expression:
         """Yield the names that it refers to."""
         yield from (node.path for node in _walk(self.root) if isinstance(node, Name))
 
-    def asks_state(self) -> bool:
-        """Whether it calls `success()`, `failure()` or `always()`."""
-        return any(isinstance(node, Call) and node.function in STATES for node in _walk(self.root))
+    def calls(self, functions: Collection[str]) -> bool:
+        """Whether it calls one of these functions."""
+        return any(isinstance(node, Call) and node.function in functions for node in _walk(self.root))
 
     def is_true(self) -> bool:
         """Whether a constant is true."""
@@ -123,16 +113,11 @@ class Expression:
         return not any(isinstance(node, Name | Call) for node in _walk(self.root))
 
     def holds(self, scope: ExpressionScope) -> bool:
-        """Whether the condition is met; without a call of a state function, the scope must be ready as well.
-
-        Raises ExpressionError for values that cannot be compared.
-        """
-        if not self.asks_state() and not scope.ready():
-            return False
+        """Whether the condition is met; raises ExpressionError for values that cannot be compared."""
         return _truth(_value(self.root, scope))
 
 
-def compiled(pattern: str) -> Any:
+def _compiled(pattern: str) -> Any:
     """Return a pattern; raises ExpressionError."""
     try:
         return compile_pattern(pattern)
@@ -174,11 +159,9 @@ def _value(node: Node, scope: ExpressionScope) -> Any:
 
 
 def _call(function: str, arguments: list[Any], scope: ExpressionScope) -> bool:
-    if function in STATES:
-        return scope.state(function)
-    if function == "exists":
-        return scope.exists(str(arguments[0]))
-    return compiled(str(arguments[1])).search(_spelled(arguments[0])) is not None
+    if function != MATCHES:
+        return scope.call(function, arguments)
+    return _compiled(str(arguments[1])).search(_spelled(arguments[0])) is not None
 
 
 def _compare(left: Any, sign: str, right: Any) -> bool:
@@ -241,14 +224,8 @@ class _Nowhere:
     def value_of(self, path: str) -> Any:
         raise ExpressionError(f"{path} has no value here")
 
-    def state(self, name: str) -> bool:
-        raise ExpressionError(f"{name}() has no value here")
-
-    def ready(self) -> bool:
-        return True
-
-    def exists(self, path: str) -> bool:
-        raise ExpressionError(f"exists({path!r}) has no value here")
+    def call(self, function: str, arguments: list[Any]) -> bool:
+        raise ExpressionError(f"{function}() has no value here")
 
 
 _NOWHERE = _Nowhere()

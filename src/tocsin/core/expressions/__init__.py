@@ -1,0 +1,1 @@
+"""The one language of conditions and of texts with `${…}`, for the files of every feature."""

@@ -1,1 +1,0 @@
-"""The language of `when`."""
