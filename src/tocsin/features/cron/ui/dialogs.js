@@ -1,41 +1,30 @@
 // The questions before a cron job is run with other values, paused or deleted.
-import { html, render, useState } from "tocsin/vendor/preact.js";
+import { html, useState } from "tocsin/vendor/preact.js";
 import { api, url } from "tocsin/lib/api.js";
 import { go, link } from "tocsin/lib/router.js";
 import { ActionButton } from "tocsin/parts/action.js";
-import { Dialog } from "tocsin/parts/dialog.js";
+import { Dialog, TypedName, openDialog } from "tocsin/parts/dialog.js";
 import { Form } from "tocsin/parts/form.js";
 import { toast } from "tocsin/parts/toast.js";
 import { CRON, JOB, RUN_JOB } from "./strings.js";
-import { DIALOG, PARTS } from "tocsin/strings/states.js";
+import { PARTS } from "tocsin/strings/states.js";
 
 /** @typedef {import("tocsin/types/records.js").CronJob} CronJob */
 /** @typedef {(job: CronJob) => void} Take  Shows what the server answered. */
 
 /** @param {CronJob} job */
 export function askAndRun(job) {
-  open((close) => html`<${RunDialog} job=${job} close=${close} />`);
+  openDialog((close) => html`<${RunDialog} job=${job} close=${close} />`);
 }
 
 /** @param {CronJob} job @param {Take} take */
 export function askAndPause(job, take) {
-  open((close) => html`<${PauseDialog} job=${job} take=${take} close=${close} />`);
+  openDialog((close) => html`<${PauseDialog} job=${job} take=${take} close=${close} />`);
 }
 
 /** @param {CronJob} job */
 export function askAndDelete(job) {
-  open((close) => html`<${DeleteDialog} job=${job} close=${close} />`);
-}
-
-/** @param {(close: () => void) => import("tocsin/vendor/preact.js").Child} draw */
-function open(draw) {
-  const host = document.createElement("div");
-  document.body.append(host);
-  const close = () => {
-    render(null, host);
-    host.remove();
-  };
-  render(draw(close), host);
+  openDialog((close) => html`<${DeleteDialog} job=${job} close=${close} />`);
 }
 
 /** @param {{job: CronJob, close: () => void}} props */
@@ -96,7 +85,6 @@ function DeleteDialog({ job, close }) {
   return html`<${Dialog} title=${JOB.deleteTitle(job.name)} close=${close} foot=${foot}>
     <p>${keep ? JOB.deleteText : JOB.deleteAllText}</p>
     <label class="check"><input type="checkbox" checked=${keep} onChange=${(/** @type {any} */ event) => setKeep(event.currentTarget.checked)} /> ${JOB.keepHistory}</label>
-    ${!keep && html`<label class="field"><span class="field__label">${DIALOG.typeName} <code dir="auto">${job.name}</code></span>
-      <input class="input" value=${typed} autocomplete="off" spellcheck=${false} onInput=${(/** @type {any} */ event) => setTyped(event.currentTarget.value)} /></label>`}
+    ${!keep && html`<${TypedName} name=${job.name} typed=${typed} type=${setTyped} />`}
   <//>`;
 }

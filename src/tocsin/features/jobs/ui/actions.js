@@ -1,29 +1,18 @@
 // What can be done with a job: create, start, end and delete it.
-import { html, render, useState } from "tocsin/vendor/preact.js";
+import { html, useState } from "tocsin/vendor/preact.js";
 import { api, url } from "tocsin/lib/api.js";
 import { ActionButton } from "tocsin/parts/action.js";
-import { Dialog } from "tocsin/parts/dialog.js";
+import { Dialog, TypedName, openDialog } from "tocsin/parts/dialog.js";
 import { Form } from "tocsin/parts/form.js";
 import { Failure } from "tocsin/parts/states.js";
 import { wordOf } from "tocsin/parts/status.js";
 import { toast } from "tocsin/parts/toast.js";
 import { JOBS, JOB_DELETE, JOB_END, JOB_FORM } from "./strings.js";
-import { DIALOG, PARTS } from "tocsin/strings/states.js";
+import { PARTS } from "tocsin/strings/states.js";
 
 /** @typedef {import("tocsin/types/records.js").TaskJob} TaskJob */
 /** @typedef {import("tocsin/types/records.js").Branch} Branch */
 /** @typedef {(job: TaskJob) => void} Take  Shows what the server answered. */
-
-/** @param {(close: () => void) => import("tocsin/vendor/preact.js").Child} draw */
-function inDialog(draw) {
-  const host = document.createElement("div");
-  document.body.append(host);
-  const close = () => {
-    render(null, host);
-    host.remove();
-  };
-  render(draw(close), host);
-}
 
 /** @param {TaskJob} job @param {Take} take */
 export async function startJob(job, take) {
@@ -34,17 +23,17 @@ export async function startJob(job, take) {
 /** @param {TaskJob[]} known @param {Take} made */
 export function newJob(known, made) {
   const repos = [...new Set(known.map((job) => job.repo ?? "").filter(Boolean))];
-  inDialog((close) => html`<${NewDialog} repos=${repos} made=${made} close=${close} />`);
+  openDialog((close) => html`<${NewDialog} repos=${repos} made=${made} close=${close} />`);
 }
 
 /** @param {TaskJob} job @param {Take} take */
 export function endJob(job, take) {
-  inDialog((close) => html`<${EndDialog} job=${job} take=${take} close=${close} />`);
+  openDialog((close) => html`<${EndDialog} job=${job} take=${take} close=${close} />`);
 }
 
 /** @param {TaskJob} job @param {Branch | null} branch @param {() => void} gone */
 export function deleteJob(job, branch, gone) {
-  inDialog((close) => html`<${DeleteDialog} job=${job} branch=${branch} gone=${gone} close=${close} />`);
+  openDialog((close) => html`<${DeleteDialog} job=${job} branch=${branch} gone=${gone} close=${close} />`);
 }
 
 /** @param {{repos: string[], made: Take, close: () => void}} props */
@@ -129,7 +118,6 @@ function DeleteDialog({ job, branch, gone, close }) {
       ${!unmerged && !branch.dirty && html`<li>${JOB_DELETE.clean}</li>`}</ul>`}
     ${job.branch && check(JOB_DELETE.branch(job.branch), withBranch, setWithBranch)}
     ${(loses || Boolean(error)) && check(JOB_DELETE.force, force, setForce)}
-    ${force && html`<label class="field"><span class="field__label">${DIALOG.typeName} <code dir="auto">${job.title}</code></span>
-      <input class="input" value=${typed} autocomplete="off" spellcheck=${false} onInput=${(/** @type {any} */ event) => setTyped(event.currentTarget.value)} /></label>`}
+    ${force && html`<${TypedName} name=${job.title} typed=${typed} type=${setTyped} />`}
     ${error && html`<${Failure} error=${error} compact />`}<//>`;
 }

@@ -2,7 +2,7 @@
 import { html, useEffect, useState } from "tocsin/vendor/preact.js";
 import { api, url } from "tocsin/lib/api.js";
 import { go } from "tocsin/lib/router.js";
-import { listen, refreshStatus } from "tocsin/lib/stream.js";
+import { follow, refreshStatus } from "tocsin/lib/stream.js";
 import { ActionButton } from "tocsin/parts/action.js";
 import { Failure, Loading } from "tocsin/parts/states.js";
 import { Said, textOf } from "tocsin/parts/said.js";
@@ -18,7 +18,7 @@ export function Unread({ close }) {
   useEffect(() => {
     const read = () => api.get("/api/notifications/unread").then((found) => setItems(found.items), setError);
     void read();
-    return listen("notification.*", read);
+    return follow("notification.*", () => true, read);
   }, []);
   const readAll = async () => {
     await act(() => api.post("/api/notifications/read-all"));

@@ -1,7 +1,7 @@
 // Running a skill, and how one stands.
-import { html, render, useState } from "tocsin/vendor/preact.js";
+import { html, useState } from "tocsin/vendor/preact.js";
 import { api, url } from "tocsin/lib/api.js";
-import { Dialog } from "tocsin/parts/dialog.js";
+import { Dialog, openDialog } from "tocsin/parts/dialog.js";
 import { Form } from "tocsin/parts/form.js";
 import { toast } from "tocsin/parts/toast.js";
 import { SKILL_RUN } from "./strings.js";
@@ -20,13 +20,7 @@ export function standingOf(skill) {
 
 /** @param {Skill} skill @param {(run: Run) => void} begun */
 export function runSkill(skill, begun) {
-  const host = document.createElement("div");
-  document.body.append(host);
-  const close = () => {
-    render(null, host);
-    host.remove();
-  };
-  render(html`<${RunDialog} skill=${skill} begun=${begun} close=${close} />`, host);
+  openDialog((close) => html`<${RunDialog} skill=${skill} begun=${begun} close=${close} />`);
 }
 
 /** @param {{skill: Skill, begun: (run: Run) => void, close: () => void}} props */

@@ -6,7 +6,7 @@ import { plainText } from "tocsin/lib/log.js";
 import { link } from "tocsin/lib/router.js";
 import { useRunLog } from "tocsin/lib/run_log.js";
 import { useSignal } from "tocsin/lib/store.js";
-import { listen } from "tocsin/lib/stream.js";
+import { follow } from "tocsin/lib/stream.js";
 import { ActionButton } from "tocsin/parts/action.js";
 import { Icon } from "tocsin/parts/icon.js";
 import { Failure, Loading } from "tocsin/parts/states.js";
@@ -74,19 +74,12 @@ function useRun(id) {
   const [error, setError] = useState(/** @type {unknown} */ (null));
   useEffect(() => {
     const stop = new AbortController();
-    let timer = /** @type {ReturnType<typeof setTimeout> | undefined} */ (undefined);
-    const read = () => {
-      timer = undefined;
-      return api.get(url`/api/runs/${id}`, {}, { signal: stop.signal }).then(setRun);
-    };
-    const again = () => void (timer ??= setTimeout(() => void read().catch((problem) => stop.signal.aborted || toast.problem(problem)), PAUSE_MS));
-    const end = listen("run.updated", ({ type, data }) => {
-      if (type === "resync" || data.id === id) again();
-    });
+    const read = () => api.get(url`/api/runs/${id}`, {}, { signal: stop.signal }).then(setRun);
+    const again = () => read().catch((problem) => stop.signal.aborted || toast.problem(problem));
+    const end = follow("run.updated", ({ data }) => data.id === id, again, PAUSE_MS);
     read().catch((problem) => stop.signal.aborted || setError(problem));
     return () => {
       stop.abort();
-      clearTimeout(timer);
       end();
     };
   }, [id]);

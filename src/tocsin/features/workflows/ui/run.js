@@ -1,8 +1,8 @@
 // Run a workflow, or see what a run would do: its parameters as a form, the plan as a table.
-import { html, render, useEffect, useState } from "tocsin/vendor/preact.js";
+import { html, useEffect, useState } from "tocsin/vendor/preact.js";
 import { api, url } from "tocsin/lib/api.js";
 import { go, link } from "tocsin/lib/router.js";
-import { Dialog } from "tocsin/parts/dialog.js";
+import { Dialog, openDialog } from "tocsin/parts/dialog.js";
 import { Form } from "tocsin/parts/form.js";
 import { Status } from "tocsin/parts/status.js";
 import { Table } from "tocsin/parts/table.js";
@@ -21,13 +21,7 @@ import { WORKFLOW } from "./strings.js";
 export async function runWorkflow(name, dry) {
   /** @type {Workflow} */
   const workflow = await api.get(url`/api/workflows/${name}`);
-  const host = document.createElement("div");
-  document.body.append(host);
-  const close = () => {
-    render(null, host);
-    host.remove();
-  };
-  render(html`<${RunDialog} workflow=${workflow} dry=${dry} close=${close} />`, host);
+  openDialog((close) => html`<${RunDialog} workflow=${workflow} dry=${dry} close=${close} />`);
 }
 
 /** @param {{workflow: Workflow, dry: boolean, close: () => void}} props */

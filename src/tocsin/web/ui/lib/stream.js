@@ -28,6 +28,8 @@ const REFRESH_MS = 10_000;
 const URGENT_MOST = 4;
 const URGENT_EVERY_MS = 5000;
 const URGENT_GATHER_MS = 300;
+/** Events come in crowds: what has to be read again is read once for all of them. */
+const GATHER_MS = 250;
 /** What the server says last when it is asked to stop, and how often a browser then looks whether it is back. */
 const DRAINING = "status.draining";
 const BACK_RETRY_MS = 2000;
@@ -63,6 +65,30 @@ export function listen(types, hear) {
   const listener = { types: ` ${types} ${RESYNC} `, hear };
   listeners.add(listener);
   return () => void listeners.delete(listener);
+}
+
+/**
+ * Hear events, and read once what a crowd of them has changed.
+ * @param {string} types  As `listen` takes them.
+ * @param {(event: ServerEvent) => boolean} concerns  Whether an event makes it necessary to read; `resync` always does.
+ * @param {() => unknown} read
+ * @param {number} [pauseMs]
+ * @returns {() => void}  What ends it.
+ */
+export function follow(types, concerns, read, pauseMs = GATHER_MS) {
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+  const end = listen(types, (event) => {
+    if (event.type !== RESYNC && !concerns(event)) return;
+    timer ??= setTimeout(() => {
+      timer = undefined;
+      void read();
+    }, pauseMs);
+  });
+  return () => {
+    clearTimeout(timer);
+    end();
+  };
 }
 
 /** @param {ServerEvent} event */

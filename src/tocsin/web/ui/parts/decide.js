@@ -1,7 +1,7 @@
 // The question of a run that waits for approval, asked before it is answered. Loaded on the first answer.
-import { html, render } from "../vendor/preact.js";
+import { html } from "../vendor/preact.js";
 import { api, url } from "../lib/api.js";
-import { Dialog } from "../parts/dialog.js";
+import { Dialog, openDialog } from "../parts/dialog.js";
 import { Form } from "../parts/form.js";
 import { toast } from "../parts/toast.js";
 import { DECIDE } from "../strings/decide.js";
@@ -20,14 +20,8 @@ export async function decide(id, step, approved, done) {
   const run = await api.get(url`/api/runs/${id}`);
   const waiting = (run.steps ?? []).find(({ name, status }) => status === "waiting" && (!step || name === step));
   if (!waiting && run.status !== "waiting") return toast.info(DECIDE.over(run.subject_name));
-  const host = document.createElement("div");
-  document.body.append(host);
-  const close = () => {
-    render(null, host);
-    host.remove();
-  };
-  /** @param {Record<string, any>} wish */
-  const submit = async ({ comment }) => {
+  /** @param {Record<string, any>} wish @param {() => void} close */
+  const submit = async ({ comment }, close) => {
     const body = { comment: comment ?? "", ...(waiting && { step: waiting.name }) };
     const answer = await api.post(approved ? url`/api/runs/${id}/approve` : url`/api/runs/${id}/reject`, body);
     done?.(answer);
@@ -35,8 +29,9 @@ export async function decide(id, step, approved, done) {
     close();
   };
   const title = approved ? DECIDE.approveTitle(run.subject_name) : DECIDE.rejectTitle(run.subject_name);
-  return render(html`<${Dialog} title=${title} close=${close}>${waiting?.message && html`<p class="run__question" dir="auto">${waiting.message}</p>`}
+  return openDialog((close) => html`<${Dialog} title=${title} close=${close}>${waiting?.message && html`<p class="run__question" dir="auto">${waiting.message}</p>`}
     <p class="muted">${approved ? DECIDE.approveText(waiting?.name) : DECIDE.rejectText(waiting?.name)}</p>
-    <${Form} label=${title} fields=${[{ name: "comment", label: DECIDE.comment, focus: true }]} values=${{ comment: "" }} submit=${submit}
-      submitLabel=${approved ? DECIDE.approve : DECIDE.reject} cancel=${close} /><//>`, host);
+    <${Form} label=${title} fields=${[{ name: "comment", label: DECIDE.comment, focus: true }]} values=${{ comment: "" }}
+      submit=${(/** @type {any} */ wish) => submit(wish, close)}
+      submitLabel=${approved ? DECIDE.approve : DECIDE.reject} cancel=${close} /><//>`);
 }

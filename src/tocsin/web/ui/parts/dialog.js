@@ -49,6 +49,27 @@ export function Dialog({ title, close, children, foot, wide = false }) {
 }
 
 /**
+ * Show a dialog above the page until it calls `close`.
+ * @param {(close: () => void) => Child} draw
+ */
+export function openDialog(draw) {
+  const host = document.createElement("div");
+  document.body.append(host);
+  const close = () => {
+    render(null, host);
+    host.remove();
+  };
+  render(draw(close), host);
+}
+
+/** A field for the name of a record that is about to be lost. @param {{name: string, typed: string, type: (text: string) => void}} props */
+export function TypedName({ name, typed, type }) {
+  return html`<label class="field"><span class="field__label">${DIALOG.typeName} <code dir="auto">${name}</code></span>
+    <input class="input" value=${typed} autocomplete="off" spellcheck=${false}
+      onInput=${(/** @type {any} */ event) => type(event.currentTarget.value)} /></label>`;
+}
+
+/**
  * @typedef {object} Question
  * @property {string} title  The effect as a question: `Delete disk-check?`
  * @property {Child} text  What happens, and what cannot be undone.
@@ -64,17 +85,13 @@ export function Dialog({ title, close, children, foot, wide = false }) {
  * @returns {Promise<boolean>}  Whether the person agreed, and `work` was done.
  */
 export function confirm(question) {
-  const host = document.createElement("div");
-  document.body.append(host);
-  return new Promise((answer) => {
-    /** @param {boolean} agreed */
-    const end = (agreed) => {
-      render(null, host);
-      host.remove();
+  return new Promise((answer) => openDialog((close) => {
+    const end = (/** @type {boolean} */ agreed) => {
+      close();
       answer(agreed);
     };
-    render(html`<${Confirm} question=${question} end=${end} />`, host);
-  });
+    return html`<${Confirm} question=${question} end=${end} />`;
+  }));
 }
 
 /** @param {{question: Question, end: (agreed: boolean) => void}} props */
@@ -101,9 +118,7 @@ function Confirm({ question, end }) {
       ${busy ? DIALOG.busy : action}</button>`;
   return html`<${Dialog} title=${title} close=${() => end(false)} foot=${foot}>
     <div class="prose">${text}</div>
-    ${typeName && html`<label class="field"><span class="field__label">${DIALOG.typeName} <code dir="auto">${typeName}</code></span>
-      <input class="input" value=${typed} autocomplete="off" spellcheck=${false}
-        onInput=${(/** @type {any} */ event) => setTyped(event.currentTarget.value)} /></label>`}
+    ${typeName && html`<${TypedName} name=${typeName} typed=${typed} type=${setTyped} />`}
     ${error && html`<${Failure} error=${error} compact />`}
   <//>`;
 }

@@ -3,15 +3,13 @@ import { html, useEffect, useErrorBoundary, useRef, useState } from "../vendor/p
 import { ApiProblem, call } from "../lib/api.js";
 import { place } from "../lib/router.js";
 import { signal, useSignal } from "../lib/store.js";
-import { listen, liveness, stale } from "../lib/stream.js";
+import { follow, liveness, stale } from "../lib/stream.js";
 import { Empty, Failure, Loading } from "../parts/states.js";
 import { routeOf } from "../shell/routes.js";
 import { SHELL } from "../strings/shell.js";
 
 /** @typedef {import("../lib/page.js").Page<any>} AnyPage */
 
-/** Events come in crowds: what has to be read again is read once for all of them. */
-const GATHER_MS = 250;
 /** @type {Record<string, AnyPage>} */
 const modules = {};
 let missed = 0;
@@ -73,7 +71,7 @@ function Host({ file, area, params, query }) {
   useEffect(() => void reload(), [JSON.stringify((page?.reloadOn ?? []).map((name) => query[name] ?? ""))]);
   // What could not be read while the server was away is read when it is back.
   useEffect(() => (error instanceof ApiProblem && error.status === 0 ? liveness.watch(({ state }) => void (state === "live" && reload())) : undefined), [error]);
-  useEffect(() => (page ? follow(page, params, current, setData, reload) : undefined), [page]);
+  useEffect(() => (page ? followPage(page, params, current, setData, reload) : undefined), [page]);
   useTitle(page, params, data);
   /** @param {(data: any) => any} change */
   const change = (change) => setData(change(current.current.data));
@@ -95,25 +93,14 @@ function Host({ file, area, params, query }) {
  * @param {(data: any) => void} setData
  * @param {() => Promise<void>} reload
  */
-function follow(page, params, current, setData, reload) {
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  let timer;
-  const end = listen(page.events ?? "", (event) => {
-    const changed = event.type !== "resync" && current.current.data !== undefined && page.onEvent?.(current.current.data, event, params);
-    if (changed) {
-      current.current.data = changed;
-      setData(changed);
-    } else {
-      timer ??= setTimeout(() => {
-        timer = undefined;
-        void reload();
-      }, GATHER_MS);
-    }
-  });
-  return () => {
-    clearTimeout(timer);
-    end();
-  };
+function followPage(page, params, current, setData, reload) {
+  return follow(page.events ?? "", (event) => {
+    const changed = current.current.data !== undefined && page.onEvent?.(current.current.data, event, params);
+    if (!changed) return true;
+    current.current.data = changed;
+    setData(changed);
+    return false;
+  }, reload);
 }
 
 /**
