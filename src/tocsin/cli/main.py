@@ -23,8 +23,8 @@ from tocsin.terminal.options import Options, add_global_options, add_subcommand,
 from tocsin.terminal.output import DONE, FAILED, MISUSED, Console, close_outputs
 from tocsin.terminal.parsing import Parser, UsageError, asks_for_json
 
-# Collections while modules are imported find nothing, and one takes 10 ms. Services choose a number of their own.
-_ALLOCATIONS = 250_000
+# A collection while modules are imported, or while requests are in flight, finds nothing: docs/decisions/0059.
+_ALLOCATIONS = 10_000
 _PROG = "tocsin"
 INTERRUPTED = 130  # as a shell reports Ctrl-C
 

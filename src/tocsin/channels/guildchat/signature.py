@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from functools import lru_cache
 
 from tocsin.channels.inbound import RejectedError, WebhookRequest
 
@@ -31,9 +30,8 @@ def check(request: WebhookRequest, public_key: str) -> None:
         raise RejectedError("the signature does not match", hint="compare GUILDCHAT_PUBLIC_KEY") from None
 
 
-@lru_cache(maxsize=4)
 def _verifier(public_key: str) -> tuple[Callable[[bytes, bytes], bytes], type[Exception]]:
-    """Return the verifier of a key and its exception; cached, because making one costs 10 µs."""
+    """Return the verifier of a key and its exception."""
     from nacl.exceptions import CryptoError
     from nacl.signing import VerifyKey
 

@@ -16,7 +16,6 @@ from tocsin.core.config.unknown_settings import unknown_settings
 from tocsin.core.config.variables import LOG_FORMAT, LOG_LEVEL
 from tocsin.core.log import configure
 from tocsin.core.process.forking import forked_reapers
-from tocsin.core.process.garbage import rare_collections
 from tocsin.core.storage.files import refuse_others
 from tocsin.terminal.options import Options
 from tocsin.terminal.output import DONE, Console
@@ -62,8 +61,7 @@ def run_services(arguments: argparse.Namespace, options: Options, out: Console) 
             await tell_mistakes(app, out)
             await serve(app, arguments.parts, ready=lambda addresses: announce(out, addresses, own_command(options)))
 
-    with rare_collections():
-        run_on_uvloop(main())
+    run_on_uvloop(main())
     return DONE
 
 

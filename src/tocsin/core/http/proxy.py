@@ -33,7 +33,6 @@ def proxy_for(origin: str) -> str | None:
     return proxy
 
 
-@lru_cache(maxsize=64)
 def authorization_of(proxy: str) -> dict[str, str]:
     """Return the header that carries the user and password of a proxy's URL, if it names any."""
     parts = urlsplit(proxy)

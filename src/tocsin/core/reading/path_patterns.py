@@ -5,6 +5,7 @@ Matching takes linear time, because the library finds RE2 installed.
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 
 class PathPatterns:
@@ -29,6 +30,12 @@ class PathPatterns:
     def take(self, path: str) -> bool:
         """Whether a path is taken."""
         return bool(self.deciding(path)[0])
+
+
+@lru_cache(maxsize=256)  # a folder is matched file by file
+def compiled_patterns(lines: tuple[str, ...]) -> PathPatterns:
+    """Return patterns that were valid before."""
+    return PathPatterns(lines)
 
 
 def is_pattern(line: str) -> bool:

@@ -2,7 +2,6 @@
 
 import sqlite3
 from collections.abc import Sequence
-from functools import cache
 from operator import attrgetter
 from typing import Any
 
@@ -45,17 +44,12 @@ def record_all(connection: sqlite3.Connection, deliveries: Sequence[Delivery], n
 def _insert(connection: sqlite3.Connection, rows: Sequence[Sequence[object]]) -> list[Exception | None]:
     """Insert rows with one statement, during which other threads can run."""
     try:
-        connection.execute(_insert_of(len(rows)), [value for row in rows for value in row])
+        connection.execute(_INSERT + ", ".join([_ROW] * len(rows)), [value for row in rows for value in row])
     except (sqlite3.IntegrityError, sqlite3.ProgrammingError, OverflowError) as error:
         if len(rows) == 1:
             return [error]
         return [outcome for row in rows for outcome in _insert(connection, [row])]
     return [None] * len(rows)
-
-
-@cache
-def _insert_of(rows: int) -> str:
-    return _INSERT + ", ".join([_ROW] * rows)
 
 
 def _record_of(connection: sqlite3.Connection, delivery: Delivery, now: Now) -> list[object]:

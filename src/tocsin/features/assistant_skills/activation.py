@@ -2,12 +2,11 @@
 
 import os
 from collections.abc import Sequence
-from functools import lru_cache
 from pathlib import Path, PurePath
 from typing import Any
 
 from tocsin.core.errors import ConfigError
-from tocsin.core.reading.path_patterns import PathPatterns
+from tocsin.core.reading.path_patterns import compiled_patterns
 from tocsin.features.assistant_skills.model import ActivationCheck, AssistantSkill
 
 WATCHED = "is the file watched?"
@@ -83,18 +82,13 @@ def acts_on(skill: AssistantSkill, path: str) -> bool:
     definition = skill.definition
     if definition is None or skill.errors or not definition.enabled:
         return False
-    wanted = not definition.file_patterns or _compiled(definition.file_patterns).take(path)
-    return wanted and not _compiled(definition.exclude_patterns).take(path)
+    wanted = not definition.file_patterns or compiled_patterns(definition.file_patterns).take(path)
+    return wanted and not compiled_patterns(definition.exclude_patterns).take(path)
 
 
 def first_match(patterns: Sequence[str], path: str) -> str:
     """Return the pattern that decides for a path, the last one as in `.gitignore`; empty where none takes it."""
     if not patterns:
         return ""
-    is_taken, index = _compiled(tuple(patterns)).deciding(path)
+    is_taken, index = compiled_patterns(tuple(patterns)).deciding(path)
     return patterns[index] if is_taken and index is not None else ""
-
-
-@lru_cache(maxsize=256)
-def _compiled(patterns: tuple[str, ...]) -> PathPatterns:
-    return PathPatterns(patterns)

@@ -6,13 +6,10 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from tocsin.core.config.addresses import Network
-from tocsin.core.process.garbage import give_back_memory
 from tocsin.web.http.clients import address_of, bucket_of, is_in
 
 MAX_CONNECTIONS = 512
 MAX_PER_ADDRESS = 256
-# Above the first number of connections, once at most the second is left, freed memory goes back to the system.
-CROWD, CALM = 128, 16
 # Descriptors that are left to everything else: databases, log files, calls to providers, child processes.
 RESERVED_DESCRIPTORS = 128
 
@@ -46,7 +43,6 @@ class ConnectionLimits:
         self._per_address = per_address
         self._connections: set[ClientConnection] = set()
         self._of_address: Counter[str] = Counter()
-        self._crowded = False
 
     def admit(self, connection: ClientConnection) -> bool:
         """Take `connection` in and return True, or return False where every other one is owed an answer."""
@@ -58,7 +54,6 @@ class ConnectionLimits:
             return False
         self._connections.add(connection)
         self._of_address[key] += 1
-        self._crowded = self._crowded or len(self._connections) >= CROWD
         return True
 
     def release(self, connection: ClientConnection) -> None:
@@ -70,9 +65,6 @@ class ConnectionLimits:
         self._of_address[key] -= 1
         if not self._of_address[key]:
             del self._of_address[key]
-        if self._crowded and len(self._connections) <= CALM:
-            self._crowded = False
-            give_back_memory()
 
     def _make_room(self, key: str | None) -> bool:
         """Close the connection that has kept the service waiting longest, of one address or of all."""

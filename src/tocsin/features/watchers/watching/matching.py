@@ -1,9 +1,8 @@
 """Which changes of a folder concern a rule."""
 
-from functools import lru_cache
 from pathlib import Path
 
-from tocsin.core.reading.path_patterns import PathPatterns
+from tocsin.core.reading.path_patterns import compiled_patterns
 from tocsin.core.watching.folder_watcher import ChangeKind, FileChange
 from tocsin.features.watchers.model import WatchedChange, WatcherRule, WatchEvent
 
@@ -32,9 +31,9 @@ def change_for(rule: WatcherRule, change: FileChange) -> WatchedChange | None:
 
 def matches(rule: WatcherRule, path: str) -> bool:
     """Whether a file counts; `path` starts at the folder."""
-    if rule.patterns and not _compiled(rule.patterns).take(path):
+    if rule.patterns and not compiled_patterns(rule.patterns).take(path):
         return False
-    return not rule.exclude_patterns or not _compiled(rule.exclude_patterns).take(path)
+    return not rule.exclude_patterns or not compiled_patterns(rule.exclude_patterns).take(path)
 
 
 def is_own(change: FileChange, data_dir: Path) -> bool:
@@ -45,8 +44,3 @@ def is_own(change: FileChange, data_dir: Path) -> bool:
     path, logs = change.folder / change.path, data_dir / LOGS
     watches_below = change.folder.is_relative_to(data_dir) and change.folder != data_dir
     return path.is_relative_to(logs) or (path.is_relative_to(data_dir) and not watches_below)
-
-
-@lru_cache(maxsize=256)
-def _compiled(patterns: tuple[str, ...]) -> PathPatterns:
-    return PathPatterns(patterns)
