@@ -183,7 +183,15 @@ class Skills:
             await self.hold.wait()
         if self.error:
             raise self.error
-        run = Run("run-1", "skill", name, name, RunTrigger.BOT, self.status, 0.0)
+        run = Run(
+            id="run-1",
+            kind="skill",
+            subject_id=name,
+            subject_name=name,
+            trigger=RunTrigger.BOT,
+            status=self.status,
+            queued_at=0.0,
+        )
         return SkillResult(run, self.output)
 
 

@@ -182,13 +182,13 @@ def test_what_cannot_be_retried_says_why(cli: Cli):
 
 def test_steps_hosts_and_deliveries_are_shown(cli: Cli):
     run = Run(
-        "01a20302-ba67-7559-948c-4377d7d8da96",
-        "workflow",
-        "nightly",
-        "nightly",
-        RunTrigger.SCHEDULE,
-        RunStatus.FAILED,
-        1_700_000_000.0,
+        id="01a20302-ba67-7559-948c-4377d7d8da96",
+        kind="workflow",
+        subject_id="nightly",
+        subject_name="nightly",
+        trigger=RunTrigger.SCHEDULE,
+        status=RunStatus.FAILED,
+        queued_at=1_700_000_000.0,
         delivery=OutputDelivery(
             OutputDeliveryStatus.FAILED, (OutputResult(SendResult(False, "email", "a@example.org", error="no route")),)
         ),
@@ -212,7 +212,15 @@ def test_steps_hosts_and_deliveries_are_shown(cli: Cli):
 
 
 def test_lines_of_hosts_and_steps_keep_their_origin(cli: Cli):
-    run = Run("01a20302", "ssh", "uptime", "uptime", RunTrigger.MANUAL, RunStatus.FAILED, 1_700_000_000.0)
+    run = Run(
+        id="01a20302",
+        kind="ssh",
+        subject_id="uptime",
+        subject_name="uptime",
+        trigger=RunTrigger.MANUAL,
+        status=RunStatus.FAILED,
+        queued_at=1_700_000_000.0,
+    )
     asyncio.run(stored(run, cli.data_dir / "tocsin.db"))
     streams = ("web1/stdout", "web2/stderr", "copy", "copy:stderr", "stdout", "system")
     log = path_of(cli.data_dir / "runs", run.id, run.queued_at)

@@ -20,9 +20,9 @@ from tocsin.core.ids import new_id
 from tocsin.core.process.beats import SqliteBeats
 from tocsin.core.process.identity import identity_of, own_identity
 from tocsin.core.process.presence import BEAT_S, SILENCE_S, Presence
+from tocsin.core.records.as_json import to_json
 from tocsin.core.storage.database import Database
 from tocsin.core.text.redaction import Redactor
-from tocsin.runs.document import as_document, log_document
 from tocsin.runs.engine.active_run import ActiveRun
 from tocsin.runs.model import (
     AT_WORK,
@@ -157,7 +157,7 @@ async def test_a_bug_of_the_work_is_a_failed_run_and_an_entry_in_the_log(runs: R
 
     run = await runs.execute(order(), work)
     assert (run.status, (run.error or {})["code"]) == (RunStatus.FAILED, "internal-error")
-    assert "internals" not in json.dumps(as_document(run))
+    assert "internals" not in json.dumps(to_json(run))
     assert caplog.records[0].exc_info is not None
 
 
@@ -169,7 +169,7 @@ async def test_secrets_are_masked_in_log_reason_and_error(house: House):
         raise ConfigError("correct-horse is wrong")
 
     run = await runs.execute(order(), work)
-    assert "correct-horse" not in json.dumps(as_document(run)) + str(await texts(runs, run))
+    assert "correct-horse" not in json.dumps(to_json(run)) + str(await texts(runs, run))
     assert "[secret]" in (run.reason or "")
 
 
@@ -628,7 +628,7 @@ async def test_a_document_has_every_field_of_the_interface(runs: Runs, house: Ho
     run = await runs.execute(
         order(scheduled_for=house.clock.now() - 1.5, params={"mode": "x"}), shell("echo hi; exit 3")
     )
-    document = as_document(run)
+    document = to_json(run)
     assert document == json.loads(json.dumps(document))
     assert document["queued_at"] == "2023-11-14T22:13:20.000Z"
     assert (document["delay_ms"], document["exit_code"], document["actor"]) == (1500, 3, "tester")
@@ -651,7 +651,7 @@ async def test_a_document_has_every_field_of_the_interface(runs: Runs, house: Ho
         *("delay_ms", "exit_code", "signal", "dry_run", "params", "env_keys", "output", "delivery", "steps", "hosts"),
         "error",
     }
-    assert log_document(await runs.log(run.id))["lines"] == [
+    assert to_json(await runs.log(run.id))["lines"] == [
         {"n": 1, "ts": "2023-11-14T22:13:20.000Z", "stream": "stdout", "text": "hi"}
     ]
 

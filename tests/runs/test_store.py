@@ -38,7 +38,15 @@ MANY = 3000
 
 
 def run_of(status: RunStatus = RunStatus.RUNNING, subject: str = "backup", **changes: object) -> Run:
-    run = Run(new_id(), "skill", subject, subject, RunTrigger.MANUAL, status, queued_at=1000.0)
+    run = Run(
+        id=new_id(),
+        kind="skill",
+        subject_id=subject,
+        subject_name=subject,
+        trigger=RunTrigger.MANUAL,
+        status=status,
+        queued_at=1000.0,
+    )
     return replace(run, **changes)  # type: ignore[arg-type]
 
 

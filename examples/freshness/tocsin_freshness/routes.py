@@ -1,32 +1,34 @@
 """The operations on folders of backups."""
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 from fastapi import Request
-from pydantic import Field
 
+from tocsin.core.records.as_json import to_json
+from tocsin.core.records.marks import Time
 from tocsin.core.time.timestamps import timestamp
 from tocsin.features.hooks import OperationsOf
 from tocsin.rest.callers import CallerOf, cause_of
-from tocsin.rest.models import ResponseModel, Time
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.preferences import answer_run
-from tocsin.rest.runs import RUN_STARTED, RunRecord, RunSummary
+from tocsin.rest.runs import RUN_STARTED
 from tocsin.runs.control import StartRequest
-from tocsin.runs.document import summary_document
+from tocsin.runs.model import Run, RunSummary
 from tocsin_freshness.service import Freshness
 
 
-class FolderRecord(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FolderRecord:
     """A folder of backups."""
 
     name: str
     path: str
-    hours: float = Field(description="How old its newest file may be.")
+    hours: Annotated[float, "How old its newest file may be."]
     newest: str
     newest_at: Time | None
-    state: str = Field(description="`ok`, or `failing` without a fresh backup.")
+    state: Annotated[str, "`ok`, or `failing` without a fresh backup."]
     problem: str
     last_run: RunSummary | None
 
@@ -52,7 +54,7 @@ class FreshnessRoutes:
         once=True,
         problems=("not-found",),
         status=202,
-        answer=RunRecord,
+        answer=Run,
         responses=RUN_STARTED,
     )
     async def check_backup_folder(self, request: Request, name: str, caller: CallerOf) -> Any:
@@ -70,7 +72,7 @@ class FreshnessRoutes:
             "newest_at": timestamp(state.newest_at),
             "state": "failing" if state.problem else "ok",
             "problem": state.problem,
-            "last_run": summary_document(runs[name]) if name in runs else None,
+            "last_run": to_json(runs[name], RunSummary) if name in runs else None,
         }
 
 

@@ -38,7 +38,7 @@ Shown = tuple[str, tuple[Any, ...]]
 
 @dataclass(frozen=True, slots=True)
 class SendResult:
-    """The outcome of one send; exactly these five fields."""
+    """The outcome of one message."""
 
     ok: bool
     channel: str

@@ -1,13 +1,14 @@
 """ETags: a change is refused when the record has changed since it was read, and is not sent again while it has not."""
 
 import json
-from collections.abc import Mapping
 from hashlib import sha256
-from typing import Any
+from typing import TypeVar
 
 from fastapi import Request, Response
 
 from tocsin.rest.problems import HttpProblemError
+
+T = TypeVar("T")
 
 
 def etag_of(version: object) -> str:
@@ -15,7 +16,7 @@ def etag_of(version: object) -> str:
     return _quoted(json.dumps(version, sort_keys=True, default=str).encode())
 
 
-def tag(response: Response, record: Mapping[str, Any], version: object) -> Mapping[str, Any]:
+def tag(response: Response, record: T, version: object) -> T:
     """Return the record that is answered, with its ETag in the head."""
     response.headers["ETag"] = etag_of(version)
     return record

@@ -1,4 +1,4 @@
-"""The models from which requests are read and answers described."""
+"""The models from which requests are read, and those of problems and receipts."""
 
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -24,14 +24,10 @@ class RequestModel(BaseModel):
         return self.model_dump(exclude_unset=True)
 
 
-class ResponseModel(BaseModel):
-    """An answer; it has exactly the fields that the documentation names."""
+class RecordReceipt(BaseModel):
+    """Which record was made, started or changed, and what became of it: for tokens without the scope `read`."""
 
     model_config = ConfigDict(extra="forbid")
-
-
-class RecordReceipt(ResponseModel):
-    """Which record was made, started or changed, and what became of it: for tokens without the scope `read`."""
 
     id: str | None = None
     key: str | None = None
@@ -89,5 +85,3 @@ GivenTime = Annotated[
     PlainSerializer(lambda seconds: datetime.fromtimestamp(seconds, UTC).isoformat(), when_used="json"),
     WithJsonSchema({"type": "string", "format": "date-time"}),
 ]
-# A time in an answer: RFC 3339 in UTC with milliseconds.
-Time = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]

@@ -3,16 +3,19 @@
 import json
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from functools import wraps
 from typing import Any, NamedTuple, get_args, get_origin
 
 from fastapi import APIRouter, Request, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
 from pydantic import ValidationError
 from starlette.routing import Match, compile_path
 from starlette.types import Receive, Scope, Send
 
 from tocsin.core.errors import TocsinError
+from tocsin.core.records.as_json import to_json
 from tocsin.core.scopes import may_read
 from tocsin.rest.callers import caller_of, require_scope
 from tocsin.rest.conditional import answer_record
@@ -23,7 +26,7 @@ from tocsin.rest.preferences import VARIES
 from tocsin.rest.problems import HttpProblemError
 from tocsin.rest.reading import JSON, StrictRequest, media_type_of
 from tocsin.rest.refusals import problem_of, problem_of_validation, refuse, refuse_parameter
-from tocsin.rest.runs import RunRecord
+from tocsin.runs.model import Run
 
 log = logging.getLogger(__name__)
 
@@ -52,6 +55,7 @@ class Operation(APIRoute):
     is_record = False  # it reads a single record, which has an ETag
     media: tuple[str, ...] = (JSON,)  # media types that a body may have
     codes: Mapping[type[TocsinError], str] = {}  # problems of the errors of one feature
+    shows: Mapping[int | str, Any] = {}  # by status, the type of the answer
     foreign: frozenset[str] = frozenset()  # paths that other operations spell out, and that its parameter would match
 
     def __init__(self, path: str, endpoint: Handler, **declared: Any) -> None:
@@ -253,19 +257,20 @@ class Operations(APIRouter):
         codes = (*usual, *(_OF_CHANGES if spec.method != "GET" else ()), *spec.problems)
         codes += ("idempotency-key-reused", "conflict") if spec.once else ()
         further = dict(spec.further)
+        answers = further.pop("responses", {})
         is_record = spec.method == "GET" and spec.path.endswith("}")
         headers = headers_of(
             is_record=is_record,
             once=spec.once,
-            waits=spec.once and spec.status == 202 and spec.answer is RunRecord,
+            waits=spec.once and spec.status == 202 and spec.answer is Run,
             is_conditional="precondition-failed" in codes,
         )
         self.add_api_route(
             spec.path,
-            handler,
+            _showing(handler, spec),
             methods=[spec.method],
             status_code=spec.status,
-            response_model=spec.answer,
+            response_model=None,
             summary=(handler.__doc__ or "").strip().partition("\n")[0].rstrip("."),
             operation_id=handler.__name__,
             openapi_extra={
@@ -275,7 +280,7 @@ class Operations(APIRouter):
                 **({"parameters": headers} if headers else {}),
                 **further.pop("openapi_extra", {}),
             },
-            responses=answers_of(codes, {**(UNCHANGED if is_record else {}), **further.pop("responses", {})}),
+            responses=answers_of(codes, {**(UNCHANGED if is_record else {}), **_without_types(answers)}),
             **further,
         )
         route = self.routes[-1]
@@ -283,10 +288,35 @@ class Operations(APIRouter):
             route.needs, route.once, route.media, route.codes = spec.scope, spec.once, spec.media, error_codes
             route.unkept, route.is_direct = spec.unkept, spec.direct
             route.is_record, route.shows_receipt = is_record, _shows_receipt(spec)
+            types = {status: answer["model"] for status, answer in answers.items() if "model" in answer}
+            route.shows = {**({spec.status: spec.answer} if spec.answer else {}), **types}
 
 
 def _shows_receipt(spec: OperationSpec) -> bool:
     return spec.scope in _CHANGING and not spec.own
+
+
+def _without_types(answers: Mapping[int | str, Mapping[str, Any]]) -> dict[int | str, dict[str, Any]]:
+    return {status: {key: says for key, says in answer.items() if key != "model"} for status, answer in answers.items()}
+
+
+def _showing(handler: Handler, spec: OperationSpec) -> Handler:
+    """Return a handler whose record is answered as JSON; a response of its own is answered as it is."""
+    if spec.answer is None:
+        return handler
+
+    @wraps(handler)
+    async def shown(**given: Any) -> Response:
+        found = await handler(**given)
+        if isinstance(found, Response):
+            return found
+        response = JSONResponse(to_json(found, spec.answer), spec.status)
+        if (head := given.get("response")) is not None:  # where the handler put its status and headers
+            response.status_code = head.status_code or spec.status
+            response.headers.update(head.headers)
+        return response
+
+    return shown
 
 
 def problem_schema() -> dict[str, Any]:

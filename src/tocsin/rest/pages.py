@@ -4,14 +4,13 @@ import json
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error as Base64Error
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Annotated, Generic, TypeVar
 
 from fastapi import Depends, Query, Request
 
-from tocsin.rest.models import ResponseModel
 from tocsin.rest.problems import HttpProblemError
 from tocsin.rest.refusals import refuse_parameter
 
@@ -23,10 +22,11 @@ _MARK_CHARS = 12
 _OF_THE_PAGE = frozenset({"limit", "cursor"})
 
 
-class Page(ResponseModel, Generic[T]):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page(Generic[T]):
     """A page of a list; ask for the next one with `cursor`."""
 
-    items: list[T]
+    items: Sequence[T]
     next_cursor: str | None
     total: int | None
 
@@ -43,11 +43,9 @@ class Paging:
         """Return the cursor of the page that begins there."""
         return None if next_start is None else _encode(_mark(self.list_id, next_start), next_start)
 
-    def page(
-        self, items: Iterable[Mapping[str, Any]], next_start: str | None, total: int | None = None
-    ) -> dict[str, Any]:
+    def page(self, items: Iterable[T], next_start: str | None, total: int | None = None) -> Page[T]:
         """Return a page; `next_start` is where the store goes on after it, None on the last one."""
-        return {"items": list(items), "next_cursor": self.cursor_at(next_start), "total": total}
+        return Page(items=list(items), next_cursor=self.cursor_at(next_start), total=total)
 
     def start_like(self, pattern: str) -> str:
         """Return `start` if it has the form that this list gives it; a client can send any cursor."""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 from fastapi import Request
 from fastapi.responses import JSONResponse
 
-from tocsin.runs.document import as_document
+from tocsin.core.records.as_json import to_json
 from tocsin.runs.model import Run
 
 MAX_WAIT_S = 30
@@ -47,12 +47,12 @@ async def answer_run(request: Request, running: BegunRun) -> JSONResponse:
     """
     seconds, run = wait_s_of(request), running.run
     if not seconds:
-        return accepted(as_document(run), run.id)
+        return accepted(to_json(run), run.id)
     task = running.task
     done, _ = await asyncio.wait([task], timeout=seconds)
     if done:
-        return JSONResponse(as_document(task.result()), headers=_applied(run.id, seconds))
-    return accepted(as_document(await request.app.state.run_of(run.id)), run.id, seconds)
+        return JSONResponse(to_json(task.result()), headers=_applied(run.id, seconds))
+    return accepted(to_json(await request.app.state.run_of(run.id)), run.id, seconds)
 
 
 def accepted(document: Mapping[str, Any], run_id: str, waited: int = 0) -> JSONResponse:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from json.encoder import encode_basestring
 from pathlib import Path
-from typing import BinaryIO
+from typing import Annotated, BinaryIO, ClassVar
 
 from tocsin.core.text.visible import without_sequences
 from tocsin.core.time.timestamps import seconds_of, timestamp
@@ -30,11 +30,13 @@ _GAP = re.compile(r"\[[0-9,]+ lines left out here\]")
 
 @dataclass(frozen=True, slots=True)
 class LogPage:
-    """Some lines of a log, and the next line number; `complete` if the run has ended and no line follows."""
+    """A part of what a run printed."""
+
+    schema_name: ClassVar[str] = "RunLog"
 
     lines: tuple[Line, ...]
-    next_line: int
-    complete: bool
+    next_line: Annotated[int, "Ask for `from_line` with it to get what comes next."]
+    complete: Annotated[bool, "Whether the run has ended and no line follows."]
     truncated: bool
 
 

@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Annotated, Any, ClassVar, Protocol, TypedDict
 
 from tocsin.channels.contract import SendResult
 from tocsin.core.ids import new_id
+from tocsin.core.records.marks import Converted, Flat, Private, TextOrNull, Time, after
 from tocsin.core.text.visible import without_sequences
 
 LOG_MAX_BYTES = 1024 * 1024
@@ -131,21 +132,25 @@ class RunSpec:
 
 @dataclass(frozen=True, slots=True)
 class RunOutput:
-    """A summary of the output; `tail` is the last 20 lines."""
+    """What a run printed."""
+
+    schema_name: ClassVar[str] = "OutputRecord"
 
     bytes: int = 0
     lines: int = 0
-    truncated: bool = False
-    tail: str = ""
+    truncated: Annotated[bool, "Whether the log has only the beginning and the end."] = False
+    tail: Annotated[str, "The last 20 lines."] = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of output; `stream` is stdout, stderr, system, or a name chosen by the work."""
+    """One line that a run printed."""
 
-    n: int  # from 1
-    ts: float
-    stream: str
+    schema_name: ClassVar[str] = "LogLine"
+
+    n: Annotated[int, "Its number, from 1."]
+    ts: Time
+    stream: Annotated[str, "`stdout`, `stderr`, `system`, or a name chosen by the work."]
     text: str
 
     @property
@@ -156,23 +161,23 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class OutputResult:
-    """How one message with a run's output ended."""
+    """The outcome of one message with a run's output."""
 
-    result: SendResult
-    delivery_id: str = ""  # empty: it was refused before it came into the queue
+    schema_name: ClassVar[str] = "OutputResultRecord"
 
-    def as_dict(self) -> dict[str, object]:
-        """Return the fields of the result, and the ID."""
-        return {**self.result.as_dict(), "delivery_id": self.delivery_id or None}
+    result: Flat[SendResult]
+    delivery_id: Annotated[TextOrNull, "The delivery; null if it was refused before it was queued."] = ""
 
 
 @dataclass(frozen=True, slots=True)
 class OutputDelivery:
-    """How far the messages with a run's output came; `queued` holds the IDs of those in the queue."""
+    """How far the messages with a run's output came; it never changes the state of the run."""
+
+    schema_name: ClassVar[str] = "DeliveryRecord"
 
     status: OutputDeliveryStatus = OutputDeliveryStatus.NONE
     results: tuple[OutputResult, ...] = ()
-    queued: tuple[str, ...] = ()
+    queued: Private[tuple[str, ...]] = ()  # the IDs of the deliveries that have not ended
 
     @property
     def is_complete(self) -> bool:
@@ -197,23 +202,36 @@ class OutputDelivery:
         return cls(status, tuple(results), tuple(queued))
 
 
+class RunError(TypedDict):
+    """Why a run failed."""
+
+    code: str
+    message: str
+
+
+ErrorFacts = Annotated[Mapping[str, str], Converted(dict, RunError)]
+
+
 @dataclass(frozen=True, slots=True)
 class StepRun:
-    """One step of a run. Before it begins it is queued; its states are otherwise those of a run."""
+    """One step of a run."""
+
+    schema_name: ClassVar[str] = "StepRecord"
 
     name: str
     type: str
     status: RunStatus = RunStatus.QUEUED
     attempt: int = 1
-    started_at: float | None = None
-    finished_at: float | None = None
+    started_at: Time | None = None
+    finished_at: Time | None = None
     exit_code: int | None = None
-    when: str | None = None  # its condition
-    error: Mapping[str, str] | None = None  # code and message
+    when: Annotated[str | None, "Its condition."] = None
+    error: ErrorFacts | None = None
     outputs: Mapping[str, Any] = field(default_factory=dict)
-    message: str | None = None  # what a person decides, while the step waits for that
+    message: Annotated[str | None, "What a person decides, while the step waits for that."] = None
 
     @property
+    @after("finished_at")
     def duration_ms(self) -> int | None:
         """The duration in milliseconds."""
         return milliseconds(self.started_at, self.finished_at)
@@ -222,6 +240,8 @@ class StepRun:
 @dataclass(frozen=True, slots=True)
 class HostResult:
     """What a command did on one host."""
+
+    schema_name: ClassVar[str] = "HostRecord"
 
     host: str
     status: HostStatus = HostStatus.QUEUED
@@ -242,29 +262,29 @@ class RunResult:
     reason: str | None = None
     exit_code: int | None = None
     signal: str | None = None
-    error: Mapping[str, str] | None = None  # code and message
+    error: ErrorFacts | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
-    """One execution. Times are Unix seconds."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSummary:
+    """One execution, as lists show it."""
 
     id: str
     kind: str
     subject_id: str
     subject_name: str
     trigger: str
-    status: RunStatus
-    queued_at: float
     actor: str | None = None
-    reason: str | None = None  # why it was skipped, missed or failed, in one sentence
+    status: RunStatus
+    reason: Annotated[str | None, "Why it was skipped, missed or failed, in one sentence."] = None
     attempt: int = 1
     max_attempts: int = 1
     retry_of: str | None = None
     parent_run_id: str | None = None
-    scheduled_for: float | None = None
-    started_at: float | None = None
-    finished_at: float | None = None
+    scheduled_for: Time | None = None
+    queued_at: Time
+    started_at: Time | None = None
+    finished_at: Time | None = None
     exit_code: int | None = None
     signal: str | None = None
     dry_run: bool = False
@@ -272,13 +292,7 @@ class Run:
     env_keys: tuple[str, ...] = ()
     output: RunOutput = field(default_factory=RunOutput)
     delivery: OutputDelivery = field(default_factory=OutputDelivery)
-    steps: tuple[StepRun, ...] = ()  # a search leaves steps and hosts out unless asked for them
-    hosts: tuple[HostResult, ...] = ()
-    error: Mapping[str, str] | None = None  # code and message
-    snapshot: Mapping[str, Any] | None = None
-    history_limit: int | None = None
-    history_days: float | None = None
-    source: str = ""
+    error: ErrorFacts | None = None
 
     @property
     def ok(self) -> bool:
@@ -286,14 +300,30 @@ class Run:
         return self.status is RunStatus.SUCCEEDED
 
     @property
+    @after("finished_at")
     def duration_ms(self) -> int | None:
         """The duration in milliseconds."""
         return milliseconds(self.started_at, self.finished_at)
 
     @property
+    @after("finished_at")
     def delay_ms(self) -> int | None:
-        """The delay of its start after the scheduled time."""
+        """How long after the scheduled time it started, in milliseconds."""
         return milliseconds(self.scheduled_for, self.started_at)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run(RunSummary):
+    """One execution, with its steps and hosts."""
+
+    schema_name: ClassVar[str] = "RunRecord"
+
+    steps: tuple[StepRun, ...] = ()  # a search leaves steps and hosts out unless asked for them
+    hosts: tuple[HostResult, ...] = ()
+    snapshot: Private[Mapping[str, Any] | None] = None
+    history_limit: Private[int | None] = None
+    history_days: Private[float | None] = None
+    source: Private[str] = ""
 
 
 def new_run(order: RunSpec, status: RunStatus, now: float) -> Run:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from tocsin.channels.contract import SendResult
 from tocsin.core.errors import TocsinError
+from tocsin.core.records.as_json import to_json
 from tocsin.runs.model import (
     ACTIVE,
     HostResult,
@@ -160,7 +161,7 @@ def delivery_columns(delivery: OutputDelivery) -> dict[str, Any]:
     """Return the columns of a delivery."""
     return {
         "delivery_status": delivery.status,
-        "delivery_results": json.dumps([result.as_dict() for result in delivery.results]),
+        "delivery_results": json.dumps(to_json(delivery)["results"]),
         "delivery_queued": json.dumps(delivery.queued),
     }
 

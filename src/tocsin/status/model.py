@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from tocsin.core.records.as_json import to_json
 from tocsin.core.time.timestamps import timestamp
 from tocsin.features.context import AttentionItem, NextRun, NoticeLevel, SubsystemState, SubsystemStatus
 from tocsin.features.contract import Subsystem
-from tocsin.runs.document import summary_document
-from tocsin.runs.model import Run
+from tocsin.runs.model import Run, RunSummary
 
 CORE_SUBSYSTEMS = (Subsystem("messaging", "Messaging", 200, "msg"), Subsystem("audit", "Audit", 700, "audit"))
 NEXT_RUNS, RECENT_RUNS = 5, 10
@@ -81,7 +81,7 @@ class StatusReport:
             "runs": self.runs._asdict(),
             "unread_notifications": self.unread_notifications,
             "next_runs": [{"job_id": run.job_id, "name": run.name, "at": timestamp(run.at)} for run in self.next_runs],
-            "recent_runs": [summary_document(run) for run in self.recent_runs],
+            "recent_runs": [to_json(run, RunSummary) for run in self.recent_runs],
             "attention": [
                 {"severity": str(item.severity), "message": item.message, "link": item.link} for item in self.attention
             ],

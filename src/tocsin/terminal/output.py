@@ -347,8 +347,7 @@ def _is_unicode(stream: TextIO | None) -> bool:
 
 
 def _plain(value: object) -> Any:
-    from dataclasses import asdict, is_dataclass  # takes 6 ms, and most commands print no records
+    from tocsin.core.records.as_json import to_json  # takes 6 ms, and most commands print no records
 
-    if is_dataclass(value) and not isinstance(value, type):
-        return asdict(value)
-    return str(value)
+    shown = to_json(value)
+    return str(value) if shown is value else shown

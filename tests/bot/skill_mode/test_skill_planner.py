@@ -88,7 +88,16 @@ class Skills:
         if name == "greet":
             raise TocsinError("the dependency figlet is missing", hint="install it")
         status = RunStatus.FAILED if name in self.broken else RunStatus.SUCCEEDED
-        run = Run("r1", "skill", name, name, RunTrigger.BOT, status, 0.0, reason="exit code 1")
+        run = Run(
+            id="r1",
+            kind="skill",
+            subject_id=name,
+            subject_name=name,
+            trigger=RunTrigger.BOT,
+            status=status,
+            queued_at=0.0,
+            reason="exit code 1",
+        )
         return SkillResult(run, f"{name} output")
 
 

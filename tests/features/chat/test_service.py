@@ -11,6 +11,7 @@ from tests.waiting import eventually
 
 from tocsin.core.errors import ConfigError
 from tocsin.core.process.identity import own_identity
+from tocsin.core.records.as_json import to_json
 from tocsin.features.abilities import BotWindow, BotWindowList, RecalledEntry
 from tocsin.features.chat.answer_store import SILENCE_S
 from tocsin.features.chat.model import (
@@ -227,7 +228,7 @@ async def test_conversations_are_found_by_what_was_said_page_by_page(talk: Talk)
     assert ([each.title for each in rest.items], rest.next_cursor) == (["about alpha"], None)
     assert [each.title for each in (await talk.chats.search("BETA")).items] == ["about beta"]
     assert (await talk.chats.search("0 %")).total == 3
-    assert rest.items[0].as_document()["last_message"]["preview"] == "100 % sure"
+    assert to_json(rest.items[0])["last_message"]["preview"] == "100 % sure"
 
 
 async def test_files_are_shown_to_the_model_with_their_message(talk: Talk, picture: bytes):
@@ -264,7 +265,7 @@ async def test_conversations_of_the_bot_can_be_read_and_not_changed(tmp_path: Pa
 
     async with open_talk(tmp_path, bot_windows=bot_windows) as talk:
         found = await talk.chats.of_bot()
-        assert ([each.as_document()["source"] for each in found.items], found.notice) == (
+        assert ([each.source for each in found.items], found.notice) == (
             ["chatter"],
             "some are elsewhere",
         )

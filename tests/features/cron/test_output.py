@@ -9,11 +9,11 @@ from tests.features.cron.conftest import HUMAN, Crontab
 from tests.features.cron.night import ENV, failing_night
 
 from tocsin.channels.teamchat.adapter import TeamchatAdapter
+from tocsin.core.records.as_json import to_json
 from tocsin.features.cron.feature import FEATURE
 from tocsin.features.cron.model import InvalidJobError
 from tocsin.features.cron.output import is_wanted, text_of
 from tocsin.messaging.outbound.caller import Caller
-from tocsin.runs.document import as_document
 from tocsin.runs.engine.run_engine import FOLLOW_UNSENT_EVERY_S
 from tocsin.runs.model import OutputDelivery, OutputDeliveryStatus, Run, RunStatus, RunTrigger
 from tocsin.runs.store import RunStore
@@ -21,7 +21,16 @@ from tocsin.testing.features import open_feature
 
 
 def run_of(status: RunStatus, **fields: object) -> Run:
-    return Run("1", "cron", "j", "backup", RunTrigger.SCHEDULE, status, 0.0, **fields)  # type: ignore[arg-type]
+    return Run(
+        id="1",
+        kind="cron",
+        subject_id="j",
+        subject_name="backup",
+        trigger=RunTrigger.SCHEDULE,
+        status=status,
+        queued_at=0.0,
+        **fields,
+    )  # type: ignore[arg-type]
 
 
 OK, BAD = run_of(RunStatus.SUCCEEDED), run_of(RunStatus.FAILED)
@@ -94,7 +103,7 @@ async def test_a_message_that_has_ended_names_its_delivery(crontab: Crontab):
     await crontab.jobs.runs().set_delivery(run.id, OutputDelivery.begun((), ["d1"]))
     await crontab.engine.step()
     (followed,) = await crontab.runs()
-    assert as_document(followed)["delivery"] == {
+    assert to_json(followed)["delivery"] == {
         "status": "failed",
         "results": [
             {

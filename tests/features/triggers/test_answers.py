@@ -9,7 +9,16 @@ from hypothesis import strategies as st
 from tocsin.features.triggers.answers import CUT, MAX_ANSWER, answer_of, shorten_markdown
 from tocsin.runs.model import Run, RunStatus, RunTrigger
 
-DONE = Run("r1", "trigger", "1-abc", "x", RunTrigger.WEBHOOK, RunStatus.SUCCEEDED, queued_at=0.0, exit_code=0)
+DONE = Run(
+    id="r1",
+    kind="trigger",
+    subject_id="1-abc",
+    subject_name="x",
+    trigger=RunTrigger.WEBHOOK,
+    status=RunStatus.SUCCEEDED,
+    queued_at=0.0,
+    exit_code=0,
+)
 FAILED = replace(DONE, status=RunStatus.FAILED, exit_code=3)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.features.workflows.conftest import WorkflowBench, request
 
-from tocsin.runs.document import step_document
+from tocsin.core.records.as_json import to_json
 from tocsin.runs.model import Run
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -22,7 +22,7 @@ CHANGING = {"started_at", "finished_at", "duration_ms"}
 
 def recorded(run: Run) -> dict[str, Any]:
     """Return what of a record is the same in every run of the file."""
-    steps = [{name: value for name, value in step_document(step).items() if name not in CHANGING} for step in run.steps]
+    steps = [{name: value for name, value in to_json(step).items() if name not in CHANGING} for step in run.steps]
     for step in steps:
         if isinstance(outputs := step["outputs"], dict):
             outputs.pop("run_id", None)

@@ -14,13 +14,13 @@ from tocsin.assembly.abilities import run_control_of
 from tocsin.assembly.program import App
 from tocsin.cli.opening import with_app
 from tocsin.core.audit.actions import CLI
+from tocsin.core.records.as_json import to_json
 from tocsin.core.text.visible import without_sequences
 from tocsin.core.time.timestamps import timestamp
 from tocsin.features.contract import run_kinds
 from tocsin.features.registry import find_features
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.control import MAX_GRACE_S
-from tocsin.runs.document import as_document, log_document
 from tocsin.runs.engine.active_run import ActiveRun
 from tocsin.runs.engine.executor import GRACE_S
 from tocsin.runs.log_file import MAX_LINES, LogPage
@@ -127,7 +127,7 @@ def _list(arguments: argparse.Namespace, options: Options, out: Console) -> int:
 
     found, short = with_app(options, out, work)
     return out.listing(
-        [as_document(run) for run in found],
+        found,
         ("id", "queued", "kind", "name", "trigger", "status", "took", "reason"),
         (_row(run, short[run.id]) for run in found),
         empty="no runs yet, or none like that",
@@ -174,7 +174,7 @@ def _show(arguments: argparse.Namespace, options: Options, out: Console) -> int:
 
     run, definition, waiting, label = with_app(options, out, work)
     if out.as_json:
-        out.document({**as_document(run), "definition": definition})
+        out.document({**to_json(run), "definition": definition})
     else:
         _tell(run, definition, waiting, label, out)
     return DONE
@@ -183,7 +183,7 @@ def _show(arguments: argparse.Namespace, options: Options, out: Console) -> int:
 def _tell(
     run: Run, definition: dict[str, Any] | None, waiting: Sequence[str], label: Callable[[str], str], out: Console
 ) -> None:
-    shown: dict[str, Any] = {name: value for name, value in as_document(run).items() if name not in _LEFT_OUT}
+    shown: dict[str, Any] = {name: value for name, value in to_json(run).items() if name not in _LEFT_OUT}
     shown["output"] = f"{run.output.bytes:,} bytes, {run.output.lines:,} lines{_shortened(run)}"
     sent = [each.result for each in run.delivery.results]
     results = [f"{label(r.channel)} {r.target}: {r.message if r.ok else r.error}" for r in sent]
@@ -223,7 +223,7 @@ def _code(part: Any) -> str:
 def _log(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     show = _shower(arguments, out)
 
-    async def work(app: App) -> dict[str, object]:
+    async def work(app: App) -> LogPage:
         runs = app.runs()
         run_id = await runs.whole_id(arguments.id)
         if arguments.follow and out.as_json:  # one document: what there is in the end
@@ -234,7 +234,7 @@ def _log(arguments: argparse.Namespace, options: Options, out: Console) -> int:
             async for line in runs.follow(run_id, pages[-1].next_line):
                 show(line)
         lines = tuple(line for page in pages for line in page.lines)
-        return log_document(replace(pages[-1], lines=lines))
+        return replace(pages[-1], lines=lines)
 
     document = with_app(options, out, work)
     return out.answer(document)
@@ -289,7 +289,7 @@ def _cancel(arguments: argparse.Namespace, options: Options, out: Console) -> in
         return run
 
     run = with_app(options, out, work, writes=True)
-    return out.answer(as_document(run), f"{run.subject_name} is {run.status}: {run.id}")
+    return out.answer(run, f"{run.subject_name} is {run.status}: {run.id}")
 
 
 def _retry(arguments: argparse.Namespace, options: Options, out: Console) -> int:
@@ -309,7 +309,7 @@ def _retry(arguments: argparse.Namespace, options: Options, out: Console) -> int
     run = with_app(options, out, work, writes=True)
     if run is None:
         return FAILED
-    return out.answer(as_document(run), ok=run.ok, error=f"{run.subject_name}: {run.status}: {run.reason}")
+    return out.answer(run, ok=run.ok, error=f"{run.subject_name}: {run.status}: {run.reason}")
 
 
 async def _watched(runs: Runs, running: ActiveRun, show: Callable[[Line], None]) -> Run:
@@ -344,4 +344,4 @@ def _decide(arguments: argparse.Namespace, options: Options, out: Console) -> in
     step, run = with_app(options, out, work, writes=True)
     done = "approved" if arguments.approved else "rejected"
     out.effect_done(f"the step {step} is {done}")
-    return out.answer(as_document(run), f"{run.subject_name}: the step {step} is {done}")
+    return out.answer(run, f"{run.subject_name}: the step {step} is {done}")

@@ -1,14 +1,16 @@
 """The operation on what a run of an assistant skill proposed."""
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 from pydantic import Field
 
+from tocsin.core.records.marks import Time
 from tocsin.core.time.timestamps import timestamp
 from tocsin.features.assistant_skills.service import AssistantSkills
 from tocsin.features.hooks import OperationsOf
 from tocsin.rest.callers import CallerOf
-from tocsin.rest.models import RequestModel, ResponseModel, Time
+from tocsin.rest.models import RequestModel
 from tocsin.rest.operations import Operations, operation
 
 
@@ -18,15 +20,16 @@ class ApplyPatch(RequestModel):
     dry_run: bool = Field(default=False, description="Only show the patch.")
 
 
-class AppliedPatch(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppliedPatch:
     """What a run proposed, and what was written."""
 
     run_id: str
     skill: str
     folder: str
     findings: list[dict[str, Any]]
-    patch: str = Field(description="A unified diff.")
-    written: list[str] = Field(description="The files that were written now.")
+    patch: Annotated[str, "A unified diff."]
+    written: Annotated[list[str], "The files that were written now."]
     applied_at: Time | None
 
 

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from tocsin.core.config.variables import CHAT_PROVIDER
 from tocsin.core.lazy import Lazy
+from tocsin.core.records.as_json import to_json
 from tocsin.features.assistant_skills.activation import activation, acts_on, path_below, questions, unwatched
 from tocsin.features.assistant_skills.model import WITHOUT_MODEL, ActivationCheck, AssistantSkill
 from tocsin.features.assistant_skills.settings import SKILLS_WATCH
 from tocsin.features.context import FeatureContext
-from tocsin.runs.document import summary_document
+from tocsin.runs.model import RunSummary
 
 # Lazy: listing skills does not need their execution.
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class AssistantSkills:
         for skill in sorted(self.list(), key=lambda skill: skill.name):
             last = await runs.search("skill", skill.name, limit=1)
             count = await runs.count_recent("skill", skill.name, MONTH_S)
-            last_run = summary_document(last.items[0]) if last.items else None
+            last_run = to_json(last.items[0], RunSummary) if last.items else None
             usable = self.can_run(skill)
             at_hand = usable and bool(self.context.settings[SKILLS_WATCH])
             more = {"usable": usable, "at_hand": at_hand, "last_run": last_run, "runs_30d": count}

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any, NamedTuple
 
+from tocsin.core.records.as_json import to_json
 from tocsin.core.time.clock import Clock
 from tocsin.features.abilities import BotWindow, ListBotWindows
 from tocsin.features.chat.model import (
@@ -73,7 +74,7 @@ def conversation_of(chat: BotWindow) -> ChatConversation:
         chat.title or f"Chat {chat.id}",
         source=chat.channel,
         message_count=len(chat.turns),
-        last_role=role,
+        last_role=ASSISTANT if role == ASSISTANT else USER,
         last_text=text,
     )
 
@@ -97,7 +98,7 @@ class WatchedConversation:
     def tell(self, event: str, message: ChatMessage) -> ChatMessage:
         """Add an event that carries a message, and return that with its number."""
         numbered = replace(message, seq=self.number + 1)
-        self.add(event, {"message": numbered.as_document()})
+        self.add(event, {"message": to_json(numbered)})
         return numbered
 
 
@@ -175,4 +176,4 @@ def _go_on(watched: WatchedConversation, conversation: ChatConversation, message
         told = watched.tell("message.created", message)
         found.append(watched.tell("message.completed", told) if message.role == ASSISTANT else told)
     watched.messages = found
-    watched.add("conversation.updated", {"conversation": conversation.as_document()})
+    watched.add("conversation.updated", {"conversation": to_json(conversation)})

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from tocsin.core.records.as_json import to_json
 from tocsin.features.chat.service import Chats
 from tocsin.features.context import FeatureContext
 from tocsin.features.hooks import FeatureHooks
@@ -15,7 +16,7 @@ def open_chats(context: FeatureContext) -> Chats:
 
 async def live_records(chats: Chats, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Return the records of the conversations that exist, by ID."""
-    return {found.id: found.as_document() for found in await chats.store.several(ids)}
+    return {found.id: to_json(found) for found in await chats.store.several(ids)}
 
 
 async def prune(chats: Chats) -> None:

@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal, TypedDict
 
 from tocsin.core.errors import TocsinError
+from tocsin.core.records.marks import Converted, Private, TextOrNull, Time, after
 from tocsin.core.text.strings import truncate
 from tocsin.core.text.visible import one_line
-from tocsin.core.time.timestamps import timestamp
 
 MAX_TITLE, MAX_MESSAGE, MAX_PROMPT = 100, 100_000, 20_000  # characters
 MAX_ATTACHMENTS = 10
@@ -75,23 +75,20 @@ INTERRUPTED: Mapping[str, str] = {"code": "interrupted", "message": "Tocsin was 
 class AttachmentInfo:
     """A file that belongs to a message."""
 
+    schema_name: ClassVar[str] = "AttachmentRecord"
+
     id: str
     name: str
-    kind: str  # picture or document
+    kind: Literal["picture", "document"]
     media_type: str
-    bytes: int  # of the file that was given
-    is_cut: bool = False  # the model is shown only the beginning of the document
+    bytes: Annotated[int, "Of the file that was given."]
+    is_cut: Private[bool] = False
 
-    def as_document(self) -> dict[str, object]:
-        """Return the record as a dictionary."""
-        return {
-            "id": self.id,
-            "name": self.name,
-            "kind": self.kind,
-            "media_type": self.media_type,
-            "bytes": self.bytes,
-            "truncated": self.is_cut,
-        }
+    @property
+    @after("bytes")
+    def truncated(self) -> bool:
+        """Whether the model is shown only the beginning."""
+        return self.is_cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,86 +101,108 @@ class AttachmentContent:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelUsage:
+    """How much of the model was used."""
+
+    schema_name: ClassVar[str] = "UsageRecord"
+
+    input_tokens: int
+    output_tokens: int
+
+
+class MessageError(TypedDict):
+    """Why there is no answer, or only a part of one."""
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class ChatMessage:
-    """One message. Times are Unix seconds."""
+    """A message."""
+
+    schema_name: ClassVar[str] = "MessageRecord"
 
     id: str
     conversation_id: str
     role: Role
     content: str
     status: MessageStatus = MessageStatus.COMPLETE
-    seq: int = 0  # of the last event that changed it
-    created_at: float | None = None
-    finished_at: float | None = None
-    model: str = ""
-    provider: str = ""
-    input_tokens: int = 0
-    output_tokens: int = 0
-    truncated: bool = False  # by the model's limit for one answer
-    error: Mapping[str, str] | None = None
+    seq: Annotated[int, "The number of the last event that changed it."] = 0
+    created_at: Time | None = None
+    finished_at: Time | None = None
+    model: TextOrNull = ""
+    provider: TextOrNull = ""
+    input_tokens: Private[int] = 0
+    output_tokens: Private[int] = 0
+    truncated: Annotated[bool, "Whether the model's limit for one answer cut it off."] = False
+    error: Annotated[Mapping[str, str], Converted(dict, MessageError)] | None = None
     attachments: Sequence[AttachmentInfo] = ()
-    client_message_id: str = ""
+    client_message_id: TextOrNull = ""
 
-    def as_document(self) -> dict[str, Any]:
-        """Return the record as the interfaces show it."""
-        return {
-            "id": self.id,
-            "conversation_id": self.conversation_id,
-            "role": self.role,
-            "content": self.content,
-            "status": str(self.status),
-            "seq": self.seq,
-            "created_at": timestamp(self.created_at),
-            "finished_at": timestamp(self.finished_at),
-            "model": self.model or None,
-            "provider": self.provider or None,
-            "usage": {"input_tokens": self.input_tokens, "output_tokens": self.output_tokens},
-            "truncated": self.truncated,
-            "error": None if self.error is None else dict(self.error),
-            "attachments": [each.as_document() for each in self.attachments],
-            "client_message_id": self.client_message_id or None,
-        }
+    @property
+    @after("provider")
+    def usage(self) -> ModelUsage:
+        """What the answer cost."""
+        return ModelUsage(self.input_tokens, self.output_tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class LastMessage:
+    """The last message of a conversation."""
+
+    role: Role
+    preview: Annotated[str, "Its beginning in one line."]
+    at: Time | None
 
 
 @dataclass(frozen=True, slots=True)
 class ChatConversation:
-    """A conversation, and what lists show of its messages."""
+    """A conversation."""
+
+    schema_name: ClassVar[str] = "ConversationRecord"
 
     id: str
-    title: str
-    source: str = OWN  # or the kind of the channel of the bot
-    system_prompt: str = ""
-    model: str = ""  # empty: CHAT_MODEL
-    created_at: float | None = None
-    updated_at: float | None = None
-    seq: int = 0  # of its last event
+    title: Annotated[str, Converted(lambda title: title or NEW_TITLE, str)]
+    created_at: Time | None = None
+    updated_at: Time | None = None
     message_count: int = 0
-    is_generating: bool = False
-    last_role: str = ""
-    last_text: str = ""
-    last_at: float | None = None
-    answered_by: str = ""  # the model and provider of the last answer
-    provider: str = ""
-    input_tokens: int = 0
-    output_tokens: int = 0
+    chosen_model: Private[str] = ""  # empty: CHAT_MODEL
+    answered_by: Private[str] = ""  # the model of the last answer
+    provider: Annotated[TextOrNull, "That of the last answer."] = ""
+    system_prompt: str = ""
+    source: Annotated[str, "`dashboard`, or the kind of the channel of the bot: then it can only be read."] = OWN
+    seq: Private[int] = 0  # of its last event
+    is_generating: Private[bool] = False
+    last_role: Private[Role] = USER
+    last_text: Private[str] = ""
+    last_at: Private[float | None] = None
+    input_tokens: Private[int] = 0
+    output_tokens: Private[int] = 0
 
-    def as_document(self) -> dict[str, Any]:
-        """Return the record as the interfaces show it."""
-        last = {"role": self.last_role, "preview": preview(self.last_text), "at": timestamp(self.last_at)}
-        return {
-            "id": self.id,
-            "title": self.title or NEW_TITLE,
-            "created_at": timestamp(self.created_at),
-            "updated_at": timestamp(self.updated_at),
-            "message_count": self.message_count,
-            "model": self.model or self.answered_by or None,
-            "provider": self.provider or None,
-            "system_prompt": self.system_prompt,
-            "source": self.source,
-            "status": "generating" if self.is_generating else "idle",
-            "last_message": last if self.message_count else None,
-            "usage": {"input_tokens": self.input_tokens, "output_tokens": self.output_tokens},
-        }
+    @property
+    @after("message_count")
+    def model(self) -> str | None:
+        """The model that was chosen, or else that of the last answer."""
+        return self.chosen_model or self.answered_by or None
+
+    @property
+    @after("source")
+    def status(self) -> Literal["idle", "generating"]:
+        """Whether an answer is being written."""
+        return "generating" if self.is_generating else "idle"
+
+    @property
+    @after("source")
+    def last_message(self) -> LastMessage | None:
+        """The newest message, if there is one."""
+        return LastMessage(self.last_role, preview(self.last_text), self.last_at) if self.message_count else None
+
+    @property
+    @after("source")
+    def usage(self) -> ModelUsage:
+        """What all answers cost."""
+        return ModelUsage(self.input_tokens, self.output_tokens)
 
 
 def preview(text: str) -> str:

@@ -1,22 +1,34 @@
 """The operations on conversations."""
 
-from typing import Annotated, Any, Literal
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 from fastapi import Header, Query, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import Field
 
+from tocsin.core.records.as_json import to_json
+from tocsin.core.records.marks import TextOrNull
 from tocsin.features.chat.feed import feed_of
-from tocsin.features.chat.model import MAX_ATTACHMENTS, MAX_MESSAGE, MAX_PROMPT, MAX_TITLE, InvalidMessageError
-from tocsin.features.chat.service import Chats
-from tocsin.features.chat.store import MessageDraft
+from tocsin.features.chat.model import (
+    MAX_ATTACHMENTS,
+    MAX_MESSAGE,
+    MAX_PROMPT,
+    MAX_TITLE,
+    AttachmentInfo,
+    ChatConversation,
+    ChatMessage,
+    InvalidMessageError,
+)
+from tocsin.features.chat.service import ChatModelInfo, Chats
+from tocsin.features.chat.store import MessageDraft, Transcript
 from tocsin.features.hooks import OperationsOf
 from tocsin.providers.files.documents import KINDS, UNKNOWN_TYPES
 from tocsin.providers.files.reading import UnreadableFileError
 from tocsin.rest.callers import DASHBOARD
 from tocsin.rest.conditional import check_unchanged, tag
 from tocsin.rest.event_stream import EVENT_STREAM, last_event_id
-from tocsin.rest.models import RequestModel, ResponseModel, Time
+from tocsin.rest.models import RequestModel
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.reading import JSON
@@ -25,88 +37,11 @@ from tocsin.rest.reading import JSON
 FILE_TYPES = tuple(sorted({*KINDS, *UNKNOWN_TYPES} - {JSON, ""}))
 
 
-class UsageRecord(ResponseModel):
-    """How much of the model was used."""
-
-    input_tokens: int
-    output_tokens: int
-
-
-class LastMessage(ResponseModel):
-    """The last message of a conversation."""
-
-    role: Literal["user", "assistant", "system"]
-    preview: str
-    at: Time | None
-
-
-class ConversationRecord(ResponseModel):
-    """A conversation."""
-
-    id: str
-    title: str
-    created_at: Time | None
-    updated_at: Time | None
-    message_count: int
-    model: str | None
-    provider: str | None
-    system_prompt: str
-    source: str = Field(description="`dashboard`, or the kind of the channel of the bot: then it can only be read.")
-    status: Literal["idle", "generating"]
-    last_message: LastMessage | None
-    usage: UsageRecord
-
-
-class MessageError(ResponseModel):
-    """Why there is no answer, or only a part of one."""
-
-    code: str
-    message: str
-
-
-class AttachmentRecord(ResponseModel):
-    """A file that belongs to a message."""
-
-    id: str
-    name: str
-    kind: Literal["picture", "document"]
-    media_type: str
-    bytes: int
-    truncated: bool = Field(description="Whether the model is shown only the beginning.")
-
-
-class MessageRecord(ResponseModel):
-    """A message."""
-
-    id: str
-    conversation_id: str
-    role: Literal["user", "assistant", "system"]
-    content: str
-    status: Literal["pending", "streaming", "complete", "stopped", "failed"]
-    seq: int = Field(description="The number of the last event that changed it.")
-    created_at: Time | None
-    finished_at: Time | None
-    model: str | None
-    provider: str | None
-    usage: UsageRecord
-    truncated: bool = Field(description="Whether the model's limit for one answer cut it off.")
-    error: MessageError | None
-    attachments: list[AttachmentRecord]
-    client_message_id: str | None
-
-
-class ConversationPageRecord(Page[ConversationRecord]):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversationPageRecord(Page[ChatConversation]):
     """A page of conversations; those of the bot come last."""
 
-    notice: str | None = Field(description="Why conversations of the bot may be missing.")
-
-
-class TranscriptRecord(ConversationRecord):
-    """A conversation and its messages."""
-
-    messages: list[MessageRecord]
-    has_earlier: bool = Field(description="Whether there are messages before these: ask with `before`.")
-    last_event_id: str = Field(description="Events after this one are not in the messages.")
+    notice: Annotated[TextOrNull, "Why conversations of the bot may be missing."]
 
 
 class NewConversation(RequestModel):
@@ -133,35 +68,29 @@ class NewMessage(RequestModel):
     stop: bool = Field(default=False, description="Stop the answer that is being written, and send nothing.")
 
 
-class SentRecord(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentRecord:
     """A message that is being answered."""
 
     conversation_id: str
-    user_message: MessageRecord
-    assistant_message: MessageRecord
-    stream: str = Field(description="Where the answer can be followed.")
+    user_message: ChatMessage
+    assistant_message: ChatMessage
+    stream: Annotated[str, "Where the answer can be followed."]
 
 
-class StoppedRecord(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoppedRecord:
     """An answer that is being stopped."""
 
     conversation_id: str
-    assistant_message: MessageRecord | None = Field(description="None where no answer was being written.")
+    assistant_message: Annotated[ChatMessage | None, "None where no answer was being written."]
 
 
-class ModelRecord(ResponseModel):
-    """A model that can be asked."""
-
-    model: str
-    provider: str
-    setting: str = Field(description="The setting that names it.")
-    default: bool
-
-
-class ModelList(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelList:
     """The models that the settings name."""
 
-    items: list[ModelRecord]
+    items: list[ChatModelInfo]
 
 
 _STREAM: dict[int | str, dict[str, Any]] = {
@@ -197,8 +126,10 @@ class ChatRoutes:
     ) -> Any:
         """List the conversations, the last changed first; behind them those of the bot, which can only be read."""
         found = await self._chats.listing(q, limit=paging.limit, cursor=paging.start)
-        page = paging.page((each.as_document() for each in found.items), found.next_cursor, found.total)
-        return {**page, "notice": found.notice or None}
+        page = paging.page(found.items, found.next_cursor, found.total)
+        return ConversationPageRecord(
+            items=page.items, next_cursor=page.next_cursor, total=page.total, notice=found.notice
+        )
 
     @operation(
         "POST",
@@ -207,7 +138,7 @@ class ChatRoutes:
         once=True,
         problems=("validation-failed",),
         status=201,
-        answer=ConversationRecord,
+        answer=ChatConversation,
     )
     async def create_conversation(self, response: Response, body: NewConversation | None = None) -> Any:
         """Begin a conversation."""
@@ -216,13 +147,13 @@ class ChatRoutes:
             DASHBOARD.name, title=wish.title, system_prompt=wish.system_prompt, model=wish.model
         )
         response.headers["Location"] = f"/api/chat/conversations/{made.id}"
-        return tag(response, made.as_document(), _version(made))
+        return tag(response, made, _version(made))
 
     @operation(
         "GET",
         "/api/chat/conversations/{cid}",
         problems=("not-found", "validation-failed"),
-        answer=TranscriptRecord,
+        answer=Transcript,
     )
     async def get_conversation(
         self,
@@ -233,13 +164,7 @@ class ChatRoutes:
     ) -> Any:
         """Return a conversation with its last messages, the oldest first."""
         found = await self._chats.transcript(cid, limit=limit, before=before)
-        record = {
-            **found.conversation.as_document(),
-            "messages": [message.as_document() for message in found.messages],
-            "has_earlier": found.has_earlier,
-            "last_event_id": f"{cid}:{found.conversation.seq}",
-        }
-        return tag(response, record, _version(found.conversation))
+        return tag(response, found, _version(found.conversation))
 
     @operation(
         "DELETE",
@@ -286,12 +211,12 @@ class ChatRoutes:
         )
         conversation_id = begun.question.conversation_id
         response.headers["Location"] = f"/api/chat/conversations/{conversation_id}"
-        return {
-            "conversation_id": conversation_id,
-            "user_message": begun.question.as_document(),
-            "assistant_message": begun.answer.as_document(),
-            "stream": f"/api/chat/stream?conversation_id={conversation_id}",
-        }
+        return SentRecord(
+            conversation_id=conversation_id,
+            user_message=begun.question,
+            assistant_message=begun.answer,
+            stream=f"/api/chat/stream?conversation_id={conversation_id}",
+        )
 
     async def _stop(self, body: NewMessage) -> Any:
         if not body.conversation_id or body.given().keys() - {"conversation_id", "stop"}:
@@ -299,8 +224,7 @@ class ChatRoutes:
                 "stop goes with nothing but conversation_id", hint="send both, and nothing else", body_key="stop"
             )
         stopped = await self._chats.stop(body.conversation_id, DASHBOARD.name)
-        message = stopped.as_document() if stopped else None
-        return JSONResponse({"conversation_id": body.conversation_id, "assistant_message": message})
+        return JSONResponse(to_json(StoppedRecord(conversation_id=body.conversation_id, assistant_message=stopped)))
 
     @operation(
         "GET",
@@ -337,11 +261,7 @@ class ChatRoutes:
     @operation("GET", "/api/chat/models", extension=True, answer=ModelList)
     async def list_chat_models(self) -> Any:
         """List the chat models that the settings name, the usual one first; none where no provider is set up."""
-        items = [
-            {"model": each.model, "provider": each.provider, "setting": each.setting, "default": each.is_default}
-            for each in self._chats.models()
-        ]
-        return {"items": items}
+        return ModelList(items=self._chats.models())
 
     @operation(
         "POST",
@@ -351,7 +271,7 @@ class ChatRoutes:
         extension=True,
         problems=("validation-failed",),
         status=201,
-        answer=AttachmentRecord,
+        answer=AttachmentInfo,
         media=FILE_TYPES,
         openapi_extra=_FILE,
     )
@@ -368,12 +288,12 @@ class ChatRoutes:
         media_type = request.headers.get("content-type", "")
         info = await self._chats.attach(name, media_type, await request.body(), DASHBOARD.name)
         response.headers["Location"] = f"/api/chat/attachments/{info.id}"
-        return info.as_document()
+        return info
 
-    @operation("GET", "/api/chat/attachments/{aid}", extension=True, problems=("not-found",), answer=AttachmentRecord)
+    @operation("GET", "/api/chat/attachments/{aid}", extension=True, problems=("not-found",), answer=AttachmentInfo)
     async def get_chat_attachment(self, aid: str) -> Any:
         """Return what is known of a file that was given for a message, while it is kept."""
-        return (await self._chats.attachment(aid)).as_document()
+        return await self._chats.attachment(aid)
 
 
 def _version(conversation: Any) -> object:

@@ -5,7 +5,9 @@ import sqlite3
 from collections.abc import Mapping
 from typing import Any
 
+from tocsin.core.records.as_json import to_json
 from tocsin.features.chat.model import (
+    USER,
     AttachmentInfo,
     ChatConversation,
     ChatMessage,
@@ -39,13 +41,13 @@ def conversation_of(row: sqlite3.Row) -> ChatConversation:
         id=row["id"],
         title=row["title"],
         system_prompt=row["system_prompt"],
-        model=row["model"],
+        chosen_model=row["model"],
         created_at=row["created_at"],
         updated_at=row["updated_at"],
         seq=row["seq"],
         message_count=row["message_count"],
         is_generating=bool(row["is_generating"]),
-        last_role=row["last_role"] or "",
+        last_role=row["last_role"] or USER,
         last_text=row["last_text"] or "",
         last_at=row["last_at"],
         answered_by=row["answered_by"] or "",
@@ -99,14 +101,14 @@ def tell_of_message(connection: sqlite3.Connection, event: str, message_id: str,
     seq = next_number(connection, message.conversation_id)
     connection.execute("UPDATE chat_messages SET seq = ? WHERE id = ?", [seq, message_id])
     message = find_message(connection, message_id)
-    add_event(connection, message.conversation_id, seq, event, {"message": message.as_document()}, now)
+    add_event(connection, message.conversation_id, seq, event, {"message": to_json(message)}, now)
     return message
 
 
 def tell_of_conversation(connection: sqlite3.Connection, conversation_id: str, now: float) -> None:
     """Add an event that carries a conversation as it is now."""
     seq = next_number(connection, conversation_id)
-    data = {"conversation": find_conversation(connection, conversation_id).as_document()}
+    data = {"conversation": to_json(find_conversation(connection, conversation_id))}
     add_event(connection, conversation_id, seq, "conversation.updated", data, now)
 
 

@@ -3,8 +3,9 @@
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 from tocsin.core.audit.actions import AuditAction
 from tocsin.core.config.variables import CHAT_MODEL, CHAT_MODEL_CAPABLE, CHAT_MODEL_FAST, CHAT_PROVIDER
@@ -50,13 +51,16 @@ SETTLE_EVERY_S = 2.0
 MEMORY_OF = "dashboard"  # whose memory it is that conversations recall
 
 
-class ChatModelInfo(NamedTuple):
-    """A model that can be asked, and the setting that names it."""
+@dataclass(frozen=True, slots=True)
+class ChatModelInfo:
+    """A model that can be asked."""
+
+    schema_name: ClassVar[str] = "ModelRecord"
 
     model: str
     provider: str
-    setting: str
-    is_default: bool
+    setting: Annotated[str, "The setting that names it."]
+    default: bool
 
 
 class ConversationListing(NamedTuple):
@@ -263,7 +267,7 @@ class Chats:
         recalled = await self._recalled(begun.question.content)
         files = await self.store.attachments(ids_of_files(messages))
         question = question_of(found.conversation, messages, files, recalled)
-        async with self._context.abilities.open_model(found.conversation.model) as model:
+        async with self._context.abilities.open_model(found.conversation.chosen_model) as model:
             return await model.ask(question, on_text, on_restart)
 
     async def _recalled(self, question: str) -> Sequence[RecalledEntry]:
@@ -304,7 +308,7 @@ async def _read(name: str, media_type: str, data: bytes) -> AttachmentContent:
     shown = name.strip()[:200] or "file"
     if kind == PICTURE:
         picture = await fit(data)
-        info = AttachmentInfo(new_id(), shown, PICTURE, picture.media_type, len(data))
+        info = AttachmentInfo(new_id(), shown, "picture", picture.media_type, len(data))
         return AttachmentContent(info, data=picture.data)
     document = await read_document(kind, data)
     info = AttachmentInfo(new_id(), shown, "document", mime, len(data), document.cut)

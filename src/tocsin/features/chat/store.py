@@ -5,10 +5,11 @@ import re
 import sqlite3
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
-from typing import NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 from tocsin.core.ids import new_id
 from tocsin.core.pages import ListPage
+from tocsin.core.records.marks import Flat, after
 from tocsin.core.storage.database import Database
 from tocsin.features.chat import rows
 from tocsin.features.chat.model import (
@@ -29,12 +30,21 @@ MAX_PAGE = 200
 _UNUSED_S = 24 * 3600.0  # a file that no message has
 
 
-class Transcript(NamedTuple):
-    """A conversation and its messages, the oldest first; `has_earlier` where there are more before them."""
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """A conversation and its messages, the oldest first."""
 
-    conversation: ChatConversation
+    schema_name: ClassVar[str] = "TranscriptRecord"
+
+    conversation: Flat[ChatConversation]
     messages: Sequence[ChatMessage]
-    has_earlier: bool = False
+    has_earlier: Annotated[bool, "Whether there are messages before these: ask with `before`."] = False
+
+    @property
+    @after("has_earlier")
+    def last_event_id(self) -> str:
+        """Events after this one are not in the messages."""
+        return f"{self.conversation.id}:{self.conversation.seq}"
 
 
 class ChatEvents(NamedTuple):

@@ -7,13 +7,14 @@ from math import ceil
 from typing import Any
 
 from tocsin.core.errors import TocsinError
+from tocsin.core.records.as_json import to_json
 from tocsin.core.time.timestamps import timestamp
 from tocsin.features.cron.definitions.upcoming import JobPreview, Upcoming, UpcomingRun
 from tocsin.features.cron.model import CronJob, JobDefinition
 from tocsin.features.cron.running import count_failures
 from tocsin.features.cron.service import CronJobs
 from tocsin.features.cron.store import JobPast
-from tocsin.runs.document import summary_document
+from tocsin.runs.model import RunSummary
 from tocsin.runs.queue import RunGlimpse
 from tocsin.scheduling.zones import zone_of
 
@@ -49,7 +50,7 @@ def _record(jobs: CronJobs, job: CronJob, past: JobPast) -> dict[str, Any]:
         "state": str(job.state(now, is_running=running)),
         "schedule_text": _words(job),
         "next_run_at": timestamp(job.next_at),
-        "last_run": summary_document(past.last) if past.last else None,
+        "last_run": to_json(past.last, RunSummary) if past.last else None,
         "recent": [_brief(run) for run in ran[:SHOWN_RUNS]],
         "consecutive_failures": count_failures([run for run in ran if run.finished_at], job.failures_since),
         **_figures([run for run in ran if run.finished_at and run.queued_at > now - _MONTH_S]),

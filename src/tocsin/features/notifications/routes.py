@@ -1,11 +1,13 @@
 """The operations on notifications."""
 
 import json
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from fastapi import Query, Request, Response
 from pydantic import Field
 
+from tocsin.core.records.marks import Time
 from tocsin.features.context import Notice, NoticeLevel
 from tocsin.features.hooks import OperationsOf
 from tocsin.features.notifications.feeds import atom_feed, json_feed
@@ -21,7 +23,7 @@ from tocsin.features.notifications.store import NotificationFilter
 from tocsin.rest.callers import DASHBOARD
 from tocsin.rest.conditional import check_unchanged, tag
 from tocsin.rest.event_stream import EVENT_STREAM, last_event_id
-from tocsin.rest.models import GivenTime, RequestModel, ResponseModel, Time
+from tocsin.rest.models import GivenTime, RequestModel
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.preferences import accepted_type
@@ -43,14 +45,16 @@ Level = Literal["info", "success", "warning", "error"]
 CategoryWord = Literal["cron", "workflow", "vault", "ssh", "messaging", "security", "system", "user"]
 
 
-class WaitingApproval(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingApproval:
     """The step that waits: `POST /api/runs/{run_id}/approve` and `/reject` decide."""
 
     run_id: str
     step: str
 
 
-class NotificationRecord(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotificationRecord:
     """Something that the operator should know."""
 
     id: str
@@ -59,14 +63,14 @@ class NotificationRecord(ResponseModel):
     level: Level
     category: CategoryWord
     source: str
-    link: str = Field(description="The page of the dashboard, or an address.")
+    link: Annotated[str, "The page of the dashboard, or an address."]
     read: bool
     read_at: Time | None
     created_at: Time
-    last_at: Time = Field(description="When it happened last: later than `created_at` where `count` is more than 1.")
-    count: int = Field(description="How often it happened within a day.")
+    last_at: Annotated[Time, "When it happened last: later than `created_at` where `count` is more than 1."]
+    count: Annotated[int, "How often it happened within a day."]
     dedupe_key: str
-    approval: WaitingApproval | None = Field(description="What it asks for, until that is decided.")
+    approval: Annotated[WaitingApproval | None, "What it asks for, until that is decided."]
     expires_at: Time
 
 
@@ -81,7 +85,8 @@ class NewNotification(RequestModel):
     dedupe_key: str = Field(default="", max_length=MAX_WORD, description="Those of one key within 24 hours are one.")
 
 
-class UnreadRecord(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnreadRecord:
     """How many notifications are unread, and the newest of them."""
 
     count: int
@@ -95,7 +100,8 @@ class ReadAll(RequestModel):
     category: CategoryWord | None = None
 
 
-class UpdatedCount(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpdatedCount:
     """How many records were changed."""
 
     updated: int

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tocsin.core.process.sandbox import State
+from tocsin.core.records.as_json import to_json
 from tocsin.core.text.strings import number_of
 from tocsin.features.abilities import AssistantRequest, AssistantRun
 from tocsin.features.contract import Commands
@@ -21,7 +22,6 @@ from tocsin.features.skills.model import (
 from tocsin.features.skills.records import all_records, detail_of, record_of
 from tocsin.features.skills.service import SkillRequest, Skills
 from tocsin.features.skills.store import SkillFolder, read_skill
-from tocsin.runs.document import as_document
 from tocsin.runs.model import Line, Run, RunTrigger
 from tocsin.terminal.options import add_subcommands
 from tocsin.terminal.output import DONE, FAILED, Console
@@ -220,7 +220,7 @@ def _run(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     run = ended.run
     if out.as_json:
         found = {"findings": list(ended.findings), "patch": ended.patch} if isinstance(ended, AssistantRun) else {}
-        out.document({**as_document(run), **found})
+        out.document({**to_json(run), **found})
     elif not run.ok:
         out.error(f"{run.subject_name}: {run.status}: {run.reason}")
     found_some = isinstance(ended, AssistantRun) and any(each["severity"] != "info" for each in ended.findings)

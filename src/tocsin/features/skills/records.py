@@ -4,9 +4,10 @@ from asyncio import to_thread
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tocsin.core.records.as_json import to_json
 from tocsin.features.skills.model import Kind, Skill, SkillProblem, UnknownSkillError
 from tocsin.features.skills.service import Skills
-from tocsin.runs.document import summary_document
+from tocsin.runs.model import RunSummary
 
 # What only one of the two kinds has.
 _UNUSED: dict[str, Any] = {
@@ -80,7 +81,7 @@ async def record_of(skills: Skills, skill: Skill) -> dict[str, Any]:
         "built_in": False,
         "path": str(skill.path),
         "file": str(skill.file),
-        "last_run": summary_document(last) if last else None,
+        "last_run": to_json(last, RunSummary) if last else None,
         "runs_30d": count,
     }
 

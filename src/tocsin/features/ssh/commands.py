@@ -11,7 +11,6 @@ from tocsin.features.ssh.client.host_keys import ShownKey
 from tocsin.features.ssh.execution import remote_command
 from tocsin.features.ssh.model import MAX_PARALLEL, MAX_TIMEOUT_S, HostKey, KeyStatus, SshRequest
 from tocsin.features.ssh.service import Ssh
-from tocsin.runs.document import as_document
 from tocsin.runs.model import HostStatus, Line, Run
 from tocsin.terminal.options import add_subcommands
 from tocsin.terminal.output import DONE, FAILED, Console, is_terminal
@@ -148,7 +147,7 @@ def _run(arguments: argparse.Namespace, out: Console, program: Program) -> int:
 
     run = program.run(work, writes=True)
     if out.as_json:
-        out.document(as_document(run))
+        out.document(run)
     else:
         _tell_end(run, out)
     return DONE if run.ok else FAILED

@@ -1,11 +1,13 @@
 """The operations on hosts."""
 
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import Query, Request
 from fastapi.responses import JSONResponse
 from pydantic import Field
 
+from tocsin.core.records.marks import Time
 from tocsin.features.hooks import OperationsOf
 from tocsin.features.ssh.execution import remote_command
 from tocsin.features.ssh.model import (
@@ -21,28 +23,32 @@ from tocsin.features.ssh.model import (
 )
 from tocsin.features.ssh.service import Ssh
 from tocsin.rest.callers import CallerOf, cause_of
-from tocsin.rest.models import RequestModel, ResponseModel, Time
+from tocsin.rest.models import RequestModel
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.preferences import answer_run
-from tocsin.rest.runs import RUN_STARTED, RunRecord
+from tocsin.rest.runs import RUN_STARTED
+from tocsin.runs.model import Run
 
 
-class IdentityRecord(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdentityRecord:
     """How we log in."""
 
     kind: IdentityKind
-    ref: str | None = Field(description="A key file, the name of a secret, or the socket of an agent.")
+    ref: Annotated[str | None, "A key file, the name of a secret, or the socket of an agent."]
 
 
-class HostKeyRecord(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostKeyRecord:
     """Whether the key of a host is known."""
 
     status: KeyStatus
     fingerprint: str | None
 
 
-class SshHost(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SshHost:
     """A host."""
 
     name: str
@@ -57,11 +63,12 @@ class SshHost(ResponseModel):
     host_key: HostKeyRecord
     source: HostSource
     enabled: bool
-    status: HostHealth = Field(description="As it was when it was last looked at.")
+    status: Annotated[HostHealth, "As it was when it was last looked at."]
     last_checked_at: Time | None
 
 
-class SshGroup(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SshGroup:
     """A group of hosts."""
 
     name: str
@@ -69,16 +76,18 @@ class SshGroup(ResponseModel):
     host_count: int
 
 
-class PingRecord(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PingRecord:
     """Whether the machine answers."""
 
     ok: bool
-    method: str | None = Field(description="`icmp` or `tcp`; null if it was not checked.")
+    method: Annotated[str | None, "`icmp` or `tcp`; null if it was not checked."]
     rtt_ms: int | None
     error: str | None
 
 
-class LoginRecord(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoginRecord:
     """Whether a login works."""
 
     ok: bool
@@ -86,7 +95,8 @@ class LoginRecord(ResponseModel):
     error: str | None
 
 
-class HostHealthRecord(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostHealthRecord:
     """How a host is."""
 
     host: str
@@ -97,7 +107,8 @@ class HostHealthRecord(ResponseModel):
     checked_at: Time
 
 
-class SshHealth(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SshHealth:
     """How hosts are."""
 
     checked_at: Time
@@ -134,18 +145,19 @@ class NewSshRun(RequestModel):
         )
 
 
-class SshPlan(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SshPlan:
     """What a command would do."""
 
     dry_run: bool
     hosts: list[str]
-    command: str = Field(description="What the shell of each host would get.")
+    command: Annotated[str, "What the shell of each host would get."]
 
 
 _STARTED: dict[int | str, dict[str, Any]] = {
     **RUN_STARTED,
     200: {
-        "model": RunRecord | SshPlan,
+        "model": Run | SshPlan,
         "description": "The run, which ended within `Prefer: wait=N`; or the hosts, with `dry_run`.",
     },
 }
@@ -183,7 +195,7 @@ class SshRoutes:
         once=True,
         problems=("command-denied", "not-found", "validation-failed"),
         status=202,
-        answer=RunRecord,
+        answer=Run,
         responses=_STARTED,
     )
     async def run_ssh_command(self, request: Request, body: NewSshRun, caller: CallerOf) -> Any:

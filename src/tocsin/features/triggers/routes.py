@@ -1,24 +1,26 @@
 """The operations on trigger rules."""
 
 import asyncio
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from tocsin.features.hooks import OperationsOf
 from tocsin.features.triggers.hooks import OpenTriggers
 from tocsin.features.triggers.records import explanation_record, rule_record
-from tocsin.rest.models import RequestModel, ResponseModel
+from tocsin.rest.models import RequestModel
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.refusals import refuse
 
 MAX_TEXT = 100_000
 
 
-class RuleRecord(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleRecord:
     """One trigger rule."""
 
-    number: int = Field(description="Its place in the file, from 1.")
+    number: Annotated[int, "Its place in the file, from 1."]
     line: int
     pattern: str
     action: str
@@ -27,11 +29,12 @@ class RuleRecord(ResponseModel):
     notes: list[str]
 
 
-class RuleList(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleList:
     """The rules in force."""
 
     items: list[RuleRecord]
-    problem: str | None = Field(description="Why the present file is not in force; the last good one is.")
+    problem: Annotated[str | None, "Why the present file is not in force; the last good one is."]
 
 
 class TriggerText(RequestModel):
@@ -41,15 +44,17 @@ class TriggerText(RequestModel):
     channel: str = Field(default="", max_length=100, description="Rules are the same for all channels.")
 
 
-class RuleOutcome(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleOutcome:
     """What a rule has to say about a text."""
 
     number: int
     pattern: str
-    outcome: str = Field(description="`fires`, `covered` by an earlier rule, or `no-match`.")
+    outcome: Annotated[str, "`fires`, `covered` by an earlier rule, or `no-match`."]
 
 
-class RuleTest(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleTest:
     """Which rule fires, and what it would run."""
 
     matched: bool

@@ -13,7 +13,6 @@ from tocsin.features.watchers.example import with_rule
 from tocsin.features.watchers.model import WatcherAction, WatcherRule, WatchEvent
 from tocsin.features.watchers.rules import FILE_NAME
 from tocsin.features.watchers.service import Watchers
-from tocsin.runs.document import as_document
 from tocsin.runs.model import FAILING, Line, Run
 from tocsin.terminal.options import add_subcommands
 from tocsin.terminal.output import DONE, FAILED, Console
@@ -156,7 +155,7 @@ def _run(arguments: argparse.Namespace, out: Console, program: Program) -> int:
 
     run = program.run(work, writes=True)
     error = f"{name}: {run.status}: {run.reason}" if run.reason else f"{name}: {run.status}"
-    return out.answer(as_document(run), ok=run.ok, error=error)
+    return out.answer(run, ok=run.ok, error=error)
 
 
 def _retry(arguments: argparse.Namespace, out: Console, program: Program) -> int:
@@ -173,7 +172,7 @@ def _retry(arguments: argparse.Namespace, out: Console, program: Program) -> int
 
     runs = program.run(work, writes=True)
     if out.as_json:
-        out.document([as_document(run) for run in runs])
+        out.document(runs)
     elif not runs:
         out.note("no file failed the last time")
     return FAILED if any(run.status in FAILING for run in runs) else DONE

@@ -1,20 +1,20 @@
 """The operations on watchers."""
 
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
-
+from tocsin.core.records.marks import Time
 from tocsin.features.hooks import OperationsOf
 from tocsin.features.watchers.service import Watchers
-from tocsin.rest.models import ResponseModel, Time
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
-from tocsin.rest.runs import RunSummary
+from tocsin.runs.model import RunSummary
 
 EventWord = Literal["created", "modified", "deleted", "moved"]
 
 
-class FileEvent(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileEvent:
     """A change of a file."""
 
     at: Time
@@ -22,13 +22,15 @@ class FileEvent(ResponseModel):
     path: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WatcherEvent(FileEvent):
     """A change of a file, and what was done about it."""
 
     run_id: str | None
 
 
-class WatcherRecord(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatcherRecord:
     """A rule that acts when files in a folder change, and how it is."""
 
     name: str
@@ -45,16 +47,17 @@ class WatcherRecord(ResponseModel):
     output: str | None
     state: Literal["watching", "paused", "error"]
     error: str | None
-    backend: str | None = Field(description="How changes are seen: `inotify`, `fsevents` or `polling`.")
+    backend: Annotated[str | None, "How changes are seen: `inotify`, `fsevents` or `polling`."]
     last_event: FileEvent | None
     last_run: RunSummary | None
     events_24h: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WatcherWithEvents(WatcherRecord):
     """A rule, and what it saw last."""
 
-    recent: list[WatcherEvent] = Field(description="The newest 50 changes.")
+    recent: Annotated[list[WatcherEvent], "The newest 50 changes."]
 
 
 class WatcherRoutes:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tocsin.core.audit.actions import AuditAction
 from tocsin.core.errors import ConfigError
 from tocsin.core.reading.value import shorten, suggestion
+from tocsin.core.records.as_json import to_json
 from tocsin.core.time.timestamps import timestamp
 from tocsin.features.context import FeatureContext
 from tocsin.features.watchers.audit_actions import WATCHER_DISABLE, WATCHER_ENABLE
@@ -27,8 +28,7 @@ from tocsin.features.watchers.model import (
 from tocsin.features.watchers.rules import FILE_NAME, WatcherRules
 from tocsin.features.watchers.store import LEASE, WatcherStore
 from tocsin.runs.control import Retry
-from tocsin.runs.document import summary_document
-from tocsin.runs.model import Line, Run, RunTrigger
+from tocsin.runs.model import Line, Run, RunSummary, RunTrigger
 
 # Lazy: showing watchers does not need what watches and acts.
 if TYPE_CHECKING:
@@ -197,7 +197,7 @@ class Watchers:
             "error": error or None,
             "backend": seen.backend or None,
             "last_event": {"at": timestamp(newest.at), "type": newest.type, "path": newest.path} if newest else None,
-            "last_run": summary_document(last) if last else None,
+            "last_run": to_json(last, RunSummary) if last else None,
             "events_24h": await self.store.count(rule.name, self.context.clock.now() - DAY_S),
         }
 

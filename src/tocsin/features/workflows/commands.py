@@ -263,9 +263,7 @@ def _run(arguments: argparse.Namespace, out: Console, program: Program) -> int:
 
     run = program.run(work, writes=True)
     if out.as_json:
-        from tocsin.runs.document import as_document
-
-        out.document(as_document(run))
+        out.document(run)
     else:
         out.table(("step", "status", "took", "why"), [_step_row(step) for step in run.steps])
         if run.reason:
@@ -281,9 +279,7 @@ def _run_alone(name: str, request: WorkflowRequest, out: Console, program: Progr
         begun = await workflows.begin(name, request)
         out.effect_done("the workflow was started")
         if out.as_json:
-            from tocsin.runs.document import as_document
-
-            out.document(as_document(begun.run))
+            out.document(begun.run)
         out.line(begun.run.id)
         out.note(f"it goes on in the background: tocsin runs log -f {begun.run.id}")
         go_on()

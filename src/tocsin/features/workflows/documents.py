@@ -5,11 +5,11 @@ from typing import Any
 
 from tocsin.core.reading.yaml_file import parse_yaml
 from tocsin.core.reading.yaml_node import Node
+from tocsin.core.records.as_json import to_json
 from tocsin.core.time.timestamps import timestamp
 from tocsin.features.workflows.engine.plan import graph_of
 from tocsin.features.workflows.store import WorkflowFile
-from tocsin.runs.document import summary_document
-from tocsin.runs.model import Run
+from tocsin.runs.model import Run, RunSummary
 
 
 def list_document(file: WorkflowFile, runs: Sequence[Run], schedules: Sequence[str]) -> dict[str, Any]:
@@ -37,7 +37,7 @@ def list_document(file: WorkflowFile, runs: Sequence[Run], schedules: Sequence[s
         "file": str(file.path),
         "updated_at": timestamp(file.modified_at),
         "schedules": list(schedules),
-        "last_run": summary_document(runs[0]) if runs else None,
+        "last_run": to_json(runs[0], RunSummary) if runs else None,
         "recent": recent,
     }
 

@@ -8,9 +8,10 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from tocsin import __version__
+from tocsin.core.records.schema import RecordSchemas
 from tocsin.rest.describing import RECEIPT
 from tocsin.rest.models import RecordReceipt
-from tocsin.rest.operations import operation, problem_schema
+from tocsin.rest.operations import Operation, operation, problem_schema
 from tocsin.rest.reading import JSON
 from tocsin.web.dashboard.shared_parts import share_parts
 
@@ -56,6 +57,18 @@ def describe_dashboard(app: FastAPI) -> dict[str, Any]:
     return describe(app.router.routes)
 
 
+def _add_answers(document: dict[str, Any], schemas: dict[str, Any], routes: Sequence[Any]) -> None:
+    """Add the schemas of the records that operations answer."""
+    records = RecordSchemas()
+    for route in (each for each in routes if isinstance(each, Operation)):
+        for method in route.methods or ():
+            answers = document["paths"][route.path][method.lower()]["responses"]
+            for status, type_ in route.shows.items():
+                content = answers.setdefault(str(status), {}).setdefault("content", {})
+                content.setdefault(JSON, {})["schema"] = records.of(type_)
+    schemas |= records.found
+
+
 def describe(routes: Sequence[Any]) -> dict[str, Any]:
     """Return the OpenAPI document of these routes."""
     document = get_openapi(
@@ -67,6 +80,7 @@ def describe(routes: Sequence[Any]) -> dict[str, Any]:
         servers=[{"url": "/"}],
     )
     schemas = document.setdefault("components", {}).setdefault("schemas", {})
+    _add_answers(document, schemas, routes)
     problem = problem_schema()
     schemas |= problem.pop("$defs", {})
     schemas["Problem"] = problem

@@ -1,14 +1,16 @@
 """The operations on browser profiles."""
 
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from tocsin.core.errors import ConfigError, ProcessError, TocsinError
+from tocsin.core.records.marks import Time
 from tocsin.features.browser.model import BrowserError, BrowserInUseError, UnknownBrowserProfileError
 from tocsin.features.browser.service import Browsers
 from tocsin.rest.callers import DASHBOARD
-from tocsin.rest.models import RequestModel, ResponseModel, Time
+from tocsin.rest.models import RequestModel
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
 
@@ -22,14 +24,15 @@ _CODES: dict[type[TocsinError], str] = {
 }
 
 
-class BrowserProfileRecord(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrowserProfileRecord:
     """A browser with a data directory of its own, and how it is."""
 
     name: str
     browser: Literal["chromium", "chrome", "firefox"]
-    driver: Literal["managed", "existing_session", "remote"] = Field(description="Who starts it.")
+    driver: Annotated[Literal["managed", "existing_session", "remote"], "Who starts it."]
     user_data_dir: str | None
-    cdp_endpoint: str | None = Field(description="Where it listens, without credentials.")
+    cdp_endpoint: Annotated[str | None, "Where it listens, without credentials."]
     headless: bool | None
     default: bool
     proxy: str | None

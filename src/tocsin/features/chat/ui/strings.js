@@ -11,7 +11,6 @@ export const CHAT = {
   untitled: "New conversation",
   you: "You",
   assistant: "Assistant",
-  system: "System",
   placeholder: "Write a message …",
   send: "Send",
   stop: "Stop",

@@ -149,7 +149,7 @@ function useScrolled(shown) {
 
 /** @param {{message: Message, edit?: () => void}} props */
 function Bubble({ message, edit }) {
-  const who = message.role === "user" ? CHAT.you : message.role === "system" ? CHAT.system : CHAT.assistant;
+  const who = message.role === "user" ? CHAT.you : CHAT.assistant;
   const writing = message.status === "pending" || message.status === "streaming";
   return html`<article class=${`message message--${message.role}`} aria-label=${who}>
     <header class="message__head"><strong>${who}</strong><span class="muted"><${Time} at=${message.created_at} none="" /></span>

@@ -8,7 +8,6 @@ from tocsin.features.cron.commands.fields import add_fields, fields_of
 from tocsin.features.cron.model import CronJob
 from tocsin.features.cron.records import job_record, next_time, preview_record
 from tocsin.features.cron.service import Actor, CronJobs
-from tocsin.runs.document import as_document
 from tocsin.runs.model import Line, Run
 from tocsin.terminal.output import DONE, FAILED, Console
 from tocsin.terminal.program import Program
@@ -149,7 +148,7 @@ def _run(arguments: argparse.Namespace, out: Console, program: Program) -> int:
         return await jobs.start(readable(arguments.job), CALLER, params, force=arguments.force, watch=show)
 
     run = program.run(work, writes=True)
-    return out.answer(as_document(run), ok=run.ok, error=f"{run.subject_name}: {run.status}: {run.reason}")
+    return out.answer(run, ok=run.ok, error=f"{run.subject_name}: {run.status}: {run.reason}")
 
 
 def _remove(arguments: argparse.Namespace, out: Console, program: Program) -> int:

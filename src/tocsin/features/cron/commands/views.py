@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tocsin.core.errors import TocsinError
+from tocsin.core.records.as_json import to_json
 from tocsin.features.cron.definitions.upcoming import Upcoming, UpcomingRun
 from tocsin.features.cron.model import CronJob, JobState
 from tocsin.features.cron.records import due_record, job_record, job_records, next_time, upcoming_record
 from tocsin.features.cron.service import CronJobs
-from tocsin.runs.document import as_document, log_document
 from tocsin.runs.log_file import LogPage
 from tocsin.runs.model import Run, RunStatus
 from tocsin.terminal.output import DONE, Console
@@ -119,8 +119,8 @@ def _logs(arguments: argparse.Namespace, out: Console, program: Program) -> int:
 
     runs, chosen, page = program.run(work)
     if out.as_json:
-        log = {"run_id": chosen.id, **log_document(page)} if chosen and page else None
-        out.document({"items": [as_document(run) for run in runs], "log": log})
+        log = {"run_id": chosen.id, **to_json(page)} if chosen and page else None
+        out.document({"items": [to_json(run) for run in runs], "log": log})
         return DONE
     if not runs:
         out.note("it has not run yet")
@@ -133,7 +133,7 @@ def _logs(arguments: argparse.Namespace, out: Console, program: Program) -> int:
 
 
 def _run_row(run: Run) -> tuple[str, ...]:
-    document = as_document(run)
+    document = to_json(run)
     due, started = (str(document[name] or "")[:19].replace("T", " ") for name in ("scheduled_for", "started_at"))
     took = "" if run.duration_ms is None or run.started_at is None else f"{run.duration_ms} ms"
     return run.id, str(run.status), due, started, took, str(run.delivery.status), run.reason or ""

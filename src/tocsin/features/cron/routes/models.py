@@ -1,16 +1,19 @@
 """What operations on cron jobs take and answer."""
 
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from fastapi import Path
 from pydantic import Field, WithJsonSchema
 
 from tocsin.core.reading.json_schema import patch_schema, record_schema
+from tocsin.core.records.marks import Flat, Time
 from tocsin.features.cron.definitions.job_fields import JOB, RETRY
 from tocsin.features.cron.model import JobSource, JobState, JobType
-from tocsin.rest.models import GivenTime, RequestModel, ResponseModel, Time
-from tocsin.rest.runs import LogLine, RunSummary
-from tocsin.runs.model import RunStatus
+from tocsin.rest.models import GivenTime, RequestModel
+from tocsin.rest.pages import Page
+from tocsin.runs.log_file import LogPage
+from tocsin.runs.model import RunStatus, RunSummary
 from tocsin.scheduling.missed import CatchUp
 from tocsin.scheduling.overlap import Overlap
 
@@ -37,7 +40,8 @@ JobPatch = Annotated[dict[str, Any], WithJsonSchema(_patch_of_a_definition())]
 Param = str | bool | int | float | list[Any]
 
 
-class RetryRecord(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryRecord:
     """What happens after a failure."""
 
     max_attempts: int
@@ -47,7 +51,8 @@ class RetryRecord(ResponseModel):
     on_exit_codes: list[int]
 
 
-class RecentRun(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecentRun:
     """One run, as a bar shows it."""
 
     id: str
@@ -56,14 +61,16 @@ class RecentRun(ResponseModel):
     duration_ms: int | None
 
 
-class UpcomingInstant(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpcomingInstant:
     """When a job is due."""
 
     at: Time
-    local: str = Field(description="The same in the time zone of the job.")
-    note: str | None = Field(description="What a clock change does to it.")
+    local: Annotated[str, "The same in the time zone of the job."]
+    note: Annotated[str | None, "What a clock change does to it."]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UpcomingJobRun(UpcomingInstant):
     """When which job is due."""
 
@@ -71,7 +78,8 @@ class UpcomingJobRun(UpcomingInstant):
     name: str
 
 
-class JobFields(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobFields:
     """A definition; all but the name is null where a file never was valid."""
 
     name: str
@@ -85,7 +93,7 @@ class JobFields(ResponseModel):
     working_dir: str | None
     enabled: bool
     output: str | None
-    output_on: str | None = Field(description="One or several of always, output, failure, success, change, recovery.")
+    output_on: Annotated[str | None, "One or several of always, output, failure, success, change, recovery."]
     timeout_seconds: int | None
     overlap: Overlap | None
     max_queued: int | None
@@ -105,18 +113,19 @@ class JobFields(ResponseModel):
     tags: list[str]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CronJobSummary(JobFields):
     """A job, as lists show it."""
 
     id: str
     source: JobSource
-    file: str | None = Field(description="The file in `cron.d` that defines it.")
-    problem: str | None = Field(description="Why the present file is not in force.")
+    file: Annotated[str | None, "The file in `cron.d` that defines it."]
+    problem: Annotated[str | None, "Why the present file is not in force."]
     state: JobState
     schedule_text: str | None
     next_run_at: Time | None
     last_run: RunSummary | None
-    recent: list[RecentRun] = Field(description="The newest 30 that began.")
+    recent: Annotated[list[RecentRun], "The newest 30 that began."]
     consecutive_failures: int
     success_rate_30d: float | None
     duration_p50_ms: int | None
@@ -127,12 +136,14 @@ class CronJobSummary(JobFields):
     created_by: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CronJobRecord(CronJobSummary):
     """A job, and when it is due next."""
 
     next_runs: list[UpcomingInstant]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JobPreviewRecord(JobFields):
     """What a definition would do; nothing is stored."""
 
@@ -157,23 +168,19 @@ class RunJob(RequestModel):
     force: bool = Field(default=False, description="Also where `overlap` does not allow it now.")
 
 
-class JobLog(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobLog:
     """What one run of a job printed."""
 
     run_id: str
-    lines: list[LogLine]
-    next_line: int
-    complete: bool
-    truncated: bool
+    page: Flat[LogPage]
 
 
-class JobLogs(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobLogs(Page[RunSummary]):
     """The runs of a job, and what one of them printed."""
 
-    items: list[RunSummary]
-    next_cursor: str | None
-    total: int | None
-    log: JobLog | None = Field(description="Of the run that is asked for, or of the newest one that began.")
+    log: Annotated[JobLog | None, "Of the run that is asked for, or of the newest one that began."]
 
 
 JobId = Annotated[str, Path(alias="id", description="Its ID or its name.")]

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from fastapi import Query, Request, Response
 from fastapi.responses import JSONResponse
 
+from tocsin.core.records.as_json import to_json
 from tocsin.features.cron.definitions.upcoming import ORDER
 from tocsin.features.cron.model import CronJob, JobChangedError, JobState
 from tocsin.features.cron.records import due_record, job_record, job_records, preview_record
@@ -14,6 +15,7 @@ from tocsin.features.cron.routes.models import (
     DisableJob,
     JobBody,
     JobId,
+    JobLog,
     JobLogs,
     JobPatch,
     JobPreviewRecord,
@@ -31,9 +33,8 @@ from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.preferences import answer_run
 from tocsin.rest.reading import JSON
-from tocsin.rest.runs import RUN_STARTED, RunRecord
-from tocsin.runs.document import as_document, log_document, summary_document
-from tocsin.runs.model import RunStatus, RunTrigger
+from tocsin.rest.runs import RUN_STARTED
+from tocsin.runs.model import Run, RunStatus, RunTrigger
 
 MERGE_PATCH = "application/merge-patch+json"  # RFC 7396
 _LAST = 99_999_999_999.0  # after every time
@@ -43,7 +44,7 @@ _PREVIEW: dict[int | str, dict[str, Any]] = {
 _PLANNED: dict[int | str, dict[str, Any]] = {
     **RUN_STARTED,
     200: {
-        "model": RunRecord,
+        "model": Run,
         "description": "The run, which ended within `Prefer: wait=N`; or what would run, with `dry_run`.",
     },
 }
@@ -195,7 +196,7 @@ class CronRoutes:
         once=True,
         problems=("not-found", "conflict", "run-already-active", "validation-failed"),
         status=202,
-        answer=RunRecord,
+        answer=Run,
         responses=_PLANNED,
     )
     async def run_cron_job(self, request: Request, job_id: JobId, caller: CallerOf, body: RunJob | None = None) -> Any:
@@ -206,7 +207,7 @@ class CronRoutes:
         wish, who = body or RunJob(), _who(caller)
         with pointing_out({}):
             if wish.dry_run:
-                return JSONResponse(as_document(await self._jobs.plan(job_id, who, wish.params, force=wish.force)))
+                return JSONResponse(to_json(await self._jobs.plan(job_id, who, wish.params, force=wish.force)))
             if wish.force:
                 return await answer_run(request, await self._jobs.begin(job_id, who, wish.params, force=True))
             order = await self._jobs.order(job_id, RunTrigger.MANUAL, who, wish.params)
@@ -233,8 +234,9 @@ class CronRoutes:
         if chosen:
             wanted = "" if stream == "all" else stream
             page = await self._jobs.runs().log(chosen.id, stream=wanted, tail=tail, ansi=ansi)
-            log = {"run_id": chosen.id, **log_document(page)}
-        return {**paging.page(map(summary_document, found.items), found.next_cursor), "log": log}
+            log = JobLog(run_id=chosen.id, page=page)
+        shown = paging.page(found.items, found.next_cursor)
+        return JobLogs(items=shown.items, next_cursor=shown.next_cursor, total=shown.total, log=log)
 
     async def _answer(self, response: Response, job: CronJob) -> Any:
         return tag(response, await job_record(self._jobs, job), _version(job))

@@ -1,11 +1,13 @@
 """What operations on task jobs take and answer."""
 
-from typing import Literal
+from dataclasses import dataclass
+from typing import Annotated, Literal
 
 from pydantic import Field
 
+from tocsin.core.records.marks import Time
 from tocsin.features.jobs.model import MAX_COMMAND, MAX_DESCRIPTION, MAX_LABELS, MAX_SUMMARY, MAX_TITLE
-from tocsin.rest.models import MAX_NAME, RequestModel, ResponseModel, Time
+from tocsin.rest.models import MAX_NAME, RequestModel
 
 StatusWord = Literal["queued", "running", "completed", "failed", "cancelled"]
 OutcomeWord = Literal["completed", "failed", "cancelled"]
@@ -45,7 +47,8 @@ class JobOutcome(RequestModel):
     exit_code: int | None = Field(default=None, ge=0, le=255)
 
 
-class DiffStatRecord(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiffStatRecord:
     """How much a branch changes since it left its base."""
 
     files: int
@@ -53,7 +56,8 @@ class DiffStatRecord(ResponseModel):
     deletions: int
 
 
-class JobResultRecord(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobResultRecord:
     """How a task job ended."""
 
     outcome: OutcomeWord
@@ -61,14 +65,16 @@ class JobResultRecord(ResponseModel):
     exit_code: int | None
 
 
-class JobError(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobError:
     """Why a task job failed."""
 
     code: str
     message: str
 
 
-class TaskJobRecord(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskJobRecord:
     """Work with a state, perhaps on a git branch of its own."""
 
     id: str
@@ -82,10 +88,10 @@ class TaskJobRecord(ResponseModel):
     branch: str | None
     worktree_path: str | None
     head_sha: str | None
-    ahead: int | None = Field(description="How many commits its base has not.")
-    behind: int | None = Field(description="How many commits of its base it has not.")
+    ahead: Annotated[int | None, "How many commits its base has not."]
+    behind: Annotated[int | None, "How many commits of its base it has not."]
     diffstat: DiffStatRecord | None
-    progress: float | None = Field(description="0 to 1.")
+    progress: Annotated[float | None, "0 to 1."]
     run_id: str | None
     result: JobResultRecord | None
     created_at: Time
@@ -95,31 +101,34 @@ class TaskJobRecord(ResponseModel):
     error: JobError | None
 
 
-class BranchRecord(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchRecord:
     """A branch of a repository, with its task job if it has one."""
 
     name: str
     job_id: str | None
     repo: str
-    base: str = Field(description="The branch that it is compared with.")
+    base: Annotated[str, "The branch that it is compared with."]
     head_sha: str
     head_subject: str
     head_at: Time
     ahead: int | None
     behind: int | None
-    dirty: bool | None = Field(description="Whether the job's work tree has changes that are in no commit.")
-    merged: bool = Field(description="Whether the base has all of its commits.")
+    dirty: Annotated[bool | None, "Whether the job's work tree has changes that are in no commit."]
+    merged: Annotated[bool, "Whether the base has all of its commits."]
     worktree_path: str | None
     diffstat: DiffStatRecord | None
 
 
-class BranchList(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchList:
     """Branches, at most 200 of a repository."""
 
     items: list[BranchRecord]
 
 
-class BranchCommit(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchCommit:
     """A commit that the base has not."""
 
     sha: str
@@ -128,7 +137,8 @@ class BranchCommit(ResponseModel):
     subject: str
 
 
-class BranchFile(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchFile:
     """A file that a branch changes; lines of a binary one are not counted."""
 
     path: str
@@ -136,10 +146,11 @@ class BranchFile(ResponseModel):
     deletions: int | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BranchWithChanges(BranchRecord):
     """A branch, and what it changes."""
 
-    commits: list[BranchCommit] = Field(description="The newest 100 that the base has not.")
-    files: list[BranchFile] = Field(description="At most 1,000.")
-    patch: str | None = Field(default=None, description="With `patch=true`: at most 512 KiB, in whole lines.")
-    truncated: bool = Field(description="Whether `patch` is only the beginning.")
+    commits: Annotated[list[BranchCommit], "The newest 100 that the base has not."]
+    files: Annotated[list[BranchFile], "At most 1,000."]
+    patch: Annotated[str | None, "With `patch=true`: at most 512 KiB, in whole lines."] = None
+    truncated: Annotated[bool, "Whether `patch` is only the beginning."]

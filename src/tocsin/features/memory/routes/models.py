@@ -1,11 +1,13 @@
 """What operations on memory take and answer."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import Query
 from pydantic import AfterValidator, Field
 
+from tocsin.core.records.marks import Time
 from tocsin.features.memory.model import (
     FADED_BELOW,
     HALF_LIFE_DAYS,
@@ -21,7 +23,7 @@ from tocsin.features.memory.model import (
     read_tag,
     read_value,
 )
-from tocsin.rest.models import GivenTime, RequestModel, ResponseModel, Time
+from tocsin.rest.models import GivenTime, RequestModel
 
 
 def _sentence(read: Callable[[Any], Any]) -> AfterValidator:
@@ -42,19 +44,20 @@ EntryScope = Annotated[str, AfterValidator(lambda text: read_scope(text) if text
 HalfLife = Annotated[float, _sentence(read_half_life)]
 
 
-class EntryRecord(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryRecord:
     """An entry."""
 
     key: str
     value: str
     type: EntryType
     tags: list[str]
-    scope: str = Field(description="`global`, or `chat:` and the ID of a chat.")
-    source: EntrySource = Field(description="Who stored it.")
+    scope: Annotated[str, "`global`, or `chat:` and the ID of a chat."]
+    source: Annotated[EntrySource, "Who stored it."]
     importance: float
     pinned: bool
-    half_life_days: float | None = Field(description="Null does not fade.")
-    strength: float = Field(description="From 1 down to 0.")
+    half_life_days: Annotated[float | None, "Null does not fade."]
+    strength: Annotated[float, "From 1 down to 0."]
     access_count: int
     last_accessed_at: Time
     created_at: Time
@@ -62,44 +65,49 @@ class EntryRecord(ResponseModel):
     expires_at: Time | None
 
 
-class LastDecay(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastDecay:
     """The last time that faded entries were removed."""
 
     at: Time
     removed: int
 
 
-class MemoryStats(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryStats:
     """What there is, in numbers."""
 
     count: int
     bytes: int
     pinned: int
     by_type: dict[str, int]
-    by_tag: dict[str, int] = Field(description="The 20 most frequent.")
-    strength_histogram: list[int] = Field(description="Ten bins, from 0 to 1.")
+    by_tag: Annotated[dict[str, int], "The 20 most frequent."]
+    strength_histogram: Annotated[list[int], "Ten bins, from 0 to 1."]
     fading: int
     newest_at: Time | None
     oldest_at: Time | None
     last_decay: LastDecay | None
 
 
-class SnippetRecord(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnippetRecord:
     """A part of a value around what was found."""
 
     text: str
-    matches: list[tuple[int, int]] = Field(description="Start and end of each match, in characters.")
+    matches: Annotated[list[tuple[int, int]], "Start and end of each match, in characters."]
 
 
-class MatchRecord(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MatchRecord:
     """An entry that was found."""
 
     entry: EntryRecord
-    score: float = Field(description="1 is the best of this search.")
+    score: Annotated[float, "1 is the best of this search."]
     snippet: SnippetRecord
 
 
-class SearchRecord(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchRecord:
     """What a search found, the best first."""
 
     items: list[MatchRecord]
@@ -143,14 +151,15 @@ class Decay(RequestModel):
     half_life_days: HalfLife | None = Field(default=None, description="In place of that of each entry.")
 
 
-class DecayRecord(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecayRecord:
     """What was removed, or would be."""
 
     dry_run: bool
     evaluated: int
     fading: int
     removed: int
-    removed_keys: list[str] = Field(description="At most 200 of them.")
+    removed_keys: Annotated[list[str], "At most 200 of them."]
 
 
 TypeOf = Annotated[EntryType | None, Query(description="Only of this type.")]

@@ -1,15 +1,17 @@
 """What operations on skills take and answer."""
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from tocsin.features.skills.model import MAX_TIMEOUT_S, ExecutionMode, Kind
-from tocsin.rest.models import RequestModel, ResponseModel
-from tocsin.rest.runs import RunSummary
+from tocsin.rest.models import RequestModel
+from tocsin.runs.model import RunSummary
 
 
-class DependencyRecord(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DependencyRecord:
     """A program that a skill needs."""
 
     name: str
@@ -17,7 +19,8 @@ class DependencyRecord(ResponseModel):
     path: str | None
 
 
-class SkillProblemRecord(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillProblemRecord:
     """A mistake, or a hint, in a file of a skill."""
 
     file: str
@@ -27,21 +30,23 @@ class SkillProblemRecord(ResponseModel):
     detail: str
 
 
-class SkillWarning(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillWarning:
     """What would keep the program of a skill from starting."""
 
     detail: str
     fix: str
 
 
-class SkillRecord(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillRecord:
     """A skill: a program, or instructions for the assistant."""
 
     name: str
     kind: Kind
     description: str
     enabled: bool
-    active_reason: str = Field(description="Why it is active or not, in one sentence.")
+    active_reason: Annotated[str, "Why it is active or not, in one sentence."]
     priority: str | None
     model: str | None
     tools: list[str]
@@ -50,13 +55,13 @@ class SkillRecord(ResponseModel):
     exclude_patterns: list[str]
     coordination: dict[str, Any] | None
     permissions: list[str]
-    vault: list[str] | None = Field(description="The secrets that it gets; null is all, with the permission `vault`.")
+    vault: Annotated[list[str] | None, "The secrets that it gets; null is all, with the permission `vault`."]
     dependencies: list[DependencyRecord]
     command: str | None
     timeout_seconds: int | None
     runnable: bool
-    usable: bool | None = Field(description="Of an assistant skill: whether it has what it needs.")
-    at_hand: bool | None = Field(description="Of an assistant skill: whether it runs without being given a folder.")
+    usable: Annotated[bool | None, "Of an assistant skill: whether it has what it needs."]
+    at_hand: Annotated[bool | None, "Of an assistant skill: whether it runs without being given a folder."]
     valid: bool
     errors: list[SkillProblemRecord]
     warnings: list[SkillWarning]
@@ -68,14 +73,16 @@ class SkillRecord(ResponseModel):
     runs_30d: int
 
 
-class ActivationRecord(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActivationRecord:
     """A question whether a skill acts on a file: why no service looks at it, then the four about the skill."""
 
     question: str
-    ok: bool | None = Field(description="Null where it is not known, or only a file gives the answer.")
+    ok: Annotated[bool | None, "Null where it is not known, or only a file gives the answer."]
     reason: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SkillDetail(SkillRecord):
     """A skill, its instructions, and whether it acts on a file."""
 

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from fastapi import Query, Request
 from fastapi.responses import JSONResponse
 
+from tocsin.core.records.as_json import to_json
 from tocsin.features.skills.model import DependencyMissingError, Kind
 from tocsin.features.skills.records import all_records, detail_of
 from tocsin.features.skills.routes.models import RunSkillNow, SkillDetail, SkillRecord
@@ -15,8 +16,7 @@ from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.preferences import answer_run
 from tocsin.rest.problems import HttpProblemError
-from tocsin.rest.runs import RUN_STARTED, RunRecord
-from tocsin.runs.document import as_document
+from tocsin.rest.runs import RUN_STARTED
 from tocsin.runs.model import Run
 
 
@@ -61,7 +61,7 @@ class SkillRoutes:
         once=True,
         problems=("not-found", "dependency-missing", "disabled", "validation-failed"),
         status=202,
-        answer=RunRecord,
+        answer=Run,
         responses=RUN_STARTED,
     )
     async def run_skill(self, request: Request, name: str, caller: CallerOf, body: RunSkillNow | None = None) -> Any:
@@ -81,7 +81,7 @@ class SkillRoutes:
         except DependencyMissingError as error:
             facts = {"missing": list(error.missing)}
             raise HttpProblemError("dependency-missing", f"{error.sentence()}.", facts=facts) from None
-        return JSONResponse(as_document(begun)) if isinstance(begun, Run) else await answer_run(request, begun)
+        return JSONResponse(to_json(begun)) if isinstance(begun, Run) else await answer_run(request, begun)
 
 
 def skill_operations(skills: Skills) -> Operations:

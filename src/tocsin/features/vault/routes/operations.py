@@ -1,24 +1,25 @@
 """The operations on the vault: names and ages; none takes or gives a value."""
 
 from asyncio import to_thread
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
-from pydantic import Field
-
+from tocsin.core.records.marks import Time
 from tocsin.features.vault.hooks import OpenVault
 from tocsin.features.vault.rotation import RotationState
-from tocsin.rest.models import ResponseModel, Time
 from tocsin.rest.operations import Operations, operation
 
 
-class VaultKeys(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VaultKeys:
     """The names of all secrets."""
 
     keys: list[str]
     count: int
 
 
-class SecretAgeRecord(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecretAgeRecord:
     """How old a secret is."""
 
     name: str
@@ -29,7 +30,8 @@ class SecretAgeRecord(ResponseModel):
     expires_at: Time
 
 
-class RotationRecord(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RotationRecord:
     """How many secrets are in each state, and how old each is."""
 
     ok: int
@@ -38,11 +40,12 @@ class RotationRecord(ResponseModel):
     items: list[SecretAgeRecord]
 
 
-class VaultStatusRecord(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VaultStatusRecord:
     """The state of the vault."""
 
     initialized: bool
-    locked: bool = Field(description="Whether it cannot be read; `problem` says why.")
+    locked: Annotated[bool, "Whether it cannot be read; `problem` says why."]
     backend: str
     vault_mode: str | None
     identity_mode: str | None

@@ -1,21 +1,23 @@
 """What operations on workflows take and answer."""
 
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import Path
 from pydantic import Field, model_validator
 
+from tocsin.core.records.marks import Time
 from tocsin.features.workflows.language.schema import WORKFLOW_NAME
-from tocsin.rest.models import RequestModel, ResponseModel, Time
-from tocsin.rest.runs import RunSummary
-from tocsin.runs.model import RunStatus
+from tocsin.rest.models import RequestModel
+from tocsin.runs.model import RunStatus, RunSummary
 
 YAML = "application/yaml"  # RFC 9512
 # Both forms of a text: `{"yaml": "…"}`, and the text itself.
 TEXT_SCHEMA: dict[str, Any] = {"requestBody": {"content": {YAML: {"schema": {}}}}}
 
 
-class RecentWorkflowRun(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecentWorkflowRun:
     """One run, as a bar shows it."""
 
     id: str
@@ -24,7 +26,8 @@ class RecentWorkflowRun(ResponseModel):
     duration_ms: int | None
 
 
-class WorkflowSummary(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkflowSummary:
     """A workflow, as lists show it."""
 
     name: str
@@ -35,12 +38,13 @@ class WorkflowSummary(ResponseModel):
     error_count: int
     file: str
     updated_at: Time
-    schedules: list[str] = Field(description="The IDs of the cron jobs that start it.")
+    schedules: Annotated[list[str], "The IDs of the cron jobs that start it."]
     last_run: RunSummary | None
-    recent: list[RecentWorkflowRun] = Field(description="The newest 30.")
+    recent: Annotated[list[RecentWorkflowRun], "The newest 30."]
 
 
-class MistakeRecord(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MistakeRecord:
     """A mistake in a file."""
 
     line: int
@@ -53,7 +57,8 @@ class MistakeRecord(ResponseModel):
     severity: str
 
 
-class GraphNode(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphNode:
     """A step in the graph; those of one wave may run at the same time."""
 
     id: str
@@ -61,14 +66,16 @@ class GraphNode(ResponseModel):
     wave: int
 
 
-class GraphRecord(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphRecord:
     """The steps, and which waits for which."""
 
     nodes: list[GraphNode]
     edges: list[tuple[str, str]]
 
 
-class ValidationRecord(ResponseModel):
+@dataclass(frozen=True, kw_only=True)
+class ValidationRecord:
     """What is wrong with a workflow, and its graph where nothing is."""
 
     valid: bool
@@ -77,12 +84,13 @@ class ValidationRecord(ResponseModel):
     graph: GraphRecord
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowRecord(WorkflowSummary, ValidationRecord):
     """A workflow, with what is in its file."""
 
     yaml: str
-    definition: dict[str, Any] | None = Field(description="The same as plain values; null if it has mistakes.")
-    params: dict[str, Any] = Field(description="The schema of each parameter.")
+    definition: Annotated[dict[str, Any] | None, "The same as plain values; null if it has mistakes."]
+    params: Annotated[dict[str, Any], "The schema of each parameter."]
 
 
 class _OfText(RequestModel):
@@ -128,32 +136,34 @@ class RunWorkflow(RequestModel):
     env: dict[str, str] = Field(default={}, description="Variables of this run.")
 
 
-class PlannedStepRecord(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedStepRecord:
     """What would become of a step."""
 
     step: str
     type: str
     wave: int
     group: str
-    would_run: bool | None = Field(description="Null if that depends on other steps.")
+    would_run: Annotated[bool | None, "Null if that depends on other steps."]
     when: str | None
     command: str
-    variables: dict[str, str] = Field(description="Those that its script names, as far as they are known.")
-    for_each: str | None = Field(description="The placeholder that holds its values.")
-    items: list[Any] | None = Field(description="The values of `for_each`; null if they depend on other steps.")
+    variables: Annotated[dict[str, str], "Those that its script names, as far as they are known."]
+    for_each: Annotated[str | None, "The placeholder that holds its values."]
+    items: Annotated[list[Any] | None, "The values of `for_each`; null if they depend on other steps."]
     depends_on: list[str]
     host: str | None
     hosts: list[str]
     problems: list[str]
 
 
-class PlanRecord(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanRecord:
     """What a run would do."""
 
     dry_run: bool
     workflow: str
     plan: list[PlannedStepRecord]
-    problems: list[str] = Field(description="About its parameters.")
+    problems: Annotated[list[str], "About its parameters."]
     warnings: list[str]
 
 

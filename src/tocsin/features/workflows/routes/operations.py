@@ -33,12 +33,13 @@ from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.preferences import answer_run
 from tocsin.rest.problems import HttpProblemError
 from tocsin.rest.reading import JSON
-from tocsin.rest.runs import RUN_STARTED, RunRecord
+from tocsin.rest.runs import RUN_STARTED
+from tocsin.runs.model import Run
 
 _STARTED: dict[int | str, dict[str, Any]] = {
     **RUN_STARTED,
     200: {
-        "model": RunRecord | PlanRecord,
+        "model": Run | PlanRecord,
         "description": "The run, which ended within `Prefer: wait=N`; or the plan, with `dry_run`.",
     },
 }
@@ -134,7 +135,7 @@ class WorkflowRoutes:
         once=True,
         problems=("not-found", "run-already-active", "workflow-invalid", "validation-failed"),
         status=202,
-        answer=RunRecord,
+        answer=Run,
         responses=_STARTED,
     )
     async def run_workflow(self, request: Request, name: str, caller: CallerOf, body: RunWorkflow | None = None) -> Any:

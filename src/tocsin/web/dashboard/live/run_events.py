@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tocsin.core.records.as_json import to_json
 from tocsin.core.time.clock import Clock
 from tocsin.core.time.timestamps import timestamp
 from tocsin.rest.event_stream import encode_event
-from tocsin.runs.document import summary_document
 from tocsin.runs.log_file import LogFollower, path_of
-from tocsin.runs.model import TERMINAL, Line, Run
+from tocsin.runs.model import TERMINAL, Line, Run, RunSummary
 from tocsin.runs.store import RunStore
 
 RUNS = "runs"
@@ -63,7 +63,7 @@ class RunEvents:
             # One that began and ended since the last look is followed, too.
             if run.status not in TERMINAL or (self._since and run.queued_at >= self._since):
                 self._follow(run)
-        return {run.id: summary_document(run) for run in runs}
+        return {run.id: to_json(run, RunSummary) for run in runs}
 
     async def log_events(self) -> list[tuple[str, bytes]]:
         """Return what followed runs have printed since the last time."""

@@ -1,17 +1,19 @@
 """Operations on who may talk to the bot."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from tocsin.core.records.marks import Time
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.rest.callers import CallerOf
-from tocsin.rest.models import ResponseModel, Time
 from tocsin.rest.operations import Operations, operation
 
 _CHANGES = ("not-found", "conflict", "validation-failed")
 
 
-class ChatRecord(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatRecord:
     """A chat that asked, or about which something was decided."""
 
     chat_id: str
@@ -21,13 +23,15 @@ class ChatRecord(ResponseModel):
     details: dict[str, str]
 
 
-class ChatList(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatList:
     """All known chats."""
 
     items: list[ChatRecord]
 
 
-class ChatDecision(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatDecision:
     """What became of a decision."""
 
     chat_id: str

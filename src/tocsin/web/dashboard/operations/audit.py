@@ -17,8 +17,8 @@ from tocsin.core.audit.chain import Verification
 from tocsin.core.audit.reader import AuditEntry
 from tocsin.core.audit.record import as_record
 from tocsin.core.audit.trail import AuditTrail
+from tocsin.core.records.marks import Time
 from tocsin.core.time.timestamps import seconds_of
-from tocsin.rest.models import ResponseModel, Time
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import LongPagingOf, Paging
 from tocsin.rest.preferences import accepted_type
@@ -29,7 +29,8 @@ NDJSON, CSV = "application/x-ndjson", "text/csv"
 _COLUMNS = ("id", "ts", "action", "detail", "source", "actor", "ip", "request_id", "outcome")
 
 
-class AuditRecord(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditRecord:
     """One line of the audit log."""
 
     id: str
@@ -46,20 +47,23 @@ class AuditRecord(ResponseModel):
     metadata: dict[str, Any]
 
 
-class AuditPage(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditPage:
     """Entries, the newest first."""
 
     items: list[AuditRecord]
     next_cursor: str | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AuditSearch(AuditPage):
     """What a search found."""
 
     took_ms: int
 
 
-class ChainProblem(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChainProblem:
     """A place where the chain is broken."""
 
     line: int
@@ -67,7 +71,8 @@ class ChainProblem(ResponseModel):
     file: str
 
 
-class ChainVerification(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChainVerification:
     """Whether no line was changed, added, moved or removed."""
 
     ok: bool

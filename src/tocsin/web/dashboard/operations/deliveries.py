@@ -1,17 +1,18 @@
 """Operations on the durable queue."""
 
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import Query
 
 from tocsin.channels.registry import Registry
 from tocsin.core.errors import FailureKind, UnknownChannelError
+from tocsin.core.records.marks import Time
 from tocsin.delivery.document import delivery_document
 from tocsin.delivery.model import DeliveryStatus, Policy
 from tocsin.delivery.store import DeliveryFilter
 from tocsin.messaging.outbound.outbox import Outbox
 from tocsin.rest.callers import CallerOf
-from tocsin.rest.models import ResponseModel, Time
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.refusals import refuse_parameter, time_of
@@ -19,7 +20,8 @@ from tocsin.rest.refusals import refuse_parameter, time_of
 _CHANGES = ("not-found", "invalid-transition")
 
 
-class QueuedDelivery(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueuedDelivery:
     """One message to one target, as the queue records it."""
 
     id: str

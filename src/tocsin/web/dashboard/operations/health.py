@@ -6,13 +6,12 @@ from typing import Annotated, Any, Literal
 
 from fastapi import Query, Request
 from fastapi.responses import JSONResponse, PlainTextResponse
-from pydantic import Field
 
 from tocsin import __version__
+from tocsin.core.records.marks import Time
 from tocsin.core.time.clock import Clock
-from tocsin.rest.models import ResponseModel, Time
 from tocsin.rest.operations import Operations, operation
-from tocsin.rest.runs import RunSummary
+from tocsin.runs.model import RunSummary
 from tocsin.web.http.metrics import OPEN_METRICS, MetricsReport
 
 CACHE_S = 5.0
@@ -21,28 +20,32 @@ StatusWord = Literal["ok", "degraded", "error"]
 SubsystemWord = Literal["ok", "degraded", "error", "disabled", "unconfigured"]
 
 
-class HealthRecord(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealthRecord:
     """Whether the dashboard answers."""
 
     status: Literal["ok"]
     version: str
 
 
-class ReadinessCheck(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadinessCheck:
     """One of the things that must work."""
 
     name: str
     status: StatusWord
 
 
-class Readiness(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Readiness:
     """Whether the service can work."""
 
     status: StatusWord
     checks: list[ReadinessCheck]
 
 
-class SubsystemRecord(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubsystemRecord:
     """How one of the ten subsystems is."""
 
     status: SubsystemWord
@@ -52,7 +55,8 @@ class SubsystemRecord(ResponseModel):
     link: str
 
 
-class ServiceRecord(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceRecord:
     """Whether a service runs."""
 
     name: str
@@ -60,10 +64,11 @@ class ServiceRecord(ResponseModel):
     detail: str
 
 
-class RunCountsRecord(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCountsRecord:
     """How many runs there are, and how those of the last 24 hours ended."""
 
-    active: int = Field(description="Those that wait for a person are not counted.")
+    active: Annotated[int, "Those that wait for a person are not counted."]
     waiting: int
     queued: int
     succeeded_24h: int
@@ -71,7 +76,8 @@ class RunCountsRecord(ResponseModel):
     missed_24h: int
 
 
-class NextRunRecord(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextRunRecord:
     """A run that is due."""
 
     job_id: str
@@ -79,7 +85,8 @@ class NextRunRecord(ResponseModel):
     at: Time
 
 
-class AttentionRecord(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttentionRecord:
     """Something that needs a person."""
 
     severity: Literal["info", "success", "warning", "error"]
@@ -87,7 +94,8 @@ class AttentionRecord(ResponseModel):
     link: str
 
 
-class Status(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
     """How everything is."""
 
     status: StatusWord
@@ -95,7 +103,7 @@ class Status(ResponseModel):
     uptime_seconds: int | None
     checked_at: Time
     timezone: str
-    data_dir: str = Field(description="The directory that holds the files people edit, such as `watchers.yaml`.")
+    data_dir: Annotated[str, "The directory that holds the files people edit, such as `watchers.yaml`."]
     subsystems: dict[str, SubsystemRecord]
     services: list[ServiceRecord]
     runs: RunCountsRecord

@@ -1,5 +1,6 @@
 """Operations with which people sign in and out."""
 
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -9,8 +10,9 @@ from fastapi.responses import JSONResponse, RedirectResponse
 from pydantic import Field, ValidationError
 
 from tocsin.core.errors import TocsinError
+from tocsin.core.records.marks import Time
 from tocsin.core.time.timestamps import timestamp
-from tocsin.rest.models import RequestModel, ResponseModel, Time
+from tocsin.rest.models import RequestModel
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.problems import HttpProblemError
 from tocsin.rest.reading import JSON, media_type_of
@@ -35,7 +37,8 @@ class SignInRequest(RequestModel):
     remember: bool = Field(default=False, description="Stay signed in for 30 days without use, instead of 12 hours.")
 
 
-class SignedIn(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignedIn:
     """The session that began; its cookie is in the head."""
 
     user: str

@@ -1,14 +1,17 @@
 """The records of the operations on channels and profiles."""
 
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from tocsin.rest.models import RequestModel, ResponseModel, Time
-from tocsin.rest.runs import SendResultRecord
+from tocsin.channels.contract import SendResult
+from tocsin.core.records.marks import Time
+from tocsin.rest.models import RequestModel
 
 
-class CapabilitiesRecord(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapabilitiesRecord:
     """What a channel can do."""
 
     inbound: Literal["none", "polling", "webhook"]
@@ -18,7 +21,8 @@ class CapabilitiesRecord(ResponseModel):
     markdown: bool
 
 
-class LastTestRecord(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastTestRecord:
     """The last time that the credentials of a channel were tested."""
 
     ok: bool
@@ -27,14 +31,15 @@ class LastTestRecord(ResponseModel):
     error: str
 
 
-class ChannelRecord(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelRecord:
     """One of the channels, configured or not."""
 
     channel: str
     label: str
     configured: bool
-    available: bool = Field(description="Whether it can run on this platform.")
-    missing: list[str] = Field(description="The settings that it needs.")
+    available: Annotated[bool, "Whether it can run on this platform."]
+    missing: Annotated[list[str], "The settings that it needs."]
     capabilities: CapabilitiesRecord
     default_target: str | None
     state: Literal["unconfigured", "configured", "ok", "failing"]
@@ -42,16 +47,18 @@ class ChannelRecord(ResponseModel):
     last_sent_at: Time | None
     sent_24h: int
     failed_24h: int
-    retry_after_until: Time | None = Field(description="Until when the provider throttles the account.")
+    retry_after_until: Annotated[Time | None, "Until when the provider throttles the account."]
 
 
-class ChannelList(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelList:
     """All channels."""
 
     items: list[ChannelRecord]
 
 
-class ProfileTarget(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileTarget:
     """One target of a profile."""
 
     channel: str
@@ -60,7 +67,8 @@ class ProfileTarget(ResponseModel):
     problem: str | None
 
 
-class FileError(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileError:
     """A mistake in a file."""
 
     line: int
@@ -68,14 +76,16 @@ class FileError(ResponseModel):
     detail: str
 
 
-class ProfileUseRecord(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileUseRecord:
     """What sends to a profile."""
 
     kind: str
     name: str
 
 
-class ProfileRecord(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileRecord:
     """A notification profile."""
 
     name: str
@@ -85,7 +95,8 @@ class ProfileRecord(ResponseModel):
     used_by: list[ProfileUseRecord]
 
 
-class ProfileList(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileList:
     """All profiles."""
 
     items: list[ProfileRecord]
@@ -103,7 +114,8 @@ class SendMessage(RequestModel):
     dry_run: bool = Field(default=False, description="Only show the parts that would be sent.")
 
 
-class SentMessage(SendResultRecord):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentMessage(SendResult):
     """The outcome of one message, and the facts behind it."""
 
     message_id: str | None = None
@@ -113,21 +125,24 @@ class SentMessage(SendResultRecord):
     duration_ms: int = 0
 
 
-class PartRecord(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartRecord:
     """One of the messages that a text is sent as."""
 
     text: str
     length: int
 
 
-class DryRun(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DryRun:
     """What would be sent."""
 
     parts: list[PartRecord]
     warnings: list[str]
 
 
-class QueuedMessage(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueuedMessage:
     """A message in the queue."""
 
     id: str
@@ -140,14 +155,15 @@ class ProfileMessage(RequestModel):
     message: str = Field(min_length=1, max_length=400_000)
 
 
-class ProfileResult(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileResult:
     """The outcome of one fan-out."""
 
     profile: str
     ok: bool
     sent: int
     failed: int
-    results: list[SendResultRecord]
+    results: list[SendResult]
 
 
 # The answer is a send result whenever a channel was asked.

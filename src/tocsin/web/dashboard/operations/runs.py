@@ -1,12 +1,15 @@
 """Operations on runs: what was executed, by whatever kind of thing."""
 
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from fastapi import Query, Request
 from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import Field
 
+from tocsin.core.records.as_json import to_json
+from tocsin.core.records.marks import Flat
 from tocsin.core.time.timestamps import timestamp
 from tocsin.rest.callers import CallerOf
 from tocsin.rest.models import RequestModel
@@ -15,18 +18,29 @@ from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.preferences import accepted, accepted_type, answer_run
 from tocsin.rest.reading import JSON
 from tocsin.rest.refusals import refuse_parameter, time_of
-from tocsin.rest.runs import RUN_STARTED, RunRecord, RunSummary, RunWithLog
+from tocsin.rest.runs import RUN_STARTED
 from tocsin.runs.control import RunControl
-from tocsin.runs.document import as_document, log_document, summary_document
 from tocsin.runs.filters import RunFilter
-from tocsin.runs.log_file import MAX_LINES, plain
-from tocsin.runs.model import TERMINAL, Line, Run, RunStatus
+from tocsin.runs.log_file import MAX_LINES, LogPage, plain
+from tocsin.runs.model import TERMINAL, Line, Run, RunStatus, RunSummary
 from tocsin.runs.service import Runs
 
 TAIL_LINES = 200
 PLAIN_TEXT = "text/plain"
 _FROM_STEP = "Begin at this step of a workflow; earlier ones that succeeded keep their outputs."
 RunSort = Literal["-queued_at", "queued_at"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunWithLog:
+    """One execution, what was executed, and what it printed where that was asked for."""
+
+    run: Flat[Run]
+    definition: Annotated[
+        Mapping[str, Any] | None,
+        "What was executed, as it was then: of a workflow the text of its file, `yaml`; null if not kept.",
+    ]
+    log: LogPage | None
 
 
 class CancelRun(RequestModel):
@@ -77,7 +91,7 @@ class RunRoutes:
             text=q, oldest_first=sort == "queued_at",
         )  # fmt: skip
         found = await self._runs().find(wanted)
-        return paging.page(map(summary_document, found.items), found.next_cursor)
+        return paging.page(found.items, found.next_cursor)
 
     @operation(
         "GET",
@@ -106,12 +120,11 @@ class RunRoutes:
             return StreamingResponse(
                 _text_of(self._runs(), run, stream, from_line, ansi=ansi), media_type=PLAIN_TEXT, headers=headers
             )
-        document: dict[str, Any] = {**as_document(run), "definition": self._runs().definition(run), "log": None}
+        page = None
         if log != "none":
             tail = TAIL_LINES if log == "tail" and from_line == 1 else 0
             page = await self._runs().log(run.id, from_line, stream, tail=tail, ansi=ansi)
-            document["log"] = log_document(page)
-        return document
+        return RunWithLog(run=run, definition=self._runs().definition(run), log=page)
 
     @operation(
         "POST",
@@ -119,16 +132,16 @@ class RunRoutes:
         scope="run",
         problems=("not-found", "invalid-transition", "validation-failed"),
         status=202,
-        answer=RunRecord,
-        responses={200: {"model": RunRecord, "description": "It was queued, and never began."}},
+        answer=Run,
+        responses={200: {"model": Run, "description": "It was queued, and never began."}},
     )
     async def cancel_run(self, run_id: str, caller: CallerOf, body: CancelRun | None = None) -> Any:
         """Ask a run to end: SIGTERM, and SIGKILL after `grace_seconds`."""
         wish = body or CancelRun()
         run = await self._control().cancel(run_id, caller, wish.reason, wish.grace_seconds)
         if run.status is RunStatus.CANCELLED:
-            return JSONResponse(as_document(run))
-        return accepted(as_document(run), run.id)
+            return JSONResponse(to_json(run))
+        return accepted(to_json(run), run.id)
 
     @operation(
         "POST",
@@ -138,7 +151,7 @@ class RunRoutes:
         once=True,
         problems=("not-found", "invalid-transition", "validation-failed", "run-already-active"),
         status=202,
-        answer=RunRecord,
+        answer=Run,
         responses=RUN_STARTED,
     )
     async def retry_run(self, request: Request, run_id: str, caller: CallerOf, body: RetryRun | None = None) -> Any:
@@ -146,10 +159,10 @@ class RunRoutes:
         running = await self._control().retry(run_id, caller, body.from_step if body else "")
         return await answer_run(request, running)
 
-    async def _decide(self, run_id: str, caller: Any, body: DecideStep | None, *, approved: bool) -> dict[str, Any]:
+    async def _decide(self, run_id: str, caller: Any, body: DecideStep | None, *, approved: bool) -> Run:
         wish = body or DecideStep()
         made = await self._control().decide(run_id, caller, approved=approved, step=wish.step, comment=wish.comment)
-        return as_document(await self._runs().get(made.run_id))
+        return await self._runs().get(made.run_id)
 
     @operation(
         "POST",
@@ -158,7 +171,7 @@ class RunRoutes:
         once=True,
         extension=True,
         problems=("not-found", "invalid-transition", "validation-failed"),
-        answer=RunRecord,
+        answer=Run,
     )
     async def approve_run(self, run_id: str, caller: CallerOf, body: DecideStep | None = None) -> Any:
         """Approve a step that waits for a person.
@@ -174,7 +187,7 @@ class RunRoutes:
         once=True,
         extension=True,
         problems=("not-found", "invalid-transition", "validation-failed"),
-        answer=RunRecord,
+        answer=Run,
     )
     async def reject_run(self, run_id: str, caller: CallerOf, body: DecideStep | None = None) -> Any:
         """Do not approve a step that waits for a person; those may who may approve it."""

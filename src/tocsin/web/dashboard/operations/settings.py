@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 from fastapi import Query
-from pydantic import Field
 
 from tocsin import __version__
 from tocsin.core.config.security import validate_security
@@ -28,17 +27,18 @@ from tocsin.core.config.variables import (
     WEBHOOK_REQUIRE_SIGNATURE,
     Variable,
 )
+from tocsin.core.records.marks import Time
 from tocsin.core.tasks import side_by_side
 from tocsin.core.time.clock import Clock
 from tocsin.core.time.timestamps import timestamp
-from tocsin.rest.models import ResponseModel, Time
 from tocsin.rest.operations import Operations, operation
 from tocsin.web.http.asgi import MAX_BODY_BYTES
 
 CACHE_S = 30.0
 
 
-class SecurityWarning(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecurityWarning:
     """A weak setting."""
 
     code: str
@@ -46,7 +46,8 @@ class SecurityWarning(ResponseModel):
     fix: str
 
 
-class SecurityRecord(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecurityRecord:
     """How strict the services are."""
 
     force_https: bool
@@ -54,25 +55,28 @@ class SecurityRecord(ResponseModel):
     warnings: list[SecurityWarning]
 
 
-class StorageRecord(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorageRecord:
     """What the data directory holds."""
 
     bytes: int
     by_area: dict[str, int]
 
 
-class SettingRecord(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingRecord:
     """One setting; secrets are masked."""
 
     key: str
     value: str
     source: Literal["env", "file", "dotenv", "vault", "default"]
-    restart_required: bool = Field(description="Whether a change is seen only after a restart.")
+    restart_required: Annotated[bool, "Whether a change is seen only after a restart."]
     description: str
     secret: bool
 
 
-class SettingsOverview(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingsOverview:
     """What is in force."""
 
     version: str
@@ -91,12 +95,13 @@ class SettingsOverview(ResponseModel):
     values: list[SettingRecord]
 
 
-class IntegrationRecord(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntegrationRecord:
     """Something that Tocsin is connected to."""
 
     id: str
     name: str
-    kind: str = Field(description="Such as `channel` or `chat_provider`, or a subsystem such as `ssh`.")
+    kind: Annotated[str, "Such as `channel` or `chat_provider`, or a subsystem such as `ssh`."]
     configured: bool
     status: Literal["ok", "error", "disabled", "unconfigured"]
     missing: list[str]
@@ -106,7 +111,8 @@ class IntegrationRecord(ResponseModel):
     error: str | None
 
 
-class IntegrationList(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntegrationList:
     """Everything that Tocsin can be connected to."""
 
     items: list[IntegrationRecord]

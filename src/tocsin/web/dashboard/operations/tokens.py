@@ -1,13 +1,15 @@
 """The operations on the tokens of scripts and agents."""
 
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
 from fastapi import Request, Response
 from pydantic import Field
 
+from tocsin.core.records.marks import Time
 from tocsin.rest.callers import CallerOf, require_scope
 from tocsin.rest.conditional import check_unchanged, tag
-from tocsin.rest.models import MAX_NAME, NAME_PATTERN, RequestModel, ResponseModel, Time
+from tocsin.rest.models import MAX_NAME, NAME_PATTERN, RequestModel
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.web.access.tokens import ApiToken, ApiTokens
@@ -27,7 +29,8 @@ class NewToken(RequestModel):
     )
 
 
-class TokenRecord(ResponseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenRecord:
     """What is known of a token; not the token itself."""
 
     id: str
@@ -37,12 +40,13 @@ class TokenRecord(ResponseModel):
     last_used_at: Time | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CreatedToken(TokenRecord):
     """A token that was made just now."""
 
-    token: str | None = Field(
-        description="The token itself, which is shown this once: null where an Idempotency-Key is repeated."
-    )
+    token: Annotated[
+        str | None, "The token itself, which is shown this once: null where an Idempotency-Key is repeated."
+    ]
 
 
 class TokenRoutes:

@@ -110,7 +110,7 @@ export interface BranchWithChanges {
   diffstat: DiffStatRecord | null;
   commits: BranchCommit[];
   files: BranchFile[];
-  patch?: string | null;
+  patch: string | null;
   truncated: boolean;
 }
 /** A browser with a data directory of its own, and how it is. */
@@ -641,7 +641,7 @@ export interface LastDecay {
 }
 /** The last message of a conversation. */
 export interface LastMessage {
-  role: "user" | "assistant" | "system";
+  role: "user" | "assistant";
   preview: string;
   at: string | null;
 }
@@ -693,9 +693,9 @@ export interface MessageError {
 export interface MessageRecord {
   id: string;
   conversation_id: string;
-  role: "user" | "assistant" | "system";
+  role: "user" | "assistant";
   content: string;
-  status: "pending" | "streaming" | "complete" | "stopped" | "failed";
+  status: MessageStatus;
   seq: number;
   created_at: string | null;
   finished_at: string | null;
@@ -707,6 +707,8 @@ export interface MessageRecord {
   attachments: AttachmentRecord[];
   client_message_id: string | null;
 }
+/** How far a message is. */
+export type MessageStatus = "pending" | "streaming" | "complete" | "stopped" | "failed";
 /** A mistake in a file. */
 export interface MistakeRecord {
   line: number;
@@ -841,71 +843,85 @@ export interface OutputResultRecord {
 }
 /** The policy. */
 export type Overlap = "skip" | "queue" | "parallel" | "replace";
+/** A page of a list; ask for the next one with `cursor`. */
 export interface Page_BrowserProfileRecord_ {
   items: BrowserProfileRecord[];
   next_cursor: string | null;
   total: number | null;
 }
+/** A page of a list; ask for the next one with `cursor`. */
 export interface Page_CronJobSummary_ {
   items: CronJobSummary[];
   next_cursor: string | null;
   total: number | null;
 }
+/** A page of a list; ask for the next one with `cursor`. */
 export interface Page_EntryRecord_ {
   items: EntryRecord[];
   next_cursor: string | null;
   total: number | null;
 }
+/** A page of a list; ask for the next one with `cursor`. */
 export interface Page_NotificationRecord_ {
   items: NotificationRecord[];
   next_cursor: string | null;
   total: number | null;
 }
+/** A page of a list; ask for the next one with `cursor`. */
 export interface Page_QueuedDelivery_ {
   items: QueuedDelivery[];
   next_cursor: string | null;
   total: number | null;
 }
+/** A page of a list; ask for the next one with `cursor`. */
 export interface Page_RunSummary_ {
   items: RunSummary[];
   next_cursor: string | null;
   total: number | null;
 }
+/** A page of a list; ask for the next one with `cursor`. */
 export interface Page_SkillRecord_ {
   items: SkillRecord[];
   next_cursor: string | null;
   total: number | null;
 }
+/** A page of a list; ask for the next one with `cursor`. */
 export interface Page_SshGroup_ {
   items: SshGroup[];
   next_cursor: string | null;
   total: number | null;
 }
+/** A page of a list; ask for the next one with `cursor`. */
 export interface Page_SshHost_ {
   items: SshHost[];
   next_cursor: string | null;
   total: number | null;
 }
+/** A page of a list; ask for the next one with `cursor`. */
 export interface Page_TaskJobRecord_ {
   items: TaskJobRecord[];
   next_cursor: string | null;
   total: number | null;
 }
+/** A page of a list; ask for the next one with `cursor`. */
 export interface Page_TokenRecord_ {
   items: TokenRecord[];
   next_cursor: string | null;
   total: number | null;
 }
+/** A page of a list; ask for the next one with `cursor`. */
 export interface Page_UpcomingJobRun_ {
   items: UpcomingJobRun[];
   next_cursor: string | null;
   total: number | null;
 }
+/** A page of a list; ask for the next one with `cursor`. */
 export interface Page_WatcherRecord_ {
   items: WatcherRecord[];
   next_cursor: string | null;
   total: number | null;
 }
+/** A page of a list; ask for the next one with `cursor`. */
 export interface Page_WorkflowSummary_ {
   items: WorkflowSummary[];
   next_cursor: string | null;
@@ -983,7 +999,7 @@ export interface ProfileResult {
   ok: boolean;
   sent: number;
   failed: number;
-  results: SendResultRecord[];
+  results: SendResult[];
 }
 /** One target of a profile. */
 export interface ProfileTarget {
@@ -1157,7 +1173,7 @@ export interface RunRecord {
   retry_of: string | null;
   parent_run_id: string | null;
   scheduled_for: string | null;
-  queued_at: string | null;
+  queued_at: string;
   started_at: string | null;
   finished_at: string | null;
   duration_ms: number | null;
@@ -1198,7 +1214,7 @@ export interface RunSummary {
   retry_of: string | null;
   parent_run_id: string | null;
   scheduled_for: string | null;
-  queued_at: string | null;
+  queued_at: string;
   started_at: string | null;
   finished_at: string | null;
   duration_ms: number | null;
@@ -1227,7 +1243,7 @@ export interface RunWithLog {
   retry_of: string | null;
   parent_run_id: string | null;
   scheduled_for: string | null;
-  queued_at: string | null;
+  queued_at: string;
   started_at: string | null;
   finished_at: string | null;
   duration_ms: number | null;
@@ -1243,7 +1259,7 @@ export interface RunWithLog {
   steps: StepRecord[];
   hosts: HostRecord[];
   definition: Record<string, unknown> | null;
-  log?: RunLog | null;
+  log: RunLog | null;
 }
 /** How to run a workflow. */
 export interface RunWorkflow {
@@ -1290,7 +1306,7 @@ export interface SendMessage {
   dry_run?: boolean;
 }
 /** The outcome of one message. */
-export interface SendResultRecord {
+export interface SendResult {
   ok: boolean;
   channel: string;
   target: string;
@@ -1304,11 +1320,11 @@ export interface SentMessage {
   target: string;
   message: string;
   error: string;
-  message_id?: string | null;
-  code?: string | null;
-  attempts?: number;
-  parts?: number;
-  duration_ms?: number;
+  message_id: string | null;
+  code: string | null;
+  attempts: number;
+  parts: number;
+  duration_ms: number;
 }
 /** A message that is being answered. */
 export interface SentRecord {
@@ -1565,7 +1581,7 @@ export interface TokenRecord {
   created_at: string;
   last_used_at: string | null;
 }
-/** A conversation and its messages. */
+/** A conversation and its messages, the oldest first. */
 export interface TranscriptRecord {
   id: string;
   title: string;

@@ -31,7 +31,7 @@ export type YamlProblem = Api.MistakeRecord;
 export type Validation = Api.ValidationRecord;
 
 /** What a message came to: the five fields of every send, and more where one message was sent. */
-export type SendResult = Listed<Api.SendResultRecord, Api.SentMessage>;
+export type SendResult = Listed<Api.SendResult, Api.SentMessage>;
 export type OutputResult = Api.OutputResultRecord;
 export type Channel = Api.ChannelRecord;
 export type Profile = Api.ProfileRecord;
