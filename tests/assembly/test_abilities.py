@@ -6,7 +6,7 @@ from tocsin.assembly.abilities import ELSEWHERE
 from tocsin.assembly.bot import build_sessions
 from tocsin.assembly.program import direct_transport, load_settings, open_app
 from tocsin.bot.settings import BotSettings
-from tocsin.features.abilities import BotWindow, BotWindowList
+from tocsin.features.ability_records import BotWindow, BotWindowList
 
 
 def environment(folder: Path, token: str) -> dict[str, str]:
@@ -17,12 +17,12 @@ async def test_the_process_that_runs_the_bot_shows_its_chats_and_another_one_say
     token = "123456789:AAF1xMqTb7uQ0w-0123456789abcdefghi"
     settings, installed = load_settings(environ=environment(tmp_path, token), env_file=Path("/dev/null"))
     async with open_app(settings, installed, direct_transport) as app:
-        assert await app.features.abilities.bot_windows() == BotWindowList(notice=ELSEWHERE)
+        assert await app.features.abilities.bot.windows() == BotWindowList(notice=ELSEWHERE)
         sessions = build_sessions(BotSettings(), app.clock)
-        app.histories().use(sessions)  # as `open_receiving` does
+        app.bot_view().use(sessions)  # as `open_receiving` does
         await sessions.add_exchange("7", "ping", "pong", "e1")
         turns = [("user", "ping"), ("assistant", "pong")]
-        assert await app.features.abilities.bot_windows() == BotWindowList(
+        assert await app.features.abilities.bot.windows() == BotWindowList(
             [BotWindow("7", app.registry.bot_channel().spec.kind, turns)]
         )
 
@@ -30,4 +30,4 @@ async def test_the_process_that_runs_the_bot_shows_its_chats_and_another_one_say
 async def test_without_a_bot_there_are_no_chats_and_nothing_to_say(tmp_path: Path):
     settings, installed = load_settings(environ=environment(tmp_path, ""), env_file=Path("/dev/null"))
     async with open_app(settings, installed, direct_transport) as app:
-        assert await app.features.abilities.bot_windows() == BotWindowList()
+        assert await app.features.abilities.bot.windows() == BotWindowList()

@@ -32,7 +32,7 @@ from tocsin.core.errors import TocsinError
 from tocsin.core.http.transport import HttpResponse, Transport
 from tocsin.core.storage.database import READERS, Database
 from tocsin.core.time.clock import Clock
-from tocsin.features.abilities import SkillInfo
+from tocsin.features.ability_records import SkillInfo
 from tocsin.messaging.inbound.handling import HandlerResult, HandlingStatus, MessageContext, Reply
 from tocsin.providers.contract import Completion, Question
 from tocsin.runs.model import Run, RunStatus, RunTrigger
@@ -319,7 +319,7 @@ class Bench:
             "tell": tell,
             "shown_as": shown_as,
             "for_commands": CommandDependencies(
-                self.skills.list,
+                self.skills,
                 self.skills.run,
                 status_lines,
                 run_lines,

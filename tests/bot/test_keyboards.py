@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tocsin.bot import keyboards
 from tocsin.bot.contract import ChatMode
 from tocsin.channels.conversation import Keyboard
-from tocsin.features.abilities import SkillInfo
+from tocsin.features.ability_records import SkillInfo
 
 
 def data_of(rows: Keyboard) -> list[str]:

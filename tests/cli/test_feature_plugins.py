@@ -57,7 +57,7 @@ def with_site(cli: Cli, site: Path) -> Cli:
 
 def test_the_example_is_data_a_service_a_route_and_a_command_in_at_most_170_lines():
     files = {path.name: len(path.read_text().splitlines()) for path in (EXAMPLE / "tocsin_heartbeat").glob("*.py")}
-    modules = ("feature", "opening", "service", "checks", "commands", "gateway")
+    modules = ("feature", "hooks", "service", "checks", "commands", "gateway")
     assert files.keys() == {"__init__.py", *(f"{name}.py" for name in modules)}
     assert sum(files.values()) <= 170
 
@@ -155,7 +155,7 @@ def test_a_broken_plug_in_is_told_and_skipped(cli: Cli, site: Path, module: str,
         ('tables={"runs": ()}', "the component runs does not begin with bell"),
         ('tables={"bell": ("CREATE TABLE runs (id TEXT);",)}', "the table runs does not begin with bell"),
         ('audit_actions=(AuditAction("skill.run", "Mine."),)', "the audit action skill.run belongs to another"),
-        ('provides=("run_skill",)', "skills provides run_skill"),
+        ('provides=("skills",)', "skills provides skills"),
         ('run_kinds=("skill",)', "skills has runs of the kind skill"),
     ],
 )

@@ -22,7 +22,7 @@ from tests.hostile_repositories import (
 from tests.waiting import eventually
 
 from tocsin.core.process.git import GitFailedError
-from tocsin.features.abilities import AssistantRequest, AssistantRun
+from tocsin.features.ability_records import AssistantRequest, AssistantRun
 from tocsin.features.assistant_skills.feature import FEATURE as ASSISTANT_SKILLS
 from tocsin.features.assistant_skills.watch.assistant_watch import AssistantWatch
 from tocsin.features.cron.feature import FEATURE as CRON
@@ -147,7 +147,7 @@ async def test_nothing_runs_when_watchers_skills_and_cron_look_at_such_repositor
             fields = {"name": each.form.name, "schedule": "@daily", "command": "cat readme"}
             await cron.add(fields | {"working_dir": str(each.folder)}, Actor("cli", "ana"))
             request = StartRequest(source="cli", cause=RunTrigger.MANUAL)
-            run = await (await site.bench.features.abilities.start_run("cron", each.form.name, request)).wait()
+            run = await (await site.bench.features.abilities.run_starter.start("cron", each.form.name, request)).wait()
             assert run.ok
     assert {each.form: each.ran() for each in repositories} == dict.fromkeys((e.form for e in repositories), "")
 

@@ -7,6 +7,7 @@ import pytest
 from tocsin.features.context import Notice
 from tocsin.features.run_notices import interrupted, notify_stored, stored_notice
 from tocsin.runs.model import WAS_STOPPED, Run, RunSpec, RunStatus, RunTrigger, new_run
+from tocsin.testing.features import CollectedNotices
 
 ENDED = replace(
     new_run(RunSpec("ssh", "web", "uptime", RunTrigger.API, source="dashboard"), RunStatus.INTERRUPTED, 1000.0),
@@ -17,11 +18,8 @@ ENDED = replace(
 async def test_an_interrupted_run_is_a_notice_that_outlasts_the_process_that_made_it():
     kept: list[Notice] = []
 
-    async def notify(notice: Notice) -> None:
-        kept.append(notice)
-
     made = interrupted(ENDED, category="ssh")
-    await notify_stored(notify, stored_notice(made))
+    await notify_stored(CollectedNotices(kept), stored_notice(made))
     assert kept == [made]
     assert (kept[0].title, kept[0].link) == ("uptime was interrupted", f"#/runs/{ENDED.id}")
 

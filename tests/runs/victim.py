@@ -102,7 +102,7 @@ async def _start(app: App, inbox: Inbox) -> None:
         started = subject or (await jobs.create(NewTaskJob(title="a job", command=_JOB), Caller("cli"))).id
         # One that is queued begins later: that is not waited for.
         await asyncio.wait(
-            {asyncio.create_task(app.features.abilities.start_run(kind, started, request))}, timeout=0.05
+            {asyncio.create_task(app.features.abilities.run_starter.start(kind, started, request))}, timeout=0.05
         )
 
 

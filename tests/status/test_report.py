@@ -80,7 +80,7 @@ async def test_a_chat_sees_the_newest_runs_without_their_output(tmp_path: Path):
     (tmp_path / "skills" / "hello" / "skill.yaml").write_text("name: hello\ndescription: Greets.\ncommand: echo hi\n")
     async with program(tmp_path) as app:
         assert await recent_run_lines(app) == []
-        run = await app.features.abilities.run_skill("hello", source="bot", cause=RunTrigger.BOT)
+        run = await app.features.abilities.skills.run("hello", source="bot", cause=RunTrigger.BOT)
         short = (await app.runs().shortened([run.id]))[run.id]
         (line,) = await recent_run_lines(app)
     assert line.startswith(f"{short} hello (skill): succeeded, ")

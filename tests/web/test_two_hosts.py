@@ -123,7 +123,9 @@ async def test_what_a_host_without_a_database_has_to_tell_waits_for_one_that_kee
 
 async def test_what_features_tell_on_a_host_without_a_dashboard_reaches_the_one_that_has_it(apps: list[App]):
     carries = CoreNotices(apps[0], keeps=False)
-    await apps[0].features.abilities.notify(Notice("The vault cannot be opened", "told by a feature", source="vault"))
+    await apps[0].features.abilities.notices.notify(
+        Notice("The vault cannot be opened", "told by a feature", source="vault")
+    )
     await carries.step()
     waiting = apps[1].stores.notices()
     assert waiting is not None

@@ -33,7 +33,7 @@ def run_type(freshness: Freshness) -> "FreshnessRuns":
     """Return what the engine asks about checks."""
     from tocsin_freshness.run_type import FreshnessRuns
 
-    return FreshnessRuns(freshness.context.abilities.notify)
+    return FreshnessRuns(freshness.context.abilities.notices)
 
 
 async def names(freshness: Freshness) -> list[str]:

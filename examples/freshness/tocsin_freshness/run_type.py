@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Mapping
 from typing import Any
 
-from tocsin.features.abilities import Notify
+from tocsin.features.abilities import Notices
 from tocsin.features.context import Notice, NoticeLevel
 from tocsin.runs.document import audit_facts
 from tocsin.runs.engine.run_type import RunAuditEntry, RunType
@@ -18,8 +18,8 @@ class FreshnessRuns(RunType):
     kind = "freshness"
     source = FRESHNESS.name
 
-    def __init__(self, notify: Notify) -> None:
-        self._notify = notify
+    def __init__(self, notices: Notices) -> None:
+        self._notices = notices
 
     def note(self, connection: sqlite3.Connection, run: Run, output: str) -> Mapping[str, Any]:
         """Return what the operator is told, which is kept until that is done."""
@@ -34,6 +34,6 @@ class FreshnessRuns(RunType):
         if reason := noted.get("reason"):
             title = f"No fresh backup in {run.subject_name}"
             key = f"freshness:{run.subject_id}"
-            await self._notify(
+            await self._notices.notify(
                 Notice(title, reason, NoticeLevel.ERROR, "freshness", self.source, f"#/runs/{run.id}", key)
             )

@@ -41,6 +41,6 @@ class Heartbeat:
     async def _tell(self, gap_s: float) -> None:
         detail = f"no service ran for {gap_s:.0f} s"
         self._context.audit.record(GAP, detail, source=HEARTBEAT.name, metadata={"gap_s": round(gap_s)})
-        await self._context.abilities.notify(
+        await self._context.abilities.notices.notify(
             Notice("Tocsin was away", detail, source="heartbeat", dedupe_key="heartbeat")
         )

@@ -1,25 +1,29 @@
 """What features are handed by the program itself: shared parts, and abilities that are no feature's."""
 
-from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
-from tocsin.assembly.operator import ask_chat, find_chats, notify_operator, tell_operator_once
+from tocsin.assembly.operator import BotOperatorChats, OperatorNotices
 from tocsin.assembly.storage import is_redis_there
 from tocsin.core.errors import TocsinError
-from tocsin.features.context import Abilities, AbilityMissingError, FeatureContext
-from tocsin.runs.model import Run, RunTrigger
+from tocsin.core.lazy import lazily
+from tocsin.features.context import Abilities, FeatureContext
+from tocsin.features.null_abilities import (
+    NoAssistants,
+    NoChatNotes,
+    NoRunStarter,
+    NoSchedules,
+    NoSecrets,
+    NoSkills,
+)
+from tocsin.runs.model import RunTrigger
 
 if TYPE_CHECKING:
     from tocsin.assembly.program import App
     from tocsin.bot.talk.sessions import Sessions
     from tocsin.channels.inbound import InboundMessage
-    from tocsin.features.abilities import AssistantRequest, AssistantRun, BotWindowList, RecalledEntry, SkillInfo
-    from tocsin.providers.contract import ChatProvider, ModelTool, Question, WorkLimits, WorkReport
-    from tocsin.runs.control import RunControl, StartRequest
-    from tocsin.runs.engine.active_run import ActiveRun
-
-T = TypeVar("T")
+    from tocsin.features.ability_records import BotWindowList
+    from tocsin.runs.control import RunControl
 
 MAX_SHOWN = 200
 ELSEWHERE = (
@@ -49,82 +53,55 @@ def run_control_of(app: "App") -> "RunControl":
     """Return what people may do to runs."""
     from tocsin.runs.control import RunControl
 
-    return RunControl(app.runs(), app.audit, app.clock, app.features.abilities.start_run)
+    return RunControl(app.runs(), app.audit, app.clock, app.features.abilities.run_starter.start)
 
 
 def _own_abilities(app: "App") -> Abilities:
-    async def ask(prompt: str, message: str = "", /, **options: Any) -> str:
-        return await app.models().ask(prompt, message, **options)
-
-    async def use_tools(
-        question: "Question", tools: "Sequence[ModelTool]", shape: type[T], limits: "WorkLimits", *, model: str = ""
-    ) -> "WorkReport[T]":
-        return await app.models().use_tools(question, tools, shape, limits, model=model)
-
-    def open_model(model: str = "", /) -> "AbstractAsyncContextManager[ChatProvider]":
-        return app.models().lent(model)
-
-    async def bot_windows(chat_id: str = "", /) -> "BotWindowList":
-        return await app.histories().chats(app, chat_id)
-
-    def indicate(message: "InboundMessage") -> AbstractAsyncContextManager[None]:
-        from tocsin.messaging.inbound.indicator import indicating
-
-        return indicating(app.registry.receiver(message.channel), app.clock, message)
-
-    def cause_of(message: "InboundMessage") -> str:
-        return RunTrigger.BOT if app.registry.spec(message.channel).conversation else RunTrigger.WEBHOOK
-
+    """Return what the program itself provides, and the null object of each interface that is a feature's."""
     return Abilities(
-        ask=ask,
-        open_model=open_model,
-        use_tools=use_tools,
-        list_skills=_no_skills,
-        run_skill=_no_skill_runs,
-        list_assistants=_no_assistants,
-        assistant_names=_no_assistant_names,
-        run_assistant=_no_assistant_runs,
-        start_assistant=_no_assistant_starts,
-        describe_assistant=_no_description,
-        notify=notify_operator(app),
-        unread_notices=_no_notices,
-        tell_operator=tell_operator_once(app),
-        find_chats=find_chats(app),
-        ask_chat=ask_chat(app),
-        reveal_secret=_no_vault,
-        reveal_secrets=_no_secrets,
-        secret_names=_no_secret_names,
-        start_run=_no_runs,
-        recall=_nothing_recalled,
-        remember=_no_memory,
-        follow_chat=_nothing_kept,
-        list_subjects=_no_subjects,
-        list_schedules=_no_schedules,
-        bot_windows=bot_windows,
-        indicate=indicate,
-        cause_of=cause_of,
+        models=lazily(app.models),
+        skills=NoSkills(),
+        assistants=NoAssistants(),
+        notices=OperatorNotices(app),
+        operator_chats=BotOperatorChats(app),
+        secrets=NoSecrets(),
+        run_starter=NoRunStarter(),
+        schedules=NoSchedules(),
+        chat_notes=NoChatNotes(),
+        bot=app.bot_view(),
     )
 
 
-class BotHistories:
-    """Shows what this process can see of the bot's conversations."""
+class ProgramBotView:
+    """The bot's conversations that this process can see, and the channels of received messages: `BotView`."""
 
-    def __init__(self) -> None:
+    def __init__(self, app: "App") -> None:
+        self._app = app
         self._sessions: Sessions | None = None
 
     def use(self, sessions: "Sessions") -> None:
         """Show these: the bot runs in this process."""
         self._sessions = sessions
 
-    async def chats(self, app: "App", chat_id: str = "") -> "BotWindowList":
-        """Return the windows of all chats that have one, or only of the chat that is named."""
-        from tocsin.features.abilities import BotWindow, BotWindowList
+    def indicate(self, message: "InboundMessage", /) -> AbstractAsyncContextManager[None]:
+        """Show in the chat of a message that it is being worked on."""
+        from tocsin.messaging.inbound.indicator import indicating
 
-        if not any(state.spec.conversation and state.configured for state in app.registry.states()):
+        return indicating(self._app.registry.receiver(message.channel), self._app.clock, message)
+
+    def cause(self, message: "InboundMessage", /) -> str:
+        """Return whether a message comes from a person in a chat of the bot, or from a webhook."""
+        return RunTrigger.BOT if self._app.registry.spec(message.channel).conversation else RunTrigger.WEBHOOK
+
+    async def windows(self, chat_id: str = "", /) -> "BotWindowList":
+        """Return the windows of all chats that have one, or only of the chat that is named."""
+        from tocsin.features.ability_records import BotWindow, BotWindowList
+
+        if not any(state.spec.conversation and state.configured for state in self._app.registry.states()):
             return BotWindowList()
-        chosen = app.registry.bot_channel()
+        chosen = self._app.registry.bot_channel()
         try:
-            sessions = self._sessions or await self._shared(app)
+            sessions = self._sessions or await self._shared()
             if sessions is None:
                 return BotWindowList(notice=ELSEWHERE)
             chats = []
@@ -136,82 +113,15 @@ class BotHistories:
             return BotWindowList(notice=f"Conversations of the bot cannot be shown: {error.sentence()}")
         return BotWindowList(chats)
 
-    async def _shared(self, app: "App") -> "Sessions | None":
+    async def _shared(self) -> "Sessions | None":
         """Return what all processes share, where there is a Redis."""
         from tocsin.assembly.bot import build_sessions, conversation_of, use_redis
         from tocsin.bot.settings import BotSettings
 
+        app = self._app
         if not await is_redis_there(app.settings):
             return None
         settings = BotSettings.of(app.settings, conversation_of(app.registry).variables)
         sessions = build_sessions(settings, app.clock)
         use_redis(sessions, settings, app.redis)
         return sessions
-
-
-async def _no_notices() -> int:
-    return 0
-
-
-async def _no_skills(*, every: bool = False) -> "Sequence[SkillInfo]":
-    return ()
-
-
-async def _no_skill_runs(name: str, **_: Any) -> Run:
-    raise AbilityMissingError(f"the skill {name} cannot be run: this installation has no skills")
-
-
-async def _no_assistants() -> Sequence[Mapping[str, Any]]:
-    return ()
-
-
-async def _no_assistant_names() -> Collection[str]:
-    return ()
-
-
-async def _no_assistant_runs(name: str, _: "AssistantRequest") -> "AssistantRun":
-    raise AbilityMissingError(f"the skill {name} cannot be run: this installation has no assistant skills")
-
-
-async def _no_assistant_starts(name: str, request: "AssistantRequest", *, dry_run: bool = False) -> Run:
-    raise AbilityMissingError(f"the skill {name} cannot be run: this installation has no assistant skills")
-
-
-async def _no_description(name: str, file: str = "", /) -> Mapping[str, Any]:
-    return {"body": None, "checks": []}
-
-
-async def _no_vault(name: str, /, *, reader: str) -> str:
-    raise AbilityMissingError(f"{reader} cannot read the secret {name}: this installation has no vault")
-
-
-async def _no_secrets(names: Collection[str] | None = None, /, *, reader: str) -> Mapping[str, str]:
-    return {name: await _no_vault(name, reader=reader) for name in names or ()}
-
-
-async def _nothing_recalled(chat_id: str, question: str, /) -> "Sequence[RecalledEntry]":
-    return ()
-
-
-async def _nothing_kept(old_id: str, new_id: str, /) -> None:
-    """Nothing is kept for chats."""
-
-
-async def _no_memory(chat_id: str, text: str, /) -> str:
-    raise AbilityMissingError("nothing can be stored: this installation has no memory")
-
-
-async def _no_schedules(_: str, /) -> Mapping[str, Sequence[str]]:
-    return {}
-
-
-async def _no_runs(kind: str, subject: str, _: "StartRequest", /) -> "ActiveRun":
-    raise AbilityMissingError(f"{subject} cannot be started: no feature starts runs of the kind {kind}")
-
-
-async def _no_secret_names() -> Sequence[str] | None:
-    return None
-
-
-async def _no_subjects(kind: str, /) -> Sequence[str] | None:
-    raise AbilityMissingError(f"no feature starts runs of the kind {kind}")

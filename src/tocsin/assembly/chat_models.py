@@ -93,11 +93,11 @@ class ChatModels:
         """Return the answer to a prompt, with the message behind it unless the prompt quotes it."""
         text = prompt if message in prompt else f"{prompt}\n\n{message}"
         question = Question((Turn("user", text),), system, max_tokens, temperature)
-        async with self.lent(model) as lent:
+        async with self.open(model) as lent:
             return (await lent.ask(question)).text
 
     @asynccontextmanager
-    async def lent(self, model: str = "") -> AsyncIterator[ChatProvider]:
+    async def open(self, model: str = "", /) -> AsyncIterator[ChatProvider]:
         """Lend the model, or another one of the provider; raises ProviderError, ConfigError."""
         if not model:
             yield _configured(await self.find())

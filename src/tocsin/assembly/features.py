@@ -1,4 +1,4 @@
-"""Introduces each feature to what it needs: its context, and the abilities of the others as plain functions."""
+"""Hands each feature what it needs: its context, and the interfaces that the others provide."""
 
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tocsin.core.config.variables import CORE_VARIABLES
 from tocsin.core.errors import TocsinError
+from tocsin.core.lazy import lazily
 from tocsin.features.contract import Feature, LiveTopic, module_of, run_kinds
 from tocsin.features.hooks import FeatureHooks, checks_of, hooks_of
 
 if TYPE_CHECKING:
     from tocsin.channels.inbound import InboundMessage
     from tocsin.core.config.settings import Settings, Values
-    from tocsin.features.abilities import ListSubjects, Notify
-    from tocsin.features.context import Abilities, FeatureContext, Notice, ProfileUse, SubsystemStatus
+    from tocsin.features.abilities import Notices, RunStarter
+    from tocsin.features.context import Abilities, FeatureContext, ProfileUse, SubsystemStatus
     from tocsin.messaging.inbound.handling import Handler, MessageHandler
-    from tocsin.runs.control import StartRequest, StartRun
+    from tocsin.runs.control import StartRequest
     from tocsin.runs.engine.active_run import ActiveRun
     from tocsin.runs.engine.run_type import RunType
     from tocsin.terminal.findings import Finding
@@ -42,11 +43,11 @@ class OpenFeatures:
         self._broken: set[tuple[str, str]] = set()  # features and their modules that cannot be imported
         self._opened: dict[str, Any] = {}
         self._run_types: dict[str, list[RunType]] = {}
-        self._leave: Notify | None = None
+        self._interfaces: dict[str, Any] = {}  # by name in `Abilities`
 
-    def leave_notices(self, leave: "Notify") -> None:
-        """Let another host keep what features tell the operator: from now on, `leave` is called instead."""
-        self._leave = leave
+    def replace_notices(self, notices: "Notices") -> None:
+        """Let another host store what features tell the operator: from now on, `notices` gets them."""
+        self._interfaces["notices"] = notices
 
     def opened(self, name: str) -> Any:
         """Return the service of a feature."""
@@ -98,8 +99,7 @@ class OpenFeatures:
     def run_type(self, kind: str, params: "Mapping[str, Any]") -> "RunType | None":
         """Return the type of a run; `None` if no feature has one."""
         if kind not in self._run_types:
-            owners = self._usable(self._owners(kind))
-            self._run_types[kind] = [hooks.run_types[kind](self.opened(name)) for name, hooks in owners]
+            self._run_types[kind] = [hooks.run_types[kind](self.opened(name)) for name, hooks in self.owners(kind)]
         return next((found for found in self._run_types[kind] if found.owns(params)), None)
 
     def handlers(self) -> "list[MessageHandler]":
@@ -235,46 +235,54 @@ class OpenFeatures:
     def _context(self) -> "FeatureContext":
         if self._shared is None:
             own = self._make_context()
-            # Each is looked up at its first call: features that need each other may be opened in any order.
-            provided: dict[str, Any] = {
-                ability: partial(self._call_provider, feature.name, ability)
-                for feature in self.known.values()
-                for ability in feature.provides
+            providers = {name: [feature.name] for feature in self.known.values() for name in feature.provides}
+            # A feature is opened when its interface is first used: those that need each other are opened in any order.
+            interfaces: dict[str, Any] = {
+                name: lazily(partial(self._interface, name, providers.get(name, ()), getattr(own.abilities, name)))
+                for name in {*providers, "notices"}
             }
-            if any(feature.run_kinds for feature in self.known.values()):
-                provided["start_run"] = partial(self._start_run, own.abilities.start_run)
-            provided["notify"] = partial(self._notify, provided.get("notify", own.abilities.notify))
-            provided["list_subjects"] = partial(self._list_subjects, own.abilities.list_subjects)
-            self._shared = replace(own, abilities=replace(own.abilities, **provided))
+            interfaces["run_starter"] = FeatureRunStarter(self, own.abilities.run_starter)
+            self._shared = replace(own, abilities=replace(own.abilities, **interfaces))
         return self._shared
 
     def _view(self, feature: Feature) -> "Values":
         """Return the settings that a feature may see: its own, and those of the core that are not secret."""
         return self._settings.only([*(v for v in CORE_VARIABLES if not v.secret), *feature.variables])
 
-    async def _call_provider(self, feature: str, ability: str, /, *args: Any, **named: Any) -> Any:
-        return await getattr(self.hooks(feature).provides, ability)(self.opened(feature))(*args, **named)
+    def _interface(self, name: str, providers: Sequence[str], otherwise: Any) -> Any:
+        """Return the object that provides an interface, or `otherwise` if no feature does or its module is broken."""
+        if name not in self._interfaces:
+            usable = [getattr(hooks.provides, name)(self.opened(each)) for each, hooks in self._usable(providers)]
+            self._interfaces[name] = usable[0] if usable else otherwise
+        return self._interfaces[name]
 
-    async def _notify(self, keep: "Notify", notice: "Notice", /) -> None:
-        await (self._leave or keep)(notice)
+    def owners(self, kind: str) -> "Iterator[tuple[str, FeatureHooks[Any]]]":
+        """Yield the features that have a kind of run, and their hooks."""
+        return self._usable(name for name, feature in self.known.items() if kind in feature.run_kinds)
 
-    async def _start_run(
-        self, otherwise: "StartRun", kind: str, subject: str, request: "StartRequest", /
-    ) -> "ActiveRun":
-        for name, hooks in self._usable(self._owners(kind)):
+
+class FeatureRunStarter:
+    """Starts runs of the kinds that features have: `RunStarter`."""
+
+    def __init__(self, features: OpenFeatures, otherwise: "RunStarter") -> None:
+        """`otherwise` is asked about kinds that no feature starts."""
+        self._features = features
+        self._otherwise = otherwise
+
+    async def start(self, kind: str, subject: str, request: "StartRequest", /) -> "ActiveRun":
+        """Start a run by the feature that starts its kind."""
+        for name, hooks in self._features.owners(kind):
             if start := hooks.starts.get(kind):
-                return await start(self.opened(name), subject, request)
-        return await otherwise(kind, subject, request)
+                return await start(self._features.opened(name), subject, request)
+        return await self._otherwise.start(kind, subject, request)
 
-    def _owners(self, kind: str) -> list[str]:
-        return [name for name, feature in self.known.items() if kind in feature.run_kinds]
-
-    async def _list_subjects(self, otherwise: "ListSubjects", kind: str, /) -> "Sequence[str] | None":
-        for name, hooks in self._usable(self._owners(kind)):
+    async def subjects(self, kind: str, /) -> "Sequence[str] | None":
+        """Return what the feature that starts runs of a kind can start."""
+        for name, hooks in self._features.owners(kind):
             if kind in hooks.starts:
                 listed = hooks.subjects.get(kind)
-                return await listed(self.opened(name)) if listed else None
-        return await otherwise(kind)
+                return await listed(self._features.opened(name)) if listed else None
+        return await self._otherwise.subjects(kind)
 
 
 def _failed(feature: str, why: str) -> "SubsystemStatus":

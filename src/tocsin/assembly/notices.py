@@ -46,7 +46,7 @@ class CoreNotices:
         self._check_at = app.clock.monotonic() + FIRST_CHECK_S
         app.audit.observe(self._observe)
         if self._shared and not keeps:  # a feature would make a database that no dashboard reads
-            app.features.leave_notices(self._leave)
+            app.features.replace_notices(self)
 
     async def step(self) -> float:
         """Tell of what waits; return when to look again."""
@@ -63,17 +63,22 @@ class CoreNotices:
             self._waiting.popleft()
         while self._shared and self._keeps and (left := await self._shared.oldest()) is not None:
             if (notice := notice_of(left)) is not None:
-                await self._app.features.abilities.notify(notice)
+                await self._app.features.abilities.notices.notify(notice)
             await self._shared.drop(left)
 
-    async def _leave(self, notice: Notice) -> None:
+    async def notify(self, notice: Notice) -> None:
+        """Keep a notice of a feature until the next step leaves it for a host that stores notices."""
         self._waiting.append(notice)
+
+    async def unread_count(self) -> int:
+        """Return 0: this host stores none."""
+        return 0
 
     async def _tell_one(self, notice: Notice) -> None:
         if self._shared and not self._keeps:
             await self._shared.add(json.dumps(asdict(notice)))
         else:
-            await self._app.features.abilities.notify(notice)
+            await self._app.features.abilities.notices.notify(notice)
 
     async def check_audit_log(self) -> None:
         """Tell of an audit log whose chain is broken; one that cannot be read is told by the status."""

@@ -13,7 +13,7 @@ from tocsin.messaging.outbound.caller import Caller
 if TYPE_CHECKING:
     from tocsin.assembly.program import App
     from tocsin.channels.conversation import Keyboard
-    from tocsin.features.abilities import AskChat, AskedChat, FindChats, Notify, TellOperator
+    from tocsin.features.ability_records import AskedChat
     from tocsin.features.context import Notice
 
 log = logging.getLogger(__name__)
@@ -37,25 +37,18 @@ def tell_operator(app: "App") -> Callable[[str], Awaitable[None]]:
     return tell
 
 
-def tell_operator_once(app: "App") -> "TellOperator":
-    """Return what queues a notice for the default chat of the bot, else for its admin chat."""
-    chats, ask = find_chats(app), ask_chat(app)
+class BotOperatorChats:
+    """The chats of the bot in which the operator is told and asked: `OperatorChats`."""
 
-    async def tell(text: str, /, *, key: str) -> bool:
-        for chat in (found := chats()):
-            await ask(chat, text, key=key, buttons=())
-        return bool(found)
+    def __init__(self, app: "App") -> None:
+        self._app = app
 
-    return tell
-
-
-def find_chats(app: "App") -> "FindChats":
-    """Return what finds chats of the bot: those with some IDs, or its default chat, else its admin chat."""
-
-    def find(ids: "Collection[str]" = (), /) -> "Sequence[AskedChat]":
+    def find(self, ids: "Collection[str]" = (), /) -> "Sequence[AskedChat]":
+        """Return the chats with some IDs, by default the bot's default chat, else its admin chat."""
         from tocsin.assembly.bot import conversation_of
-        from tocsin.features.abilities import AskedChat
+        from tocsin.features.ability_records import AskedChat
 
+        app = self._app
         if not app.registry.bot_channel().configured:
             return ()
         channel = conversation_of(app.registry)
@@ -67,34 +60,38 @@ def find_chats(app: "App") -> "FindChats":
                 found.append(AskedChat(channel.name, variables.admin.parse(text)))
         return found
 
-    return find
+    async def tell(self, text: str, /, *, key: str) -> bool:
+        """Queue a text for the default chat, else for the admin chat."""
+        for chat in (found := self.find()):
+            await self.ask(chat, text, key=key, buttons=())
+        return bool(found)
 
-
-def ask_chat(app: "App") -> "AskChat":
-    """Return what queues a text with buttons for a chat of the bot."""
-
-    async def ask(chat: "AskedChat", text: str, /, *, key: str, buttons: "Keyboard") -> None:
+    async def ask(self, chat: "AskedChat", text: str, /, *, key: str, buttons: "Keyboard") -> None:
+        """Queue a text with buttons for a chat."""
         from tocsin.channels.conversation import with_buttons
         from tocsin.messaging.inbound.handling import Reply
 
         reply = Reply(text, extra=with_buttons(buttons) if buttons else {})
-        await app.outbox.queue_replies(chat.channel, chat.chat_id, [reply], key, Caller(NOTICES.name))
-
-    return ask
+        await self._app.outbox.queue_replies(chat.channel, chat.chat_id, [reply], key, Caller(NOTICES.name))
 
 
-def notify_operator(app: "App") -> "Notify":
-    """Return what notices go through where no feature keeps them."""
-    tell = tell_operator(app)
+class OperatorNotices:
+    """`Notices` if no feature stores them: they go to the log and to the admin chat."""
 
-    async def notify(notice: "Notice") -> None:
+    def __init__(self, app: "App") -> None:
+        self._tell = tell_operator(app)
+
+    async def notify(self, notice: "Notice") -> None:
+        """Log a notice, and queue it for the admin chat."""
         if notice.closed:  # the chat cannot show that it is closed
             return
         level = {"error": logging.ERROR, "warning": logging.WARNING}.get(notice.level, logging.INFO)
         log.log(level, "notice", extra={"title": notice.title, "body": notice.body, "source": notice.source})
         try:
-            await tell(f"{notice.title}\n\n{notice.body}".strip())
+            await self._tell(f"{notice.title}\n\n{notice.body}".strip())
         except TocsinError as error:
             log.warning("a notice does not reach the operator", extra={"reason": error.sentence()})
 
-    return notify
+    async def unread_count(self) -> int:
+        """Return 0: none is stored."""
+        return 0

@@ -17,7 +17,7 @@ from tocsin.core.time.clock import Clock, SystemClock
 from tocsin.features.registry import find_features
 
 if TYPE_CHECKING:
-    from tocsin.assembly.abilities import BotHistories
+    from tocsin.assembly.abilities import ProgramBotView
     from tocsin.assembly.chat_models import ChatModels
     from tocsin.assembly.features import OpenFeatures
     from tocsin.core.audit.trail import AuditTrail
@@ -74,7 +74,7 @@ class App:
     models: "Lazy[ChatModels]"
     features: "OpenFeatures"
     monitoring: "Monitoring"
-    histories: "Callable[[], BotHistories]"
+    bot_view: "Callable[[], ProgramBotView]"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -200,7 +200,7 @@ def assemble(
         models=Lazy(lambda: _models(app), lambda models: models.aclose()),
         features=OpenFeatures(installed.features, settings, lambda: (make_context or _context_of)(app)),
         monitoring=monitoring,
-        histories=cache(_histories),
+        bot_view=cache(lambda: _bot_view(app)),
     )
     return app
 
@@ -262,10 +262,10 @@ def _models(app: App) -> "ChatModels":
     return ChatModels(app.settings, app.clock, app.redact, tell_operator(app))
 
 
-def _histories() -> "BotHistories":
-    from tocsin.assembly.abilities import BotHistories
+def _bot_view(app: App) -> "ProgramBotView":
+    from tocsin.assembly.abilities import ProgramBotView
 
-    return BotHistories()
+    return ProgramBotView(app)
 
 
 def _context_of(app: App) -> "FeatureContext":

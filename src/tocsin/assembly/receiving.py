@@ -96,18 +96,22 @@ async def open_receiving(app: App, *, fetch: bool) -> Receiving:
     channel = conversation_of(app.registry)
     settings = BotSettings.of(app.settings, channel.variables)
     sessions = build_sessions(settings, app.clock)
-    app.histories().use(sessions)
+    app.bot_view().use(sessions)
 
     def share_sessions() -> None:
         use_redis(sessions, settings, app.redis)
 
     if await is_redis_there(app.settings):
         share_sessions()
+
+    async def follow_chat(old_id: str, new_id: str) -> None:
+        await app.features.abilities.chat_notes.follow(old_id, new_id)
+
     bot = _open_bot(app, channel, settings, sessions)
     for side in (channel, app.registry.adapter(kind)):
         if isinstance(side, ReportsMoves):
             side.on_moved(bot.access.record_move)
-            side.on_moved(app.features.abilities.follow_chat)
+            side.on_moved(follow_chat)
     inbox = inbox_of(app, [reject, bot.access_handler, *handlers, bot.handler, *last_handlers], matches, bot)
     source = channel.open_source(inbox, app.settings.data_dir, tell_operator(app)) if fetch else None
     return Receiving(inbox, bot, source, app.models().state, share_sessions)
@@ -155,18 +159,18 @@ def _open_bot(app: App, channel: "ConversationAdapter", settings: "BotSettings",
     attachments = Attachments(channel.download, Speech(app.settings.data_dir / MODELS_FOLDER, read_in_child))
     tell, hold = tell_through(app.outbox, Caller("bot"), channel.name), app.outbox.store.hold
     stores = app.stores.bot()
-    executor = build_executor(settings, stores, app.clock, channel, tell, hold=hold, indicating=abilities.indicate)
+    executor = build_executor(settings, stores, app.clock, channel, tell, hold=hold, indicating=abilities.bot.indicate)
     planner = SkillPlanner(
         stores.plans,
         app.audit,
         channel,
         executor,
         provider=models.find,
-        list_skills=abilities.list_skills,
+        skills=abilities.skills,
         run_skill=_skill_runner(app, "intake"),
     )
     for_commands = CommandDependencies(
-        list_skills=abilities.list_skills,
+        skills=abilities.skills,
         run_skill=_skill_runner(app, "bot"),
         status_lines=partial(status_lines, app),
         run_lines=partial(recent_run_lines, app),
@@ -197,13 +201,13 @@ def _open_bot(app: App, channel: "ConversationAdapter", settings: "BotSettings",
 
 
 def _further_commands(app: App, settings: "BotSettings") -> "dict[str, FurtherCommand]":
-    found = app.features.bot_commands(without="recall" if settings.memory == "off" else "")
+    found = app.features.bot_commands(without="chat_notes" if settings.memory == "off" else "")
     return {name: FurtherCommand(*command) for name, command in found.items()}
 
 
 def _chat_memory(app: App, settings: "BotSettings") -> "ChatMemory":
     abilities, use = app.features.abilities, settings.memory
-    return ChatMemory(abilities.recall if use != "off" else None, abilities.remember if use == "on" else None)
+    return ChatMemory(abilities.chat_notes if use != "off" else None, stores=use == "on")
 
 
 def _skill_runner(app: App, source: str) -> "RunSkillForChat":
@@ -216,7 +220,7 @@ def _skill_runner(app: App, source: str) -> "RunSkillForChat":
         input: str,
         actor: str,
     ) -> "SkillResult":
-        run = await app.features.abilities.run_skill(
+        run = await app.features.abilities.skills.run(
             name, source=source, cause=RunTrigger.BOT, actor=actor, args=args, input=input
         )
         return SkillResult(run, await app.runs().text(run.id, MAX_RUN_TEXT))

@@ -41,7 +41,7 @@ async def status_report(app: "App", *, uptime_s: float | None = None) -> StatusR
         _services(app, redis),
         _runs(app),
         RunStore(app.database).search(RunFilter(limit=RECENT_RUNS)),
-        app.features.abilities.unread_notices(),
+        app.features.abilities.notices.unread_count(),
     )
     return StatusReport(
         version=__version__,

@@ -28,7 +28,8 @@ from tocsin.channels.conversation import ConversationAdapter
 from tocsin.channels.inbound import InboundMessage, MessageKind
 from tocsin.core.errors import TocsinError
 from tocsin.core.text.strings import truncate
-from tocsin.features.abilities import ListSkills, SkillInfo
+from tocsin.features.abilities import RunnableSkills
+from tocsin.features.ability_records import SkillInfo
 from tocsin.messaging.inbound.handling import HandlerResult, HandlingStatus, MessageContext
 
 log = logging.getLogger(__name__)
@@ -69,7 +70,7 @@ class FurtherCommand(NamedTuple):
 class CommandDependencies:
     """What commands use that belongs to other parts of the program."""
 
-    list_skills: ListSkills
+    skills: RunnableSkills
     run_skill: RunSkillForChat
     status_lines: StatusLines  # such as the states of the queue and of cron jobs
     run_lines: StatusLines  # the newest runs, one per line
@@ -189,7 +190,7 @@ class Commands:
         return await self._show_page(0)
 
     async def _show_page(self, page: int) -> HandlerResult:
-        skills = await self._dependencies.list_skills(every=True)
+        skills = await self._dependencies.skills.list(every=True)
         if not skills:
             return answered(NO_SKILLS)
         page = min(page, keyboards.pages(skills) - 1)
@@ -198,7 +199,7 @@ class Commands:
     async def _press_skill(self, received: MessageContext, rest: str) -> HandlerResult:
         if (page := keyboards.page_of(rest)) is not None:
             return await self._show_page(page)
-        installed = {skill.name: skill for skill in await self._dependencies.list_skills(every=True)}
+        installed = {skill.name: skill for skill in await self._dependencies.skills.list(every=True)}
         name = keyboards.find_skill(rest, installed)
         if name is None:
             return answered("That skill is not installed any more. /skills lists what there is.")
@@ -208,7 +209,7 @@ class Commands:
         name, _, rest = received.message.args.strip().partition(" ")
         if not name:
             return answered("Which skill? Write /run and its name; /skills lists them.")
-        installed = {skill.name: skill for skill in await self._dependencies.list_skills(every=True)}
+        installed = {skill.name: skill for skill in await self._dependencies.skills.list(every=True)}
         if name not in installed:
             return answered(f"There is no skill {truncate(name, 100)}. /skills lists what there is.")
         return await self._run_if_possible(received, installed[name], rest.strip())

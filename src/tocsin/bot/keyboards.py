@@ -5,7 +5,7 @@ from hashlib import sha256
 
 from tocsin.bot.contract import ChatMode
 from tocsin.channels.conversation import Keyboard
-from tocsin.features.abilities import SkillInfo
+from tocsin.features.ability_records import SkillInfo
 
 SKILL, MODE, CONFIRM, CANCEL = PREFIXES = ("skill:", "mode:", "confirm:", "cancel:")
 MAX_DATA_BYTES = 64  # the smallest limit among the chat products: docs/facts/botchat.md, "Calls"

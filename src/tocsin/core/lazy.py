@@ -1,7 +1,7 @@
-"""A part that is made when it is first asked for, and closed only if it was made."""
+"""Parts that are made when they are first needed."""
 
 from collections.abc import Awaitable, Callable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 T = TypeVar("T")
 
@@ -24,3 +24,16 @@ class Lazy(Generic[T]):
         """Close the part if there is one."""
         while self._made:
             await self._close(self._made.pop())
+
+
+def lazily(find: Callable[[], T]) -> T:
+    """Return an object that calls `find` at each use of an attribute, and has those of what it returns."""
+    return cast("T", _LazyObject(find))
+
+
+class _LazyObject:
+    def __init__(self, find: Callable[[], Any]) -> None:
+        self._find = find
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._find(), name)

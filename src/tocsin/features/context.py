@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from tocsin.features import abilities
     from tocsin.messaging.outbound.messenger import Messenger
     from tocsin.messaging.outbound.output_routing import OutputRouter
-    from tocsin.runs.control import StartRun
     from tocsin.runs.service import Runs
 
 
@@ -118,35 +117,22 @@ class ProfileUse(NamedTuple):
 # The two are never compared or printed: without `__eq__` and `__repr__` they take half as long to make.
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Abilities:
-    """What features may ask of the rest of the program. A field's name is that of the ability in `Feature.provides`."""
+    """What features may use of the rest of the program: one object for each interface of `abilities.py`.
 
-    ask: "abilities.Ask"
-    open_model: "abilities.OpenModel"
-    use_tools: "abilities.UseTools"
-    list_skills: "abilities.ListSkills"
-    run_skill: "abilities.RunSkill"
-    list_assistants: "abilities.ListAssistants"
-    assistant_names: "abilities.AssistantNames"
-    run_assistant: "abilities.RunAssistant"
-    start_assistant: "abilities.StartAssistant"
-    describe_assistant: "abilities.DescribeAssistant"
-    notify: "abilities.Notify"
-    unread_notices: "abilities.UnreadNotices"  # how many notices are unread; 0 if no feature keeps them
-    tell_operator: "abilities.TellOperator"
-    find_chats: "abilities.FindChats"
-    ask_chat: "abilities.AskChat"
-    reveal_secret: "abilities.RevealSecret"
-    reveal_secrets: "abilities.RevealSecrets"
-    secret_names: "abilities.SecretNames"
-    start_run: "StartRun"
-    list_subjects: "abilities.ListSubjects"
-    list_schedules: "abilities.ListSchedules"
-    indicate: "abilities.Indicate"  # shows in a chat that a message is worked on, while it is entered
-    recall: "abilities.Recall"
-    remember: "abilities.Remember"
-    follow_chat: "abilities.FollowChat"
-    bot_windows: "abilities.ListBotWindows"
-    cause_of: "abilities.CauseOf"  # what a run that a message starts is triggered by
+    A feature that provides one is opened when a method of it is first used, not before: keep the object, or this one,
+    rather than a method.
+    """
+
+    models: "abilities.Models"
+    skills: "abilities.RunnableSkills"
+    assistants: "abilities.Assistants"
+    notices: "abilities.Notices"
+    operator_chats: "abilities.OperatorChats"
+    secrets: "abilities.Secrets"
+    run_starter: "abilities.RunStarter"
+    schedules: "abilities.Schedules"
+    chat_notes: "abilities.ChatNotes"
+    bot: "abilities.BotView"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)

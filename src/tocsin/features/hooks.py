@@ -50,24 +50,14 @@ Checks: TypeAlias = tuple[FeatureCheck[S], ...]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ProvidedAbilities(Generic[S]):
-    """The abilities that a feature gives to the others: each function returns what they call."""
+    """The interfaces that a feature provides to the others: each function returns the object that has their methods."""
 
-    list_skills: "Callable[[S], abilities.ListSkills] | None" = None
-    run_skill: "Callable[[S], abilities.RunSkill] | None" = None
-    list_assistants: "Callable[[S], abilities.ListAssistants] | None" = None
-    assistant_names: "Callable[[S], abilities.AssistantNames] | None" = None
-    run_assistant: "Callable[[S], abilities.RunAssistant] | None" = None
-    start_assistant: "Callable[[S], abilities.StartAssistant] | None" = None
-    describe_assistant: "Callable[[S], abilities.DescribeAssistant] | None" = None
-    notify: "Callable[[S], abilities.Notify] | None" = None
-    unread_notices: "Callable[[S], abilities.UnreadNotices] | None" = None
-    reveal_secret: "Callable[[S], abilities.RevealSecret] | None" = None
-    reveal_secrets: "Callable[[S], abilities.RevealSecrets] | None" = None
-    secret_names: "Callable[[S], abilities.SecretNames] | None" = None
-    list_schedules: "Callable[[S], abilities.ListSchedules] | None" = None
-    recall: "Callable[[S], abilities.Recall] | None" = None
-    remember: "Callable[[S], abilities.Remember] | None" = None
-    follow_chat: "Callable[[S], abilities.FollowChat] | None" = None
+    skills: "Callable[[S], abilities.RunnableSkills] | None" = None
+    assistants: "Callable[[S], abilities.Assistants] | None" = None
+    notices: "Callable[[S], abilities.Notices] | None" = None
+    secrets: "Callable[[S], abilities.Secrets] | None" = None
+    schedules: "Callable[[S], abilities.Schedules] | None" = None
+    chat_notes: "Callable[[S], abilities.ChatNotes] | None" = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

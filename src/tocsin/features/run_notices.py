@@ -1,13 +1,16 @@
 """Notices about runs: failing, working again, interrupted."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tocsin.core.audit.actions import CLI
 from tocsin.features.context import Notice, NoticeLevel
 from tocsin.runs.document import pointers
 from tocsin.runs.model import WAS_STOPPED, Run, RunStatus
+
+if TYPE_CHECKING:
+    from tocsin.features.abilities import Notices
 
 _HOUR_S = 3600
 
@@ -42,10 +45,10 @@ def stored_notice(notice: Notice | None) -> dict[str, Any]:
     return {} if notice is None else {"notice": asdict(notice)}
 
 
-async def notify_stored(notify: Callable[[Notice], Awaitable[None]], noted: Mapping[str, Any]) -> None:
+async def notify_stored(notices: "Notices", noted: Mapping[str, Any]) -> None:
     """Send the notice that `stored_notice` returned."""
     if found := noted.get("notice"):
-        await notify(Notice(**{**found, "level": NoticeLevel(found["level"])}))
+        await notices.notify(Notice(**{**found, "level": NoticeLevel(found["level"])}))
 
 
 _NOUNS = {"cron": "job", "workflow": "workflow", "watcher": "watcher"}

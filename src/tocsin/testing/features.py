@@ -16,11 +16,26 @@ from tocsin.core.config.settings import Settings
 from tocsin.core.http.transport import Transport
 from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import Clock
-from tocsin.features.abilities import AskedChat
 from tocsin.features.context import FeatureContext, Notice
 from tocsin.features.contract import Feature
+from tocsin.features.null_abilities import NoOperatorChats
 from tocsin.terminal.findings import Finding
 from tocsin.testing.fakes import FakeClock, ScriptedTransport
+
+
+@dataclass(frozen=True, slots=True)
+class CollectedNotices:
+    """`Notices` that go nowhere."""
+
+    collected: list[Notice]
+
+    async def notify(self, notice: Notice) -> None:
+        """Collect a notice."""
+        self.collected.append(notice)
+
+    async def unread_count(self) -> int:
+        """Return how many there are."""
+        return len(self.collected)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +75,8 @@ async def open_feature(
 ) -> AsyncIterator[FeatureBench]:
     """Open `feature` beside `others`, with the settings in `env` alone.
 
-    `abilities` replaces abilities by name, such as `ask`. Notices are collected and go nowhere. `channels` are those
-    that messages can be queued for, and `transport` is what they call.
+    `abilities` replaces interfaces by name, such as `models`, where none of the features provides them. Notices are
+    collected and go nowhere. `channels` are those that messages can be queued for, and `transport` is what they call.
     """
     installed, clock = Installed(tuple(channels), (feature, *others)), clock or FakeClock()
     variables = [variable for one in installed.features for variable in one.variables]
@@ -76,18 +91,9 @@ async def open_feature(
     tools = Tools(transport or ScriptedTransport(), clock)
     notices: list[Notice] = []
 
-    async def collect(notice: Notice) -> None:
-        notices.append(notice)
-
-    def no_chats(*_: Any) -> Sequence[AskedChat]:
-        return ()
-
-    async def no_chat(text: str, /, **_: Any) -> bool:
-        return False
-
     def context(app: App) -> FeatureContext:
         usual = context_of(app)
-        own = {"notify": collect, "tell_operator": no_chat, "find_chats": no_chats}
+        own = {"notices": CollectedNotices(notices), "operator_chats": NoOperatorChats()}
         return replace(usual, abilities=replace(usual.abilities, **{**own, **(abilities or {})}))
 
     app = assemble(settings, installed, tools=lambda: tools, stores=stores, clock=clock, make_context=context)

@@ -26,7 +26,7 @@ from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import ConfigError, RemoteError, TocsinError
 from tocsin.core.http.transport import HttpResponse
 from tocsin.core.storage.database import Database
-from tocsin.features.abilities import SkillInfo
+from tocsin.features.ability_records import SkillInfo
 from tocsin.messaging.inbound.handling import HandlerResult, HandlingStatus, MessageContext, Reply
 from tocsin.providers.contract import Completion, ProviderError, Question
 from tocsin.runs.model import Run, RunStatus, RunTrigger
@@ -133,7 +133,7 @@ class Room:
             channel,
             self.executor,
             provider=provider,
-            list_skills=self.skills.list,
+            skills=self.skills,
             run_skill=self.skills.run,
         )
 

@@ -10,7 +10,7 @@ from tests.features.assistant_skills.broken_front_matter import PURPOSE
 from tests.features.assistant_skills.escapes import SECRET, Escape, escapes
 
 from tocsin.core.watching.ignored_files import IgnoreRules
-from tocsin.features.abilities import AssistantRequest, AssistantRun
+from tocsin.features.ability_records import AssistantRequest, AssistantRun
 from tocsin.features.assistant_skills.feature import FEATURE
 from tocsin.features.assistant_skills.folder.confined import ConfinedFolder
 from tocsin.features.assistant_skills.folder.overlay import FolderOverlay, PatchError

@@ -14,7 +14,7 @@ from tests.features.assistant_skills.broken_front_matter import file_of
 
 from tocsin.assembly.abilities import run_control_of
 from tocsin.core.errors import ConfigError, TocsinError
-from tocsin.features.abilities import AssistantRequest
+from tocsin.features.ability_records import AssistantRequest
 from tocsin.features.assistant_skills.feature import FEATURE
 from tocsin.features.assistant_skills.model import UnknownAssistantError
 from tocsin.features.skills.feature import FEATURE as RUNNABLE
@@ -162,14 +162,14 @@ async def test_chats_run_assistant_skills_in_the_watched_folder_alone(tmp_path: 
     env = {"SKILLS_WATCH": str(folder)}
     async with open_feature(FEATURE, tmp_path / "data", env, others=[RUNNABLE]) as bench:
         abilities = bench.features.abilities
-        assert "secret-scanner" in {skill.name for skill in await abilities.list_skills()}
+        assert "secret-scanner" in {skill.name for skill in await abilities.skills.list()}
         asked = {"source": "bot", "cause": RunTrigger.BOT, "actor": "chat:7", "input": "look for secrets"}
-        run = await abilities.run_skill("secret-scanner", **asked)
+        run = await abilities.skills.run("secret-scanner", **asked)
         assert (run.status, "a.py:1: critical" in await bench.app.runs().text(run.id, 1000)) == ("succeeded", True)
         assert [(entry.source, entry.metadata["actor"]) for entry in bench.audit()] == [("bot", "chat:7")]
         for path in ("../elsewhere", str(tmp_path / "elsewhere"), "/etc/passwd"):
             with pytest.raises(TocsinError):
-                await abilities.run_skill("secret-scanner", args=(path,), **asked)
+                await abilities.skills.run("secret-scanner", args=(path,), **asked)
 
 
 async def test_a_run_is_retried_on_the_files_it_was_about(tmp_path: Path, folder: Path):
@@ -198,7 +198,7 @@ async def test_whatever_starts_skills_starts_those_for_the_assistant_too(tmp_pat
     env = {"SKILLS_WATCH": str(folder)}
     async with open_feature(FEATURE, tmp_path / "data", env, others=[RUNNABLE]) as bench:
         request = StartRequest(source="scheduler", cause=RunTrigger.SCHEDULE, params={"args": ["a.py"]})
-        running = await bench.features.abilities.start_run("skill", "secret-scanner", request)
+        running = await bench.features.abilities.run_starter.start("skill", "secret-scanner", request)
         run = await running.task
         assert (run.status, run.params["files"]) == ("succeeded", ["a.py"])
 
@@ -206,8 +206,8 @@ async def test_whatever_starts_skills_starts_those_for_the_assistant_too(tmp_pat
 async def test_without_a_watched_folder_chats_list_assistant_skills_and_cannot_run_them(tmp_path: Path):
     async with open_feature(FEATURE, tmp_path / "data", others=[RUNNABLE]) as bench:
         put(bench, "broken", file_of().replace("priority: high", "priority: urgent"))
-        assert await bench.features.abilities.list_skills() == []
-        every = {skill.name: skill.reason for skill in await bench.features.abilities.list_skills(every=True)}
+        assert await bench.features.abilities.skills.list() == []
+        every = {skill.name: skill.reason for skill in await bench.features.abilities.skills.list(every=True)}
         assert len(every) == 9
         assert every["secret-scanner"] == "SKILLS_WATCH names no folder for it"
         assert every["code-reviewer"] == "it needs a chat model"
@@ -229,7 +229,7 @@ async def test_what_a_person_types_are_files_and_then_what_to_do(
     (folder / "sub").mkdir()
     env = {"SKILLS_WATCH": str(folder)}
     async with open_feature(FEATURE, tmp_path / "data", env, others=[RUNNABLE]) as bench:
-        run = await bench.features.abilities.run_skill(
+        run = await bench.features.abilities.skills.run(
             "secret-scanner", source="bot", cause=RunTrigger.BOT, args=typed.split(), input=typed
         )
         assert run.snapshot == {"folder": str(folder), "files": files, "input": asked_for}
@@ -240,7 +240,7 @@ async def test_a_person_in_a_chat_cannot_name_files_outside_the_watched_folder(t
     (tmp_path / "data").mkdir(mode=0o700)
     async with open_feature(FEATURE, tmp_path / "data", env, others=[RUNNABLE]) as bench:
         with pytest.raises(ConfigError, match="is not below"):
-            await bench.features.abilities.run_skill(
+            await bench.features.abilities.skills.run(
                 "secret-scanner", source="bot", cause=RunTrigger.BOT, args=["../data"]
             )
 

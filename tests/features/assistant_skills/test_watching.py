@@ -11,7 +11,7 @@ from tests.waiting import PATIENCE_S, eventually
 
 from tocsin.core.errors import ConfigError
 from tocsin.core.time.clock import SystemClock
-from tocsin.features.abilities import AssistantRun
+from tocsin.features.ability_records import AssistantRun
 from tocsin.features.assistant_skills.feature import FEATURE
 from tocsin.features.assistant_skills.watch.assistant_watch import AssistantWatch
 from tocsin.features.assistant_skills.watch.watch_service import LEASE, WatchService

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -110,7 +111,7 @@ async def open_talk(
 ) -> AsyncIterator[Talk]:
     """Open conversations; with another `owner`, as another process has them."""
     model = HandModel()
-    abilities = {"open_model": model.lent, **abilities}
+    abilities = {"models": SimpleNamespace(open=model.lent), **abilities}
     env, clock = ENV if env is None else env, clock or SystemClock()
     async with open_feature(FEATURE, folder, env, clock=clock, abilities=abilities) as bench:
         chats = bench.service

@@ -1,13 +1,15 @@
 """Conversations of the bot, followed live."""
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from tests.features.chat.test_streams import open_chat
 from tests.rest.streams import StreamClient, connected
 from tests.waiting import eventually
 
-from tocsin.features.abilities import BotWindow, BotWindowList
+from tocsin.features.ability_records import BotWindow, BotWindowList
 from tocsin.features.chat.bot_conversations import LOOK_EVERY_S, BotConversationEvents
 from tocsin.features.chat.feed import BotConversationFeed, feed_of
 from tocsin.features.chat.model import UnknownConversationError
@@ -27,7 +29,7 @@ class Bot:
         self.notice = ""
         self.asked: list[str] = []
         self.clock = FakeClock()
-        self.events = BotConversationEvents(self.list_windows, self.clock)
+        self.events = BotConversationEvents(cast("Any", SimpleNamespace(windows=self.list_windows)), self.clock)
         self.streams = FeedStreams()
         self.client = StreamClient()
 
@@ -144,7 +146,7 @@ async def test_a_page_of_messages_ends_before_the_one_that_is_named():
 
 async def test_the_interface_reads_and_follows_a_conversation_of_the_bot(tmp_path: Path):
     bot = Bot(*HELLO)
-    async with open_chat(tmp_path, bot_windows=bot.list_windows) as chat:
+    async with open_chat(tmp_path, bot=SimpleNamespace(windows=bot.list_windows)) as chat:
         transcript = (await chat.client.get("/api/chat/conversations/bot:7")).json()
         assert [message["content"] for message in transcript["messages"]] == ["hello", "hi"]
         feed = feed_of(chat.talk.chats, "bot:7")

@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from tests.waiting import eventually
 from tocsin.core.errors import ConfigError
 from tocsin.core.process.identity import own_identity
 from tocsin.core.records.as_json import to_json
-from tocsin.features.abilities import BotWindow, BotWindowList, RecalledEntry
+from tocsin.features.ability_records import BotWindow, BotWindowList, RecalledEntry
 from tocsin.features.chat.answer_store import SILENCE_S
 from tocsin.features.chat.model import (
     ConversationBusyError,
@@ -51,7 +52,7 @@ async def test_the_model_is_shown_what_was_said_before_and_what_memory_has(tmp_p
     async def recall(chat: str, question: str) -> list[RecalledEntry]:
         return [RecalledEntry("disk", "sda is old\nand slow")] if "disk" in question else []
 
-    async with open_talk(tmp_path, recall=recall) as talk:
+    async with open_talk(tmp_path, chat_notes=SimpleNamespace(recall=recall)) as talk:
         first = await talk.finished("hello", "hi")
         await talk.send("which disk?", conversation_id=first.question.conversation_id)
         question = talk.model.questions[-1]
@@ -154,7 +155,7 @@ async def test_without_a_model_the_missing_setting_is_named(tmp_path: Path):
     def unusable(model: str = "", /) -> Any:
         raise ConfigError("CHAT_PROVIDER=openai needs OPENAI_API_KEY", hint="set it")
 
-    async with open_talk(tmp_path, open_model=unusable) as talk:
+    async with open_talk(tmp_path, models=SimpleNamespace(open=unusable)) as talk:
         with pytest.raises(ModelMissingError, match="OPENAI_API_KEY"):
             await talk.chats.send(MessageDraft("hello"), "dashboard")
 
@@ -263,7 +264,7 @@ async def test_conversations_of_the_bot_can_be_read_and_not_changed(tmp_path: Pa
             [BotWindow("7", "chatter", [("user", "ping"), ("assistant", "pong")])], "some are elsewhere"
         )
 
-    async with open_talk(tmp_path, bot_windows=bot_windows) as talk:
+    async with open_talk(tmp_path, bot=SimpleNamespace(windows=bot_windows)) as talk:
         found = await talk.chats.of_bot()
         assert ([each.source for each in found.items], found.notice) == (
             ["chatter"],

@@ -2,15 +2,14 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from tests.clocks import WallClock
 from tests.features.cron.conftest import HUMAN, Crontab
 
-from tocsin.features.context import Notice
 from tocsin.features.cron.feature import FEATURE
 from tocsin.features.notifications.feature import FEATURE as NOTIFICATIONS
-from tocsin.features.notifications.hooks import OpenNotifications
 from tocsin.features.notifications.store import NotificationFilter
 from tocsin.testing.features import open_feature
 
@@ -36,11 +35,7 @@ async def failing_hour(folder: Path, failures: int) -> FailingHour:
             messages.append(text)
         return True
 
-    async def notify(notice: Notice) -> None:
-        opened: OpenNotifications = bench.features.opened("notifications")
-        await opened.service.notify(notice)
-
-    abilities = {"notify": notify, "tell_operator": tell}
+    abilities = {"operator_chats": SimpleNamespace(find=list, tell=tell)}
     async with open_feature(
         FEATURE, folder, {"TZ": "UTC"}, clock=clock, others=(NOTIFICATIONS,), abilities=abilities
     ) as bench:

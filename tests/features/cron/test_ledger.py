@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from tests.clocks import START, WallClock
@@ -313,7 +314,7 @@ async def test_a_value_of_the_vault_reaches_the_command_and_no_record(tmp_path: 
     async def reveal(name: str, /, *, reader: str) -> str:
         return f"hunter2-{name}-{reader.rsplit(maxsplit=1)[-1]}"
 
-    async with opened(tmp_path, abilities={"reveal_secret": reveal}) as crontab:
+    async with opened(tmp_path, abilities={"secrets": SimpleNamespace(reveal=reveal)}) as crontab:
         crontab.bench.app.redact.learn(["hunter2-DB-job"])  # as the vault does
         await crontab.add(command='echo "${#KEY} $KEY"', env={"KEY": "${vault:DB}"})
         run = await crontab.jobs.start("job", HUMAN)
@@ -458,7 +459,10 @@ async def test_failures_count_once_however_often_each_run_is_tried_before_a_job_
     async def fail(_: str, /, **__: object) -> str:
         raise TocsinError("no answer")
 
-    async with opened(tmp_path, abilities={"ask": fail}) as crontab, running(crontab) as service:
+    async with (
+        opened(tmp_path, abilities={"models": SimpleNamespace(ask=fail)}) as crontab,
+        running(crontab) as service,
+    ):
         retry = {"max_attempts": 12, "delay_seconds": 0}
         await crontab.add(type="prompt", command="hello", retry=retry, auto_disable_after=2)
         await crontab.jobs.start("job", HUMAN)

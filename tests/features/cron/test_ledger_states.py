@@ -4,6 +4,7 @@ import asyncio
 import tempfile
 from contextlib import AsyncExitStack
 from pathlib import Path
+from types import SimpleNamespace
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -24,6 +25,9 @@ async def answer(_: str, /, **__: object) -> str:
     return "hello"
 
 
+ABILITIES = {"models": SimpleNamespace(ask=answer)}
+
+
 class LedgerStates(RuleBasedStateMachine):
     @initialize()
     def begin(self) -> None:
@@ -32,7 +36,7 @@ class LedgerStates(RuleBasedStateMachine):
         self.open, self.life = AsyncExitStack(), AsyncExitStack()
         self.periods: dict[str, int] = {}
         self.crontab: Crontab = self.now(
-            self.open.enter_async_context(opened(Path(self.folder.name), clock=WallClock(), abilities={"ask": answer}))
+            self.open.enter_async_context(opened(Path(self.folder.name), clock=WallClock(), abilities=ABILITIES))
         )
         self.start()
 

@@ -11,7 +11,7 @@ from tests.features.cron.telling import failing_hour
 
 from tocsin.channels.teamchat.adapter import TeamchatAdapter
 from tocsin.delivery.store import DeliveryFilter
-from tocsin.features.context import Notice, NoticeLevel
+from tocsin.features.context import NoticeLevel
 from tocsin.features.cron.feature import FEATURE
 from tocsin.features.notifications.feature import FEATURE as NOTIFICATIONS
 from tocsin.features.notifications.store import NotificationFilter
@@ -57,16 +57,10 @@ async def test_a_failure_whose_output_went_to_the_operators_chat_is_one_message_
 ):
     clock = WallClock()
 
-    async def notify(notice: Notice) -> None:
-        await bench.features.opened("notifications").service.notify(notice)
-
     env = {**ENV, "NOTIFY_PROFILE": "oncall"}
     (tmp_path / "profiles.yaml").write_text("oncall: [{channel: slack, target: '#ops'}]\n")
     others, channels = (NOTIFICATIONS,), (TeamchatAdapter,)
-    abilities = {"notify": notify}
-    async with open_feature(
-        FEATURE, tmp_path, env, clock=clock, others=others, channels=channels, abilities=abilities
-    ) as bench:
+    async with open_feature(FEATURE, tmp_path, env, clock=clock, others=others, channels=channels) as bench:
         crontab, notifications = Crontab(bench, clock), bench.features.opened("notifications")
         await crontab.add(command="exit 3", output=output, output_on="failure")
         await crontab.jobs.start("job", HUMAN)

@@ -15,7 +15,7 @@ from tocsin.runs.model import RunStatus, RunTrigger
 
 def control(crontab: Crontab) -> RunControl:
     app = crontab.bench.app
-    return RunControl(app.runs(), app.audit, app.clock, crontab.bench.features.abilities.start_run)
+    return RunControl(app.runs(), app.audit, app.clock, crontab.bench.features.abilities.run_starter.start)
 
 
 async def entry_of(crontab: Crontab, run_id: str) -> AuditEntry:
@@ -77,7 +77,7 @@ async def test_a_run_that_is_left_at_the_end_of_the_process_is_ended_and_settled
     async with opened(tmp_path) as crontab:
         await crontab.add(command=crontab.gate("never").command)
         request = StartRequest(source="dashboard", cause=RunTrigger.API)
-        running = await crontab.bench.features.abilities.start_run("cron", "job", request)
+        running = await crontab.bench.features.abilities.run_starter.start("cron", "job", request)
         assert running.run.status is RunStatus.RUNNING
     async with opened(tmp_path) as crontab:
         assert (await crontab.statuses(), await crontab.open_runs()) == (["interrupted"], 0)
@@ -89,6 +89,6 @@ async def test_jobs_are_listed_by_what_they_start(crontab: Crontab):
     second = await crontab.add(name="b", type="workflow", command="nightly")
     await crontab.add(name="c", type="shell", command="nightly")
     abilities = crontab.bench.features.abilities
-    assert await abilities.list_schedules("workflow") == {"nightly": [first.id, second.id]}
-    assert await abilities.list_schedules("skill") == {}
-    assert await abilities.list_subjects("cron") == ["a", "b", "c"]
+    assert await abilities.schedules.jobs_by_subject("workflow") == {"nightly": [first.id, second.id]}
+    assert await abilities.schedules.jobs_by_subject("skill") == {}
+    assert await abilities.run_starter.subjects("cron") == ["a", "b", "c"]

@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from tests.features.jobs.conftest import ANA, Workshop, git, open_workshop
@@ -11,7 +12,7 @@ from tests.waiting import eventually
 
 from tocsin.channels.inbound import InboundMessage, MessageKind
 from tocsin.core.process.identity import own_identity
-from tocsin.features.abilities import AssistantRequest, AssistantRun
+from tocsin.features.ability_records import AssistantRequest, AssistantRun
 from tocsin.features.jobs.hooks import start_job, startable_jobs, status_of
 from tocsin.features.jobs.model import (
     InvalidTaskJobError,
@@ -111,7 +112,7 @@ async def test_a_skill_looks_at_the_work_tree(tmp_path: Path):
         jobs = workshop.jobs.context.runs()
         return AssistantRun(replace(await jobs.get(request.parent_run_id or ""), status=RunStatus.SUCCEEDED))
 
-    abilities = {"list_assistants": list_assistants, "run_assistant": run_assistant}
+    abilities = {"assistants": SimpleNamespace(list=list_assistants, run=run_assistant)}
     async with open_workshop(tmp_path, abilities=abilities) as workshop:
         with pytest.raises(InvalidTaskJobError, match="no skill 'code-reviewr'") as error:
             await workshop.create(skill="code-reviewr")
@@ -142,7 +143,7 @@ async def test_a_skill_for_the_assistant_needs_a_repository(tmp_path: Path):
     async def list_assistants() -> list[dict[str, object]]:
         return [{"name": "code-reviewer"}]
 
-    async with open_workshop(tmp_path, abilities={"list_assistants": list_assistants}) as workshop:
+    async with open_workshop(tmp_path, abilities={"assistants": SimpleNamespace(list=list_assistants)}) as workshop:
         with pytest.raises(InvalidTaskJobError, match="needs a repository to look at"):
             await workshop.create(skill="code-reviewer", repo="")
 

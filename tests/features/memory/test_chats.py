@@ -7,7 +7,7 @@ from tests.features.memory.conftest import CLI, MemoryBench
 
 from tocsin.channels.inbound import InboundMessage, MessageKind, Quote
 from tocsin.core.errors import TocsinError
-from tocsin.features.memory.chats import remember_of
+from tocsin.features.memory.chats import ChatEntries
 from tocsin.features.memory.secrets import may_be_secret
 
 
@@ -22,7 +22,7 @@ async def say(kept: MemoryBench, text: str, chat: str = "7", **fields: Any) -> s
 
 
 async def recalled(kept: MemoryBench, question: str, chat: str = "7") -> list[str]:
-    return [entry.key for entry in await kept.bench.features.abilities.recall(chat, question)]
+    return [entry.key for entry in await kept.bench.features.abilities.chat_notes.recall(chat, question)]
 
 
 async def test_remember_answers_with_the_key_and_counts_for_each_chat(kept: MemoryBench):
@@ -112,7 +112,7 @@ async def test_no_question_breaks_recalling(kept: MemoryBench, question: str):
 
 
 async def test_a_model_stores_for_its_chat_alone_and_the_entry_says_so(kept: MemoryBench):
-    key = await kept.bench.features.abilities.remember("7", "likes tea")
+    key = await kept.bench.features.abilities.chat_notes.remember("7", "likes tea")
     entry = await kept.memory.get(key)
     assert (key, entry.source, entry.scope) == ("chat:7:1", "chat", "chat:7")
     assert kept.audited()[-1][:2] == ("memory.set", "chat")
@@ -129,7 +129,7 @@ SECRETS = [
 @pytest.mark.parametrize("text", SECRETS)
 async def test_a_model_never_stores_what_looks_like_a_secret(kept: MemoryBench, text: str):
     with pytest.raises(TocsinError):
-        await kept.bench.features.abilities.remember("7", text)
+        await kept.bench.features.abilities.chat_notes.remember("7", text)
     assert await kept.keys() == []
 
 
@@ -141,7 +141,7 @@ def test_ordinary_facts_are_no_secrets(text: str):
 
 
 async def test_a_chat_has_a_limited_number_of_entries(kept: MemoryBench):
-    remember = remember_of(kept.limited(max_per_chat=2))
+    remember = ChatEntries(kept.limited(max_per_chat=2)).remember
     await remember("7", "one")
     await remember("7", "two")
     with pytest.raises(TocsinError, match="has 2 entries, and no more fit"):
@@ -156,7 +156,7 @@ async def test_the_entries_of_a_group_follow_it_to_its_new_id_and_are_found_ther
     await say(kept, "/forget 3", chat="-5")
     await say(kept, "/remember The cat is called Mia", chat="-1005")
     for _ in range(2):  # both the old and the new chat tell of it
-        await kept.bench.features.abilities.follow_chat("-5", "-1005")
+        await kept.bench.features.abilities.chat_notes.follow("-5", "-1005")
     assert await recalled(kept, "dog", chat="-5") == []
     assert await recalled(kept, "tea", chat="-1005") == ["chat:-1005:3"]
     assert await recalled(kept, "dog", chat="-1005") == ["chat:-1005:2"]

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from tests.audit_entries import check_audit_log
@@ -36,7 +37,7 @@ class Office:
         return self.opened.service
 
     async def notify(self, title: str, level: NoticeLevel = NoticeLevel.WARNING, **given: Any) -> None:
-        await self.bench.features.abilities.notify(Notice(title, level=level, **given))
+        await self.bench.features.abilities.notices.notify(Notice(title, level=level, **given))
 
     async def all(self) -> list[Notification]:
         return list((await self.service.search(NotificationFilter(limit=200))).items)
@@ -61,6 +62,8 @@ async def open_office(folder: Path, *, anybody: bool = True, **env: str) -> Asyn
         return anybody
 
     clock = FakeClock()
-    async with open_feature(FEATURE, folder, env, clock=clock, abilities={"tell_operator": tell}) as bench:
+    async with open_feature(
+        FEATURE, folder, env, clock=clock, abilities={"operator_chats": SimpleNamespace(find=list, tell=tell)}
+    ) as bench:
         yield Office(bench, clock, texts)
         check_audit_log(bench.app.audit.log)

@@ -174,7 +174,7 @@ async def test_a_profile_gets_notices_through_the_durable_queue_as_plain_text(tm
     environ = {"TOCSIN_DATA_DIR": str(tmp_path), "REDIS_URL": "off", "NOTIFY_PROFILE": "oncall", **smtp}
     settings, installed = load_settings(environ=environ, env_file=Path("/dev/null"))
     async with open_app(settings, installed, direct_transport) as app:
-        await app.features.abilities.notify(Notice("<b>disk</b> *full*", "see _web1_"))
+        await app.features.abilities.notices.notify(Notice("<b>disk</b> *full*", "see _web1_"))
         opened = app.features.opened("notifications")
         await opened.forwarder.step()
         await opened.forwarder.step()

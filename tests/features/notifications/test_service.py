@@ -220,5 +220,5 @@ async def test_a_person_is_told_what_is_wrong_with_a_notice(notice: Notice, tmp_
 async def test_unread_notices_are_counted_for_others(tmp_path: Path):
     async with open_office(tmp_path) as office:
         await office.notify("disk")
-        assert await office.bench.features.abilities.unread_notices() == 1
+        assert await office.bench.features.abilities.notices.unread_count() == 1
         assert await office.bench.features.status_lines() == ["Notifications: 1 unread"]

@@ -19,7 +19,6 @@ from tocsin.core.process.presence import Presence
 from tocsin.core.process.sandbox import Level, ResourceLimits, Sandbox
 from tocsin.core.storage.database import Database
 from tocsin.core.text.redaction import Redactor
-from tocsin.features.context import Notice
 from tocsin.features.skills.model import ExecutionMode
 from tocsin.features.skills.service import SkillRequest, Skills
 from tocsin.features.skills.snapshot import Workplace
@@ -31,6 +30,7 @@ from tocsin.runs.model import Run, RunTrigger
 from tocsin.runs.service import Runs
 from tocsin.runs.store import RunStore
 from tocsin.testing.fakes import FakeClock
+from tocsin.testing.features import CollectedNotices
 
 SECRET = "correct-horse-battery"
 
@@ -71,7 +71,7 @@ class Workshop:
             environment=self.environment,
             redact=self.redact,
             workplace=Workplace(self.folder / "snapshots", self.folder / "scratch", own_identity()),
-            abilities=cast(Any, SimpleNamespace(reveal_secrets=self.secrets)),
+            abilities=cast(Any, SimpleNamespace(secrets=SimpleNamespace(reveal_several=self.secrets))),
         )
 
     async def secrets(self, names: Collection[str] | None = None, /, *, reader: str) -> Mapping[str, str]:
@@ -105,10 +105,6 @@ class Workshop:
         return list(reversed(log.tail(100))) if log.path.exists() else []
 
 
-async def _no_notice(_: Notice) -> None:
-    """Take a notice that no test looks at."""
-
-
 def _no_output() -> OutputRouter:
     raise AssertionError("a skill sends nothing")
 
@@ -118,7 +114,7 @@ async def workshop(tmp_path: Path) -> AsyncIterator[Workshop]:
     database = Database(tmp_path / "tocsin.db", RUN_SCHEMAS)
     clock, redact = FakeClock(), Redactor([SECRET])
     presence = Presence(SqliteBeats(database), clock)
-    types = {"skill": SkillRuns(_no_notice)}
+    types = {"skill": SkillRuns(CollectedNotices([]))}
     audit = AuditTrail(AuditLog(tmp_path / "audit.log"))
     parts = SettlerDependencies(database, _no_output, audit, clock, lambda kind, _: types.get(kind))
     settler = RunSettler(parts)

@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from tests.features.ssh.conftest import Machine, Site, open_site, peer
@@ -280,7 +281,7 @@ async def test_a_key_of_the_vault_is_in_a_private_folder_while_it_is_used(
         return machine.key.read_text()
 
     port, _ = machine.sshd()
-    async with open_site(tmp_path / "data", abilities={"reveal_secret": reveal}) as site:
+    async with open_site(tmp_path / "data", abilities={"secrets": SimpleNamespace(reveal=reveal)}) as site:
         site.write(described("web", port, identity={"kind": "vault", "ref": "WEB_KEY"}))
         await site.trust("web")
         listed = await site.on(f"cd {site.ssh.program.folder}/*/ && stat -c '%n %a' . key-*", "web")

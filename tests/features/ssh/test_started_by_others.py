@@ -67,8 +67,8 @@ async def test_a_workflow_with_a_host_or_group_that_is_not_there_is_refused(benc
 
 async def test_a_command_is_run_again_on_the_same_hosts(bench: FeatureBench):
     app = bench.app
-    control = RunControl(app.runs(), app.audit, app.clock, bench.features.abilities.start_run)
-    start = bench.features.abilities.start_run
+    control = RunControl(app.runs(), app.audit, app.clock, bench.features.abilities.run_starter.start)
+    start = bench.features.abilities.run_starter.start
     params = {"command": "test $(id -un) = nobody", "groups": ["web"], "user": getpass.getuser()}
     request = StartRequest(source="cli", cause=RunTrigger.MANUAL, params=params)
     failed = await (await start("ssh", "", request)).wait()

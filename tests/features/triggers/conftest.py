@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from tests.audit_entries import check_audit_log
@@ -30,6 +31,7 @@ from tocsin.runs.engine.settling import RunSettler, SettlerDependencies
 from tocsin.runs.model import Run, RunTrigger
 from tocsin.runs.service import Runs
 from tocsin.runs.store import RunStore
+from tocsin.testing.features import CollectedNotices
 
 MESSAGE = InboundMessage(
     channel="bell",
@@ -53,8 +55,13 @@ async def unexpected(*_: object, **__: object) -> Any:
 
 def dependencies(runs: Runs, env: dict[str, str], data_dir: Path, **more: Any) -> ActionDependencies:
     """Return what actions need; what a test does not give is not asked for."""
-    rest = {"ask": unexpected, "run_skill": unexpected, "cause_of": lambda _: RunTrigger.WEBHOOK, **more}
-    return ActionDependencies(runs, lambda: env, data_dir, **rest)
+    given = {"ask": unexpected, "run_skill": unexpected, "cause": lambda _: RunTrigger.WEBHOOK, **more}
+    abilities = SimpleNamespace(
+        models=SimpleNamespace(ask=given.pop("ask")),
+        skills=SimpleNamespace(run=given.pop("run_skill")),
+        bot=SimpleNamespace(cause=given.pop("cause"), indicate=given.pop("indicate", lambda _: nullcontext())),
+    )
+    return ActionDependencies(runs, lambda: env, data_dir, cast("Any", abilities), **given)
 
 
 @dataclass
@@ -68,7 +75,6 @@ class Triggered:
     notices: list[Notice]
     env: dict[str, str] = field(default_factory=lambda: {"PATH": os.environ["PATH"], "HOME": "/nowhere"})
     means: dict[str, Any] = field(default_factory=dict)
-    options: dict[str, Any] = field(default_factory=dict)
 
     def write(self, rules: str) -> "Triggered":
         """Write `triggers.yaml`."""
@@ -79,7 +85,7 @@ class Triggered:
         """Return a handler as app.py puts it together."""
         rules = Triggers(self.data_dir / "triggers.yaml")
         parts = dependencies(self.runs, self.env, self.data_dir, **self.means)
-        return TriggerHandler(rules, parts, **{"indicating": lambda _: nullcontext(), **self.options})
+        return TriggerHandler(rules, parts)
 
     async def handle(self, text: str, **fields: Any) -> HandlerResult | None:
         """Hand one message over."""
@@ -107,11 +113,8 @@ async def triggered(tmp_path: Path) -> AsyncIterator[Triggered]:
     clock = SystemClock()
     audit, notices = AuditTrail(AuditLog(tmp_path / "audit.log")), list[Notice]()
 
-    async def notify(notice: Notice) -> None:
-        notices.append(notice)
-
     def type_of(kind: str, _: Mapping[str, Any]) -> RunType | None:
-        return TriggerRuns(notify) if kind == "trigger" else None
+        return TriggerRuns(CollectedNotices(notices)) if kind == "trigger" else None
 
     settler = RunSettler(SettlerDependencies(database, unexpected, audit, clock, type_of))
     presence = Presence(SqliteBeats(database), clock)

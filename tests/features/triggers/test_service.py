@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import pytest
@@ -206,7 +206,7 @@ async def test_a_firing_is_recorded_as_a_run_of_its_rule(triggered: Triggered):
 
 
 async def test_the_cause_of_a_run_is_what_the_program_says_of_the_message(triggered: Triggered):
-    triggered.means["cause_of"] = lambda message: RunTrigger.BOT if message.channel == "bell" else RunTrigger.WEBHOOK
+    triggered.means["cause"] = lambda message: RunTrigger.BOT if message.channel == "bell" else RunTrigger.WEBHOOK
     await triggered.write(ECHO).handle("say hi")
     assert [run.trigger for run in await triggered.all_runs()] == [RunTrigger.BOT]
 
@@ -258,7 +258,7 @@ async def test_the_indicator_is_shown_while_the_action_runs_and_only_then(trigge
         yield
         shown.append(f"off with {len(triggered.entries())} entry")
 
-    triggered.options["indicating"] = indicating
+    triggered.means["indicate"] = indicating
     await triggered.write(ECHO).handle("hello")
     assert shown == []
     await triggered.handle("say hi")
@@ -475,7 +475,7 @@ async def test_a_text_is_tried_once_for_its_receipt_and_its_answer(triggered: Tr
     triggered.write("- {pattern: ping, command: echo pong}")
     rules = CountedTriggers(triggered.data_dir / "triggers.yaml")
     means = dependencies(triggered.runs, triggered.env, triggered.data_dir)
-    handler = TriggerHandler(rules, means, indicating=lambda _: nullcontext())
+    handler = TriggerHandler(rules, means)
     asked = received("ping")
     assert await handler.matches(asked.message)
     assert await handler(asked) is not None

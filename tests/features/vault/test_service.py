@@ -18,9 +18,6 @@ from tocsin.features.vault.feature import MIGRATIONS
 from tocsin.features.vault.hooks import (
     OpenVault,
     notify_of_age,
-    reveal_secret_of,
-    reveal_secrets_of,
-    secret_names_of,
     subsystem_status,
 )
 from tocsin.features.vault.model import NoVaultError, UnknownSecretError, VaultError
@@ -44,7 +41,7 @@ class Around:
         context = SimpleNamespace(
             database=self.database,
             clock=self.strongroom.clock,
-            abilities=SimpleNamespace(notify=notify),
+            abilities=SimpleNamespace(notices=SimpleNamespace(notify=notify)),
         )
         return OpenVault(self.strongroom.vault, cast("FeatureContext", context))
 
@@ -187,7 +184,7 @@ def test_the_status_without_a_vault_says_so(tmp_path: Path):
 async def test_a_run_that_reads_several_secrets_writes_one_entry(around: Around):
     around.strongroom.vault.set("B", "b-value", source="cli")
     before = len(around.strongroom.audit())
-    values = await reveal_secrets_of(around.opened())(["B", "TOKEN"], reader="workflow:deploy")
+    values = await around.opened().reveal_several(["B", "TOKEN"], reader="workflow:deploy")
     assert values == {"B": "b-value", "TOKEN": "first-value"}
     [entry] = around.strongroom.audit()[before:]
     assert (entry.action, entry.source, entry.metadata["names"]) == ("vault.get", "vault", ["B", "TOKEN"])
@@ -196,29 +193,29 @@ async def test_a_run_that_reads_several_secrets_writes_one_entry(around: Around)
 async def test_all_secrets_of_no_vault_are_none_but_a_named_one_is_missed(tmp_path: Path):
     database = Database(tmp_path / "tocsin.db", {"vault": MIGRATIONS})
     opened = Around(Strongroom(tmp_path), database).opened()
-    assert await reveal_secrets_of(opened)(reader="skill:x") == {}
+    assert await opened.reveal_several(reader="skill:x") == {}
     with pytest.raises(NoVaultError):
-        await reveal_secrets_of(opened)(["A"], reader="skill:x")
+        await opened.reveal_several(["A"], reader="skill:x")
     with pytest.raises(NoVaultError):
-        await reveal_secret_of(opened)("A", reader="skill:x")
+        await opened.reveal("A", reader="skill:x")
     await database.aclose()
 
 
 async def test_an_unknown_name_stops_the_run_and_a_locked_vault_too(around: Around):
     with pytest.raises(UnknownSecretError, match="the vault has no secret 'NOPE'"):
-        await reveal_secrets_of(around.opened())(["TOKEN", "NOPE"], reader="skill:x")
+        await around.opened().reveal_several(["TOKEN", "NOPE"], reader="skill:x")
     around.strongroom.store.vault.write_bytes(b"broken")
     with pytest.raises(VaultError, match="not an age file"):
-        await reveal_secrets_of(around.opened())(reader="skill:x")
+        await around.opened().reveal_several(reader="skill:x")
 
 
 async def test_names_are_listed_without_reading_a_value_and_not_known_while_the_vault_is_locked(around: Around):
     around.strongroom.vault.set("B", "b-value", source="cli")
     before = len(around.strongroom.audit())
-    assert await secret_names_of(around.opened())() == ["B", "TOKEN"]
+    assert await around.opened().names() == ["B", "TOKEN"]
     assert len(around.strongroom.audit()) == before
     around.strongroom.store.vault.write_bytes(b"broken")
-    assert await secret_names_of(around.opened())() is None
+    assert await around.opened().names() is None
 
 
 def test_generated_values_differ_and_have_256_bits():

@@ -3,6 +3,7 @@
 import asyncio
 import os
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -105,7 +106,8 @@ async def test_a_skill_gets_the_path_and_the_content_a_workflow_parameters_and_a
         change = WatchedChange(WatchEvent.CREATED, "/x")
         return await helper.start("failing", change, StartRequest(source="cli", cause="watcher"))
 
-    async with open_site(tmp_path, abilities={"run_skill": run_skill, "start_run": start_run}) as site:
+    abilities = {"skills": SimpleNamespace(run=run_skill), "run_starter": SimpleNamespace(start=start_run)}
+    async with open_site(tmp_path, abilities=abilities) as site:
         helper = site.watchers
         site.write(
             {"name": "child", "command": "echo did it"},
@@ -297,10 +299,10 @@ async def test_an_earlier_run_can_be_started_again(site: Site):
     first = await site.watchers.run("one", WatchedChange(WatchEvent.CREATED, path), source="cli")
     site.write({"name": "one", "command": "true"})
     request = StartRequest(source="cli", cause=RunTrigger.RETRY, params=first.params, retry=Retry(first))
-    again = await site.bench.features.abilities.start_run("watcher", "one", request)
+    again = await site.bench.features.abilities.run_starter.start("watcher", "one", request)
     ended = await again.wait()
     assert (ended.status, ended.retry_of, ended.params["path"]) == ("succeeded", first.id, path)
-    assert await site.bench.features.abilities.list_subjects("watcher") == ["one"]
+    assert await site.bench.features.abilities.run_starter.subjects("watcher") == ["one"]
 
 
 async def test_a_state_that_could_not_be_noted_is_noted_by_the_next_step(site: Site, caplog: pytest.LogCaptureFixture):

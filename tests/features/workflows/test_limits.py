@@ -4,6 +4,7 @@ import asyncio
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -108,7 +109,7 @@ SLOW = HEAD + "steps: [{name: a, command: b, env: {E: '${vault:F}'}}, {name: c, 
 
 async def test_texts_that_are_read_slowly_do_not_hold_up_the_threads_of_all_else(opening: Opening):
     names = SecretNames()
-    async with opening(secret_names=names) as flows:
+    async with opening(secrets=SimpleNamespace(names=names)) as flows:
         flows.write("steps: [{name: a, command: b}]\n")
         texts = [asyncio.create_task(flows.workflows.read_text("fuzzed", SLOW.encode())) for _ in range(50)]
         await eventually(lambda: names.asked)
@@ -124,7 +125,7 @@ async def test_a_text_that_no_one_waits_for_is_not_read_to_its_end(opening: Open
         asked.append(kind)
         return []
 
-    async with opening(secret_names=names, list_subjects=hosts) as flows:
+    async with opening(secrets=SimpleNamespace(names=names), run_starter=SimpleNamespace(subjects=hosts)) as flows:
         first = asyncio.create_task(flows.workflows.read_text("fuzzed", SLOW.encode()))
         await eventually(lambda: names.asked)
         first.cancel()

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -15,7 +16,7 @@ from tests.waiting import eventually
 
 from tocsin.channels.conversation import replacing
 from tocsin.channels.inbound import InboundMessage, MessageKind
-from tocsin.features.abilities import AskedChat
+from tocsin.features.ability_records import AskedChat
 from tocsin.features.context import NoticeLevel
 from tocsin.features.workflows.engine.waiting import instant_of
 from tocsin.features.workflows.requests import AlreadyRunningError, InvalidRunError
@@ -257,7 +258,7 @@ async def test_no_value_is_worked_on_any_more_when_a_step_with_for_each_has_ende
             given_up.append(prompt)
         return ""
 
-    async with opening(ask=ask) as flows:
+    async with opening(models=SimpleNamespace(ask=ask)) as flows:
         run = await flows.run("""
             steps:
               - {name: ask, type: prompt, for_each: [bad, good], max_parallel: 2, command: '${item}'}
@@ -528,7 +529,7 @@ class AskedChats:
 @pytest.mark.parametrize("approved", [True, False])
 async def test_the_buttons_in_the_operators_chat_decide_once(opening: Opening, approved: bool):
     chats = AskedChats()
-    async with opening(find_chats=chats.find, ask_chat=chats.ask) as flows:
+    async with opening(operator_chats=chats) as flows:
         flows.write("steps: [{name: ask, type: wait, approval: true, message: deploy?}]")
         running = await flows.workflows.start("flow", request())
         [(chat, text, [[yes, no]])] = await eventually(lambda: chats.asked)
@@ -563,7 +564,7 @@ async def test_the_buttons_in_the_operators_chat_decide_once(opening: Opening, a
 
 async def test_a_question_goes_to_the_chats_among_its_approvers_and_to_no_other(opening: Opening):
     chats = AskedChats()
-    async with opening(find_chats=chats.find, ask_chat=chats.ask) as flows:
+    async with opening(operator_chats=chats) as flows:
         flows.write("""
             parallel: true
             steps:

@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
 
@@ -15,6 +16,7 @@ from tests.features.workflows.conftest import Opening, WorkflowBench, request
 from tests.waiting import eventually
 
 from tocsin.features.context import AbilityMissingError
+from tocsin.features.null_abilities import NoSecrets
 from tocsin.features.workflows.engine.http import HttpSteps, PrivateAddressError, refuse_private
 from tocsin.features.workflows.engine.step_call import StepCall
 from tocsin.features.workflows.engine.values import RunValues, StepScope
@@ -217,7 +219,7 @@ async def test_a_question_is_asked_with_its_options_and_json_is_read(opening: Op
         asked.append((prompt, options))
         return "Yes." if "JSON" not in prompt else '```json\n{"level": 3}\n```'
 
-    async with opening(ask=ask) as flows:
+    async with opening(models=SimpleNamespace(ask=ask)) as flows:
         steps = await flows.steps("""
             steps:
               - name: plain
@@ -303,7 +305,7 @@ async def test_ssh_steps_go_to_the_feature_that_owns_them_with_values_as_variabl
     async def list_subjects(kind: str, /) -> list[str]:
         return ["web1", "group:db"]
 
-    async with opening(start_run=start_run, list_subjects=list_subjects) as flows:
+    async with opening(run_starter=SimpleNamespace(start=start_run, subjects=list_subjects)) as flows:
         run = await flows.run("""
             params: {x: {default: "a'; b"}}
             steps: [{name: a, type: ssh, hosts: [web1], groups: db, command: 'echo "$PARAM_X"', user: deploy}]
@@ -342,7 +344,7 @@ async def test_secrets_reach_variables_and_headers_alone_and_are_masked_everywhe
           - {{name: show, command: 'echo $T; echo $T | base64', outputs: {{t: stdout}}}}
           - {{name: call, type: http, url: {server.url}/x, headers: {{Authorization: 'Key ${{vault:OTHER}}'}}}}
     """
-    async with opening(ALLOWED, reveal_secrets=reveal_secrets, secret_names=secret_names) as flows:
+    async with opening(ALLOWED, secrets=SimpleNamespace(reveal_several=reveal_secrets, names=secret_names)) as flows:
         flows.bench.app.redact.learn(["s3cr3t-value", "0ther-value"])  # as the vault does
         flows.write(text)
         planned = await flows.workflows.plan("flow", request())
@@ -361,7 +363,7 @@ async def test_a_secret_that_is_not_there_stops_the_run_before_it_starts(opening
     async def reveal_secrets(names: Any = None, /, *, reader: str) -> Mapping[str, str]:
         return {}
 
-    async with opening(reveal_secrets=reveal_secrets) as flows:
+    async with opening(secrets=SimpleNamespace(reveal_several=reveal_secrets, names=NoSecrets().names)) as flows:
         flows.write("steps: [{name: a, command: echo a, env: {T: '${vault:TOKEN}'}}]")
         with pytest.raises(Exception, match="there is no secret TOKEN"):
             await flows.run()

@@ -6,7 +6,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from tocsin.bot.skill_mode.plans import Step
-from tocsin.features.abilities import SkillInfo
+from tocsin.features.ability_records import SkillInfo
 from tocsin.providers.contract import ChatProvider, Question, Turn
 
 if TYPE_CHECKING:

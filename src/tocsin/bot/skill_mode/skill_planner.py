@@ -25,7 +25,7 @@ from tocsin.core.audit.actions import AuditAction
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import TocsinError
 from tocsin.core.text.strings import number_of, truncate
-from tocsin.features.abilities import ListSkills
+from tocsin.features.abilities import RunnableSkills
 from tocsin.messaging.inbound.handling import HandlerResult, HandlingStatus, MessageContext, Reply
 from tocsin.runs.model import Run
 
@@ -49,7 +49,7 @@ class SkillPlanner:
         executor: ChatExecutor,
         *,
         provider: FindProvider,
-        list_skills: ListSkills,
+        skills: RunnableSkills,
         run_skill: RunSkillForChat,
     ) -> None:
         self._plans = plans
@@ -57,12 +57,12 @@ class SkillPlanner:
         self._channel = channel
         self._executor = executor
         self._provider = provider
-        self._list_skills = list_skills
+        self._skills = skills
         self._run_skill = run_skill
 
     async def propose(self, work: TaskContext, ready: Prepared) -> HandlerResult:
         """Answer a free-form message with a plan and two buttons."""
-        skills = await self._list_skills()
+        skills = await self._skills.list()
         if not skills:
             return answered(NO_SKILLS)
         steps, remark = await self._find_steps(ready.text, skills)

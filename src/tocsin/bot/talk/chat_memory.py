@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from tocsin.core.errors import TocsinError
 from tocsin.core.text.strings import truncate
-from tocsin.features.abilities import Recall, Remember
+from tocsin.features.abilities import ChatNotes
 from tocsin.providers.contract import Completion
 from tocsin.providers.recalled_notes import RECALLED, notes_of
 
@@ -34,16 +34,17 @@ class KeptAnswer(NamedTuple):
 class ChatMemory:
     """Lets the chat model recall, and store where that is allowed; a failure never costs an answer."""
 
-    def __init__(self, recall: Recall | None = None, remember: Remember | None = None) -> None:
-        self._recall = recall
-        self._remember = remember
+    def __init__(self, notes: ChatNotes | None = None, *, stores: bool = False) -> None:
+        """Without `notes`, nothing is recalled; with `stores`, the model may store notes."""
+        self._notes = notes
+        self._stores = stores
 
     async def recalled(self, chat_id: str, question: str) -> str:
         """Return what stands in front of a question; empty where nothing was stored that fits."""
-        if self._recall is None or not question.strip():
+        if self._notes is None or not question.strip():
             return ""
         try:
-            entries = await self._recall(chat_id, question)
+            entries = await self._notes.recall(chat_id, question)
         except TocsinError as error:
             log.warning("memory is not used for an answer", extra={"reason": error.sentence()})
             return ""
@@ -51,28 +52,28 @@ class ChatMemory:
 
     def instructions(self, recalled: str) -> str:
         """Return what the model is told besides."""
-        return (RECALLED if recalled else "") + (STORING if self._remember else "")
+        return (RECALLED if recalled else "") + (STORING if self._stores else "")
 
     def relay(self, write: Callable[[str], None], restart: Callable[[], None]) -> "NoteFilter | PlainRelay":
         """Return what shows an answer while it is written, without what is to be stored."""
-        return NoteFilter(write, restart) if self._remember else PlainRelay(write, restart)
+        return NoteFilter(write, restart) if self._stores else PlainRelay(write, restart)
 
     async def kept(self, chat_id: str, completion: Completion) -> KeptAnswer:
         """Store what the answer asks to; of one that was cut off, the last line may be half a sentence: none."""
-        if self._remember is None or MARK not in completion.text:
+        if self._notes is None or not self._stores or MARK not in completion.text:
             return KeptAnswer(completion.text)
         lines = completion.text.split("\n")
         notes = [line[len(MARK) :].strip() for line in lines if line.startswith(MARK)]
         answer = "\n".join(line for line in lines if not line.startswith(MARK)).rstrip()
         wanted = [] if completion.truncated else [truncate(note, MAX_NOTE_CHARS) for note in notes if note][:MAX_NOTES]
-        keys = [key for note in wanted if (key := await self._stored(self._remember, chat_id, note))]
+        keys = [key for note in wanted if (key := await self._stored(self._notes, chat_id, note))]
         if not keys:
             return KeptAnswer(answer)
         return KeptAnswer(answer, f"(I keep this in mind: {', '.join(keys)}. /memory shows it, /forget removes it.)")
 
-    async def _stored(self, remember: Remember, chat_id: str, note: str) -> str:
+    async def _stored(self, notes: ChatNotes, chat_id: str, note: str) -> str:
         try:
-            return await remember(chat_id, note)
+            return await notes.remember(chat_id, note)
         except TocsinError as error:
             log.info("what the model wanted to be stored is refused", extra={"reason": error.sentence()})
             return ""

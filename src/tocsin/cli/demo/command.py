@@ -120,8 +120,8 @@ def _free_port(wanted: int) -> int:
 async def _start_runs(app: App) -> None:
     """Start the workflow that waits for a person and the job that fails, so that there is something to look at."""
     request = StartRequest(source=CLI.name, cause=RunTrigger.MANUAL, actor="demo")
-    await app.features.abilities.start_run("workflow", RELEASE, request)
-    await app.features.abilities.start_run("cron", FAILING, request)
+    await app.features.abilities.run_starter.start("workflow", RELEASE, request)
+    await app.features.abilities.run_starter.start("cron", FAILING, request)
 
 
 def _welcome(

@@ -12,7 +12,7 @@ from tocsin.bot.skill_mode.skill_matching import ask_for_steps, match_steps
 from tocsin.cli.opening import with_app
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.text.strings import number_of
-from tocsin.features.abilities import AssistantRequest, SkillInfo
+from tocsin.features.ability_records import AssistantRequest, SkillInfo
 from tocsin.runs.model import RunTrigger
 from tocsin.terminal.options import Options
 from tocsin.terminal.output import DONE, FAILED, Console
@@ -50,7 +50,7 @@ def _intake(arguments: argparse.Namespace, options: Options, out: Console) -> in
 async def _plan(app: "App", text: str, here: Path, out: Console, *, asks: bool) -> int:
     assistants = await _assistants(app)
     own = [
-        skill for skill in await app.features.abilities.list_skills() if skill.name not in {a.name for a in assistants}
+        skill for skill in await app.features.abilities.skills.list() if skill.name not in {a.name for a in assistants}
     ]
     steps, plan = await _steps(app, text, [*own, *assistants], out), token_hex(8)
     for number, step in enumerate(steps, start=1):
@@ -74,7 +74,7 @@ async def _plan(app: "App", text: str, here: Path, out: Console, *, asks: bool) 
 
 
 async def _assistants(app: "App") -> "list[SkillInfo]":
-    records = await app.features.abilities.list_assistants()
+    records = await app.features.abilities.assistants.list()
     return [
         SkillInfo(each["name"], each["description"], keywords=tuple(each["trigger_keywords"]))
         for each in records
@@ -101,9 +101,9 @@ async def _carry_out(app: "App", plan: str, step: "Step", here: Path, out: Conso
     try:
         if step.skill in assistants:
             request = AssistantRequest(source=SOURCE, cause=RunTrigger.MANUAL, folder=here, input=step.requirement)
-            run = (await abilities.run_assistant(step.skill, request)).run
+            run = (await abilities.assistants.run(step.skill, request)).run
         else:
-            run = await abilities.run_skill(step.skill, source=SOURCE, cause=RunTrigger.MANUAL, input=step.requirement)
+            run = await abilities.skills.run(step.skill, source=SOURCE, cause=RunTrigger.MANUAL, input=step.requirement)
     except TocsinError as error:
         note(None)
         out.error(str(error), error.hint)

@@ -20,11 +20,5 @@ FEATURE = Feature(
         FeatureCommand("watch", "watch folders, and have skills look at every change", under="skills"),
     ),
     run_kinds=("skill",),
-    provides=(
-        "describe_assistant",
-        "start_assistant",
-        "list_assistants",
-        "assistant_names",
-        "run_assistant",
-    ),
+    provides=("assistants",),
 )

@@ -1,7 +1,7 @@
 """The assistant skills of a program as the rest of it uses them."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tocsin.features.assistant_skills.results import SkillResults
@@ -13,9 +13,11 @@ from tocsin.features.context import FeatureContext
 from tocsin.features.hooks import FeatureHooks, ProvidedAbilities
 
 if TYPE_CHECKING:
-    from tocsin.features.abilities import DescribeAssistant, RunAssistant, StartAssistant
+    from tocsin.features.ability_records import AssistantRequest, AssistantRun
     from tocsin.features.assistant_skills.running.assistant_runner import AssistantRuns
     from tocsin.features.assistant_skills.watch.watch_service import WatchService
+    from tocsin.runs.engine.active_run import ActiveRun
+    from tocsin.runs.model import Run
 
 SKILLS_FOLDER = "skills"  # that of runnable skills: a skill may be both
 
@@ -27,44 +29,38 @@ def open_assistant_skills(context: FeatureContext) -> AssistantSkills:
     return AssistantSkills(folders, results, versions, context)
 
 
+class ProvidedAssistants:
+    """The skills of the package and of the data directory: `Assistants`."""
+
+    def __init__(self, skills: AssistantSkills) -> None:
+        self._skills = skills
+
+    async def list(self) -> Sequence[Mapping[str, Any]]:
+        """Return the records of all skills by name."""
+        return await self._skills.documents()
+
+    async def names(self) -> Collection[str]:
+        """Return the names of all skills, valid or not."""
+        return await asyncio.to_thread(self._skills.names)
+
+    async def run(self, name: str, request: "AssistantRequest") -> "AssistantRun":
+        """Run a skill to its end."""
+        return await self._skills.runner().run(name, request)
+
+    async def start(self, name: str, request: "AssistantRequest", *, dry_run: bool = False) -> "ActiveRun | Run":
+        """Start a skill, or return what would be run."""
+        return await self._skills.runner().start(name, request, dry_run=dry_run)
+
+    async def describe(self, name: str, file: str = "", /) -> Mapping[str, Any]:
+        """Return the instructions of a skill, and whether it acts on a file."""
+        return await asyncio.to_thread(self._skills.describe, name, file)
+
+
 def run_type_of(skills: AssistantSkills) -> "AssistantRuns":
     """Return what the engine asks about looks of assistant skills."""
     from tocsin.features.assistant_skills.running.assistant_runner import AssistantRuns
 
-    return AssistantRuns(skills.context.abilities.notify)
-
-
-def list_assistants_of(skills: AssistantSkills) -> Callable[[], Awaitable[Sequence[Mapping[str, Any]]]]:
-    """Return what lists the records of all assistant skills."""
-    return skills.documents
-
-
-def assistant_names_of(skills: AssistantSkills) -> Callable[[], Awaitable[Collection[str]]]:
-    """Return what lists the names of all assistant skills, valid or not."""
-
-    async def names() -> Collection[str]:
-        return await asyncio.to_thread(skills.names)
-
-    return names
-
-
-def run_assistant_of(skills: AssistantSkills) -> "RunAssistant":
-    """Return what runs an assistant skill."""
-    return skills.runner().run
-
-
-def start_assistant_of(skills: AssistantSkills) -> "StartAssistant":
-    """Return what starts an assistant skill."""
-    return skills.runner().start
-
-
-def describe_assistant_of(skills: AssistantSkills) -> "DescribeAssistant":
-    """Return what tells the instructions of an assistant skill, and whether it acts on a file."""
-
-    async def describe(name: str, file: str = "", /) -> Mapping[str, Any]:
-        return await asyncio.to_thread(skills.describe, name, file)
-
-    return describe
+    return AssistantRuns(skills.context.abilities.notices)
 
 
 def watch_service_of(skills: AssistantSkills) -> "WatchService":
@@ -90,12 +86,6 @@ HOOKS = FeatureHooks[AssistantSkills](
     open=open_assistant_skills,
     services=(watch_service_of,),
     hourly=prune,
-    provides=ProvidedAbilities(
-        describe_assistant=describe_assistant_of,
-        start_assistant=start_assistant_of,
-        list_assistants=list_assistants_of,
-        assistant_names=assistant_names_of,
-        run_assistant=run_assistant_of,
-    ),
+    provides=ProvidedAbilities(assistants=ProvidedAssistants),
     run_types={"skill": run_type_of},
 )

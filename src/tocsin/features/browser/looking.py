@@ -25,7 +25,7 @@ from tocsin.features.browser.store import BrowserStore
 from tocsin.features.context import Notice, NoticeLevel
 
 if TYPE_CHECKING:
-    from tocsin.features.abilities import Notify
+    from tocsin.features.abilities import Notices
 
 log = logging.getLogger(__name__)
 
@@ -37,12 +37,12 @@ class ProfileLooks:
     """Looks at profiles; an unexpected end of a browser is recorded and reported once."""
 
     def __init__(
-        self, store: BrowserStore, clock: Clock, environment: Callable[[], Mapping[str, str]], notify: "Notify"
+        self, store: BrowserStore, clock: Clock, environment: Callable[[], Mapping[str, str]], notices: "Notices"
     ) -> None:
         self._store = store
         self._clock = clock
         self._environment = environment
-        self._notify = notify
+        self._notices = notices
         self.answers_within_s = ANSWERS_WITHIN_S
 
     async def look(self, profile: BrowserProfile, process: BrowserProcess | None) -> BrowserLook:
@@ -134,7 +134,7 @@ class ProfileLooks:
             title = f"The browser of the profile {process.profile} has ended by itself"
             body = f"Start it again with `tocsin browser start {process.profile}`."
             source, key = f"browser:{process.profile}", f"browser.ended:{process.profile}"
-            await self._notify(Notice(title, body, NoticeLevel.WARNING, "browser", source, "#/browser", key))
+            await self._notices.notify(Notice(title, body, NoticeLevel.WARNING, "browser", source, "#/browser", key))
         return process._replace(ended_at=self._clock.now(), problem=problem)
 
 

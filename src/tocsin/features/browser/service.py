@@ -51,7 +51,7 @@ class Browsers:
         self._audit = context.audit
         self._clock = context.clock
         self._redact = context.redact
-        self.profile_looks = ProfileLooks(store, context.clock, context.environment, context.abilities.notify)
+        self.profile_looks = ProfileLooks(store, context.clock, context.environment, context.abilities.notices)
 
     async def looks(self, *, remote: bool = True) -> list[BrowserLook]:
         """Return how every profile is, without `remote` only those of this machine.

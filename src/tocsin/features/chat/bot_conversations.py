@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 from tocsin.core.records.as_json import to_json
 from tocsin.core.time.clock import Clock
-from tocsin.features.abilities import BotWindow, ListBotWindows
+from tocsin.features.abilities import BotView
+from tocsin.features.ability_records import BotWindow
 from tocsin.features.chat.model import (
     ASSISTANT,
     USER,
@@ -38,9 +39,9 @@ class BotConversations(NamedTuple):
     notice: str
 
 
-async def bot_conversations(chats: ListBotWindows, text: str = "") -> BotConversations:
+async def bot_conversations(chats: BotView, text: str = "") -> BotConversations:
     """Return the conversations in which a text stands."""
-    found = await chats()
+    found = await chats.windows()
     wanted = text.lower()
     items = [conversation_of(chat) for chat in found.chats if any(wanted in said.lower() for _, said in chat.turns)]
     return BotConversations(items, found.notice)
@@ -105,8 +106,8 @@ class WatchedConversation:
 class BotConversationEvents:
     """Looks at the windows of the bot, and keeps what changed in each."""
 
-    def __init__(self, windows: ListBotWindows, clock: Clock) -> None:
-        self._windows = windows
+    def __init__(self, chats: BotView, clock: Clock) -> None:
+        self._chats = chats
         self._clock = clock
         self._watched: OrderedDict[str, WatchedConversation] = (
             OrderedDict()
@@ -125,7 +126,7 @@ class BotConversationEvents:
 
     async def look(self, conversation_id: str) -> WatchedConversation:
         """Return a conversation as it is now; raises UnknownConversationError where it is not, or not any more."""
-        found = await self._windows(conversation_id.removeprefix(PREFIX))
+        found = await self._chats.windows(conversation_id.removeprefix(PREFIX))
         now = self._clock.monotonic()
         watched = self._watched.get(conversation_id)
         if found.chats:

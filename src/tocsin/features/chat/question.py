@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from tocsin.features.abilities import RecalledEntry
+from tocsin.features.ability_records import RecalledEntry
 from tocsin.features.chat.model import USER, AttachmentContent, ChatConversation, ChatMessage, MessageStatus
 from tocsin.providers.contract import Image, Question, Turn
 from tocsin.providers.files.documents import PICTURE, DocumentText

@@ -13,7 +13,7 @@ from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.ids import new_id
 from tocsin.core.pages import ListPage
 from tocsin.core.process.identity import is_alive, is_dead, own_identity
-from tocsin.features.abilities import RecalledEntry
+from tocsin.features.ability_records import RecalledEntry
 from tocsin.features.chat.answer import AnswerWriter, OnRestart, OnText
 from tocsin.features.chat.answer_store import SILENCE_S, AnswerStore
 from tocsin.features.chat.audit_actions import CHAT_ATTACH, CHAT_CREATE, CHAT_DELETE, CHAT_SEND, CHAT_STOP
@@ -77,7 +77,7 @@ class Chats:
 
     def __init__(self, context: FeatureContext, owner: str = "") -> None:
         self.store = ChatStore(context.database)
-        self.bot_events = BotConversationEvents(context.abilities.bot_windows, context.clock)
+        self.bot_events = BotConversationEvents(context.abilities.bot, context.clock)
         self._answers_store = AnswerStore(context.database)
         self._context = context
         self._clock = context.clock
@@ -124,7 +124,7 @@ class Chats:
 
     async def of_bot(self, text: str = "") -> BotConversations:
         """Return the conversations of the bot that this process can see."""
-        return await bot_conversations(self._context.abilities.bot_windows, text)
+        return await bot_conversations(self._context.abilities.bot, text)
 
     async def transcript(self, conversation_id: str, *, limit: int = 100, before: str = "") -> Transcript:
         """Return a conversation with its last messages; raises UnknownConversationError."""
@@ -242,7 +242,7 @@ class Chats:
         if not self._context.settings[CHAT_PROVIDER]:
             raise ModelMissingError(NOT_CONFIGURED, hint=HOW_TO_CONFIGURE)
         try:
-            async with self._context.abilities.open_model(model):
+            async with self._context.abilities.models.open(model):
                 pass
         except (ConfigError, ProviderError) as error:
             raise ModelMissingError(str(error), hint=error.hint) from None
@@ -267,13 +267,13 @@ class Chats:
         recalled = await self._recalled(begun.question.content)
         files = await self.store.attachments(ids_of_files(messages))
         question = question_of(found.conversation, messages, files, recalled)
-        async with self._context.abilities.open_model(found.conversation.chosen_model) as model:
+        async with self._context.abilities.models.open(found.conversation.chosen_model) as model:
             return await model.ask(question, on_text, on_restart)
 
     async def _recalled(self, question: str) -> Sequence[RecalledEntry]:
         """Return what memory has for a question; a failure costs no answer."""
         try:
-            return await self._context.abilities.recall(MEMORY_OF, question) if question.strip() else ()
+            return await self._context.abilities.chat_notes.recall(MEMORY_OF, question) if question.strip() else ()
         except TocsinError as error:
             log.warning("memory is not used for an answer", extra={"reason": error.sentence()})
             return ()

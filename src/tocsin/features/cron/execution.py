@@ -92,12 +92,12 @@ class JobExecution:
         env = self._definition.env
         names = sorted({name for value in env.values() for name in _VAULT.findall(value)})
         reader = f"cron job {self._definition.name}"
-        secrets = {name: await self._parts.abilities.reveal_secret(name, reader=reader) for name in names}
+        secrets = {name: await self._parts.abilities.secrets.reveal(name, reader=reader) for name in names}
         return {name: _VAULT.sub(lambda found: secrets[found[1]], value) for name, value in env.items()}
 
     async def _skill(self, handle: RunHandle) -> RunResult:
         params = self._run.params
-        ended = await self._parts.abilities.run_skill(
+        ended = await self._parts.abilities.skills.run(
             self._definition.command,
             source=CRON.name,
             cause=self._run.trigger,
@@ -109,7 +109,7 @@ class JobExecution:
         return show_child(handle, ended)
 
     async def _workflow(self, handle: RunHandle) -> RunResult:
-        child = await self._parts.abilities.start_run(
+        child = await self._parts.abilities.run_starter.start(
             "workflow",
             self._definition.command,
             StartRequest(
@@ -126,7 +126,7 @@ class JobExecution:
         return result_of_child(ended)
 
     async def _prompt(self, handle: RunHandle) -> RunResult:
-        handle.write("stdout", await self._parts.abilities.ask(self._definition.command))
+        handle.write("stdout", await self._parts.abilities.models.ask(self._definition.command))
         return RunResult(RunStatus.SUCCEEDED)
 
     async def _message(self, handle: RunHandle) -> RunResult:

@@ -23,6 +23,6 @@ FEATURE = Feature(
     commands=(FeatureCommand("cron", "add, list, run and follow jobs that run at times"),),
     live=(LiveTopic("cron", "cron"),),
     subsystems=(Subsystem("cron", "Cron", 100, "cron"),),
-    provides=("list_schedules",),
+    provides=("schedules",),
     run_kinds=("cron",),
 )

@@ -19,7 +19,6 @@ from tocsin.features.cron.service import Actor, CronJobs
 from tocsin.features.hooks import FeatureHooks, ProvidedAbilities
 
 if TYPE_CHECKING:
-    from tocsin.features.abilities import ListSchedules
     from tocsin.features.cron.running import CronRuns
     from tocsin.features.cron.scheduler import Scheduler
     from tocsin.runs.control import StartRequest
@@ -69,17 +68,19 @@ async def list_jobs(jobs: CronJobs) -> Sequence[str]:
     return [job.name for job in await jobs.all()]
 
 
-def list_schedules_of(jobs: CronJobs) -> "ListSchedules":
-    """Return what lists the jobs that start something of a kind, such as workflows."""
+class CronSchedules:
+    """The jobs that start something: `Schedules`."""
 
-    async def list_schedules(kind: str, /) -> Mapping[str, Sequence[str]]:
+    def __init__(self, jobs: CronJobs) -> None:
+        self._jobs = jobs
+
+    async def jobs_by_subject(self, kind: str, /) -> Mapping[str, Sequence[str]]:
+        """Return the IDs of the jobs that start runs of a kind, such as workflows, by what they start."""
         found: dict[str, list[str]] = {}
-        for job in await jobs.all():
+        for job in await self._jobs.all():
             if job.definition and job.definition.type == kind:
                 found.setdefault(job.definition.command, []).append(job.id)
         return found
-
-    return list_schedules
 
 
 async def subsystem_of(jobs: CronJobs) -> SubsystemStatus:
@@ -134,7 +135,7 @@ HOOKS = FeatureHooks[CronJobs](
     subsystems={"cron": subsystem_of},
     schedulers=(scheduler_of,),
     live={"cron": live_records},
-    provides=ProvidedAbilities(list_schedules=list_schedules_of),
+    provides=ProvidedAbilities(schedules=CronSchedules),
     run_types={"cron": run_type_of},
     starts={"cron": start_job},
     subjects={"cron": list_jobs},

@@ -256,7 +256,7 @@ class CronRuns(RunType):
 
     async def tell(self, run: Run, noted: Mapping[str, Any]) -> None:
         """Notify the operator, and disable a job that failed too often."""
-        await notify_stored(self._context.abilities.notify, noted)
+        await notify_stored(self._context.abilities.notices, noted)
         if noted.get("ended"):
             await self._disable_after_failures(run)
 
@@ -281,7 +281,7 @@ class CronRuns(RunType):
         await self._store.change(job.id, disabled)
         facts = {"job": job.id, "name": job.name, "reason": reason}
         self._context.audit.record(CRON_DISABLE, f"{job.name}: {reason}", source=CRON.name, metadata=facts)
-        await self._context.abilities.notify(
+        await self._context.abilities.notices.notify(
             Notice(
                 f"The job {job.name} was disabled",
                 f"{reason}, most recently: {run.reason or run.status}",

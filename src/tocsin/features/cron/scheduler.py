@@ -192,11 +192,11 @@ class Scheduler:
     async def _tell(self, name: str, detail: str) -> None:
         await self._store.note(Trouble(name, detail, self._clock.now()))
         notice = Notice("Cron schedules were disturbed", detail, NoticeLevel.WARNING, "cron", "cron", "#/cron", name)
-        await self._context.abilities.notify(notice)
+        await self._context.abilities.notices.notify(notice)
 
     async def _tell_missed(self, counts: Mapping[str, int]) -> None:
         if counts:
-            await self._context.abilities.notify(missed(counts, self._clock.now()))
+            await self._context.abilities.notices.notify(missed(counts, self._clock.now()))
 
     async def _plan(self) -> None:
         """Record each instant that is due, and advance the cursors; tell of those that were missed."""

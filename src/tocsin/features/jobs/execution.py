@@ -10,7 +10,7 @@ from typing import Any
 
 from tocsin.core.process.git import GitProgram
 from tocsin.core.storage.files import make_directory
-from tocsin.features.abilities import AssistantRequest
+from tocsin.features.ability_records import AssistantRequest
 from tocsin.features.context import FeatureContext, Notice, NoticeLevel
 from tocsin.features.jobs.audit_actions import JOB_COMPLETE, JOBS
 from tocsin.features.jobs.git.repository import GitRepository
@@ -95,7 +95,7 @@ class TaskExecution:
 
     async def _skill(self, handle: RunHandle) -> RunResult:
         """Run a program of the skills in its sandbox; it gets what is to do as its input."""
-        ended = await self._parts.context.abilities.run_skill(
+        ended = await self._parts.context.abilities.skills.run(
             self._job.skill,
             source=JOBS.name,
             cause=self._run.trigger,
@@ -116,7 +116,7 @@ class TaskExecution:
             parent_run_id=handle.run_id,
             audited=False,
         )
-        ended = (await self._parts.context.abilities.run_assistant(self._job.skill, request)).run
+        ended = (await self._parts.context.abilities.assistants.run(self._job.skill, request)).run
         handle.write("system", f"run {ended.id} of the skill {self._job.skill}\n")
         return result_of_child(ended)
 
@@ -128,7 +128,7 @@ class TaskExecution:
 
 async def assistant_skills(context: FeatureContext) -> frozenset[str]:
     """Return the names of the skills that look at a work tree; the others are programs."""
-    return frozenset(str(record["name"]) for record in await context.abilities.list_assistants())
+    return frozenset(str(record["name"]) for record in await context.abilities.assistants.list())
 
 
 async def place_of(
@@ -206,4 +206,6 @@ class JobRuns(RunType):
             return
         title, said = f"The task job {noted['title']} failed", f"{run.reason or ''}\n\n{pointers(run.id)}"
         link, key = f"#/jobs/{run.subject_id}", f"job-failed-{run.subject_id}"
-        await self._context.abilities.notify(Notice(title, said, NoticeLevel.ERROR, "system", "jobs", link, key))
+        await self._context.abilities.notices.notify(
+            Notice(title, said, NoticeLevel.ERROR, "system", "jobs", link, key)
+        )

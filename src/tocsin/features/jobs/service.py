@@ -283,7 +283,7 @@ class TaskJobs:
         if not new.skill:
             return
         assistants = await assistant_skills(self.context)
-        known = sorted({*assistants, *(skill.name for skill in await self.context.abilities.list_skills())})
+        known = sorted({*assistants, *(skill.name for skill in await self.context.abilities.skills.list())})
         if new.skill not in known:
             near = near_word(new.skill, known)
             hint = f"did you mean {near}?" if near else "`tocsin skills list` shows them"

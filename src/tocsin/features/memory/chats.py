@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from tocsin.core.text.strings import truncate
+from tocsin.features.ability_records import RecalledEntry
 from tocsin.features.memory.model import (
     CHAT_SCOPE,
     GLOBAL,
@@ -20,7 +21,6 @@ from tocsin.features.memory.tables.rows import EntryFilter
 
 if TYPE_CHECKING:
     from tocsin.channels.inbound import InboundMessage
-    from tocsin.features.abilities import FollowChat, Recall, RecalledEntry, Remember
 
 Answer: TypeAlias = "Callable[[InboundMessage], Awaitable[str]]"
 
@@ -32,36 +32,26 @@ WHAT = "What should I remember? Write /remember and the text, or answer a messag
 WHICH = "Which entry? Write /forget and its key; /memory lists them."
 
 
-def remember_of(memory: Memories) -> "Remember":
-    """Return what stores for a chat what its model asks to."""
+class ChatEntries:
+    """The entries of single chats: `ChatNotes`."""
 
-    async def remember(chat_id: str, text: str, /) -> str:
-        if may_be_secret(text):
-            raise InvalidEntryError("the text looks like a secret", hint="a model may not store secrets")
-        return (await _add(memory, chat_id, text, EntrySource.CHAT)).key
+    def __init__(self, memory: Memories) -> None:
+        self._memory = memory
 
-    return remember
-
-
-def follow_chat_of(memory: Memories) -> "FollowChat":
-    """Return what lets the entries of a chat follow it to another ID."""
-
-    async def follow_chat(old_id: str, new_id: str, /) -> None:
-        await memory.follow(_scope(old_id), _scope(new_id))
-
-    return follow_chat
-
-
-def recall_of(memory: Memories) -> "Recall":
-    """Return what finds a few entries of a chat, and of all chats, that may help to answer a question."""
-
-    async def recall(chat_id: str, question: str, /) -> "Sequence[RecalledEntry]":
-        from tocsin.features.abilities import RecalledEntry  # the status needs none of the abilities
-
-        found = await memory.related(question, _scopes(chat_id), MAX_RECALLED)
+    async def recall(self, chat_id: str, question: str, /) -> Sequence[RecalledEntry]:
+        """Return a few entries of a chat, and of all chats, that may help to answer a question."""
+        found = await self._memory.related(question, _scopes(chat_id), MAX_RECALLED)
         return [RecalledEntry(entry.key, entry.value) for entry in found]
 
-    return recall
+    async def remember(self, chat_id: str, text: str, /) -> str:
+        """Store a text at the request of a chat's model; raises InvalidEntryError for what looks like a secret."""
+        if may_be_secret(text):
+            raise InvalidEntryError("the text looks like a secret", hint="a model may not store secrets")
+        return (await _add(self._memory, chat_id, text, EntrySource.CHAT)).key
+
+    async def follow(self, old_id: str, new_id: str, /) -> None:
+        """Move the entries of a chat to its new ID."""
+        await self._memory.follow(_scope(old_id), _scope(new_id))
 
 
 def remember_command(memory: Memories) -> Answer:

@@ -20,9 +20,5 @@ FEATURE = Feature(
         BotCommand("forget", "forget one of these: /forget key"),
         BotCommand("memory", "show what is kept in mind for this chat"),
     ),
-    provides=(
-        "recall",
-        "remember",
-        "follow_chat",
-    ),
+    provides=("chat_notes",),
 )

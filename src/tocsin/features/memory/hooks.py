@@ -2,14 +2,7 @@
 
 from tocsin.features.context import FeatureContext, SubsystemState, SubsystemStatus
 from tocsin.features.hooks import FeatureHooks, ProvidedAbilities
-from tocsin.features.memory.chats import (
-    follow_chat_of,
-    forget_command,
-    recall_of,
-    remember_command,
-    remember_of,
-    show_command,
-)
+from tocsin.features.memory.chats import ChatEntries, forget_command, remember_command, show_command
 from tocsin.features.memory.service import Memories
 from tocsin.features.memory.store import MemoryStore
 
@@ -37,5 +30,5 @@ HOOKS = FeatureHooks[Memories](
     subsystems={"memory": subsystem_of},
     hourly=decay_daily,
     bot_commands={"remember": remember_command, "forget": forget_command, "memory": show_command},
-    provides=ProvidedAbilities(recall=recall_of, remember=remember_of, follow_chat=follow_chat_of),
+    provides=ProvidedAbilities(chat_notes=ChatEntries),
 )

@@ -22,8 +22,5 @@ FEATURE = Feature(
         FeatureCommand("notifications", "list, show, mark and delete notices, and print them as a feed", group=RECORDS),
     ),
     live=(LiveTopic("notifications", "notification", tells_new=True),),
-    provides=(
-        "notify",
-        "unread_notices",
-    ),
+    provides=("notices",),
 )

@@ -20,7 +20,6 @@ from tocsin.features.notifications.store import NotificationStore
 from tocsin.messaging.outbound.caller import Caller
 
 if TYPE_CHECKING:
-    from tocsin.features.abilities import Notify, UnreadNotices
     from tocsin.features.notifications.feeds import FeedAddress
     from tocsin.features.notifications.quiet_hours import QuietHours
 
@@ -77,7 +76,9 @@ def _is_told(context: FeatureContext) -> Callable[[str], bool]:
 
     def is_told(destination: str) -> bool:
         try:
-            told = output.targets(profile) if profile else {each[:2] for each in context.abilities.find_chats()}
+            told = (
+                output.targets(profile) if profile else {each[:2] for each in context.abilities.operator_chats.find()}
+            )
         except TocsinError:  # forwarding reports it
             return False
         return bool(told) and told <= output.targets(destination)
@@ -99,23 +100,9 @@ def _deliver(context: FeatureContext) -> Deliver:
         return True
 
     async def to_operator(text: str, key: str) -> bool:
-        return await context.abilities.tell_operator(text, key=key)
+        return await context.abilities.operator_chats.tell(text, key=key)
 
     return to_profile if profile else to_operator
-
-
-def notify_of(opened: OpenNotifications) -> "Notify":
-    """Return what features tell the operator through."""
-    return opened.service.notify
-
-
-def unread_of(opened: OpenNotifications) -> "UnreadNotices":
-    """Return what counts the unread notices."""
-
-    async def unread() -> int:
-        return (await opened.service.unread()).count
-
-    return unread
 
 
 def forwarder_of(opened: OpenNotifications) -> ServiceLoop:
@@ -125,7 +112,7 @@ def forwarder_of(opened: OpenNotifications) -> ServiceLoop:
 
 async def status_of(opened: OpenNotifications) -> list[str]:
     """Return the line for `/status`."""
-    return [f"Notifications: {(await opened.service.unread()).count} unread"]
+    return [f"Notifications: {await opened.service.unread_count()} unread"]
 
 
 async def live_records(opened: OpenNotifications, ids: Sequence[str]) -> dict[str, dict[str, object]]:
@@ -144,5 +131,5 @@ HOOKS = FeatureHooks[OpenNotifications](
     services=(forwarder_of,),
     hourly=prune,
     live={"notifications": live_records},
-    provides=ProvidedAbilities(notify=notify_of, unread_notices=unread_of),
+    provides=ProvidedAbilities(notices=lambda opened: opened.service),
 )

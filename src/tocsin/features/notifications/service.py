@@ -114,6 +114,10 @@ class Notifications:
         page = await self.search(NotificationFilter(unread=True, limit=UNREAD_SHOWN))
         return UnreadNotifications(page.total, tuple(page.items))
 
+    async def unread_count(self) -> int:
+        """Return how many are unread."""
+        return (await self.unread()).count
+
     async def mark_read(self, id: str, *, source: str) -> Notification:
         """Mark one as read; one that is read already stays as it is."""
         found, changed = await self.store.mark_read(id, self._clock.now())

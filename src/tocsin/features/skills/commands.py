@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from tocsin.core.process.sandbox import State
 from tocsin.core.records.as_json import to_json
 from tocsin.core.text.strings import number_of
-from tocsin.features.abilities import AssistantRequest, AssistantRun
+from tocsin.features.ability_records import AssistantRequest, AssistantRun
 from tocsin.features.contract import Commands
 from tocsin.features.skills.model import (
     INSTRUCTIONS,
@@ -239,7 +239,7 @@ async def _watched(skills: Skills, name: str, call: SkillRequest, out: Console) 
 
     if name in await _assistants(skills):
         out.effect_done("the skill was run")
-        return await skills.abilities.run_assistant(
+        return await skills.abilities.assistants.run(
             name,
             AssistantRequest(
                 source=call.source,

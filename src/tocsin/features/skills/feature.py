@@ -13,9 +13,6 @@ FEATURE = Feature(
     audit_actions=(SKILL_RUN,),
     commands=(FeatureCommand("skills", "list, check, show and run skills"),),
     subsystems=(Subsystem("skills", "Skills", 600, "skills"),),
-    provides=(
-        "list_skills",
-        "run_skill",
-    ),
+    provides=("skills",),
     run_kinds=("skill",),
 )

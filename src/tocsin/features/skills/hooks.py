@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tocsin.core.process.identity import own_identity
 from tocsin.core.process.sandbox import ResourceLimits, Sandbox
 from tocsin.core.text.strings import number_of
+from tocsin.features.ability_records import AssistantRequest, SkillInfo
 from tocsin.features.context import AttentionItem, FeatureContext, NoticeLevel, SubsystemState, SubsystemStatus
 from tocsin.features.hooks import FeatureHooks, ProvidedAbilities
 from tocsin.features.skills.model import ExecutionMode
@@ -21,7 +22,6 @@ from tocsin.runs.control import NotRetriedError
 from tocsin.runs.engine.active_run import ActiveRun
 
 if TYPE_CHECKING:
-    from tocsin.features.abilities import AssistantRequest, ListSkills, RunSkill, SkillInfo
     from tocsin.features.skills.starting import SkillRuns
     from tocsin.runs.control import Retry, StartRequest
     from tocsin.runs.model import Run
@@ -48,31 +48,25 @@ def open_skills(context: FeatureContext) -> Skills:
     )
 
 
-def list_skills_of(skills: Skills) -> "ListSkills":
-    """Return what lists the skills that can be run, and those for the assistant that have a folder to look at."""
+class ProvidedSkills:
+    """The skills of the data directory, and those for the assistant that have a folder: `RunnableSkills`."""
 
-    async def list_skills(*, every: bool = False) -> "Sequence[SkillInfo]":
-        from tocsin.features.abilities import SkillInfo
+    def __init__(self, skills: Skills) -> None:
+        self._skills = skills
 
-        def info(record: Mapping[str, Any], reason: str = "") -> SkillInfo:
-            return SkillInfo(record["name"], record["description"], reason, tuple(record["trigger_keywords"]))
-
+    async def list(self, *, every: bool = False) -> Sequence[SkillInfo]:
+        """Return the skills that can be run; with `every`, all of them."""
         if every:
-            return [info(record, hindrance_of(record)) for record in await all_records(skills)]
-        found = {record["name"]: info(record) for record in await _at_hand(skills)}
-        for skill in skills.list():
+            return [_info(record, hindrance_of(record)) for record in await all_records(self._skills)]
+        found = {record["name"]: _info(record) for record in await self._at_hand()}
+        for skill in self._skills.list():
             if skill.runnable:
                 keywords = skill.definition.trigger_keywords if skill.definition else ()
                 found[skill.name] = SkillInfo(skill.name, skill.description, keywords=keywords)
         return [found[name] for name in sorted(found)]
 
-    return list_skills
-
-
-def run_skill_of(skills: Skills) -> "RunSkill":
-    """Return what runs a skill in the sandbox."""
-
-    async def run_skill(
+    async def run(
+        self,
         name: str,
         *,
         source: str,
@@ -83,10 +77,9 @@ def run_skill_of(skills: Skills) -> "RunSkill":
         folder: Path | None = None,
         part_of: str | None = None,
     ) -> "Run":
-        from tocsin.features.abilities import AssistantRequest
-
-        is_own = any(skill.name == name and skill.runnable for skill in skills.list())
-        if not is_own and name in {each["name"] for each in await _at_hand(skills, folder)}:
+        """Run a program in the sandbox, or a skill for the assistant if no program has the name."""
+        is_own = any(skill.name == name and skill.runnable for skill in self._skills.list())
+        if not is_own and name in {each["name"] for each in await self._at_hand(folder)}:
             asked = AssistantRequest(
                 source=source,
                 cause=cause,
@@ -98,7 +91,7 @@ def run_skill_of(skills: Skills) -> "RunSkill":
                 parent_run_id=part_of,
                 audited=part_of is None,
             )
-            return (await skills.abilities.run_assistant(name, asked)).run
+            return (await self._skills.abilities.assistants.run(name, asked)).run
         request = SkillRequest(
             ExecutionMode.SANDBOXED,
             cause,
@@ -109,22 +102,23 @@ def run_skill_of(skills: Skills) -> "RunSkill":
             parent_run_id=part_of,
             audited=part_of is None,
         )
-        return await skills.run(name, request)
+        return await self._skills.run(name, request)
 
-    return run_skill
+    async def _at_hand(self, folder: Path | None = None) -> Sequence[Mapping[str, Any]]:
+        """Return the records of the assistant skills that can run, in `folder` or without being told where."""
+        ready = "usable" if folder else "at_hand"
+        return [each for each in await self._skills.abilities.assistants.list() if each[ready]]
 
 
-async def _at_hand(skills: Skills, folder: Path | None = None) -> Sequence[Mapping[str, Any]]:
-    """Return the records of the assistant skills that can run, in `folder` or without being told where."""
-    ready = "usable" if folder else "at_hand"
-    return [each for each in await skills.abilities.list_assistants() if each[ready]]
+def _info(record: Mapping[str, Any], reason: str = "") -> SkillInfo:
+    return SkillInfo(record["name"], record["description"], reason, tuple(record["trigger_keywords"]))
 
 
 def run_type_of(skills: Skills) -> "SkillRuns":
     """Return what the engine asks about programs of skills."""
     from tocsin.features.skills.starting import SkillRuns
 
-    return SkillRuns(skills.abilities.notify)
+    return SkillRuns(skills.abilities.notices)
 
 
 async def start_skill(skills: Skills, name: str, asked: "StartRequest") -> ActiveRun:
@@ -133,8 +127,6 @@ async def start_skill(skills: Skills, name: str, asked: "StartRequest") -> Activ
     Of an assistant skill, `args` are files.
     """
     if await _is_assistant(skills, name, asked.retry):
-        from tocsin.features.abilities import AssistantRequest
-
         for_assistant = AssistantRequest(
             source=asked.source,
             cause=asked.cause,
@@ -165,11 +157,11 @@ async def _is_assistant(skills: Skills, name: str, retry: "Retry | None") -> boo
     if retry is not None:
         return "folder" in (retry.run.params or {})
     is_own = any(skill.name == name and skill.runnable for skill in skills.list())
-    return not is_own and name in {each["name"] for each in await skills.abilities.list_assistants()}
+    return not is_own and name in {each["name"] for each in await skills.abilities.assistants.list()}
 
 
-async def _start_assistant(skills: Skills, name: str, request: "AssistantRequest") -> ActiveRun:
-    started = await skills.abilities.start_assistant(name, request)
+async def _start_assistant(skills: Skills, name: str, request: AssistantRequest) -> ActiveRun:
+    started = await skills.abilities.assistants.start(name, request)
     if not isinstance(started, ActiveRun):
         raise TypeError(f"the skill {name} was to be started, and only a dry run was made")
     return started
@@ -196,7 +188,7 @@ async def tell_sandbox(skills: Skills) -> None:
 async def subsystem_of(skills: Skills) -> SubsystemStatus:
     """Return the state of skills: how many there are, which are broken, and how far the sandbox confines them."""
     own = await asyncio.to_thread(skills.list)
-    every = {skill.name for skill in own}.union(await skills.abilities.assistant_names())
+    every = {skill.name for skill in own}.union(await skills.abilities.assistants.names())
     broken = [skill.name for skill in own if not skill.valid]
     sandbox = await skills.sandbox_state()
     said = f"{number_of(len(every), 'skill')}, {len(own)} of your own"
@@ -216,7 +208,7 @@ HOOKS = FeatureHooks[Skills](
     open=open_skills,
     subsystems={"skills": subsystem_of},
     on_start=tell_sandbox,
-    provides=ProvidedAbilities(list_skills=list_skills_of, run_skill=run_skill_of),
+    provides=ProvidedAbilities(skills=ProvidedSkills),
     run_types={"skill": run_type_of},
     starts={"skill": start_skill},
 )

@@ -18,7 +18,7 @@ _UNUSED: dict[str, Any] = {
 
 async def all_records(skills: Skills) -> list[dict[str, Any]]:
     """Return the records of all skills by name, also of those for the assistant that other features bring."""
-    assistants = {str(record["name"]): dict(record) for record in await skills.abilities.list_assistants()}
+    assistants = {str(record["name"]): dict(record) for record in await skills.abilities.assistants.list()}
     own = {skill.name: await record_of(skills, skill) for skill in await to_thread(skills.list)}
     # One with both files is one skill: what runs is the program.
     both = {name: assistants[name] | record for name, record in own.items() if name in assistants}
@@ -41,7 +41,7 @@ async def detail_of(skills: Skills, name: str, file: str = "") -> dict[str, Any]
     record = await record_named(skills, name)
     if record["priority"] is None and record["kind"] == str(Kind.RUNNABLE):
         return {**record, "body": None, "checks": _questions(record)}  # it has no instructions
-    return {**record, **await skills.abilities.describe_assistant(name, file)}
+    return {**record, **await skills.abilities.assistants.describe(name, file)}
 
 
 def _questions(record: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -257,7 +257,7 @@ class Skills:
     async def _vault(self, manifest: Manifest) -> Mapping[str, str]:
         if Permission.VAULT not in manifest.permissions:
             return {}
-        return dict(await self.abilities.reveal_secrets(manifest.vault, reader=f"skill:{manifest.name}"))
+        return dict(await self.abilities.secrets.reveal_several(manifest.vault, reader=f"skill:{manifest.name}"))
 
     async def _env(self, manifest: Manifest, mode: ExecutionMode, vault: Mapping[str, str]) -> dict[str, str]:
         """Return the whole environment of a run."""

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from tocsin.core.audit.actions import CLI
-from tocsin.features.abilities import AssistantRequest, Notify
+from tocsin.features.abilities import Notices
+from tocsin.features.ability_records import AssistantRequest
 from tocsin.features.run_notices import interrupted, notify_stored, stored_notice
 from tocsin.features.skills.audit_actions import SKILL_RUN
 from tocsin.features.skills.model import DependencyMissingError, Kind, SkillDisabledError
@@ -30,7 +31,7 @@ async def begin(skills: Skills, name: str, call: SkillRequest, *, dry_run: bool 
         asked = AssistantRequest(
             source=call.source, cause=call.trigger, actor=call.actor, files=call.args, input=call.input
         )
-        return await skills.abilities.start_assistant(name, asked, dry_run=dry_run)
+        return await skills.abilities.assistants.start(name, asked, dry_run=dry_run)
     found = await skills.dependencies(skills.get(name), call.mode)
     if missing := [each.name for each in found if not each.found]:
         raise DependencyMissingError(name, missing)
@@ -43,8 +44,8 @@ class SkillRuns(RunType):
     kind = "skill"
     source = CLI.name
 
-    def __init__(self, notify: Notify) -> None:
-        self._notify = notify
+    def __init__(self, notices: Notices) -> None:
+        self._notices = notices
 
     def owns(self, params: Mapping[str, Any]) -> bool:
         """Whether a program ran: an assistant skill looks at a folder."""
@@ -68,4 +69,4 @@ class SkillRuns(RunType):
 
     async def tell(self, run: Run, noted: Mapping[str, Any]) -> None:
         """Notify the operator."""
-        await notify_stored(self._notify, noted)
+        await notify_stored(self._notices, noted)

@@ -10,7 +10,7 @@ from tocsin.core.audit.actions import CLI
 from tocsin.core.process.starting import Child, ProcessTimeoutError, streaming
 from tocsin.core.tasks import side_by_side
 from tocsin.core.text.strings import number_of
-from tocsin.features.abilities import Notify
+from tocsin.features.abilities import Notices
 from tocsin.features.run_notices import interrupted, notify_stored, stored_notice
 from tocsin.features.ssh.audit_actions import SSH_RUN
 from tocsin.features.ssh.client.outcome import SHARED, Outcome, outcome_of
@@ -232,8 +232,8 @@ class SshRuns(RunType):
     kind = "ssh"
     source = CLI.name
 
-    def __init__(self, notify: Notify) -> None:
-        self._notify = notify
+    def __init__(self, notices: Notices) -> None:
+        self._notices = notices
 
     async def message(self, run: Run, request: Mapping[str, Any]) -> RunMessage | None:
         """Return what the hosts printed, where the command has an `output`."""
@@ -261,4 +261,4 @@ class SshRuns(RunType):
 
     async def tell(self, run: Run, noted: Mapping[str, Any]) -> None:
         """Notify the operator."""
-        await notify_stored(self._notify, noted)
+        await notify_stored(self._notices, noted)

@@ -33,7 +33,7 @@ def open_ssh(context: FeatureContext) -> Ssh:
         data_dir / KNOWN_HOSTS,
         config,
         context.environment,
-        context.abilities.reveal_secret,
+        context.abilities.secrets,
         context.settings[SSH_KEEP_S],
     )
     return Ssh(
@@ -66,7 +66,7 @@ def run_type_of(ssh: Ssh) -> "SshRuns":
     """Return what the engine asks about commands on hosts."""
     from tocsin.features.ssh.execution import SshRuns
 
-    return SshRuns(ssh.notify)
+    return SshRuns(ssh.notices)
 
 
 async def list_hosts(ssh: Ssh) -> Sequence[str]:

@@ -54,7 +54,7 @@ class Ssh:
         self._clock = context.clock
         self._redact = context.redact
         self._output = context.output
-        self.notify = context.abilities.notify
+        self.notices = context.abilities.notices
 
     @cached_property
     def _probes(self) -> "HealthProbes":
@@ -255,7 +255,7 @@ class Ssh:
         body = f"No command runs there until you have looked at the key with `tocsin ssh trust {host.name}`.{shown}"
         title = f"The host key of {host.name} has changed"
         notice = Notice(title, body, NoticeLevel.ERROR, "ssh", f"ssh:{host.name}", "#/ssh", f"ssh.host_key:{host.name}")
-        await self.notify(notice)
+        await self.notices.notify(notice)
 
 
 def _again(order: RunSpec, retry: "Retry | None") -> RunSpec:

@@ -11,7 +11,7 @@ from pathlib import Path
 from tocsin.channels.contract import COMMONMARK, PLAIN
 from tocsin.core.errors import TocsinError
 from tocsin.core.text.strings import storable
-from tocsin.features.abilities import Ask, CauseOf, RunSkill
+from tocsin.features.context import Abilities
 from tocsin.features.triggers.answers import READ_CHARS, answer_of, shorten_markdown
 from tocsin.features.triggers.audit_actions import TRIGGERS
 from tocsin.features.triggers.captures import substitute
@@ -40,9 +40,7 @@ class ActionDependencies:
     runs: Runs
     environment: Callable[[], Mapping[str, str]]  # of this process, without our secrets
     data_dir: Path  # where shell commands run
-    ask: Ask
-    run_skill: RunSkill
-    cause_of: CauseOf
+    abilities: Abilities
     timeout_s: float = SHELL_TIMEOUT_S
 
 
@@ -104,7 +102,8 @@ class Actions:
         async def work(handle: RunHandle) -> RunResult:
             prompt = substitute(firing.match.rule.command, firing.match.captures)
             quoted = clean(quotation(firing.received.message))
-            answer = await self._parts.ask(f"{prompt}\n\n{quoted}" if quoted else prompt, firing.text)
+            question = f"{prompt}\n\n{quoted}" if quoted else prompt
+            answer = await self._parts.abilities.models.ask(question, firing.text)
             if not answer.strip():
                 raise EmptyAnswerError("the chat provider gave an empty answer")
             handle.write("stdout", answer)
@@ -118,10 +117,10 @@ class Actions:
         arguments = fit([substitute(word, firing.match.captures) for word in words] or firing.match.groups)
 
         async def work(handle: RunHandle) -> RunResult:
-            child = await self._parts.run_skill(
+            child = await self._parts.abilities.skills.run(
                 name,
                 source=TRIGGERS.name,
-                cause=self._parts.cause_of(firing.received.message),
+                cause=self._parts.abilities.bot.cause(firing.received.message),
                 actor=firing.actor,
                 args=arguments,
                 input=firing.text,
@@ -138,7 +137,7 @@ class Actions:
             KIND,
             rule.id,
             rule.pattern.source,
-            self._parts.cause_of(message),
+            self._parts.abilities.bot.cause(message),
             actor=firing.actor,
             params={
                 "rule": rule.number,

@@ -22,7 +22,7 @@ async def check_triggers(triggers: OpenTriggers) -> AsyncIterator[Finding]:
         # The watched file has logged it.
         yield Finding("error", "triggers", str(problem), problem.hint or "correct the file", logged=True)
     needs_skills = any(rule.action is Action.SKILL for rule in rules)
-    runnable = [skill.name for skill in await triggers.context.abilities.list_skills()] if needs_skills else []
+    runnable = [skill.name for skill in await triggers.context.abilities.skills.list()] if needs_skills else []
     for rule in rules:
         for detail, fix in _doubts(rule, triggers.context.settings, runnable):
             yield Finding("warning", "triggers", f"rule {rule.number} (line {rule.line}): {detail}", fix)

@@ -38,18 +38,16 @@ def handler_of(triggers: OpenTriggers) -> "TriggerHandler":
         runs=context.runs(),
         environment=context.environment,
         data_dir=context.data_dir,
-        ask=context.abilities.ask,
-        run_skill=context.abilities.run_skill,
-        cause_of=context.abilities.cause_of,
+        abilities=context.abilities,
     )
-    return TriggerHandler(triggers.rules, parts, indicating=context.abilities.indicate)
+    return TriggerHandler(triggers.rules, parts)
 
 
 def run_type_of(triggers: OpenTriggers) -> "TriggerRuns":
     """Return what the engine asks about runs of rules."""
     from tocsin.features.triggers.run_type import TriggerRuns
 
-    return TriggerRuns(triggers.context.abilities.notify)
+    return TriggerRuns(triggers.context.abilities.notices)
 
 
 async def subsystem_of(triggers: OpenTriggers) -> SubsystemStatus:

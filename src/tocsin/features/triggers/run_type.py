@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Mapping
 from typing import Any
 
-from tocsin.features.abilities import Notify
+from tocsin.features.abilities import Notices
 from tocsin.features.run_notices import interrupted, notify_stored, stored_notice
 from tocsin.features.triggers.audit_actions import TRIGGER_RUN, TRIGGERS
 from tocsin.runs.engine.run_type import RunAuditEntry, RunType
@@ -17,8 +17,8 @@ class TriggerRuns(RunType):
     kind = "trigger"
     source = TRIGGERS.name
 
-    def __init__(self, notify: Notify) -> None:
-        self._notify = notify
+    def __init__(self, notices: Notices) -> None:
+        self._notices = notices
 
     def note(self, connection: sqlite3.Connection, run: Run, output: str) -> Mapping[str, Any]:
         """Return the notice of an interruption, unless the inbox starts the rule again."""
@@ -41,4 +41,4 @@ class TriggerRuns(RunType):
 
     async def tell(self, run: Run, noted: Mapping[str, Any]) -> None:
         """Notify the operator."""
-        await notify_stored(self._notify, noted)
+        await notify_stored(self._notices, noted)

@@ -3,7 +3,6 @@
 import asyncio
 
 from tocsin.channels.inbound import InboundMessage, MessageKind
-from tocsin.features.abilities import Indicate
 from tocsin.features.triggers.actions import ActionDependencies, Actions, Firing
 from tocsin.features.triggers.rules import Match, Rule, Triggers
 from tocsin.messaging.inbound.handling import HandlerResult, HandlingStatus, MessageContext, Reply
@@ -39,13 +38,10 @@ class TriggerHandler:
         self,
         triggers: Triggers,
         parts: ActionDependencies,
-        *,
-        indicating: Indicate,
     ) -> None:
-        """`indicating` shows that work goes on while it is entered."""
         self._triggers = triggers
         self._actions = Actions(parts)
-        self._indicating = indicating
+        self._bot = parts.abilities.bot
         self._slots = asyncio.Semaphore(AT_ONCE)
         self._found: dict[str, tuple[tuple[Rule, ...], Match | None]] = {}  # with the rules that were tried
 
@@ -59,7 +55,7 @@ class TriggerHandler:
         firing = Firing(match, received)
         if received.attempt > 1 and (result := await self._again(firing)):
             return result
-        async with self._slots, self._indicating(received.message):
+        async with self._slots, self._bot.indicate(received.message):
             await received.begin()
             return await self._result(firing, await self._actions.run(firing))
 

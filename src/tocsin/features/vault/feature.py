@@ -37,9 +37,5 @@ FEATURE = Feature(
     commands=(FeatureCommand("vault", "keep secrets encrypted and watch their age", group=RECORDS),),
     settings_layer=_secrets,
     subsystems=(Subsystem("vault", "Vault", 800, "vault"),),
-    provides=(
-        "reveal_secret",
-        "reveal_secrets",
-        "secret_names",
-    ),
+    provides=("secrets",),
 )

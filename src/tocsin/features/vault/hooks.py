@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from sqlite3 import Connection
 
     from tocsin.core.audit.trail import AuditTrail
-    from tocsin.features.abilities import RevealSecret, RevealSecrets, SecretNames
     from tocsin.features.context import FeatureContext, SubsystemStatus
 
 _KEEP_DAYS = 30
@@ -39,10 +38,39 @@ _TOLD_NAMES = 10
 
 
 class OpenVault(NamedTuple):
-    """The vault in a running program."""
+    """The vault in a running program: `Secrets`."""
 
     vault: Vault
     context: "FeatureContext"
+
+    async def reveal(self, name: str, /, *, reader: str) -> str:
+        """Return one secret."""
+        return (await self._reveal((name,), reader))[name]
+
+    async def reveal_several(self, names: Collection[str] | None = None, /, *, reader: str) -> Mapping[str, str]:
+        """Return secrets by name, by default all; none if there is no vault and no name is given."""
+        try:
+            return await self._reveal(names, reader)
+        except NoVaultError:
+            if names:
+                raise
+            return {}
+
+    async def names(self) -> Sequence[str] | None:
+        """Return the names of the secrets; `None` if the vault cannot be read."""
+        import asyncio
+
+        try:
+            return [age.name for age in await asyncio.to_thread(self.vault.ages)]
+        except NoVaultError:
+            return ()
+        except TocsinError:  # the status of the vault says why
+            return None
+
+    async def _reveal(self, names: Collection[str] | None, reader: str) -> Mapping[str, str]:
+        import asyncio
+
+        return await asyncio.to_thread(self.vault.reveal, names, source=VAULT.name, reader=reader)
 
 
 def store_of(data_dir: Path, settings: Values) -> VaultStore:
@@ -66,51 +94,6 @@ def open_vault(context: "FeatureContext") -> OpenVault:
     """Return the vault of the program."""
     vault = vault_of(context.data_dir, context.settings, lambda: context.audit, context.clock.now)
     return OpenVault(vault, context)
-
-
-def reveal_secret_of(opened: OpenVault) -> "RevealSecret":
-    """Return what reads one secret."""
-
-    async def reveal_secret(name: str, /, *, reader: str) -> str:
-        return (await _reveal(opened, (name,), reader))[name]
-
-    return reveal_secret
-
-
-def reveal_secrets_of(opened: OpenVault) -> "RevealSecrets":
-    """Return what reads several secrets, or all."""
-
-    async def reveal_secrets(names: Collection[str] | None = None, /, *, reader: str) -> Mapping[str, str]:
-        try:
-            return await _reveal(opened, names, reader)
-        except NoVaultError:
-            if names:
-                raise
-            return {}
-
-    return reveal_secrets
-
-
-def secret_names_of(opened: OpenVault) -> "SecretNames":
-    """Return what lists the names of the secrets."""
-
-    async def secret_names() -> Sequence[str] | None:
-        import asyncio
-
-        try:
-            return [age.name for age in await asyncio.to_thread(opened.vault.ages)]
-        except NoVaultError:
-            return ()
-        except TocsinError:  # the vault itself says why where it is looked at
-            return None
-
-    return secret_names
-
-
-async def _reveal(opened: OpenVault, names: Collection[str] | None, reader: str) -> Mapping[str, str]:
-    import asyncio
-
-    return await asyncio.to_thread(opened.vault.reveal, names, source=VAULT.name, reader=reader)
 
 
 async def subsystem_status(opened: OpenVault) -> "SubsystemStatus":
@@ -175,7 +158,7 @@ async def notify_of_age(opened: OpenVault) -> None:
         link="#/vault",
         dedupe_key="vault.rotation",
     )
-    await opened.context.abilities.notify(notice)
+    await opened.context.abilities.notices.notify(notice)
     await opened.context.database.write(partial(_mark_told, day=_day_of(now).isoformat()))
 
 
@@ -206,7 +189,5 @@ HOOKS = FeatureHooks[OpenVault](
     open=open_vault,
     subsystems={"vault": subsystem_status},
     hourly=notify_of_age,
-    provides=ProvidedAbilities(
-        reveal_secret=reveal_secret_of, reveal_secrets=reveal_secrets_of, secret_names=secret_names_of
-    ),
+    provides=ProvidedAbilities(secrets=lambda opened: opened),
 )

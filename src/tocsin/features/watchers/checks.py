@@ -77,10 +77,10 @@ async def _check_actions(watchers: Watchers, rules: Sequence[WatcherRule]) -> As
     abilities, known = watchers.context.abilities, dict[WatcherAction, list[str]]()
     actions = {rule.action for rule in rules}
     if WatcherAction.SKILL in actions:
-        assistants = [str(skill["name"]) for skill in await abilities.list_assistants()]
-        known[WatcherAction.SKILL] = sorted({*(skill.name for skill in await abilities.list_skills()), *assistants})
+        assistants = [str(skill["name"]) for skill in await abilities.assistants.list()]
+        known[WatcherAction.SKILL] = sorted({*(skill.name for skill in await abilities.skills.list()), *assistants})
     if WatcherAction.WORKFLOW in actions:
-        known[WatcherAction.WORKFLOW] = list(await abilities.list_subjects("workflow") or ())
+        known[WatcherAction.WORKFLOW] = list(await abilities.run_starter.subjects("workflow") or ())
     for rule in rules:
         wanted = rule.command.split(maxsplit=1)[:1]
         if rule.action in known and wanted and wanted[0] not in known[rule.action]:

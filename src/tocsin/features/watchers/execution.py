@@ -60,7 +60,7 @@ class WatcherExecution:
 
     async def _skill(self, handle: RunHandle) -> RunResult:
         name, *words = shlex.split(self._rule.command)
-        ended = await self._parts.abilities.run_skill(
+        ended = await self._parts.abilities.skills.run(
             name,
             source=WATCHERS.name,
             cause=self._run.trigger,
@@ -73,7 +73,7 @@ class WatcherExecution:
         return show_child(handle, ended)
 
     async def _workflow(self, handle: RunHandle) -> RunResult:
-        child = await self._parts.abilities.start_run(
+        child = await self._parts.abilities.run_starter.start(
             "workflow",
             self._rule.command,
             StartRequest(
@@ -99,7 +99,7 @@ class WatcherExecution:
             self._rule.name,
             f"#/watchers/{self._rule.name}",
         )
-        await self._parts.abilities.notify(notice)
+        await self._parts.abilities.notices.notify(notice)
         handle.write("stdout", said)
         return RunResult(RunStatus.SUCCEEDED)
 

@@ -121,7 +121,7 @@ class WatcherRuns(RunType):
 
     async def tell(self, run: Run, noted: Mapping[str, Any]) -> None:
         """Notify the operator."""
-        await notify_stored(self._context.abilities.notify, noted)
+        await notify_stored(self._context.abilities.notices, noted)
 
     def _notice(self, connection: sqlite3.Connection, run: Run, output: str) -> Notice | None:
         link, now = f"#/watchers/{run.subject_name}", self._context.clock.now()

@@ -62,17 +62,16 @@ def open_workflows(context: FeatureContext) -> Workflows:
 
         return executing(
             HttpSteps(transport, allow_private),
-            MessageSteps(context.messenger, context.abilities.ask, Caller.of(request.source, request.actor)),
+            MessageSteps(context.messenger, context.abilities.models, Caller.of(request.source, request.actor)),
             WaitSteps(
                 context.clock,
                 default_zone(context.settings),
-                context.abilities.notify,
-                context.abilities.find_chats,
-                context.abilities.ask_chat,
+                context.abilities.notices,
+                context.abilities.operator_chats,
             ),
             ChildSteps(
                 context.runs(),
-                context.abilities.start_run,
+                context.abilities.run_starter.start,
                 _starter(workflows, request),
                 request.source,
                 request.actor,

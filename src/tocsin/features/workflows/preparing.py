@@ -87,7 +87,7 @@ class RunBuilder:
         names = secrets_of(workflow)
         if not names:
             return {}
-        found = await self._context.abilities.reveal_secrets(names, reader=f"workflow {workflow.name}")
+        found = await self._context.abilities.secrets.reveal_several(names, reader=f"workflow {workflow.name}")
         if missing := [name for name in names if name not in found]:
             raise InvalidRunError(
                 f"the workflow {workflow.name} cannot run: there is no secret {missing[0]}", hint=_STORE_IT

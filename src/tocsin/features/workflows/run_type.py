@@ -65,4 +65,4 @@ class WorkflowRuns(RunType):
 
     async def tell(self, run: Run, noted: Mapping[str, Any]) -> None:
         """Notify the operator."""
-        await notify_stored(self._context.abilities.notify, noted)
+        await notify_stored(self._context.abilities.notices, noted)

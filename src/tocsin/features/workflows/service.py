@@ -150,13 +150,13 @@ class Workflows:
         loop = asyncio.get_running_loop()
 
         async def skills() -> list[str]:
-            return [skill.name for skill in await abilities.list_skills()]
+            return [skill.name for skill in await abilities.skills.list()]
 
         async def hosts() -> Sequence[str] | None:
-            return await abilities.list_subjects("ssh")
+            return await abilities.run_starter.subjects("ssh")
 
         async def secrets() -> Sequence[str] | None:
-            return await abilities.secret_names()
+            return await abilities.secrets.names()
 
         def late(find: Callable[[], Coroutine[None, None, Sequence[str] | None]]) -> LateNames:
             return LateNames(lambda: asyncio.run_coroutine_threadsafe(find(), loop).result())
@@ -253,7 +253,7 @@ class Workflows:
 
     async def schedules(self) -> Mapping[str, Sequence[str]]:
         """Return the IDs of the cron jobs that start each workflow, by its name."""
-        return await self.context.abilities.list_schedules("workflow")
+        return await self.context.abilities.schedules.jobs_by_subject("workflow")
 
     async def active(self, name: str) -> Sequence[Run]:
         """Return the runs of a workflow that have not ended, the newest first."""
@@ -264,7 +264,9 @@ class Workflows:
         from tocsin.features.workflows.engine.approval_buttons import ApprovalButtons
         from tocsin.runs.control import RunControl
 
-        control = RunControl(self._runs, self.context.audit, self.context.clock, self.context.abilities.start_run)
+        control = RunControl(
+            self._runs, self.context.audit, self.context.clock, self.context.abilities.run_starter.start
+        )
         return ApprovalButtons(control)
 
     async def aclose(self) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import Clock
 from tocsin.core.watching.ignored_files import IgnoreRules
-from tocsin.features.abilities import AssistantRequest
+from tocsin.features.ability_records import AssistantRequest
 from tocsin.features.assistant_skills.asking.model_run import answer_of, instructions_of, question_of, report_shape
 from tocsin.features.assistant_skills.folder.confined import ConfinedFolder
 from tocsin.features.assistant_skills.folder.overlay import FolderOverlay
@@ -81,7 +81,7 @@ class ModelRunner:
             names, model = (definition.tools, definition.model) if definition else ((), "")
             limits = WorkLimits(questions, LIMITS.tool_calls, LIMITS.tokens, LIMITS.whole_s)
             try:
-                report = await self._context.abilities.use_tools(
+                report = await self._context.abilities.models.use_tools(
                     question, tools.named(names), report_shape(), limits, model=model
                 )
             except ProviderError:

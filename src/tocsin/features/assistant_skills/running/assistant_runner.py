@@ -14,7 +14,8 @@ from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.process.git import GIT_DIRECTORIES, GitFailedError, GitProgram, find_repository
 from tocsin.core.reading.front_matter import Invocation
 from tocsin.core.text.strings import number_of
-from tocsin.features.abilities import AssistantRequest, AssistantRun, Notify
+from tocsin.features.abilities import Notices
+from tocsin.features.ability_records import AssistantRequest, AssistantRun
 from tocsin.features.assistant_skills.asking.model_runner import ModelRunner
 from tocsin.features.assistant_skills.audit_actions import SKILL_APPLY, SKILL_ASSIST
 from tocsin.features.assistant_skills.folder.confined import ConfinedFolder
@@ -300,7 +301,7 @@ class AssistantRunner:
         worst = urgent[0]
         level = NoticeLevel.ERROR if worst.severity in {Severity.CRITICAL, Severity.ERROR} else NoticeLevel.WARNING
         more = f" and {len(urgent) - 1} more" if len(urgent) > 1 else ""
-        await self._context.abilities.notify(
+        await self._context.abilities.notices.notify(
             Notice(
                 f"{found.skill}: {worst.path}:{worst.line}{more}",
                 f"{worst.severity}: {worst.message}",
@@ -322,8 +323,8 @@ class AssistantRuns(RunType):
     kind = "skill"
     source = CLI.name
 
-    def __init__(self, notify: Notify) -> None:
-        self._notify = notify
+    def __init__(self, notices: Notices) -> None:
+        self._notices = notices
 
     def owns(self, params: Mapping[str, Any]) -> bool:
         """Whether the skill looked at a folder: a program does not."""
@@ -343,7 +344,7 @@ class AssistantRuns(RunType):
 
     async def tell(self, run: Run, noted: Mapping[str, Any]) -> None:
         """Notify the operator."""
-        await notify_stored(self._notify, noted)
+        await notify_stored(self._notices, noted)
 
 
 def _ordered(findings: Sequence[SkillFinding]) -> tuple[SkillFinding, ...]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tocsin.features.abilities import AssistantRequest
+from tocsin.features.ability_records import AssistantRequest
 from tocsin.features.assistant_skills.folder.place import SkillPlace
 from tocsin.runs.control import NotRetriedError
 

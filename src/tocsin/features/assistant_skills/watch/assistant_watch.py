@@ -13,7 +13,7 @@ from tocsin.core.errors import TocsinError
 from tocsin.core.reading.front_matter import PRIORITIES
 from tocsin.core.tasks import FirstErrorGroup
 from tocsin.core.watching.folder_watcher import ChangeKind, FileChange, FolderWatcher
-from tocsin.features.abilities import AssistantRequest, AssistantRun
+from tocsin.features.ability_records import AssistantRequest, AssistantRun
 from tocsin.features.assistant_skills.activation import acts_on
 from tocsin.features.assistant_skills.folder.confined import ConfinedFolder, ConfinementError
 from tocsin.features.assistant_skills.folder.place import SkillPlace

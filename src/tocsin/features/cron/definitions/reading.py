@@ -58,9 +58,9 @@ class JobReader:
         with suppress(AbilityMissingError):  # without the feature there are none
             match JobType(definition.type):
                 case JobType.SKILL:
-                    there = [skill.name for skill in await abilities.list_skills()]
+                    there = [skill.name for skill in await abilities.skills.list()]
                 case JobType.WORKFLOW:
-                    there = list(await abilities.list_subjects("workflow") or ())
+                    there = list(await abilities.run_starter.subjects("workflow") or ())
                 case _:
                     return []
         if definition.command in there:

@@ -21,7 +21,7 @@ from tocsin.features.ssh.inventory import home
 from tocsin.features.ssh.model import Address, HostEntry, IdentityKind
 
 if TYPE_CHECKING:
-    from tocsin.features.abilities import RevealSecret
+    from tocsin.features.abilities import Secrets
 
 CONNECT_TIMEOUT_S = 10
 _OWNER = "owner"
@@ -61,7 +61,7 @@ class SshProgram:
     known_hosts: Path  # our own
     config: Path | None  # of the user; None is what `ssh` takes by itself
     environment: Callable[[], Mapping[str, str]]
-    reveal: "RevealSecret"
+    secrets: "Secrets"
     keep_s: int
 
     @property
@@ -108,7 +108,7 @@ class SshProgram:
         found: dict[str, Path] = {}
         for host in {h.name: h for start in hosts for h in way_to(start, known)}.values():
             if host.identity.kind is IdentityKind.VAULT:
-                secret = await self.reveal(host.identity.ref, reader="ssh")
+                secret = await self.secrets.reveal(host.identity.ref, reader="ssh")
                 found[host.name] = private / f"key-{host.name}"
                 write_atomically(found[host.name], secret.rstrip() + "\n")
         return found

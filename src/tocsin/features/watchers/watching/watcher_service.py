@@ -194,7 +194,7 @@ class WatcherService:
 
     async def _notify(self, title: str, state: SeenState, dedupe_key: str) -> None:
         level = NoticeLevel.WARNING if state.is_watching else NoticeLevel.ERROR
-        await self._context.abilities.notify(
+        await self._context.abilities.notices.notify(
             Notice(title, state.error, level, "system", "watchers", "#/watchers", dedupe_key)
         )
 

@@ -5,7 +5,7 @@ import re
 from tocsin.channels.conversation import Keyboard, replacing
 from tocsin.channels.inbound import InboundMessage, MessageKind
 from tocsin.core.errors import TocsinError
-from tocsin.features.abilities import AskedChat
+from tocsin.features.ability_records import AskedChat
 from tocsin.messaging.inbound.handling import HandlerResult, HandlingStatus, MessageContext, Reply
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.approvals import CHAT, ButtonPress, NotApproverError, UnknownQuestionError

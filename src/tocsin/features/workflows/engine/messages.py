@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tocsin.core.errors import TocsinError
-from tocsin.features.abilities import Ask
+from tocsin.features.abilities import Models
 from tocsin.features.workflows.engine.step_call import StepCall, StepOutcome, failed, succeeded
 from tocsin.features.workflows.language.outputs import OutputRuleError, json_of
 from tocsin.messaging.outbound.caller import Caller
@@ -18,7 +18,7 @@ class MessageSteps:
     """Sends what notify steps say, and asks what prompt steps ask."""
 
     messenger: Messenger
-    ask: Ask
+    models: Models
     caller: Caller
 
     async def notify(self, call: StepCall) -> StepOutcome:
@@ -64,7 +64,9 @@ class MessageSteps:
         question = call.command()
         if wants_json:
             question = f"{question}\n\nAnswer with one JSON document and nothing else."
-        answer = await self.ask(question, **{name: value for name, value in given.items() if value not in {"", None}})
+        answer = await self.models.ask(
+            question, **{name: value for name, value in given.items() if value not in {"", None}}
+        )
         call.log.write("stdout", answer)
         if not wants_json:
             return succeeded(answer, text=answer, json=None)

@@ -10,7 +10,8 @@ from zoneinfo import ZoneInfo
 
 from tocsin.core.errors import TocsinError
 from tocsin.core.time.clock import Clock
-from tocsin.features.abilities import AskChat, AskedChat, FindChats, Notify
+from tocsin.features.abilities import Notices, OperatorChats
+from tocsin.features.ability_records import AskedChat
 from tocsin.features.context import Notice, NoticeLevel
 from tocsin.features.workflows.engine.approval_buttons import buttons_for
 from tocsin.features.workflows.engine.step_call import StepCall, StepOutcome, failed, succeeded
@@ -27,9 +28,8 @@ class WaitSteps:
 
     clock: Clock
     zone: str  # of workflows that name none
-    notify: Notify
-    chats: FindChats
-    ask_chat: AskChat
+    notices: Notices
+    chats: OperatorChats
 
     async def run(self, call: StepCall) -> StepOutcome:
         """Wait for what one step names."""
@@ -80,7 +80,7 @@ class WaitSteps:
             return self._timed_out(call, limit or 0.0)
         finally:
             if not call.handle.is_released:
-                await self.notify(_closed(call, message, decision))
+                await self.notices.notify(_closed(call, message, decision))
         by = decision.by or "the operator"
         outputs = {
             "decision": "approved" if decision.approved else "rejected",
@@ -96,9 +96,9 @@ class WaitSteps:
     def _chats_for(self, approvers: Sequence[str]) -> Sequence[AskedChat]:
         """Return the chats that a question goes to: those of the approvers, without any that of the operator."""
         if not approvers:
-            return self.chats()
+            return self.chats.find()
         ids = [name.removeprefix(CHAT) for name in approvers if name.startswith(CHAT)]
-        return self.chats(ids) if ids else ()
+        return self.chats.find(ids) if ids else ()
 
     async def _ask(self, call: StepCall, question: StepQuestion, chats: Sequence[AskedChat]) -> None:
         """Ask in chats, with buttons; where there is none, the notice is a warning that goes elsewhere."""
@@ -107,9 +107,9 @@ class WaitSteps:
         for chat in chats:
             key = f"approval:{call.log.run_id}:{question.step}:{call.attempt}:{chat.chat_id}"  # it is shown, so no ID
             with suppress(TocsinError):  # then the notice is what is left
-                await self.ask_chat(chat, text, key=key, buttons=buttons_for(question.id))
+                await self.chats.ask(chat, text, key=key, buttons=buttons_for(question.id))
                 asked = True
-        await self.notify(_notice(call, question.message, NoticeLevel.INFO if asked else NoticeLevel.WARNING))
+        await self.notices.notify(_notice(call, question.message, NoticeLevel.INFO if asked else NoticeLevel.WARNING))
         await call.handle.amend_request(asked={call.key: True})
 
     def _timed_out(self, call: StepCall, limit: float) -> StepOutcome:

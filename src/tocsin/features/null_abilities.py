@@ -1,0 +1,116 @@
+"""The interfaces of `abilities.py` for an installation in which no feature provides them."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from tocsin.features.context import AbilityMissingError
+
+if TYPE_CHECKING:
+    from tocsin.channels.conversation import Keyboard
+    from tocsin.features.ability_records import AskedChat, AssistantRequest, RecalledEntry, SkillInfo
+    from tocsin.runs.control import StartRequest
+
+
+class NoSkills:
+    """`RunnableSkills` without a skill."""
+
+    async def list(self, *, every: bool = False) -> "Sequence[SkillInfo]":
+        """Return none."""
+        return ()
+
+    async def run(self, name: str, **_: Any) -> NoReturn:
+        """Raise AbilityMissingError."""
+        raise AbilityMissingError(f"the skill {name} cannot be run: this installation has no skills")
+
+
+class NoAssistants:
+    """`Assistants` without a skill."""
+
+    async def list(self) -> "Sequence[Mapping[str, Any]]":
+        """Return none."""
+        return ()
+
+    async def names(self) -> Collection[str]:
+        """Return none."""
+        return ()
+
+    async def run(self, name: str, request: "AssistantRequest") -> NoReturn:
+        """Raise AbilityMissingError."""
+        raise AbilityMissingError(f"the skill {name} cannot be run: this installation has no assistant skills")
+
+    async def start(self, name: str, request: "AssistantRequest", *, dry_run: bool = False) -> NoReturn:
+        """Raise AbilityMissingError."""
+        await self.run(name, request)
+
+    async def describe(self, name: str, file: str = "", /) -> Mapping[str, Any]:
+        """Return no body and no checks."""
+        return {"body": None, "checks": []}
+
+
+class NoOperatorChats:
+    """`OperatorChats` of an installation without a bot."""
+
+    def find(self, ids: Collection[str] = (), /) -> "Sequence[AskedChat]":
+        """Return none."""
+        return ()
+
+    async def tell(self, text: str, /, *, key: str) -> bool:
+        """Return False."""
+        return False
+
+    async def ask(self, chat: "AskedChat", text: str, /, *, key: str, buttons: "Keyboard") -> None:
+        """Raise AbilityMissingError."""
+        raise AbilityMissingError(f"{chat} cannot be asked: no bot is set up")
+
+
+class NoSecrets:
+    """`Secrets` without a vault."""
+
+    async def reveal(self, name: str, /, *, reader: str) -> NoReturn:
+        """Raise AbilityMissingError."""
+        raise AbilityMissingError(f"{reader} cannot read the secret {name}: this installation has no vault")
+
+    async def reveal_several(self, names: Collection[str] | None = None, /, *, reader: str) -> Mapping[str, str]:
+        """Return no secrets; raises AbilityMissingError if one is named."""
+        for name in names or ():
+            await self.reveal(name, reader=reader)
+        return {}
+
+    async def names(self) -> Sequence[str] | None:
+        """Return `None`."""
+        return None
+
+
+class NoRunStarter:
+    """`RunStarter` for kinds of run that no feature starts."""
+
+    async def start(self, kind: str, subject: str, request: "StartRequest", /) -> NoReturn:
+        """Raise AbilityMissingError."""
+        raise AbilityMissingError(f"{subject} cannot be started: no feature starts runs of the kind {kind}")
+
+    async def subjects(self, kind: str, /) -> NoReturn:
+        """Raise AbilityMissingError."""
+        raise AbilityMissingError(f"no feature starts runs of the kind {kind}")
+
+
+class NoSchedules:
+    """`Schedules` without a job."""
+
+    async def jobs_by_subject(self, kind: str, /) -> Mapping[str, Sequence[str]]:
+        """Return none."""
+        return {}
+
+
+class NoChatNotes:
+    """`ChatNotes` that store nothing."""
+
+    async def recall(self, chat_id: str, question: str, /) -> "Sequence[RecalledEntry]":
+        """Return none."""
+        return ()
+
+    async def remember(self, chat_id: str, text: str, /) -> NoReturn:
+        """Raise AbilityMissingError."""
+        raise AbilityMissingError("nothing can be stored: this installation has no memory")
+
+    async def follow(self, old_id: str, new_id: str, /) -> None:
+        """Move no entries."""
