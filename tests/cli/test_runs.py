@@ -27,7 +27,7 @@ from tocsin.runs.model import (
     RunTrigger,
     StepRun,
 )
-from tocsin.runs.store import RunStore
+from tocsin.runs.sqlite.records import sqlite_runs
 
 Until = Callable[[Callable[[], Any]], Any]
 
@@ -233,7 +233,7 @@ def test_lines_of_hosts_and_steps_keep_their_origin(cli: Cli):
 
 async def stored(run: Run, path: Path) -> None:
     database = Database(path, schemas)
-    await RunStore(database).add(run, "me")
+    await sqlite_runs(database).add(run, "me")
     await database.aclose()
 
 

@@ -14,10 +14,13 @@ from tocsin.core.storage.changes import MIGRATIONS as CHANGES
 from tocsin.core.storage.database import Database
 from tocsin.runs.model import Command, RunSpec, RunTrigger
 from tocsin.runs.recorder import Work, command
-from tocsin.runs.schema import MIGRATIONS
 from tocsin.runs.service import Runs
+from tocsin.runs.sqlite.records import sqlite_runs
+from tocsin.runs.sqlite.schema import MIGRATIONS
 from tocsin.runs.store import RunStore
 from tocsin.testing.fakes import FakeClock
+
+pytest.register_assert_rewrite("tests.runs.records_contract")
 
 RUN_SCHEMAS = {"changes": CHANGES, "runs": MIGRATIONS, "presence": PRESENCE}
 ENV = {"PATH": os.environ["PATH"]}
@@ -43,7 +46,7 @@ class House:
 
     @property
     def store(self) -> RunStore:
-        return RunStore(self.database)
+        return sqlite_runs(self.database)
 
     async def beats(self) -> dict[str, int]:
         """Return the signs of life of every process."""

@@ -94,12 +94,12 @@ from tocsin.core.process.presence import Presence
 from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import SystemClock
 from tocsin.runs.service import Runs
-from tocsin.runs.store import RunStore
+from tocsin.runs.sqlite.records import sqlite_runs
 
 async def main():
     folder = Path(sys.argv[1])
     database = Database(folder / "tocsin.db", RUN_SCHEMAS)
-    runs = Runs(RunStore(database), folder / "runs", SystemClock(), Presence(SqliteBeats(database), SystemClock()))
+    runs = Runs(sqlite_runs(database), folder / "runs", SystemClock(), Presence(SqliteBeats(database), SystemClock()))
     for size in (sys.argv[2], sys.argv[3]):
         run = await runs.execute(order(), shell(f"yes 'a line of output' | head -c {size}"))
         print(run.output.bytes, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, flush=True)

@@ -5,9 +5,8 @@ from tests.runs.conftest import House, order, shell
 
 from tocsin.core.process.identity import own_identity
 from tocsin.runs.model import RunResult, RunStatus, RunTrigger
-from tocsin.runs.rows import InstantRecordedError
 from tocsin.runs.service import Runs
-from tocsin.runs.store import RunEndedError
+from tocsin.runs.stored_run import InstantRecordedError, RunEndedError
 
 DEAD = own_identity().replace(":", "1:", 1)  # a number that no process has now
 

@@ -17,7 +17,7 @@ from tocsin.channels.contract import Tools
 from tocsin.core.ids import new_id
 from tocsin.core.process.presence import SILENCE_S
 from tocsin.runs.model import RunResult, RunStatus
-from tocsin.runs.store import RunStore
+from tocsin.runs.sqlite.records import sqlite_runs
 from tocsin.testing.fakes import ScriptedTransport
 
 
@@ -32,7 +32,7 @@ async def test_a_service_ends_the_run_of_a_process_elsewhere_after_a_minute_with
         app = assemble(settings, installed, tools=tools, stores=stores, clock=clock)
         run = await app.runs().record(order(), RunResult(RunStatus.SKIPPED))
         left = replace(run, id=new_id(), status=RunStatus.RUNNING, finished_at=None)
-        await RunStore(app.database).add(left, "a process elsewhere")
+        await sqlite_runs(app.database).add(left, "a process elsewhere")
         maintenance = asyncio.create_task(_run_maintenance(app))
 
         async def interrupted_later() -> bool:

@@ -38,9 +38,9 @@ from tocsin.runs.model import (
     StepRun,
 )
 from tocsin.runs.recorder import RunHandle, command
-from tocsin.runs.rows import UnknownRunError
 from tocsin.runs.service import Runs
-from tocsin.runs.store import RunEndedError, RunStore
+from tocsin.runs.sqlite.records import sqlite_runs
+from tocsin.runs.stored_run import RunEndedError, UnknownRunError
 from tocsin.testing.fakes import FakeClock
 
 DEAD = own_identity().replace(":", "1:", 1)  # a number that no process has now
@@ -191,7 +191,12 @@ async def test_a_run_is_recorded_as_running_before_its_work_begins(house: House,
 async def test_nothing_starts_when_the_run_cannot_be_recorded(tmp_path: Path):
     database = Database(tmp_path / "tocsin.db", RUN_SCHEMAS)
     await database.aclose()
-    runs = Runs(RunStore(database), tmp_path / "runs", FakeClock(), Presence(SqliteBeats(database), FakeClock(), "me"))
+    runs = Runs(
+        sqlite_runs(database),
+        tmp_path / "runs",
+        FakeClock(),
+        Presence(SqliteBeats(database), FakeClock(), "me"),
+    )
     with pytest.raises(StoreUnavailableError):
         await runs.execute(order(), shell(f"touch {tmp_path}/started"))
     assert not (tmp_path / "started").exists()
@@ -202,7 +207,7 @@ async def test_an_end_that_cannot_be_recorded_is_told_and_put_right_at_the_next_
 ):
     database = Database(tmp_path / "tocsin.db", RUN_SCHEMAS)
     presence = Presence(SqliteBeats(database), FakeClock(), DEAD)
-    runs = Runs(RunStore(database), tmp_path / "runs", FakeClock(), presence, poll_s=0.001)
+    runs = Runs(sqlite_runs(database), tmp_path / "runs", FakeClock(), presence, poll_s=0.001)
 
     async def work(_: RunHandle) -> RunResult:
         await database.aclose()
@@ -212,7 +217,12 @@ async def test_an_end_that_cannot_be_recorded_is_told_and_put_right_at_the_next_
     assert run.status is RunStatus.SUCCEEDED
     assert [record.message for record in caplog.records] == ["recording the end of a run failed"]
     database = Database(tmp_path / "tocsin.db", RUN_SCHEMAS)
-    again = Runs(RunStore(database), tmp_path / "runs", FakeClock(), Presence(SqliteBeats(database), FakeClock()))
+    again = Runs(
+        sqlite_runs(database),
+        tmp_path / "runs",
+        FakeClock(),
+        Presence(SqliteBeats(database), FakeClock()),
+    )
     assert [found.status for found in await again.recover()] == [RunStatus.INTERRUPTED]
     await database.aclose()
 
@@ -360,14 +370,13 @@ from tocsin.core.time.clock import SystemClock
 from tocsin.core.storage.database import Database
 from tocsin.core.process.beats import SqliteBeats
 from tocsin.core.process.presence import Presence
-from tocsin.runs.rows import UnknownRunError
+from tocsin.runs.stored_run import UnknownRunError
 from tocsin.runs.service import Runs
-from tocsin.runs.store import RunStore
 
 async def main():
     folder = Path(sys.argv[1])
     database = Database(folder / "tocsin.db", RUN_SCHEMAS)
-    runs = Runs(RunStore(database), folder / "runs", SystemClock(), Presence(SqliteBeats(database), SystemClock()))
+    runs = Runs(sqlite_runs(database), folder / "runs", SystemClock(), Presence(SqliteBeats(database), SystemClock()))
     await runs.execute(order(), shell(f"echo up; echo $$ > {folder}/leader; sleep 60; sleep 60"))
 
 asyncio.run(main())

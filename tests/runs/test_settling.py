@@ -1,6 +1,5 @@
 """What follows from the end of a run: once, also where a process dies in the middle of it."""
 
-import sqlite3
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -16,13 +15,12 @@ from tocsin.core.process.beats import SqliteBeats
 from tocsin.core.process.identity import own_identity
 from tocsin.core.process.presence import Presence
 from tocsin.messaging.outbound.output_routing import OutputRouter
-from tocsin.runs import tasks
 from tocsin.runs.engine.run_type import DelayedRun, RunAuditEntry, RunType
 from tocsin.runs.engine.settling import RunSettler, SettlerDependencies
 from tocsin.runs.filters import RunFilter
-from tocsin.runs.model import Run, RunStatus, new_run
+from tocsin.runs.model import OutputDelivery, Run, RunStatus, new_run
 from tocsin.runs.service import Runs
-from tocsin.runs.tasks import RunTask
+from tocsin.runs.stored_run import OWNERS_S, RunTask
 
 ENDED = AuditAction("test.ended", "A run of these tests ended.")
 DEAD = own_identity().replace(":", "1:", 1)
@@ -47,7 +45,7 @@ class Recorded(RunType):
             return None
         return DelayedRun(replace(new_run(order(), RunStatus.QUEUED, now), retry_of=run.id), now)
 
-    def note(self, connection: sqlite3.Connection, run: Run, output: str) -> Mapping[str, Any]:
+    async def note(self, run: Run, output: str) -> Mapping[str, Any]:
         return {"status": str(run.status)}
 
     def entry(self, run: Run, request: Mapping[str, Any], noted: Mapping[str, Any]) -> RunAuditEntry:
@@ -66,7 +64,7 @@ class Settling:
         self.house = house
         self.type = Recorded()
         self.audit = AuditTrail(AuditLog(folder / "audit.log"))
-        self.settler = RunSettler(SettlerDependencies(house.database, self._output, self.audit, house.clock, self._of))
+        self.settler = RunSettler(SettlerDependencies(house.store, self._output, self.audit, house.clock, self._of))
         presence = Presence(SqliteBeats(house.database), house.clock)
         self.runs = Runs(house.store, folder / "runs", house.clock, presence, settler=self.settler, poll_s=0.01)
 
@@ -106,7 +104,7 @@ async def test_an_end_that_is_noted_but_not_told_is_told_by_another_process_with
     settling.type.dies = False
     await settling.settler.settle_left()
     assert settling.type.told == []  # its own process may be about to do it
-    settling.house.clock.advance(tasks.OWNERS_S + 1)
+    settling.house.clock.advance(OWNERS_S + 1)
     await settling.settler.settle_left()
     assert (settling.entries(), settling.type.told, await settling.left()) == ([run.id], ["succeeded"], 0)
 
@@ -115,7 +113,7 @@ async def test_an_entry_that_a_dead_process_did_not_write_is_written(settling: S
     run = new_run(order(), RunStatus.RUNNING, settling.house.clock.now())
     await settling.house.store.add(run, DEAD, RunTask())
     await settling.runs.recover()
-    await settling.house.database.write(lambda c: tasks.settle(c, run.id, {"status": "interrupted"}, 0.0))
+    assert await settling.house.store.settle(run.id, {"status": "interrupted"}, OutputDelivery(), None, 0.0)
     await settling.settler.settle_left()
     assert (settling.entries(), settling.type.told, await settling.left()) == ([run.id], ["interrupted"], 0)
 

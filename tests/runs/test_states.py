@@ -27,7 +27,8 @@ from tocsin.runs.model import (
     StepRun,
     new_run,
 )
-from tocsin.runs.store import RunEndedError, RunStore
+from tocsin.runs.sqlite.records import sqlite_runs
+from tocsin.runs.stored_run import RunEndedError
 from tocsin.testing.fakes import FakeClock
 
 # Written from the documented states, not from the code: which one may follow which.
@@ -58,7 +59,7 @@ class RunStates(RuleBasedStateMachine):
         self.loop = asyncio.new_event_loop()
         self.folder = tempfile.TemporaryDirectory()
         self.database = Database(Path(self.folder.name) / "tocsin.db", RUN_SCHEMAS)
-        self.store = RunStore(self.database)
+        self.store = sqlite_runs(self.database)
         self.clock = FakeClock()
         self.dead: set[str] = set()
         presence = Presence(

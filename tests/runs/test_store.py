@@ -12,7 +12,6 @@ from tests.runs.conftest import RUN_SCHEMAS, House
 from tocsin.channels.contract import SendResult
 from tocsin.core.ids import new_id
 from tocsin.core.storage.database import Database
-from tocsin.runs import queue, rows
 from tocsin.runs.filters import RunFilter
 from tocsin.runs.model import (
     ACTIVE,
@@ -29,8 +28,8 @@ from tocsin.runs.model import (
     RunTrigger,
     StepRun,
 )
-from tocsin.runs.rows import UnknownRunError
-from tocsin.runs.store import RunEndedError, RunStore
+from tocsin.runs.sqlite.records import sqlite_runs
+from tocsin.runs.stored_run import RunEndedError, StoredRun, UnknownRunError
 
 OUTPUT = RunOutput(5, 1, False, "hello")
 T = TypeVar("T")
@@ -183,18 +182,20 @@ async def many(tmp_path: Path) -> AsyncIterator[CountedDatabase]:
     """Return a database with many runs of one kind, all ended long ago."""
     database = CountedDatabase(tmp_path / "tocsin.db", lambda: RUN_SCHEMAS)
     ended = [run_of(RunStatus.SUCCEEDED, f"job {n % 100}", finished_at=1001.0) for n in range(MANY)]
-    await database.write(lambda connection: [rows.insert(connection, run, "") for run in ended].clear())
+    await sqlite_runs(database).records.enqueue([StoredRun(run) for run in ended])
     yield database
     await database.aclose()
 
 
 async def test_what_is_asked_all_the_time_does_not_go_through_all_runs(many):
-    store = RunStore(many)
+    store = sqlite_runs(many)
     asked = {
-        "active": lambda: many.read(lambda c: queue.active(c, "skill")),
-        "queued": lambda: many.read(lambda c: queue.queued(c, "skill")),
-        "waiting": lambda: many.read(lambda c: queue.waiting(c, "skill")),
-        "last": lambda: many.read(lambda c: queue.last(c, "skill", "job 7")),
+        "active": store.active,
+        "at work": lambda: store.records.look("skill", lambda queue: queue.at_work()),
+        "queued": lambda: store.records.look("skill", lambda queue: queue.queued()),
+        "released": lambda: store.released(lambda _: True),
+        "unsettled": lambda: store.unsettled(2000.0, 200),
+        "last": lambda: store.records.pasts("skill", ["job 7"], 20),
         "newest": lambda: store.search(RunFilter("skill", limit=5)),
         "ended lately": lambda: store.count(RunFilter(status=(RunStatus.SUCCEEDED,), since=2000.0)),
     }

@@ -1,7 +1,6 @@
 """The status of a real program: what is checked, and what needs a person."""
 
 import json
-import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import asdict, replace
@@ -24,7 +23,6 @@ from tocsin.features.notifications.store import NotificationFilter
 from tocsin.messaging.outbound.audit_actions import MSG_SEND
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.model import RunSpec, RunStatus, RunTrigger, new_run
-from tocsin.runs.rows import insert
 
 EMAIL = {"SMTP_HOST": "127.0.0.1", "SMTP_USER": "u@example.org", "SMTP_PASS": "a-long-password"}
 
@@ -163,13 +161,10 @@ async def test_a_broken_file_of_profiles_or_triggers_needs_a_person(tmp_path: Pa
 
 
 async def test_a_run_that_waits_for_a_person_is_not_counted_as_running(tmp_path: Path):
-    def add(connection: sqlite3.Connection) -> None:
-        for status in (RunStatus.RUNNING, RunStatus.CANCELLING, RunStatus.WAITING, RunStatus.QUEUED):
-            spec = RunSpec("workflow", "w", "w", RunTrigger.MANUAL)
-            insert(connection, new_run(spec, status, 0.0), "owner")
-
+    spec = RunSpec("workflow", "w", "w", RunTrigger.MANUAL)
     async with program(tmp_path) as app:
-        await app.database.write(add)
+        for status in (RunStatus.RUNNING, RunStatus.CANCELLING, RunStatus.WAITING, RunStatus.QUEUED):
+            await app.stores.runs().add(new_run(spec, status, 0.0), "owner")
         runs = (await status_report(app)).runs
     assert (runs.active, runs.waiting, runs.queued) == (2, 1, 1)
 

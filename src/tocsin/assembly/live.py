@@ -13,7 +13,6 @@ from tocsin.delivery.document import delivery_document
 from tocsin.delivery.store import DeliveryStore, UnknownDeliveryError
 from tocsin.messaging.inbound.model import InboxEvent
 from tocsin.messaging.inbound.store import InboxStore
-from tocsin.runs.store import RunStore
 from tocsin.web.dashboard.live.hub import EventHub, EventSource
 from tocsin.web.dashboard.live.run_events import RunEvents
 from tocsin.web.dashboard.live.status_events import StatusEvents
@@ -33,7 +32,7 @@ def event_hub(app: "App") -> EventHub:
     sources = [
         EventSource(live.topic, live.event, records, live.tells_new) for live, records in app.features.live_topics()
     ]
-    runs = RunEvents(RunStore(app.database), app.settings.data_dir / RUNS_FOLDER, app.clock)
+    runs = RunEvents(app.stores.runs(), app.settings.data_dir / RUNS_FOLDER, app.clock)
     streams = StreamEvents(_streams(app), app.clock)
     return EventHub(ChangeFeed(app.database), sources, runs, StatusEvents(status, app.clock), app.clock, streams)
 

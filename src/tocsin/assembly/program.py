@@ -233,12 +233,9 @@ def _runs_presence(app: App) -> "Presence":
 
 def _runs(app: App) -> "Runs":
     from tocsin.runs.service import Runs
-    from tocsin.runs.store import RunStore
 
     folder = app.settings.data_dir / RUNS_FOLDER
-    return Runs(
-        RunStore(app.database), folder, app.clock, app.runs_presence(), redact=app.redact, settler=app.run_settler()
-    )
+    return Runs(app.stores.runs(), folder, app.clock, app.runs_presence(), redact=app.redact, settler=app.run_settler())
 
 
 def _output(app: App) -> "OutputRouter":
@@ -251,7 +248,7 @@ def _output(app: App) -> "OutputRouter":
 def _run_settler(app: App) -> "RunSettler":
     from tocsin.runs.engine.settling import RunSettler, SettlerDependencies
 
-    parts = SettlerDependencies(app.database, app.output, app.audit, app.clock, app.features.run_type)
+    parts = SettlerDependencies(app.stores.runs(), app.output, app.audit, app.clock, app.features.run_type)
     return RunSettler(parts)
 
 

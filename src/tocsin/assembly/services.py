@@ -35,7 +35,6 @@ from tocsin.messaging.outbound.audit_anchor import AuditAnchor
 from tocsin.messaging.outbound.channel_watch import ChannelWatch
 from tocsin.runs.engine.active_run import RunsDrain
 from tocsin.runs.engine.settling import DeliveryFollower
-from tocsin.runs.store import RunStore
 from tocsin.web.http.serving import Service
 from tocsin.web.http.serving import serve as run_services
 
@@ -188,7 +187,7 @@ def run_engine(app: App) -> "RunEngine":
     """Return what settles and continues the runs that other processes left."""
     from tocsin.runs.engine.run_engine import RunEngine
 
-    follower = DeliveryFollower(RunStore(app.database), app.output)
+    follower = DeliveryFollower(app.stores.runs(), app.output)
     return RunEngine(app.runs(), app.run_settler(), follower, app.clock, are_kept=app.database.exists)
 
 

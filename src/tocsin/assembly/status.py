@@ -13,7 +13,6 @@ from tocsin.features.context import AttentionItem, NoticeLevel, SubsystemState, 
 from tocsin.features.contract import Subsystem
 from tocsin.runs.filters import RunFilter
 from tocsin.runs.model import AT_WORK, FAILING, RunStatus
-from tocsin.runs.store import RunStore
 from tocsin.scheduling.schedule import duration_words
 from tocsin.scheduling.zones import default_zone
 from tocsin.status.model import (
@@ -40,7 +39,7 @@ async def status_report(app: "App", *, uptime_s: float | None = None) -> StatusR
         subsystems_of(app, redis),
         _services(app, redis),
         _runs(app),
-        RunStore(app.database).search(RunFilter(limit=RECENT_RUNS)),
+        app.stores.runs().search(RunFilter(limit=RECENT_RUNS)),
         app.features.abilities.notices.unread_count(),
     )
     return StatusReport(
@@ -125,7 +124,7 @@ async def _services(app: "App", redis: str | None) -> list[ServiceStatus]:
 
 
 async def _runs(app: "App") -> RunCounts:
-    store, since = RunStore(app.database), app.clock.now() - DAY_S
+    store, since = app.stores.runs(), app.clock.now() - DAY_S
     counts = await store.counts(
         RunFilter(status=AT_WORK - {RunStatus.WAITING}),
         RunFilter(status=(RunStatus.WAITING,)),

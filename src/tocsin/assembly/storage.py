@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from tocsin.messaging.inbound.loop_guard import LoopGuard, OwnLoopGuard
     from tocsin.messaging.inbound.store import InboxStore
     from tocsin.messaging.outbound.idempotency import IdempotencyKeys
+    from tocsin.runs.store import RunStore
     from tocsin.status.shared_notices import SharedNotices
 
 DATABASE_FILE = "tocsin.db"
@@ -52,6 +53,7 @@ class Stores:
     loop_guard: "Callable[[int], LoopGuard]"  # gets the replies per minute and chat
     buckets: "Lazy[SharedBuckets]"  # of limits that hosts share
     beats: "Callable[[], Beats]"  # signs of life of those that share the inbox
+    runs: "Callable[[], RunStore]"
     database: "Database"
     redis: "Lazy[RedisClient]"
 
@@ -98,6 +100,7 @@ def _in_sqlite(database: "Database", redis: "Lazy[RedisClient]", clock: Clock) -
         loop_guard=partial(_own_loop_guard, clock),
         buckets=_buckets(redis, clock),
         beats=lambda: sqlite_beats(database),
+        runs=cache(lambda: _sqlite_runs(database)),
         database=database,
         redis=redis,
     )
@@ -119,6 +122,7 @@ def _in_redis(settings: Settings, database: "Database", redis: "Lazy[RedisClient
         buckets=buckets,
         inbox=cache(lambda: _redis_inbox(redis(), clock)),
         beats=lambda: _redis_beats(redis()),
+        runs=cache(lambda: _sqlite_runs(database)),
         database=database,
         redis=redis,
     )
@@ -189,6 +193,12 @@ def _redis_inbox(client: "RedisClient", clock: Clock) -> "InboxStore":
     return RedisInbox(client, clock)
 
 
+def _sqlite_runs(database: "Database") -> "RunStore":
+    from tocsin.runs.sqlite.records import sqlite_runs
+
+    return sqlite_runs(database)
+
+
 async def left_in_database(database: "Database") -> str:
     """Return a sentence about messages that were open in the database when Redis became the store, or an empty one."""
     from tocsin.messaging.inbound.sqlite_store import SqliteInbox
@@ -256,7 +266,7 @@ def schemas(features: "Iterable[Feature]") -> dict[str, Sequence[str]]:
     from tocsin.delivery.sqlite import schema as sqlite_schema
     from tocsin.messaging.inbound import schema as inbox_schema
     from tocsin.messaging.outbound import idempotency
-    from tocsin.runs import schema as runs_schema
+    from tocsin.runs.sqlite import schema as runs_schema
     from tocsin.scheduling import schema as scheduling_schema
     from tocsin.web.access import schema as access_schema
 

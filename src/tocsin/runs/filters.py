@@ -1,10 +1,10 @@
-"""Searches for runs, as conditions of SQL."""
+"""Searches for runs, as conditions of SQL and of Python."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from tocsin.runs.model import RunStatus
+from tocsin.runs.model import Run, RunStatus
 
 _SAYS = """
     INSTR(LOWER(subject_name || char(10) || COALESCE(actor, '') || char(10) || COALESCE(reason, '')), LOWER(?)) > 0
@@ -27,6 +27,23 @@ class RunFilter:
     parts: bool = False  # with steps and hosts
     text: str = ""  # in the name of the subject, the actor or the reason
     oldest_first: bool = False
+    has_begun: bool = False
+
+
+def matches(query: RunFilter, run: Run) -> bool:
+    """Whether a run is one that a search finds."""
+    text = "\n".join((run.subject_name, run.actor or "", run.reason or "")).lower()
+    return (
+        (not query.kind or run.kind == query.kind)
+        and (not query.subject or run.subject_id == query.subject)
+        and (not query.status or run.status in query.status)
+        and (query.since is None or run.queued_at >= query.since)
+        and (query.until is None or run.queued_at < query.until)
+        and (not query.retry_of or run.retry_of == query.retry_of)
+        and (not query.parent or run.parent_run_id == query.parent)
+        and (not query.has_begun or run.started_at is not None)
+        and query.text.lower() in text
+    )
 
 
 def conditions(query: RunFilter) -> tuple[list[str], list[Any]]:
@@ -44,4 +61,5 @@ def conditions(query: RunFilter) -> tuple[list[str], list[Any]]:
         (_SAYS, [query.text] if query.text else []),
     ]
     used = [(condition, values) for condition, values in wanted if values]
-    return ["TRUE", *(c for c, _ in used)], [value for _, values in used for value in values]
+    begun = ["started_at IS NOT NULL"] if query.has_begun else []
+    return ["TRUE", *begun, *(c for c, _ in used)], [value for _, values in used for value in values]

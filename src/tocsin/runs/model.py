@@ -1,7 +1,7 @@
 """The record of one execution, its states, and what to execute."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Protocol, TypedDict
@@ -324,6 +324,13 @@ class Run(RunSummary):
     history_limit: Private[int | None] = None
     history_days: Private[float | None] = None
     source: Private[str] = ""
+    home: Private[str] = ""  # the data directory that it is in, in a store that hosts share
+
+    def with_parts(self, parts: Iterable[StepRun | HostResult]) -> "Run":
+        """Return the run with these steps and hosts."""
+        found = tuple(parts)
+        steps = tuple(part for part in found if isinstance(part, StepRun))
+        return replace(self, steps=steps, hosts=tuple(part for part in found if isinstance(part, HostResult)))
 
 
 def new_run(order: RunSpec, status: RunStatus, now: float) -> Run:

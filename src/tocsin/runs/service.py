@@ -26,8 +26,7 @@ from tocsin.runs.model import (
     new_run,
 )
 from tocsin.runs.recorder import RunHandle, Work
-from tocsin.runs.rows import unknown_run
-from tocsin.runs.store import RunEndedError
+from tocsin.runs.stored_run import RunEndedError, unknown_run
 
 KEEP_DAYS, KEEP_PER_SUBJECT, KEEP_FAILED = 30, 200, 500
 
@@ -67,7 +66,7 @@ class Runs(RunExecutor):
     async def record(self, order: RunSpec, ended: RunResult) -> Run:
         """Record a run that never started: skipped, missed or refused."""
         run = replace(new_run(order, ended.status, self._clock.now()), reason=ended.reason, error=ended.error)
-        await self._store.add(run, self._presence.identity, self._task_of(order))
+        await self.store.add(run, self._presence.identity, self._task_of(order))
         return await self.settle(run)
 
     async def decide(self, decision: Decision, press: ButtonPress | None = None) -> Decision:
@@ -76,7 +75,7 @@ class Runs(RunExecutor):
         A `press` tells the run and the step, and in which chat. Raises UnknownRunError, NotWaitingError,
         NotApproverError, StoreUnavailableError.
         """
-        made = await self._store.approvals.decide(decision, press)
+        made = await self.store.approvals.decide(decision, press)
         if running := self._active.get(made.run_id):
             running.decided(made)
         return made
@@ -94,15 +93,15 @@ class Runs(RunExecutor):
 
     async def waiting(self, run_id: str) -> list[WaitingStep]:
         """Return the steps of a run that wait for a decision."""
-        return await self._store.approvals.waiting(run_id)
+        return await self.store.approvals.waiting(run_id)
 
     async def asked(self, question: str) -> WaitingStep:
         """Return the step that waits with a question; raises UnknownQuestionError."""
-        return await self._store.approvals.asked(question)
+        return await self.store.approvals.asked(question)
 
     async def set_delivery(self, run_id: str, delivery: OutputDelivery) -> Run:
         """Record how far the messages with a run's output came, also after its end; raises UnknownRunError."""
-        return await self._store.set_delivery(run_id, delivery)
+        return await self.store.set_delivery(run_id, delivery)
 
     async def wait(self, run_id: str) -> Run:
         """Wait for the end of a run in any process and return it; raises UnknownRunError."""
@@ -125,7 +124,7 @@ class Runs(RunExecutor):
 
     async def get(self, run_id: str) -> Run:
         """Return one run; raises UnknownRunError."""
-        return await self._store.get(run_id)
+        return await self.store.get(run_id)
 
     def definition(self, run: Run) -> dict[str, Any] | None:
         """Return what a run executed, without secrets; None if that is not kept."""
@@ -133,11 +132,11 @@ class Runs(RunExecutor):
 
     async def whole_id(self, text: str) -> str:
         """Return the ID that `text` is or is short for; raises UnknownRunError, AmbiguousIdError."""
-        return await short_ids.whole_id(text, self._store.matching, unknown_run, "runs")
+        return await short_ids.whole_id(text, self.store.matching, unknown_run, "runs")
 
     async def shortened(self, ids: Sequence[str]) -> dict[str, str]:
         """Return for each ID the shortest unique form."""
-        return await short_ids.shortened(ids, self._store.matching)
+        return await short_ids.shortened(ids, self.store.matching)
 
     async def search(
         self,
@@ -154,11 +153,11 @@ class Runs(RunExecutor):
 
     async def find(self, wanted: RunFilter) -> ListPage[Run]:
         """Return up to 200 of the runs that match."""
-        return await self._store.search(wanted)
+        return await self.store.search(wanted)
 
     async def count_recent(self, kind: str, subject: str, period_s: float) -> int:
         """Return how many runs of a subject were queued within the last `period_s` seconds."""
-        return await self._store.count(RunFilter(kind, subject, since=self._clock.now() - period_s))
+        return await self.store.count(RunFilter(kind, subject, since=self._clock.now() - period_s))
 
     async def log(
         self, run_id: str, from_line: int = 1, stream: str = "", *, tail: int = 0, ansi: bool = False
@@ -191,11 +190,11 @@ class Runs(RunExecutor):
 
     async def prune(self, days: int = KEEP_DAYS, keep: int = KEEP_PER_SUBJECT, keep_failed: int = KEEP_FAILED) -> int:
         """Delete old runs, and all but the newest of each subject, failed ones apart; return how many."""
-        return await self._remove_logs(await self._store.prune(self._clock.now(), days, keep, keep_failed))
+        return await self._remove_logs(await self.store.prune(self._clock.now(), days, keep, keep_failed))
 
     async def forget(self, kind: str, subject: str) -> int:
         """Delete the runs of a subject that have ended, and their logs; return how many."""
-        return await self._remove_logs(await self._store.forget(kind, subject))
+        return await self._remove_logs(await self.store.forget(kind, subject))
 
     async def _remove_logs(self, forgotten: Sequence[Run]) -> int:
         await asyncio.to_thread(remove_logs, [self._log_path(run) for run in forgotten])

@@ -1,19 +1,16 @@
-"""Runs in the database: every change of state is one transaction, and an ended run never changes."""
+"""Runs in a store: every change of state is one step, and an ended run never changes."""
 
-import sqlite3
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any, NamedTuple
 
-from tocsin.core.errors import TocsinError
 from tocsin.core.pages import ListPage
-from tocsin.core.short_ids import matching
-from tocsin.core.storage.database import Database
-from tocsin.runs import queue, rows, tasks
-from tocsin.runs.approvals import Approvals
-from tocsin.runs.filters import RunFilter, conditions
+from tocsin.runs import stored_run as change
+from tocsin.runs.approvals import ButtonPress, Decision, PresentQuestion, WaitingStep
+from tocsin.runs.filters import RunFilter
 from tocsin.runs.model import (
     ACTIVE,
-    FAILING,
     TERMINAL,
     HostResult,
     OutputDelivery,
@@ -24,19 +21,12 @@ from tocsin.runs.model import (
     RunStatus,
     StepRun,
 )
-from tocsin.runs.tasks import RunTask
+from tocsin.runs.queue import RunQueue, is_next
+from tocsin.runs.records import RunRecords
+from tocsin.runs.stored_run import RunEndedError, RunTask, StoredRun, UnknownRunError
 
 MAX_PAGE = 200
-
-_ACTIVE_SQL = ", ".join(f"'{status}'" for status in sorted(ACTIVE))
-_TERMINAL_SQL = ", ".join(f"'{status}'" for status in sorted(TERMINAL))
-_FAILING_SQL = ", ".join(f"'{status}'" for status in sorted(FAILING))
-
-
-class RunEndedError(TocsinError):
-    """The run has ended and cannot be changed."""
-
-    code = "invalid-transition"
+_MAX_UNSENT = 50
 
 
 class Orphan(NamedTuple):
@@ -52,6 +42,7 @@ class ClaimedRun(NamedTuple):
 
     run: Run
     request: Mapping[str, Any]
+    was_at: str = ""  # the data directory in which it was carried out before, in a store that hosts share
 
 
 class Cancelling(NamedTuple):
@@ -63,52 +54,41 @@ class Cancelling(NamedTuple):
 
 
 class RunStore:
-    """The table of runs, shared with other processes."""
+    """The runs of all processes that share a store."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self.approvals = Approvals(database)
+    def __init__(self, records: RunRecords) -> None:
+        self.records = records
+        self.approvals = Approvals(records)
 
     async def add(self, run: Run, owner: str, task: RunTask | None = None) -> None:
         """Record a new run, its owner, and the task that settles it; raises InstantRecordedError."""
+        await self.records.add(StoredRun(run, owner, task=task))
 
-        def work(connection: sqlite3.Connection) -> None:
-            rows.insert(connection, run, owner)
-            if task is not None:
-                tasks.add(connection, run.id, task)
-
-        await self._database.write(work)
+    async def enqueue(self, runs: Sequence[Run], not_before: float | None = None) -> list[Run]:
+        """Record runs that are queued or ended unstarted; return those whose instant had not run already."""
+        task = RunTask(not_before=not_before)
+        return await self.records.enqueue(
+            [StoredRun(run, task=task if run.status is RunStatus.QUEUED else None) for run in runs]
+        )
 
     async def get(self, run_id: str) -> Run:
         """Return one run; raises UnknownRunError."""
-        return await self._database.read(lambda connection: rows.find(connection, run_id))
+        return (await self.records.get(run_id)).run
 
     async def several(self, run_ids: Sequence[str]) -> list[Run]:
         """Return the runs with these IDs that exist, without steps and hosts."""
-        sql = f"SELECT * FROM runs WHERE id IN ({', '.join('?' * len(run_ids))})"  # noqa: S608  # marks only
-        return await self._database.read(
-            lambda connection: [rows.run_of(row) for row in connection.execute(sql, run_ids)]
-        )
+        return await self.records.several(run_ids)
 
     async def search(self, query: RunFilter) -> ListPage[Run]:
         """Return the newest matching runs, or the oldest; looking makes no database."""
-        if not self._database.path.exists():
-            return ListPage((), None)
-        wanted, values = conditions(query)
-        limit, order = max(1, min(query.limit, MAX_PAGE)), "ASC" if query.oldest_first else "DESC"
-        sql = f"SELECT * FROM runs WHERE {' AND '.join(wanted)} ORDER BY id {order} LIMIT ?"  # noqa: S608  # marks only
-
-        def work(connection: sqlite3.Connection) -> list[Run]:
-            found = [rows.run_of(row) for row in connection.execute(sql, [*values, limit + 1])]
-            return rows.with_parts(connection, found) if query.parts else found
-
-        found = await self._database.read(work)
+        limit = max(1, min(query.limit, MAX_PAGE))
+        found = await self.records.search(replace(query, limit=limit + 1))
         more = len(found) > limit
         return ListPage(tuple(found[:limit]), found[limit - 1].id if more else None)
 
     async def matching(self, texts: Sequence[str], limit: int) -> list[list[str]]:
         """Return for each text up to `limit` IDs that it may be short for."""
-        return await self._database.read(lambda connection: matching(connection, "runs", texts, limit))
+        return await self.records.matching(texts, limit)
 
     async def count(self, query: RunFilter) -> int:
         """Return the number of matching runs; looking makes no database."""
@@ -116,190 +96,173 @@ class RunStore:
 
     async def counts(self, *queries: RunFilter) -> list[int]:
         """Return the number of runs that match each query, all at one moment; looking makes no database."""
-        if not self._database.path.exists():
-            return [0] * len(queries)
+        return await self.records.counts(queries)
 
-        def work(connection: sqlite3.Connection) -> list[int]:
-            return [_count(connection, query) for query in queries]
+    async def newest(self, kind: str, subject: str, limit: int, before: str = "") -> list[Run]:
+        """Return the newest runs of a subject that ran and have ended; with `before`, those older than that run."""
+        query = RunFilter(kind, subject, tuple(TERMINAL), limit, before, has_begun=True)
+        return await self.records.search(query)
 
-        return await self._database.read(work)
+    async def last_before(self, run: Run) -> Run | None:
+        """Return the newest run of the same subject before this one that ran and was not cancelled."""
+        ended = tuple(TERMINAL - {RunStatus.CANCELLED})
+        query = RunFilter(run.kind, run.subject_id, ended, 1, run.id, has_begun=True)
+        return next(iter(await self.records.search(query)), None)
 
     async def set_child(self, run_id: str, child: str) -> None:
         """Record the identity of the child process that does the work."""
-
-        def work(connection: sqlite3.Connection) -> None:
-            connection.execute("UPDATE runs SET child = ? WHERE id = ?", [child, run_id])
-
-        await self._database.write(work)
+        with suppress(UnknownRunError):  # it was deleted with its subject
+            await self.records.change(run_id, lambda record: replace(record, child=child))
 
     async def begin(self, run_id: str, owner: str, now: float) -> Run:
         """Let a queued run begin with this owner; raises UnknownRunError, RunEndedError."""
 
-        def work(connection: sqlite3.Connection) -> Run:
-            row = rows.find_row(connection, run_id)
-            if row["status"] != RunStatus.QUEUED or row["owner"] != owner:
-                raise RunEndedError(f"the run {run_id} cannot begin: it is {row['status']}", hint="start it again")
-            connection.execute(_BEGIN, {"now": now, "owner": owner, "id": run_id})
-            return rows.find(connection, run_id)
+        def edit(record: StoredRun) -> StoredRun:
+            status = record.run.status
+            if status is not RunStatus.QUEUED or record.owner != owner:
+                raise RunEndedError(f"the run {run_id} cannot begin: it is {status}", hint="start it again")
+            return change.begin(record, owner, now)
 
-        return await self._database.write(work)
+        return (await self.records.change(run_id, edit, parts=True)).run
 
     async def release(self, run_id: str, owner: str) -> Run:
         """Let any process continue an active run of `owner`."""
-        sql = f"UPDATE runs SET owner = '', child = '' WHERE id = ? AND owner = ? AND status IN ({_ACTIVE_SQL})"  # noqa: S608  # our own words
+        return (await self.records.change(run_id, lambda record: change.release(record, owner), parts=True)).run
 
-        def work(connection: sqlite3.Connection) -> Run:
-            connection.execute(sql, [run_id, owner])
-            return rows.find(connection, run_id)
+    async def released(self, queues: Callable[[str], bool]) -> list[str]:
+        """Return the IDs of active runs that no process owns, the oldest first; of queued ones those that `queues`.
 
-        return await self._database.write(work)
-
-    async def queued_kinds(self) -> list[str]:
-        """Return the kinds of the queued runs that no process owns."""
-        sql = f"SELECT DISTINCT kind FROM runs WHERE owner = '' AND status = '{RunStatus.QUEUED}'"  # noqa: S608  # our own words
-        return await self._database.read(lambda connection: [row["kind"] for row in connection.execute(sql)])
-
-    async def released(self, queued: Collection[str]) -> list[str]:
-        """Return the IDs of active runs that no process owns, the oldest first; of queued ones those of some kinds."""
-        marks = ", ".join("?" * len(queued))
-        sql = f"""
-            SELECT id FROM runs WHERE owner = '' AND (
-                status IN ('{RunStatus.RUNNING}', '{RunStatus.WAITING}')
-                OR (status = '{RunStatus.QUEUED}' AND +kind IN ({marks}))
-            ) ORDER BY id
-        """  # noqa: S608  # our own words
-        return await self._database.read(lambda connection: [row["id"] for row in connection.execute(sql, [*queued])])
+        `queues` gets the kind of a run.
+        """
+        return [
+            found.id
+            for found in await self.records.released()
+            if found.status in {RunStatus.RUNNING, RunStatus.WAITING}
+            or (found.status == RunStatus.QUEUED and queues(found.kind))
+        ]
 
     async def request_of(self, run_id: str) -> Mapping[str, Any]:
         """Return what the work of a run is made from again, empty if its end is settled."""
-        task = await self._database.read(lambda connection: tasks.find(connection, run_id))
+        task = await self.task_of(run_id)
         return task.request if task else {}
+
+    async def task_of(self, run_id: str) -> RunTask | None:
+        """Return the task of a run, `None` if its end is settled or the run was deleted."""
+        try:
+            return (await self.records.get(run_id)).task
+        except UnknownRunError:
+            return None
 
     async def claim(self, run_id: str, owner: str, now: float) -> ClaimedRun | None:
         """Make `owner` the owner of a released run, and let a queued one begin; `None` if it is not its turn yet."""
+        run = (await self.records.get(run_id)).run
 
-        def work(connection: sqlite3.Connection) -> ClaimedRun | None:
-            run, task = rows.find(connection, run_id), tasks.find(connection, run_id)
-            if task is None or not queue.is_next(connection, run):
-                return None
-            sql = f"UPDATE runs SET owner = ? WHERE id = ? AND owner = '' AND status IN ({_ACTIVE_SQL})"  # noqa: S608  # our own words
-            if not connection.execute(sql, [owner, run_id]).rowcount:
-                return None
-            if run.status is RunStatus.QUEUED:
-                connection.execute(_BEGIN, {"now": now, "owner": owner, "id": run_id})
-            return ClaimedRun(rows.find(connection, run_id), task.request)
+        def choose(queue: RunQueue) -> StoredRun:
+            if not is_next(queue, run):
+                raise _NotTakenError
+            return queue.change(run_id, edit)
 
-        return await self._database.write(work)
+        def edit(record: StoredRun) -> StoredRun:
+            if record.owner or record.task is None or record.run.status not in ACTIVE:
+                raise _NotTakenError
+            if record.run.status is RunStatus.QUEUED:
+                return change.begin(record, owner, now)
+            return replace(record, owner=owner)
+
+        try:
+            taken = await self.records.decide(run.kind, choose)
+        except (_NotTakenError, UnknownRunError):
+            return None
+        return ClaimedRun(await self.get(run_id), taken.task.request if taken.task else {}, run.home)
 
     async def amend_request(self, run_id: str, changes: Mapping[str, Any]) -> None:
         """Change fields of what the work of an active run is made from again."""
-        await self._database.write(lambda connection: tasks.amend(connection, run_id, changes))
+        with suppress(UnknownRunError):  # it was deleted with its subject
+            await self.records.change(run_id, lambda record: change.amend(record, changes))
 
     async def is_next(self, run: Run) -> bool:
         """Whether no earlier run of the same subject is queued or at work, or the run is not queued any more."""
-        return await self._database.read(lambda connection: queue.is_next(connection, run))
+        return await self.records.look(run.kind, lambda queue: is_next(queue, run))
 
     async def save_steps(self, run_id: str, steps: Sequence[StepRun]) -> None:
         """Record steps of an active run; of one that has ended nothing changes."""
-        await self._save(run_id, lambda connection: rows.put_parts(connection, run_id, "step", steps))
+        await self.records.save_parts(run_id, steps)
 
     async def save_hosts(self, run_id: str, hosts: Sequence[HostResult]) -> None:
         """Record what an active run did on hosts; of one that has ended nothing changes."""
-        await self._save(run_id, lambda connection: rows.put_parts(connection, run_id, "host", hosts))
-
-    async def _save(self, run_id: str, save: Callable[[sqlite3.Connection], None]) -> None:
-        def work(connection: sqlite3.Connection) -> None:
-            if rows.find_row(connection, run_id)["status"] in ACTIVE:
-                save(connection)
-
-        await self._database.write(work)
+        await self.records.save_parts(run_id, hosts)
 
     async def set_delivery(self, run_id: str, delivery: OutputDelivery) -> Run:
         """Record how far the messages with a run's output came; this alone may change after its end."""
-        columns = {**rows.delivery_columns(delivery), "id": run_id}
-
-        def work(connection: sqlite3.Connection) -> Run:
-            connection.execute(_SET_DELIVERY, columns)
-            return rows.find(connection, run_id)
-
-        return await self._database.write(work)
+        return (await self.records.change(run_id, lambda record: _delivering(record, delivery), parts=True)).run
 
     async def undelivered(self) -> list[Run]:
         """Return up to 200 runs with messages that have not ended; the oldest first."""
-        sql = "SELECT * FROM runs WHERE delivery_status = ? ORDER BY id LIMIT ?"
-        values = [OutputDeliveryStatus.PENDING, MAX_PAGE]
-        return await self._database.read(
-            lambda connection: [rows.run_of(row) for row in connection.execute(sql, values)]
-        )
+        return await self.records.delivering([OutputDeliveryStatus.PENDING], MAX_PAGE, newest=False)
 
     async def unsent(self) -> list[Run]:
         """Return the newest 50 runs with messages that ended unsent; an operator may send them again."""
-        sql = "SELECT * FROM runs WHERE delivery_status IN ('failed', 'partial') ORDER BY id DESC LIMIT 50"
-        return await self._database.read(lambda connection: [rows.run_of(row) for row in connection.execute(sql)])
+        unsent = [OutputDeliveryStatus.FAILED, OutputDeliveryStatus.PARTIAL]
+        return await self.records.delivering(unsent, _MAX_UNSENT, newest=True)
 
     async def finish(self, run_id: str, ended: RunResult, output: RunOutput, now: float) -> Run:
         """Record the end of a run; one being cancelled becomes cancelled, one that has ended stays unchanged."""
-
-        def work(connection: sqlite3.Connection) -> Run:
-            row = rows.find_row(connection, run_id)
-            if row["status"] in ACTIVE:
-                _finish(connection, row, ended, output, now)
-            return rows.find(connection, run_id)
-
-        return await self._database.write(work)
+        after = await self.records.change(run_id, lambda r: change.finish(r, ended, output, now), parts=True)
+        return after.run
 
     async def request_cancel(self, run_id: str, reason: str, grace_s: float, now: float) -> Run:
         """Request the end of a run; a queued one ends immediately.
 
         Raises UnknownRunError, and RunEndedError when it has ended already.
         """
-
-        def work(connection: sqlite3.Connection) -> Run:
-            row = rows.find_row(connection, run_id)
-            status = RunStatus(row["status"])
-            if status in TERMINAL:
-                raise RunEndedError(f"the run {run_id} has ended: {status}", hint="start it again")
-            if status is RunStatus.QUEUED:
-                _finish(connection, row, RunResult(RunStatus.CANCELLED, reason or None), RunOutput(), now)
-            elif status is not RunStatus.CANCELLING:
-                connection.execute(
-                    "UPDATE runs SET status = ?, cancel_reason = ?, cancel_grace_s = ? WHERE id = ?",
-                    [RunStatus.CANCELLING, reason, grace_s, run_id],
-                )
-            return rows.find(connection, run_id)
-
-        return await self._database.write(work)
+        after = await self.records.change(run_id, lambda r: change.cancel(r, reason, grace_s, now), parts=True)
+        return after.run
 
     async def cancelling(self, run_ids: Collection[str]) -> list[Cancelling]:
         """Return the requests to end any of these runs."""
-        marks = ", ".join("?" * len(run_ids))
-        sql = f"SELECT * FROM runs WHERE status = ? AND id IN ({marks})"  # noqa: S608  # marks only
-
-        def work(connection: sqlite3.Connection) -> list[Cancelling]:
-            found = connection.execute(sql, [RunStatus.CANCELLING, *run_ids])
-            return [Cancelling(row["id"], row["cancel_reason"], row["cancel_grace_s"]) for row in found]
-
-        return await self._database.read(work)
+        return [
+            Cancelling(record.run.id, record.cancel_reason, record.cancel_grace_s)
+            for record in await self.records.active([RunStatus.CANCELLING])
+            if record.run.id in run_ids
+        ]
 
     async def active(self, status: Collection[RunStatus] = ACTIVE) -> list[Orphan]:
         """Return all runs that have not ended, or those of them in certain states."""
-        marks = ", ".join("?" * len(status))
-        sql = f"SELECT * FROM runs WHERE status IN ({marks})"  # noqa: S608  # marks only
-
-        def work(connection: sqlite3.Connection) -> list[Orphan]:
-            found = connection.execute(sql, list(status))
-            return [Orphan(rows.run_of(row), row["owner"], row["child"]) for row in found]
-
-        return await self._database.read(work)
+        return [Orphan(each.run, each.owner, each.child) for each in await self.records.active(status)]
 
     async def orphan(self, run_id: str) -> Orphan:
         """Return a run with its owner and child; raises UnknownRunError."""
+        found = await self.records.get(run_id)
+        return Orphan(found.run, found.owner, found.child)
 
-        def work(connection: sqlite3.Connection) -> Orphan:
-            row = rows.find_row(connection, run_id)
-            return Orphan(rows.run_of(row), row["owner"], row["child"])
+    async def unsettled(self, now: float, limit: int) -> list[Run]:
+        """Return ended runs that any process may settle now, the oldest first."""
+        left = [record.run.id for record in await self.records.unsettled() if record.needs_settling(now)]
+        return [await self.get(run_id) for run_id in left[:limit]]
 
-        return await self._database.read(work)
+    async def settle(
+        self, run_id: str, noted: Mapping[str, Any], delivery: OutputDelivery, again: StoredRun | None, now: float
+    ) -> bool:
+        """Note that a run is settled, with its messages and its retry `again`; return False if that was done before.
+
+        `noted` is what the operator has still to be notified of.
+        """
+
+        def edit(record: StoredRun) -> StoredRun:
+            if record.task is None or record.task.noted is not None:
+                raise _NotTakenError
+            return _delivering(replace(record, task=replace(record.task, noted=noted, noted_at=now)), delivery)
+
+        try:
+            await self.records.change(run_id, edit, also=again)
+        except (_NotTakenError, UnknownRunError):
+            return False
+        return True
+
+    async def remove_task(self, run_id: str) -> None:
+        """Delete the task of a run: everything that follows from its end is done."""
+        with suppress(UnknownRunError):  # it was deleted with its subject
+            await self.records.change(run_id, lambda record: replace(record, task=None))
 
     async def prune(self, now: float, keep_days: float, keep: int, keep_failed: int = 0) -> list[Run]:
         """Delete runs that ended long ago, and all but the newest `keep` of each subject; return them.
@@ -307,78 +270,79 @@ class RunStore:
         Failed runs count apart: the newest `keep_failed` of each subject stay, or `keep` where that is more. What the
         newest run of a subject says about history counts for all its runs. A run with messages under way stays.
         """
-        limits = {"now": now, "days": keep_days, "keep": keep, "keep_failed": keep_failed}
-
-        def work(connection: sqlite3.Connection) -> list[Run]:
-            found = [rows.run_of(row) for row in connection.execute(_OLD, limits)]
-            rows.forget(connection, [run.id for run in found])
-            return found
-
-        return await self._database.write(work)
+        return await self.records.prune(now, keep_days, keep, keep_failed)
 
     async def forget(self, kind: str, subject: str) -> list[Run]:
         """Delete the runs of a subject that have ended; return them."""
-        sql = f"SELECT * FROM runs WHERE kind = ? AND subject_id = ? AND status IN ({_TERMINAL_SQL})"  # noqa: S608  # our own words
-
-        def work(connection: sqlite3.Connection) -> list[Run]:
-            found = [rows.run_of(row) for row in connection.execute(sql, [kind, subject])]
-            rows.forget(connection, [run.id for run in found])
-            return found
-
-        return await self._database.write(work)
+        forgotten: list[Run] = []
+        query = RunFilter(kind, subject, tuple(TERMINAL), MAX_PAGE)
+        while found := await self.records.search(query):
+            await self.records.remove([run.id for run in found])
+            forgotten += found
+        return forgotten
 
 
-_FINISH = """
-    UPDATE runs SET status = :status, reason = :reason, exit_code = :exit_code, signal = :signal, error = :error,
-        output_bytes = :bytes, output_lines = :lines, output_truncated = :truncated, output_tail = :tail,
-        finished_at = :now
-    WHERE id = :id
-"""
-_BEGIN = "UPDATE runs SET status = 'running', started_at = :now, owner = :owner WHERE id = :id"
-_SET_DELIVERY = """
-    UPDATE runs SET delivery_status = :delivery_status, delivery_results = :delivery_results,
-        delivery_queued = :delivery_queued
-    WHERE id = :id
-"""
-_OLD = f"""
-    SELECT * FROM (
-        SELECT *,
-            ROW_NUMBER() OVER (PARTITION BY kind, subject_id, status IN ({_FAILING_SQL}) ORDER BY id DESC) AS place,
-            COALESCE(FIRST_VALUE(history_limit) OVER subject, :keep) AS at_most,
-            COALESCE(FIRST_VALUE(history_days) OVER subject, :days) AS days
-        FROM runs WHERE status IN ({_TERMINAL_SQL})
-        WINDOW subject AS (PARTITION BY kind, subject_id ORDER BY id DESC)
-    )
-    WHERE (
-        place > IIF(status IN ({_FAILING_SQL}), MAX(at_most, :keep_failed), at_most)
-        OR finished_at < :now - days * 86400
-    ) AND delivery_status <> 'pending'
-"""  # noqa: S608  # our own words
+class Approvals:
+    """The waiting steps of all runs."""
+
+    def __init__(self, records: RunRecords) -> None:
+        self._records = records
+
+    async def wait_for(self, waiting: WaitingStep) -> None:
+        """Record that a step waits; its run, unless it is being cancelled, waits from now on."""
+        await self._records.change(waiting.run_id, lambda record: change.ask(record, waiting))
+
+    async def present(self, run_id: str, step: str) -> PresentQuestion | None:
+        """Return the question of a step that a process left, and the decision if there is one."""
+        for wait in (await self._records.get(run_id)).waits:
+            if wait.question.step == step:
+                return PresentQuestion(WaitingStep(run_id, wait.question, wait.since), wait.decision)
+        return None
+
+    async def withdraw(self, run_id: str, step: str) -> None:
+        """Remove a step that waits no longer."""
+        with suppress(UnknownRunError):  # it was deleted with its subject
+            await self._records.change(run_id, lambda record: change.withdraw(record, step))
+
+    async def waiting(self, run_id: str) -> list[WaitingStep]:
+        """Return the waiting steps of a run, the longest-waiting first."""
+        try:
+            return (await self._records.get(run_id)).waiting()
+        except UnknownRunError:
+            return []
+
+    async def decide(self, decision: Decision, press: ButtonPress | None = None) -> Decision:
+        """Record a decision; the only waiting step is meant where it names none, or that of the button's question.
+
+        Raises UnknownRunError, NotWaitingError, NotApproverError.
+        """
+        made = decision
+        run_id = await self._records.asked(press.question) if press else decision.run_id
+
+        def edit(record: StoredRun) -> StoredRun:
+            nonlocal made
+            after, made = change.decide(record, decision, press)
+            return after
+
+        await self._records.change(run_id, edit)
+        return made
+
+    async def asked(self, question: str) -> WaitingStep:
+        """Return the step that waits with a question; raises UnknownQuestionError."""
+        record = await self._records.get(await self._records.asked(question))
+        wait = change.asked_with(record, question)
+        return WaitingStep(record.run.id, wait.question, wait.since)
+
+    async def decisions(self, run_ids: Collection[str]) -> list[Decision]:
+        """Return what was decided about these runs and is not withdrawn yet."""
+        active = await self._records.active([RunStatus.RUNNING, RunStatus.WAITING])
+        waits = [wait for record in active if record.run.id in run_ids for wait in record.waits]
+        return [wait.decision for wait in waits if wait.decision]
 
 
-def _finish(connection: sqlite3.Connection, row: sqlite3.Row, ended: RunResult, output: RunOutput, now: float) -> None:
-    cancelled = row["status"] == RunStatus.CANCELLING
-    status = RunStatus.CANCELLED if cancelled else ended.status
-    if status not in TERMINAL:
-        raise AssertionError(f"{status} does not end a run")
-    rows.end_parts(connection, rows.find(connection, row["id"]), status, now)
-    values = {
-        "status": status,
-        "reason": (row["cancel_reason"] or "it was cancelled") if cancelled else ended.reason,
-        "exit_code": ended.exit_code,
-        "signal": ended.signal,
-        "error": None if cancelled else rows.written(ended.error),
-        "bytes": output.bytes,
-        "lines": output.lines,
-        "truncated": output.truncated,
-        "tail": output.tail,
-        "now": now,
-        "id": row["id"],
-    }
-    connection.execute(_FINISH, values)
+class _NotTakenError(Exception):
+    """Leaves a run as it is: another process was first."""
 
 
-def _count(connection: sqlite3.Connection, query: RunFilter) -> int:
-    wanted, values = conditions(query)
-    sql = f"SELECT COUNT(*) FROM runs WHERE {' AND '.join(wanted)}"  # noqa: S608  # marks only
-    return int(connection.execute(sql, values).fetchone()[0])
+def _delivering(record: StoredRun, delivery: OutputDelivery) -> StoredRun:
+    return replace(record, run=replace(record.run, delivery=delivery))

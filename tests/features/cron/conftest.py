@@ -19,8 +19,8 @@ from tocsin.features.cron.model import KIND, CronJob, order_of
 from tocsin.features.cron.scheduler import Scheduler
 from tocsin.features.cron.service import Actor, CronJobs
 from tocsin.runs.model import Run, RunStatus, RunTrigger, new_run
-from tocsin.runs.store import RunStore
-from tocsin.runs.tasks import RunTask
+from tocsin.runs.sqlite.records import sqlite_runs
+from tocsin.runs.stored_run import RunTask
 from tocsin.testing.features import FeatureBench, open_feature
 
 HUMAN = Actor("cli", "ana")
@@ -97,7 +97,7 @@ class Crontab:
         order = replace(order, source=source)
         run = new_run(order, RunStatus.RUNNING, self.clock.now())
         dead = own_identity().replace(":", "1:", 1)
-        await RunStore(self.bench.app.database).add(run, dead, RunTask())
+        await sqlite_runs(self.bench.app.database).add(run, dead, RunTask())
 
     async def runs(self, name: str = "job", **fields: Any) -> list[Run]:
         """Return the runs of a job, the oldest first."""

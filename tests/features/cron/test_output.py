@@ -16,7 +16,7 @@ from tocsin.features.cron.output import is_wanted, text_of
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.engine.run_engine import FOLLOW_UNSENT_EVERY_S
 from tocsin.runs.model import OutputDelivery, OutputDeliveryStatus, Run, RunStatus, RunTrigger
-from tocsin.runs.store import RunStore
+from tocsin.runs.sqlite.records import sqlite_runs
 from tocsin.testing.features import open_feature
 
 
@@ -134,7 +134,7 @@ async def test_a_message_that_is_replayed_after_it_ended_unsent_is_seen_on_its_r
     clock = WallClock()
     async with open_feature(FEATURE, tmp_path, ENV, clock=clock, channels=(TeamchatAdapter,)) as bench:
         crontab, caller = Crontab(bench, clock), Caller("cli")
-        store, outbox = RunStore(bench.app.database), bench.app.outbox
+        store, outbox = sqlite_runs(bench.app.database), bench.app.outbox
         await crontab.add(output="teamchat:#ops")
         run = await crontab.jobs.start("job", HUMAN)
         [delivery] = run.delivery.queued

@@ -8,7 +8,6 @@ from tests.features.cron.conftest import HUMAN, Crontab, opened, running
 from tocsin.features.cron.definitions.job_files import JobFiles
 from tocsin.features.cron.model import KIND
 from tocsin.features.cron.scheduler import order_of
-from tocsin.features.cron.store import enqueue
 from tocsin.runs.model import RunStatus, RunTrigger, new_run
 
 
@@ -75,7 +74,7 @@ async def test_all_queued_runs_of_a_job_that_is_removed_are_cancelled(crontab: C
     job, now = await crontab.add(overlap="queue", max_queued=1000), crontab.clock.now()
     order = order_of(job, RunTrigger.SCHEDULE, "scheduler")
     waiting = [new_run(replace(order, scheduled_for=now + n), RunStatus.QUEUED, now) for n in range(201)]
-    await crontab.bench.app.database.write(lambda c: [enqueue(c, run) for run in waiting])
+    assert await crontab.jobs.runs().store.enqueue(waiting) == waiting
     await crontab.jobs.remove("job", HUMAN, keep_history=keep_history)
     assert (await crontab.jobs.runs().search(KIND, job.id, [RunStatus.QUEUED])).items == ()
     left = (await crontab.jobs.runs().search(KIND, job.id, limit=200)).items

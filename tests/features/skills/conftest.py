@@ -28,7 +28,7 @@ from tocsin.messaging.outbound.output_routing import OutputRouter
 from tocsin.runs.engine.settling import RunSettler, SettlerDependencies
 from tocsin.runs.model import Run, RunTrigger
 from tocsin.runs.service import Runs
-from tocsin.runs.store import RunStore
+from tocsin.runs.sqlite.records import sqlite_runs
 from tocsin.testing.fakes import FakeClock
 from tocsin.testing.features import CollectedNotices
 
@@ -116,9 +116,17 @@ async def workshop(tmp_path: Path) -> AsyncIterator[Workshop]:
     presence = Presence(SqliteBeats(database), clock)
     types = {"skill": SkillRuns(CollectedNotices([]))}
     audit = AuditTrail(AuditLog(tmp_path / "audit.log"))
-    parts = SettlerDependencies(database, _no_output, audit, clock, lambda kind, _: types.get(kind))
+    parts = SettlerDependencies(sqlite_runs(database), _no_output, audit, clock, lambda kind, _: types.get(kind))
     settler = RunSettler(parts)
-    runs = Runs(RunStore(database), tmp_path / "runs", clock, presence, poll_s=0.01, redact=redact, settler=settler)
+    runs = Runs(
+        sqlite_runs(database),
+        tmp_path / "runs",
+        clock,
+        presence,
+        poll_s=0.01,
+        redact=redact,
+        settler=settler,
+    )
     environment = {"PATH": os.environ["PATH"], "HOME": "/home/tester", "EDITOR": "ed", "TERM": "vt100"}
     yield Workshop(tmp_path, runs, clock, environment, redact=redact)
     await runs.aclose()

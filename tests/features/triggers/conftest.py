@@ -30,7 +30,7 @@ from tocsin.runs.engine.run_type import RunType
 from tocsin.runs.engine.settling import RunSettler, SettlerDependencies
 from tocsin.runs.model import Run, RunTrigger
 from tocsin.runs.service import Runs
-from tocsin.runs.store import RunStore
+from tocsin.runs.sqlite.records import sqlite_runs
 from tocsin.testing.features import CollectedNotices
 
 MESSAGE = InboundMessage(
@@ -116,9 +116,9 @@ async def triggered(tmp_path: Path) -> AsyncIterator[Triggered]:
     def type_of(kind: str, _: Mapping[str, Any]) -> RunType | None:
         return TriggerRuns(CollectedNotices(notices)) if kind == "trigger" else None
 
-    settler = RunSettler(SettlerDependencies(database, unexpected, audit, clock, type_of))
+    settler = RunSettler(SettlerDependencies(sqlite_runs(database), unexpected, audit, clock, type_of))
     presence = Presence(SqliteBeats(database), clock)
-    runs = Runs(RunStore(database), tmp_path / "runs", clock, presence, settler=settler, poll_s=0.05)
+    runs = Runs(sqlite_runs(database), tmp_path / "runs", clock, presence, settler=settler, poll_s=0.05)
     yield Triggered(tmp_path, runs, audit, database, notices)
     await runs.aclose()
     check_audit_log(audit.log)

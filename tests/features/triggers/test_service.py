@@ -20,7 +20,7 @@ from tocsin.messaging.inbound.handling import HandlingStatus, Reply
 from tocsin.providers.contract import ProviderError
 from tocsin.runs.model import Run, RunResult, RunSpec, RunStatus, RunTrigger
 from tocsin.runs.recorder import RunHandle
-from tocsin.runs.store import RunStore
+from tocsin.runs.sqlite.records import sqlite_runs
 
 ECHO = "- pattern: '^say (.*)$'\n  command: printf '%s\\n' \"$1\"\n"
 
@@ -298,7 +298,7 @@ async def test_a_run_that_cannot_be_recorded_starts_nothing_and_may_be_asked_for
 
 
 async def child_is_recorded(triggered: Triggered) -> bool:
-    return any(run.child for run in await RunStore(triggered.database).active())
+    return any(run.child for run in await sqlite_runs(triggered.database).active())
 
 
 async def test_what_has_run_is_answered_also_where_its_record_cannot_be_read_any_more(triggered: Triggered):

@@ -66,6 +66,6 @@ async def test_failed_files_are_acted_on_again_and_those_that_are_gone_are_skipp
     ]
     assert {run.trigger for run in again} == {RunTrigger.RETRY}
     assert len(site.bench.audit("watcher.run")) == 7
-    assert [run.params["path"] for run in await site.watchers.store.failed("scan")] == [str(site.folder / "b")]
+    assert [run.params["path"] for run in await site.watchers.failed("scan")] == [str(site.folder / "b")]
     everywhere = [run.subject_name async for run in site.watchers.retry_failed(source="cli")]
     assert sorted(everywhere) == ["other", "scan"]

@@ -8,7 +8,6 @@ from tests.features.watchers.conftest import open_site
 
 from tocsin.core.watching.folder_watcher import ChangeKind, FileChange
 from tocsin.features.watchers.model import WatchedChange, WatcherRule, WatchEvent
-from tocsin.features.watchers.running import WatcherRunner
 from tocsin.features.watchers.store import WatcherStore
 from tocsin.features.watchers.watching.matching import change_for, is_own
 from tocsin.testing.fakes import FakeClock
@@ -20,10 +19,9 @@ RULE = WatcherRule("rule", Path("/srv"), "true", events=ALL)
 class Queue:
     """The changes of rules, and what is taken of them."""
 
-    def __init__(self, store: WatcherStore, runner: WatcherRunner, clock: FakeClock) -> None:
+    def __init__(self, store: WatcherStore, clock: FakeClock) -> None:
         self.store = store
         self.clock = clock
-        self._runner = runner
 
     async def note(self, rule: WatcherRule, *changes: tuple[str, ...]) -> int:
         """Note changes: what happened, the file, and for a moved one where it was."""
@@ -36,9 +34,7 @@ class Queue:
     async def taken(self, rule: WatcherRule) -> list[tuple[str, str]]:
         """Take all that is due, each as soon as the one before it."""
         found = []
-        while taken := await self.store.take(
-            rule, self.clock.now(), lambda change: self._runner.new_run(rule, change), "me"
-        ):
+        while taken := await self.store.take(rule, self.clock.now()):
             found.append((str(taken.change.type), taken.change.path.removeprefix("/srv/")))
         return found
 
@@ -48,7 +44,7 @@ async def queue(tmp_path: Path) -> AsyncIterator[Queue]:
     clock = FakeClock()
     async with open_site(tmp_path, clock=clock) as site:
         store = site.watchers.store
-        yield Queue(store, WatcherRunner(site.watchers.context, store), clock)
+        yield Queue(store, clock)
 
 
 async def test_a_file_is_acted_on_once_when_it_has_rested_and_at_the_latest_after_a_minute(queue: Queue):

@@ -10,15 +10,15 @@ from tocsin.core.errors import TocsinError
 from tocsin.core.records.as_json import to_json
 from tocsin.core.time.timestamps import timestamp
 from tocsin.features.cron.definitions.upcoming import JobPreview, Upcoming, UpcomingRun
-from tocsin.features.cron.model import CronJob, JobDefinition
+from tocsin.features.cron.model import KIND, CronJob, JobDefinition
 from tocsin.features.cron.running import count_failures
 from tocsin.features.cron.service import CronJobs
-from tocsin.features.cron.store import JobPast
 from tocsin.runs.model import RunSummary
-from tocsin.runs.queue import RunGlimpse
+from tocsin.runs.queue import RunGlimpse, SubjectPast
 from tocsin.scheduling.zones import zone_of
 
 SHOWN_RUNS, NEXT_RUNS = 30, 5
+HISTORY = 200
 _MONTH_S = 30 * 86_400
 # Of a file that never was valid.
 _UNKNOWN: dict[str, Any] = dict.fromkeys(each.name for each in fields(JobDefinition)) | {"tags": []}
@@ -32,10 +32,11 @@ async def job_record(jobs: CronJobs, job: CronJob) -> dict[str, Any]:
 
 async def job_records(jobs: CronJobs, found: Sequence[CronJob]) -> list[dict[str, Any]]:
     """Return jobs as lists show them."""
-    return [_record(jobs, job, past) for job, past in zip(found, await jobs.store.pasts(found), strict=True)]
+    pasts = await jobs.runs().store.records.pasts(KIND, [job.id for job in found], HISTORY)
+    return [_record(jobs, job, past) for job, past in zip(found, pasts, strict=True)]
 
 
-def _record(jobs: CronJobs, job: CronJob, past: JobPast) -> dict[str, Any]:
+def _record(jobs: CronJobs, job: CronJob, past: SubjectPast) -> dict[str, Any]:
     ran = [run for run in past.history if run.started_at is not None]
     now, definition = jobs.now(), job.definition
     running = any(run.finished_at is None for run in ran)

@@ -14,25 +14,25 @@ from tocsin.features.cron.audit_actions import CRON, CRON_DISABLE, CRON_EXECUTE
 from tocsin.features.cron.execution import CronDependencies, JobExecution
 from tocsin.features.cron.model import KIND, CronJob, JobDefinition, JobRunningError, JobType, restored
 from tocsin.features.cron.output import is_wanted, text_of
-from tocsin.features.cron.store import JobStore, failures_in_a_row, note_failure, note_success
+from tocsin.features.cron.store import JobStore, note_failure, note_success
 from tocsin.features.run_notices import failing, notify_stored, recovered, stored_notice
-from tocsin.runs import queue, tasks
 from tocsin.runs.control import NotRetriedError, Retry, retried
 from tocsin.runs.document import audit_facts
 from tocsin.runs.engine.active_run import ActiveRun
+from tocsin.runs.engine.note_once import note_once
 from tocsin.runs.engine.run_type import DelayedRun, RunAuditEntry, RunMessage, RunType
 from tocsin.runs.model import FAILING, TERMINAL, Line, Run, RunSpec, RunStatus, new_run
-from tocsin.runs.queue import RunGlimpse
+from tocsin.runs.queue import RunGlimpse, RunQueue
 from tocsin.runs.recorder import Work
-from tocsin.runs.rows import UnknownRunError
 from tocsin.runs.service import waiting_for
-from tocsin.runs.tasks import RunTask
+from tocsin.runs.stored_run import RunTask, StoredRun, UnknownRunError
 from tocsin.scheduling.overlap import Running, admit
 
 _COMPARED_CHARS = 1_000_000
 _RETRIED = frozenset({RunStatus.FAILED, RunStatus.TIMED_OUT})
 # How often, and for how long, a run that another process may start is looked at: no request waits longer for an answer.
 _LOOK_S, _LOOKS_S = 0.1, 31.0
+_COUNTED = 2_000  # of the newest runs: twice what `auto_disable_after` may say
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,32 +58,30 @@ class JobRunner:
 
     async def take(self, order: RunSpec, *, force: bool = False) -> Run:
         """Record a run of this process as running, unless the policy of its job forbids it now."""
-        run = new_run(order, RunStatus.RUNNING, self._context.clock.now())
-        task = RunTask(caller=facts_of_caller(order.source))
+        run, runs = new_run(order, RunStatus.RUNNING, self._context.clock.now()), self._context.runs()
+        record = StoredRun(run, runs.owner, task=RunTask(caller=facts_of_caller(order.source)))
 
-        def work(connection: sqlite3.Connection) -> None:
+        def choose(queue: RunQueue) -> None:
             if not force:
-                may_start(connection, run)
-            tasks.insert(connection, run, self._context.runs().owner, task)
+                may_start(queue, run)
+            queue.add(record)
 
-        await self._context.database.write(work)
+        await runs.store.records.decide(KIND, choose)
         return run
 
     async def take_or_queue(self, order: RunSpec) -> Run:
         """Do what `take` does, but queue a run that the policy of its job lets wait: the scheduler starts that."""
-        now = self._context.clock.now()
-        run, queued = new_run(order, RunStatus.RUNNING, now), new_run(order, RunStatus.QUEUED, now)
+        now, runs = self._context.clock.now(), self._context.runs()
         task = RunTask(caller=facts_of_caller(order.source))
+        begins = StoredRun(new_run(order, RunStatus.RUNNING, now), runs.owner, task=task)
+        waits = StoredRun(new_run(order, RunStatus.QUEUED, now), task=task)
 
-        def work(connection: sqlite3.Connection) -> Run:
-            if not may_start(connection, run, may_wait=True):
-                queue.enqueue(connection, queued)
-                tasks.add(connection, queued.id, task)
-                return queued
-            tasks.insert(connection, run, self._context.runs().owner, task)
-            return run
+        def choose(queue: RunQueue) -> Run:
+            record = begins if may_start(queue, begins.run, may_wait=True) else waits
+            queue.add(record)
+            return record.run
 
-        return await self._context.database.write(work)
+        return await runs.store.records.decide(KIND, choose)
 
     async def carry_out(self, run: Run, *, watch: Callable[[Line], None] | None = None) -> None:
         """Do the work of a run that this process has taken; cancelling the caller ends it."""
@@ -129,14 +127,14 @@ class JobRunner:
             task.cancel()
 
 
-def may_start(connection: sqlite3.Connection, run: Run, *, may_wait: bool = False) -> bool:
+def may_start(queue: RunQueue, run: Run, *, may_wait: bool = False) -> bool:
     """Whether the policy of a job allows another run now; raise JobRunningError where it does not.
 
     A run that `may_wait` need not start now where the policy is to queue it, or to replace the earlier one.
     """
     rules = restored(run.snapshot or {}).overlap_rules
-    rows = [row for row in queue.active(connection, KIND) if row.subject_id == run.subject_id]
-    ahead = sum(row.subject_id == run.subject_id for row in queue.waiting(connection, KIND)) if may_wait else 0
+    rows = [row for row in queue.at_work() if row.subject_id == run.subject_id]
+    ahead = sum(row.subject_id == run.subject_id for row in queue.queued()) if may_wait else 0
     admission = admit(rules, [Running(row.id, row.started_at) for row in rows], ahead, run.queued_at)
     if not admission.start and (admission.reason or not may_wait):
         said = admission.reason or f"run {rows[0].id} is still running"
@@ -226,10 +224,13 @@ class CronRuns(RunType):
             text = text_of(run, output or run.output.tail)
         return RunMessage(definition.output, text, CRON.name) if wanted else None
 
-    def note(self, connection: sqlite3.Connection, run: Run, output: str) -> Mapping[str, Any]:
+    async def note(self, run: Run, output: str) -> Mapping[str, Any]:
         """Note whether the job works, and return the notice where that has changed."""
         if run.started_at is None:
             return {}
+        return await note_once(self._context.database, run.id, lambda c: self._noted(c, run, output))
+
+    def _noted(self, connection: sqlite3.Connection, run: Run, output: str) -> Mapping[str, Any]:
         link = f"#/cron/{run.subject_id}"
         if run.ok:
             since = note_success(connection, run.subject_id)
@@ -261,7 +262,7 @@ class CronRuns(RunType):
             await self._disable_after_failures(run)
 
     async def _run_before(self, run: Run) -> Run | None:
-        found = await self._context.database.read(lambda c: queue.newest(c, KIND, run.subject_id, 1, run.id))
+        found = await self._context.runs().store.newest(KIND, run.subject_id, 1, run.id)
         return next(iter(found), None)
 
     async def _disable_after_failures(self, run: Run) -> None:
@@ -269,8 +270,9 @@ class CronRuns(RunType):
         limit = job.definition.auto_disable_after if job and job.definition else 0
         if job is None or not limit or not job.enabled:
             return
-        since = job.failures_since
-        failures = await self._context.database.read(lambda connection: failures_in_a_row(connection, run, since))
+        (past,) = await self._context.runs().store.records.pasts(KIND, [run.subject_id], _COUNTED)
+        ended = [each for each in past.history if each.started_at and each.finished_at and each.id <= run.id]
+        failures = count_failures(ended, job.failures_since)
         if failures < limit:
             return
         reason = "the last run failed" if failures == 1 else f"the last {failures} runs failed"

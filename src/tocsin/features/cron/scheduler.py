@@ -1,7 +1,8 @@
 """The scheduler: one process of all that run it records what is due, and starts it.
 
-Each step is a transaction that confirms the lease, records every due instant as a run and advances the cursor of its
-job; what was recorded is then started, or ended as skipped. A crash at any point loses no instant and runs none twice.
+Each step records every due instant as a run, then confirms the lease and advances the cursors of the jobs in one
+transaction; what was recorded is then started, or ended as skipped. An instant has one record, however often it is
+planned, so that a crash at any point loses no instant and runs none twice.
 """
 
 import asyncio
@@ -10,7 +11,6 @@ import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import NamedTuple
 
 from tocsin.core.errors import TocsinError
@@ -21,18 +21,19 @@ from tocsin.features.context import FeatureContext, Notice, NoticeLevel
 from tocsin.features.cron.definitions.job_files import JobFiles
 from tocsin.features.cron.model import KIND, CronJob, JobDefinition, order_of
 from tocsin.features.cron.notices import missed
-from tocsin.features.cron.running import JobRunner, definition_of
+from tocsin.features.cron.running import JobRunner
 from tocsin.features.cron.store import (
     JobStore,
     Trouble,
     advance,
-    enqueue,
+    reserve_after_start,
     stored_definition,
     take_after_start,
 )
-from tocsin.runs import queue, tasks
 from tocsin.runs.model import Run, RunResult, RunStatus, RunTrigger, new_run
-from tocsin.runs.store import RunEndedError
+from tocsin.runs.queue import QueuedRow, RunQueue, catch_up, end_unstarted, take
+from tocsin.runs.records import RunRecords
+from tocsin.runs.stored_run import RunEndedError
 from tocsin.scheduling.expression import ScheduleError
 from tocsin.scheduling.lease import BEAT_S, LOOK_S, Lease, LeaseLostError
 from tocsin.scheduling.missed import (
@@ -97,6 +98,10 @@ class Scheduler:
         self._catchups: list[float] = []  # monotonic times of the last starts of catch-ups
         self._has_queued = False
 
+    @property
+    def _records(self) -> RunRecords:
+        return self._context.runs().store.records
+
     def stop(self) -> None:
         """Start nothing new; `run` returns when what runs has ended, or after half a minute."""
         self._loop.stop()
@@ -142,24 +147,29 @@ class Scheduler:
         await self._context.runs().recover()
         now = self._clock.now()
 
-        def work(connection: sqlite3.Connection) -> list[Run]:
-            self.lease.confirm(connection)
-            return [run for run in queue.queued(connection, KIND) if _was_missed(connection, run, now)]
+        def choose(queue: RunQueue) -> list[QueuedRow]:
+            return [row for row in queue.queued() if _was_missed(queue, row, now)]
 
-        ended = await self._context.database.write(work)
-        await self._tell_missed(Counter(run.subject_name for run in ended))
+        await self._context.database.read(self.lease.confirm)
+        ended = await self._records.decide(KIND, choose)
+        await self._tell_missed(Counter(row.subject_name for row in ended))
 
     async def _take_after_start(self) -> None:
         """Queue the jobs that run once after each start of the machine; one that is off now waits for the next."""
-        now = self._clock.now()
+        now, boot = self._clock.now(), self._boot()
 
-        def work(connection: sqlite3.Connection) -> None:
+        def reserve(connection: sqlite3.Connection) -> dict[str, CronJob]:
             self.lease.confirm(connection)
-            for job in take_after_start(connection, self._boot()):
-                if job.may_start(now):
-                    enqueue(connection, self._run_of(job, PlannedInstant(now)), now + job.offset)
+            return reserve_after_start(connection, boot)
 
-        await self._context.database.write(work)
+        reserved = await self._context.database.write(reserve)
+        store = self._context.runs().store
+        known = {run.id for run in await store.several(list(reserved))}
+        for run_id, job in reserved.items():
+            if run_id not in known and job.may_start(now):
+                await store.enqueue([replace(self._run_of(job, PlannedInstant(now)), id=run_id)], now + job.offset)
+        if reserved:
+            await self._context.database.write(lambda c: take_after_start(c, boot, reserved.values()))
 
     async def _watch_clock(self) -> None:
         now, passed = self._clock.now(), self._clock.monotonic()
@@ -206,7 +216,7 @@ class Scheduler:
             counts: Counter[str] = Counter()
             try:
                 for piece in self._planned(jobs, now):
-                    recorded = await self._context.database.write(partial(self._record, piece))
+                    recorded = await self._record(piece)
                     counts.update(run.subject_name for run in recorded if run.status is RunStatus.MISSED)
             finally:
                 await self._tell_missed(counts)
@@ -226,10 +236,18 @@ class Scheduler:
         if piece:
             yield piece
 
-    def _record(self, planned: Sequence[_PlannedJob], connection: sqlite3.Connection) -> list[Run]:
-        self.lease.confirm(connection)
-        advanced = [each.runs for each in planned if advance(connection, each.job, each.cursor)]
-        return [run for runs in advanced for run in runs if enqueue(connection, run)]
+    async def _record(self, planned: Sequence[_PlannedJob]) -> list[Run]:
+        """Record the runs of jobs, and return those that are new, but for those of jobs that were changed meanwhile."""
+
+        def move_on(connection: sqlite3.Connection) -> set[str]:
+            self.lease.confirm(connection)
+            return {each.job.id for each in planned if advance(connection, each.job, each.cursor)}
+
+        recorded = await self._context.runs().store.enqueue([run for each in planned for run in each.runs])
+        advanced = await self._context.database.write(move_on)
+        if changed := [run.id for run in recorded if run.subject_id not in advanced]:
+            await self._records.remove(changed)
+        return [run for run in recorded if run.subject_id in advanced]
 
     def _runs_of(self, job: CronJob, until: float) -> list[Run]:
         definition = job.valid()
@@ -257,10 +275,11 @@ class Scheduler:
     async def _start(self) -> None:
         """Start, skip or leave what is queued."""
         now = self._clock.now()
-        self._has_queued = await self._context.database.read(lambda connection: queue.has_queued(connection, KIND))
+        self._has_queued = bool(await self._records.look(KIND, lambda queue: queue.queued()))
         if not self._has_queued or self._loop.stopping:
             return
-        taken, replaced = await self._context.database.write(lambda c: self._dispatch(c, now))
+        await self._context.database.read(self.lease.confirm)
+        taken, replaced, self._catchups = await self._records.decide(KIND, lambda queue: self._dispatch(queue, now))
         for run in taken:
             self._loop.start(self._carry_out(run), name=f"cron {run.subject_name}")
             await asyncio.sleep(0)  # the first of many is under way before the last is looked at
@@ -270,49 +289,53 @@ class Scheduler:
             except RunEndedError:
                 continue
 
-    def _dispatch(self, connection: sqlite3.Connection, now: float) -> tuple[list[Run], list[str]]:
-        """Take what may start, in one transaction; return it, and the runs that it replaces."""
-        self.lease.confirm(connection)
+    def _dispatch(self, queue: RunQueue, now: float) -> tuple[list[Run], list[str], list[float]]:
+        """Take what may start, in one step; return it, the runs that it replaces, and when catch-ups were started."""
+        passed = self._clock.monotonic()
+        catchups = [at for at in self._catchups if passed - at < CATCHUPS_EVERY_S]
         running: dict[str, list[Running]] = defaultdict(list)
         ending = set()
-        for row in queue.active(connection, KIND):
+        for row in queue.at_work():
             running[row.subject_id].append(Running(row.id, row.started_at))
             if row.is_cancelling:
                 ending.add(row.id)
         ahead: Counter[str] = Counter()
-        not_before = tasks.delays(connection, KIND)
-        ready = [row for row in queue.waiting(connection, KIND) if not_before.get(row.id, now) <= now]
+        ready = [row for row in queue.queued() if row.not_before is None or row.not_before <= now]
         newest = {row.subject_id: row.id for row in ready}
         taken, replaced = [], []
         for due in ready:
             definition = stored_definition(due.snapshot or "{}")
             if due.id != newest[due.subject_id] and (ended := _superseded(due, definition)):
-                _end_unstarted(connection, due, ended, now)
+                _end_unstarted(queue, due, ended, now)
                 continue
-            admission = self._admit(due, definition, running[due.subject_id], ahead[due.subject_id], now)
+            admission = self._admit(due, definition, running[due.subject_id], ahead[due.subject_id], now, catchups)
             if admission.reason:
-                _end_unstarted(connection, due, RunResult(RunStatus.SKIPPED, admission.reason), now)
+                _end_unstarted(queue, due, RunResult(RunStatus.SKIPPED, admission.reason), now)
             elif not admission.start:
                 ahead[due.subject_id] += 1
                 replaced += [run_id for run_id in admission.replaces if run_id not in ending]
-            elif run := queue.take(connection, due.id, self._context.runs().owner, now):
+            elif run := take(queue, due.id, self._context.runs().owner, now):
                 running[due.subject_id].append(Running(due.id, now))
                 taken.append(run)
-        return taken, replaced
+        return taken, replaced, catchups
 
     def _admit(
-        self, row: queue.QueuedRow, definition: JobDefinition, running: list[Running], ahead: int, now: float
+        self,
+        row: QueuedRow,
+        definition: JobDefinition,
+        running: list[Running],
+        ahead: int,
+        now: float,
+        catchups: list[float],
     ) -> Admission:
         is_catchup = row.trigger == RunTrigger.CATCHUP
         patient = is_catchup or definition.catchup == CatchUp.ALL
         admission = admit(definition.overlap_rules, running, ahead, now, patient=patient)
         if not (admission.start and is_catchup):
             return admission
-        passed = self._clock.monotonic()
-        self._catchups = [at for at in self._catchups if passed - at < CATCHUPS_EVERY_S]
-        if len(self._catchups) >= CATCHUPS_AT_ONCE:
+        if len(catchups) >= CATCHUPS_AT_ONCE:
             return Admission(start=False)
-        self._catchups.append(passed)
+        catchups.append(self._clock.monotonic())
         return admission
 
     async def _carry_out(self, run: Run) -> None:
@@ -330,7 +353,7 @@ class Scheduler:
         return usual if earliest is None else max(0.0, min(usual, earliest - self._clock.now()))
 
 
-def _superseded(row: queue.QueuedRow, definition: JobDefinition) -> RunResult | None:
+def _superseded(row: QueuedRow, definition: JobDefinition) -> RunResult | None:
     """Return how a queued run ends, unstarted, that has a later one of its job behind it; None where it waits."""
     if row.trigger == RunTrigger.CATCHUP and definition.catchup == CatchUp.LATEST:
         return RunResult(RunStatus.MISSED, f"its time was missed, {SUPERSEDED}")
@@ -339,24 +362,23 @@ def _superseded(row: queue.QueuedRow, definition: JobDefinition) -> RunResult | 
     return None
 
 
-def _end_unstarted(connection: sqlite3.Connection, due: queue.QueuedRow, ended: RunResult, now: float) -> None:
+def _end_unstarted(queue: RunQueue, due: QueuedRow, ended: RunResult, now: float) -> None:
     """End a queued run that is not to begin; the end of a requested one is settled, as it is audited."""
-    queue.end_unstarted(connection, due.id, ended, now)
-    if not due.source:
-        tasks.remove(connection, due.id)
+    end_unstarted(queue, due.id, ended, now, settled=not due.source)
 
 
-def _was_missed(connection: sqlite3.Connection, run: Run, now: float) -> bool:
+def _was_missed(queue: RunQueue, run: QueuedRow, now: float) -> bool:
     """End a run that an earlier scheduler has queued and not started, or have it caught up; return whether it ended."""
     if run.retry_of is not None or run.scheduled_for is None or now - run.scheduled_for <= LATE_S:
         return False
-    definition, away = definition_of(run), "the scheduler ended before it could start the run"
+    definition = stored_definition(run.snapshot or "{}")
+    away = "the scheduler ended before it could start the run"
     if definition.catchup == CatchUp.NONE:
         reason = f"{away}, and the job catches up none"
     elif now - run.scheduled_for > definition.catchup_window_seconds:
         reason = f"{away}, and it is more than {duration_words(definition.catchup_window_seconds)} ago"
     else:
-        queue.catch_up(connection, run.id)
+        catch_up(queue, run.id)
         return False
-    queue.end_unstarted(connection, run.id, RunResult(RunStatus.MISSED, reason), now)
-    return tasks.remove(connection, run.id)
+    end_unstarted(queue, run.id, RunResult(RunStatus.MISSED, reason), now, settled=True)
+    return True

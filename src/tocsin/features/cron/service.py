@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from tocsin.core.ids import new_id
 from tocsin.core.lazy import Lazy
@@ -31,11 +31,10 @@ from tocsin.features.cron.model import (
     wrong_field,
 )
 from tocsin.features.cron.store import JobStore, Trouble
-from tocsin.runs import queue
 from tocsin.runs.engine.executor import GRACE_S
 from tocsin.runs.model import Line, Run, RunOutput, RunSpec, RunStatus, RunTrigger, new_run
-from tocsin.runs.rows import UnknownRunError
-from tocsin.runs.store import RunEndedError
+from tocsin.runs.queue import RunQueue
+from tocsin.runs.stored_run import RunEndedError, UnknownRunError
 from tocsin.scheduling.lease import Lease
 from tocsin.scheduling.schedule import Schedule, read_schedule
 from tocsin.scheduling.zones import default_zone
@@ -46,6 +45,8 @@ if TYPE_CHECKING:
     from tocsin.features.cron.scheduler import Scheduler
     from tocsin.runs.control import Retry
     from tocsin.runs.engine.active_run import ActiveRun
+
+T = TypeVar("T")
 
 TROUBLES_S = 3600.0  # for how long a disturbed clock counts
 LEASE = "scheduler"
@@ -249,7 +250,7 @@ class CronJobs:
         self._refuse_file(job)
         if force:
             await self._end_all(job)
-        elif await self._rows(job, queue.active):
+        elif await self._at_work(job):
             raise JobRunningError(f"the job {job.name} is running", hint="wait for its end, or remove it by force")
         await self.store.remove(job.id, version=version)
         await self._cancel_all(job, "its job was removed")
@@ -300,7 +301,7 @@ class CronJobs:
         order = replace(await self.order(name_or_id, RunTrigger.MANUAL, actor, params), dry_run=True)
         run = new_run(order, RunStatus.SKIPPED, self._clock.now())
         if not force:
-            await self.context.database.read(lambda connection: may_start(connection, run, may_wait=True))
+            await self._look(lambda queue: may_start(queue, run, may_wait=True))
         command = self.context.redact(restored(run.snapshot or {}).command)
         output = RunOutput(len(command.encode()), len(command.splitlines()), tail=command)
         return replace(run, reason="a dry run: this would have been run", output=output)
@@ -349,12 +350,12 @@ class CronJobs:
 
     async def failing(self) -> dict[str, str]:
         """Return the runs in which jobs failed the last time, by the IDs of these jobs."""
-        return await self.store.failing()
+        runs = await self.runs().store.records.last_failed(KIND)
+        return {run.subject_id: run.id for run in runs}
 
     async def running_ids(self) -> set[str]:
         """Return the IDs of the jobs that are running."""
-        rows = await self.context.database.read(lambda connection: queue.active(connection, KIND))
-        return {row.subject_id for row in rows}
+        return {row.subject_id for row in await self._look(lambda queue: queue.at_work())}
 
     async def runs_of(self, job: CronJob, status: Sequence[RunStatus], limit: int, cursor: str = "") -> ListPage[Run]:
         """Return the newest runs of a job in these states, or in all of them."""
@@ -367,12 +368,15 @@ class CronJobs:
             raise UnknownRunError(f"the run {run.id} is not one of the job {job.name}", hint="its logs list them")
         return run
 
-    async def _rows(self, job: CronJob, look: Callable[..., Sequence[queue.ActiveRow | queue.QueuedRow]]) -> list[str]:
-        rows = await self.context.database.read(lambda connection: look(connection, KIND))
-        return [row.id for row in rows if row.subject_id == job.id]
+    async def _look(self, see: Callable[[RunQueue], T]) -> T:
+        return await self.runs().store.records.look(KIND, see)
+
+    async def _at_work(self, job: CronJob) -> list[str]:
+        return [row.id for row in await self._look(lambda queue: queue.at_work()) if row.subject_id == job.id]
 
     async def _cancel_all(self, job: CronJob, reason: str) -> None:
-        for run_id in [*await self._rows(job, queue.active), *await self._rows(job, queue.waiting)]:
+        queued = [row.id for row in await self._look(lambda queue: queue.queued()) if row.subject_id == job.id]
+        for run_id in [*await self._at_work(job), *queued]:
             with suppress(RunEndedError):
                 await self.runs().cancel(run_id, reason)
 
@@ -380,7 +384,7 @@ class CronJobs:
         """Cancel what runs, and wait for its end as long as it takes to kill it."""
         await self._cancel_all(job, "its job was removed")
         for _ in range(round((GRACE_S + _KILLED_S) / _LOOK_S)):
-            if not await self._rows(job, queue.active):
+            if not await self._at_work(job):
                 return
             await asyncio.sleep(_LOOK_S)
         raise JobRunningError(f"the job {job.name} was cancelled and has not ended yet", hint="try again")

@@ -2,15 +2,15 @@
 
 import json
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, NamedTuple
 
+from tocsin.core.ids import new_id
 from tocsin.core.reading.value import shorten, suggestion
 from tocsin.core.storage.database import Database
 from tocsin.features.cron.model import (
-    KIND,
     CronJob,
     JobChangedError,
     JobDefinition,
@@ -19,14 +19,9 @@ from tocsin.features.cron.model import (
     UnknownJobError,
     restored,
 )
-from tocsin.runs import queue, tasks
-from tocsin.runs.model import Run, RunStatus
-from tocsin.runs.queue import RunGlimpse
-from tocsin.runs.tasks import RunTask
 
 _DUE = "SELECT * FROM cron_jobs WHERE next_at <= ? ORDER BY next_at LIMIT ?"
-_LOOKED_AT_ONCE = 25  # jobs: reading thousands of runs at a time would hold up other readers
-_NO_CALLER: Mapping[str, object] = {}
+_RESERVED = " run "  # behind the boot in the column `boot`
 _ADVANCE = "UPDATE cron_jobs SET cursor = ?, next_at = ? WHERE id = ? AND version = ?"
 
 
@@ -36,13 +31,6 @@ class Trouble(NamedTuple):
     name: str
     detail: str
     at: float
-
-
-class JobPast(NamedTuple):
-    """The newest run of a job, and how the runs before it went; also those that never started."""
-
-    last: Run | None
-    history: Sequence[RunGlimpse]
 
 
 class JobStore:
@@ -120,17 +108,6 @@ class JobStore:
 
         await self._database.write(work)
 
-    async def failing(self) -> dict[str, str]:
-        """Return the runs in which jobs failed the last time, by the IDs of these jobs."""
-        # CROSS JOIN keeps the order: SQLite would begin with all runs that failed and look up each job for each.
-        sql = """
-            SELECT cron_jobs.id, runs.id FROM cron_jobs CROSS JOIN runs ON runs.id = (
-                SELECT id FROM runs WHERE kind = ? AND subject_id = cron_jobs.id
-                    AND started_at IS NOT NULL AND finished_at IS NOT NULL ORDER BY id DESC LIMIT 1
-            ) WHERE runs.status IN ('failed', 'timed_out', 'interrupted', 'partially_succeeded')
-        """
-        return await self._database.read(lambda c: dict(map(tuple, c.execute(sql, [KIND]))))
-
     async def due(self, now: float, limit: int) -> list[CronJob]:
         """Return jobs that the scheduler has to look at."""
 
@@ -156,21 +133,6 @@ class JobStore:
 
         return await self._database.read(work)
 
-    async def pasts(self, jobs: Sequence[CronJob], limit: int = 200) -> list[JobPast]:
-        """Return how the newest runs of these jobs went; many at a time, as each look costs a change of threads."""
-
-        def look(connection: sqlite3.Connection, some: Sequence[CronJob]) -> list[JobPast]:
-            return [
-                JobPast(queue.last(connection, KIND, job.id), queue.glimpses(connection, KIND, job.id, limit))
-                for job in some
-            ]
-
-        found: list[JobPast] = []
-        for start in range(0, len(jobs), _LOOKED_AT_ONCE):
-            some = jobs[start : start + _LOOKED_AT_ONCE]
-            found += await self._database.read(partial(look, some=some))
-        return found
-
     async def note(self, trouble: Trouble) -> None:
         """Record a trouble, in place of the earlier one of its name."""
 
@@ -189,15 +151,6 @@ class JobStore:
         return await self._database.read(work)
 
 
-def enqueue(connection: sqlite3.Connection, run: Run, not_before: float | None = None) -> bool:
-    """Record a run that is queued or ended unstarted, and return False if its instant has run already."""
-    if not queue.enqueue(connection, run):
-        return False
-    if run.status is RunStatus.QUEUED:
-        tasks.add(connection, run.id, RunTask(not_before=not_before))
-    return True
-
-
 def note_failure(connection: sqlite3.Connection, job_id: str, now: float) -> float:
     """Note that a job fails; return since when."""
     connection.execute("INSERT INTO cron_failing VALUES (?, ?) ON CONFLICT DO NOTHING", [job_id, now])
@@ -210,35 +163,33 @@ def note_success(connection: sqlite3.Connection, job_id: str) -> float | None:
     return None if row is None else float(row[0])
 
 
-def failures_in_a_row(connection: sqlite3.Connection, run: Run, since: float) -> int:
-    """Return how many runs up to this one failed in a row; cancelled and repeated ones do not count."""
-    sql = """
-        SELECT COUNT(*) FROM runs AS failed
-        WHERE kind = :kind AND subject_id = :job AND id <= :run AND queued_at >= :since
-            AND started_at IS NOT NULL AND finished_at IS NOT NULL AND status NOT IN ('succeeded', 'cancelled')
-            AND id > COALESCE((
-                SELECT MAX(id) FROM runs WHERE kind = :kind AND subject_id = :job AND id < :run AND status = 'succeeded'
-            ), '')
-            AND NOT EXISTS (SELECT 1 FROM runs WHERE retry_of = failed.id)
-    """
-    values = {"kind": KIND, "job": run.subject_id, "run": run.id, "since": since}
-    return int(connection.execute(sql, values).fetchone()[0])
-
-
 def advance(connection: sqlite3.Connection, job: CronJob, cursor: float) -> bool:
     """Set the cursor of a job that was read before; return False if it was changed meanwhile."""
     next_at = replace(job, cursor=cursor).next_due()
     return connection.execute(_ADVANCE, [cursor, next_at, job.id, job.version]).rowcount == 1
 
 
-def take_after_start(connection: sqlite3.Connection, boot: str) -> list[CronJob]:
-    """Return the jobs that are due after a start of the machine, each once in a boot."""
+def reserve_after_start(connection: sqlite3.Connection, boot: str) -> dict[str, CronJob]:
+    """Return the jobs that are due after a start of the machine, by the IDs of the runs that they are to have.
+
+    A job keeps the ID until `take_after_start`, so that it runs once in a boot wherever the process dies.
+    """
     schedule = "json_extract(definition, '$.schedule')"
     named = f"({schedule} LIKE '%start%' OR {schedule} LIKE '%@reboot%')"
     sql = f"SELECT * FROM cron_jobs WHERE boot != ? AND {named}"  # noqa: S608  # our own names
-    found = [job for row in connection.execute(sql, [boot]) if (job := _job(row)).is_at_start]
-    connection.executemany("UPDATE cron_jobs SET boot = ? WHERE id = ?", [(boot, job.id) for job in found])
-    return found
+    jobs = [job for row in connection.execute(sql, [boot]) if (job := _job(row)).is_at_start]
+    reserved = {}
+    for job in jobs:
+        known, _, run_id = job.boot.partition(_RESERVED)
+        reserved[run_id if run_id and known == boot else new_id()] = job
+    marks = [(f"{boot}{_RESERVED}{run_id}", job.id) for run_id, job in reserved.items()]
+    connection.executemany("UPDATE cron_jobs SET boot = ? WHERE id = ?", marks)
+    return reserved
+
+
+def take_after_start(connection: sqlite3.Connection, boot: str, jobs: Iterable[CronJob]) -> None:
+    """Note that jobs have their run after a start of the machine."""
+    connection.executemany("UPDATE cron_jobs SET boot = ? WHERE id = ?", [(boot, job.id) for job in jobs])
 
 
 def find_job(connection: sqlite3.Connection, name_or_id: str) -> CronJob:

@@ -16,9 +16,10 @@ from tocsin.features.jobs.audit_actions import JOB_COMPLETE, JOBS
 from tocsin.features.jobs.git.repository import GitRepository
 from tocsin.features.jobs.model import MAX_SUMMARY, TaskJob, TaskJobStatus, TaskResult
 from tocsin.features.jobs.settings import JOB_TIMEOUT_S
-from tocsin.features.jobs.store import complete
+from tocsin.features.jobs.store import complete, is_known
 from tocsin.runs.document import pointers
 from tocsin.runs.engine.active_run import result_of_child, show_child
+from tocsin.runs.engine.note_once import note_once
 from tocsin.runs.engine.run_type import RunAuditEntry, RunType
 from tocsin.runs.model import Command, Line, Run, RunResult, RunStatus
 from tocsin.runs.recorder import RunHandle, command
@@ -182,10 +183,17 @@ class JobRuns(RunType):
     def __init__(self, context: FeatureContext) -> None:
         self._context = context
 
-    def note(self, connection: sqlite3.Connection, run: Run, output: str) -> Mapping[str, Any]:
+    async def note(self, run: Run, output: str) -> Mapping[str, Any]:
         """Complete the job, unless a person did."""
-        job = complete(connection, run, self._context.clock.now(), ended_by)
-        return {} if job is None else {"title": job.title, "status": str(job.status)}
+
+        def work(connection: sqlite3.Connection) -> Mapping[str, Any]:
+            job = complete(connection, run, self._context.clock.now(), ended_by)
+            return {} if job is None else {"title": job.title, "status": str(job.status)}
+
+        if not await is_known(self._context.database, run.subject_id):  # the job is on another host
+            outcome = _OUTCOMES.get(run.status, TaskJobStatus.FAILED)
+            return {"title": run.subject_name, "status": str(outcome)}
+        return await note_once(self._context.database, run.id, work)
 
     def entry(self, run: Run, request: Mapping[str, Any], noted: Mapping[str, Any]) -> RunAuditEntry | None:
         """Return the `job.complete` entry."""

@@ -13,6 +13,7 @@ from tocsin.core.errors import StoreUnavailableError, TocsinError
 from tocsin.core.process.git import GitFailedError
 from tocsin.core.process.identity import is_dead
 from tocsin.features.context import FeatureContext
+from tocsin.features.jobs.execution import ended_by
 from tocsin.features.jobs.git.places import RepositoryNotAllowedError, RepositoryPlaces
 from tocsin.features.jobs.git.repository import GitRepository, remove_folders_of
 from tocsin.features.jobs.model import JobEvent, TaskJob, TaskPhase
@@ -34,10 +35,7 @@ class JobRecovery:
 
     async def recover(self) -> list[str]:
         """Finish what was left; return in sentences what could not be finished."""
-        for owner in {owned.owner for owned in await self._store.owners() if is_dead(owned.owner)}:
-            await self._context.runs().interrupt_runs_of(owner)
-        for ended in await self._store.ended_runs():
-            await self._context.runs().settle(ended.run)
+        await self._recover_runs()
         problems = []
         for job in await self._store.unfinished():
             if self._is_left(job):
@@ -48,6 +46,19 @@ class JobRecovery:
                 except TocsinError as error:
                     problems.append(f"the task job {job.id} is still {job.phase}: {error.sentence()}")
         return problems
+
+    async def _recover_runs(self) -> None:
+        if not (running := {job.run_id or "" for job in await self._store.running()}):
+            return
+        runs = self._context.runs()
+        for owner in {found.owner for found in await runs.store.active() if found.run.id in running}:
+            if is_dead(owner):
+                await runs.interrupt_runs_of(owner)
+        for run in await runs.store.several(list(running)):
+            if run.finished_at is not None:
+                await runs.settle(run)
+                # Another host may have settled it, which has not the record of the job.
+                await self._store.complete(run, self._context.clock.now(), ended_by)
 
     def _is_left(self, job: TaskJob) -> bool:
         return is_dead(job.phase_owner) or self._context.clock.now() - job.phase_at > STALE_S

@@ -41,8 +41,7 @@ from tocsin.features.jobs.store import TaskJobFilter, TaskJobStore
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.engine.active_run import ActiveRun
 from tocsin.runs.model import TERMINAL, Line, Run, RunSpec, RunStatus, RunTrigger, new_run
-from tocsin.runs.rows import UnknownRunError
-from tocsin.runs.store import RunEndedError
+from tocsin.runs.stored_run import RunEndedError, RunTask, UnknownRunError
 
 log = logging.getLogger(__name__)
 
@@ -239,7 +238,12 @@ class TaskJobs:
             job.check_transition(TaskJobStatus.RUNNING)
             return replace(job, status=TaskJobStatus.RUNNING, started_at=now, run_id=run.id, progress=None)
 
-        started = await self.store.begin(job.id, begin, run, runs.owner, now)
+        await runs.store.add(run, runs.owner, RunTask())
+        try:
+            started = await self.store.change(job.id, begin, now)
+        except BaseException:
+            await to_the_end(runs.store.records.remove([run.id]))  # no job has it
+            raise
         self._record(JOB_START, started, caller, "started", {"run": run.id})
 
         return StartedJob(started, await runs.start_taken(run, execution.work, watch=watch))

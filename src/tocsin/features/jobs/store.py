@@ -9,7 +9,7 @@ import re
 import sqlite3
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from tocsin.core import short_ids
 from tocsin.core.pages import ListPage
@@ -26,7 +26,6 @@ from tocsin.features.jobs.model import (
     TaskResult,
     UnknownTaskJobError,
 )
-from tocsin.runs import rows, tasks
 from tocsin.runs.model import Run
 
 log = logging.getLogger(__name__)
@@ -62,20 +61,6 @@ class TaskJobFilter:
     q: str = ""
     limit: int = 50
     cursor: str = ""  # `next_cursor` of the previous page
-
-
-class EndedRun(NamedTuple):
-    """A job that is running, although its run has ended."""
-
-    job_id: str
-    run: Run
-
-
-class OwnedRun(NamedTuple):
-    """A job that is running, and the process that its run belongs to."""
-
-    job_id: str
-    owner: str
 
 
 class TaskJobStore:
@@ -118,18 +103,6 @@ class TaskJobStore:
     ) -> TaskJob:
         """Replace a job by what `change` makes of it, which may raise; one that stays as it was is not written."""
         return await self._database.write(lambda connection: changed(connection, job_id, change, now, event))
-
-    async def begin(
-        self, job_id: str, change: Callable[[TaskJob], TaskJob], run: Run, owner: str, now: float
-    ) -> TaskJob:
-        """Change a job and record the run that `owner` starts for it now, or neither."""
-
-        def work(connection: sqlite3.Connection) -> TaskJob:
-            job = changed(connection, job_id, change, now)
-            tasks.insert(connection, run, owner)
-            return job
-
-        return await self._database.write(work)
 
     def submit_progress(self, job_id: str, progress: float, now: float) -> None:
         """Note how far a running job is, without waiting for it."""
@@ -201,29 +174,13 @@ class TaskJobStore:
 
         return await self._database.read(work)
 
-    async def ended_runs(self) -> list[EndedRun]:
-        """Return the jobs that are running, although their runs have ended."""
-        sql = """
-            SELECT runs.*, task_jobs.id AS job_id FROM task_jobs JOIN runs ON runs.id = run_id
-            WHERE task_jobs.status = 'running' AND runs.finished_at IS NOT NULL
-        """
+    async def running(self) -> list[TaskJob]:
+        """Return the jobs that are running in a run."""
+        return await self._jobs("SELECT * FROM task_jobs WHERE status = 'running' AND run_id IS NOT NULL")
 
-        def work(connection: sqlite3.Connection) -> list[EndedRun]:
-            return [EndedRun(row["job_id"], rows.run_of(row)) for row in connection.execute(sql)]
-
-        return await self._database.read(work)
-
-    async def owners(self) -> list[OwnedRun]:
-        """Return the jobs that are running, with the processes that their runs belong to."""
-        sql = """
-            SELECT task_jobs.id, runs.owner FROM task_jobs JOIN runs ON runs.id = run_id
-            WHERE task_jobs.status = 'running' AND runs.finished_at IS NULL
-        """
-
-        def work(connection: sqlite3.Connection) -> list[OwnedRun]:
-            return [OwnedRun(row["id"], row["owner"]) for row in connection.execute(sql)]
-
-        return await self._database.read(work)
+    async def complete(self, run: Run, now: float, end: EndOfRun) -> TaskJob | None:
+        """Let the end of a run complete its job; return it, `None` if it has ended before."""
+        return await self._database.write(lambda connection: complete(connection, run, now, end))
 
     async def _jobs(self, sql: str, *values: object) -> list[TaskJob]:
         return await self._database.read(lambda connection: [_job(row) for row in connection.execute(sql, values)])
@@ -248,9 +205,15 @@ def changed(
 
 
 def complete(connection: sqlite3.Connection, run: Run, now: float, end: EndOfRun) -> TaskJob | None:
-    """Let the end of a run complete its job; return it, `None` if it has ended before."""
+    """Do what `TaskJobStore.complete` does, as a part of a transaction."""
     row = connection.execute("SELECT id FROM task_jobs WHERE run_id = ? AND status = 'running'", [run.id]).fetchone()
     return changed(connection, row["id"], lambda job: end(job, run), now) if row else None
+
+
+async def is_known(database: Database, job_id: str) -> bool:
+    """Whether a job is in this data directory."""
+    sql = "SELECT 1 FROM task_jobs WHERE id = ?"
+    return await database.read(lambda connection: connection.execute(sql, [job_id]).fetchone() is not None)
 
 
 def _note(connection: sqlite3.Connection, job_id: str, event: JobEvent) -> None:

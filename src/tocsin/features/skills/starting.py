@@ -1,6 +1,5 @@
 """Start a skill of either kind, and what the run engine asks about its run."""
 
-import sqlite3
 from collections.abc import Mapping
 from typing import Any
 
@@ -51,7 +50,7 @@ class SkillRuns(RunType):
         """Whether a program ran: an assistant skill looks at a folder."""
         return "folder" not in params
 
-    def note(self, connection: sqlite3.Connection, run: Run, output: str) -> Mapping[str, Any]:
+    async def note(self, run: Run, output: str) -> Mapping[str, Any]:
         """Return the notice of an interruption."""
         return stored_notice(interrupted(run, category="system"))
 

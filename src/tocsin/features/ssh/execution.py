@@ -2,7 +2,6 @@
 
 import asyncio
 import shlex
-import sqlite3
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
@@ -242,7 +241,7 @@ class SshRuns(RunType):
             return None
         return RunMessage(output, told(run.subject_name, run, run.hosts), run.source or self.source)
 
-    def note(self, connection: sqlite3.Connection, run: Run, output: str) -> Mapping[str, Any]:
+    async def note(self, run: Run, output: str) -> Mapping[str, Any]:
         """Return the notice of an interruption."""
         return stored_notice(interrupted(run, category="ssh"))
 

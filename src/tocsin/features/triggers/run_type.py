@@ -1,6 +1,5 @@
 """What the engine asks about runs that received messages start."""
 
-import sqlite3
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,7 +19,7 @@ class TriggerRuns(RunType):
     def __init__(self, notices: Notices) -> None:
         self._notices = notices
 
-    def note(self, connection: sqlite3.Connection, run: Run, output: str) -> Mapping[str, Any]:
+    async def note(self, run: Run, output: str) -> Mapping[str, Any]:
         """Return the notice of an interruption, unless the inbox starts the rule again."""
         return stored_notice(None if run.params.get("repeat", True) else interrupted(run, category="system"))
 

@@ -66,7 +66,7 @@ async def subsystem_of(watchers: Watchers) -> SubsystemStatus:
     if not records and problem is None:
         return SubsystemStatus(SubsystemState.UNCONFIGURED, "no watchers")
     attention = [AttentionItem(NoticeLevel.ERROR, str(problem).replace("\n", "; "), _LINK)] if problem else []
-    failed = Counter(run.subject_id for run in await watchers.store.failed()) if records else {}
+    failed = Counter(run.subject_id for run in await watchers.failed()) if records else {}
     attention += _troubles(records, failed)
     by_state = {state: sum(record["state"] == state for record in records) for state in map(str, WatcherState)}
     waiting = await watchers.store.waiting() if records else 0

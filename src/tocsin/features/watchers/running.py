@@ -5,19 +5,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from tocsin.core.audit.trail import facts_of_caller
 from tocsin.features.context import FeatureContext, Notice
 from tocsin.features.run_notices import failing, notify_stored, recovered, stored_notice
 from tocsin.features.watchers.audit_actions import WATCHER_RUN, WATCHERS
 from tocsin.features.watchers.execution import WatcherDependencies, WatcherExecution, variables
 from tocsin.features.watchers.model import KIND, WatchedChange, WatcherRule
-from tocsin.features.watchers.store import WatcherStore, failed_runs, status_before
+from tocsin.features.watchers.store import FileOutcome, note_outcome
 from tocsin.runs.control import Retry, retried
 from tocsin.runs.document import audit_facts, pointers
 from tocsin.runs.engine.active_run import ActiveRun
+from tocsin.runs.engine.note_once import note_once
 from tocsin.runs.engine.run_type import RunAuditEntry, RunMessage, RunType
 from tocsin.runs.model import FAILING, Line, Run, RunSpec, RunStatus, new_run
 from tocsin.runs.recorder import Work
 from tocsin.runs.service import waiting_for
+from tocsin.runs.stored_run import RunTask
 
 MAX_CHARS = 3_500  # one message of every channel but one: more of the output is in the log
 
@@ -25,9 +28,8 @@ MAX_CHARS = 3_500  # one message of every channel but one: more of the output is
 class WatcherRunner:
     """Carries out runs in this process."""
 
-    def __init__(self, context: FeatureContext, store: WatcherStore) -> None:
+    def __init__(self, context: FeatureContext) -> None:
         self._context = context
-        self._store = store
         self._parts = WatcherDependencies(context.abilities, context.environment, context.data_dir)
 
     def new_run(
@@ -70,11 +72,16 @@ class WatcherRunner:
         running = await self.start(run, rule, change, watch=watch)
         return await running.wait_or_stop()
 
+    async def add(self, run: Run) -> None:
+        """Record a run of this process."""
+        runs = self._context.runs()
+        await runs.store.add(run, runs.owner, RunTask(caller=facts_of_caller(run.source)))
+
     async def skip(self, run: Run, reason: str) -> Run:
         """Record a run that does not take place, and return it."""
         skipped = replace(run, status=RunStatus.SKIPPED, started_at=None, finished_at=run.queued_at, reason=reason)
         runs = self._context.runs()
-        await self._store.add(skipped, runs.owner)
+        await self.add(skipped)
         return await runs.settle(skipped)
 
 
@@ -105,9 +112,13 @@ class WatcherRuns(RunType):
             return None
         return RunMessage(destination, text_of(run, output), WATCHERS.name)
 
-    def note(self, connection: sqlite3.Connection, run: Run, output: str) -> Mapping[str, Any]:
+    async def note(self, run: Run, output: str) -> Mapping[str, Any]:
         """Return the notice about the first file that failed, or the first success after the last of them."""
-        return stored_notice(self._notice(connection, run, output))
+
+        def work(connection: sqlite3.Connection) -> Mapping[str, Any]:
+            return stored_notice(self._notice(run, note_outcome(connection, run), output))
+
+        return await note_once(self._context.database, run.id, work)
 
     def entry(self, run: Run, request: Mapping[str, Any], noted: Mapping[str, Any]) -> RunAuditEntry:
         """Return the `watcher.run` entry."""
@@ -123,16 +134,16 @@ class WatcherRuns(RunType):
         """Notify the operator."""
         await notify_stored(self._context.abilities.notices, noted)
 
-    def _notice(self, connection: sqlite3.Connection, run: Run, output: str) -> Notice | None:
+    def _notice(self, run: Run, outcome: FileOutcome, output: str) -> Notice | None:
         link, now = f"#/watchers/{run.subject_name}", self._context.clock.now()
-        others = [each for each in failed_runs(connection, run.subject_id, run.id) if each.params != run.params]
-        if others or run.status not in FAILING | {RunStatus.SUCCEEDED}:
+        if outcome.others_fail or run.status not in FAILING | {RunStatus.SUCCEEDED}:
             return None
-        failed_before = status_before(connection, run) in FAILING
         if run.ok:
-            return recovered(run, now, category="system", link=link, output=output) if failed_before else None
+            return recovered(run, now, category="system", link=link, output=output) if outcome.failed_before else None
         said = f"{run.params.get('path')} was {run.params.get('event')}: {run.reason or run.status}"
-        return None if failed_before else failing(run, now, category="system", link=link, said=said, output=output)
+        return (
+            None if outcome.failed_before else failing(run, now, category="system", link=link, said=said, output=output)
+        )
 
 
 def text_of(run: Run, output: str) -> str:

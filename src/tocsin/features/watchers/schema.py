@@ -43,4 +43,27 @@ MIGRATIONS = (
     INSERT OR IGNORE INTO run_tasks (run_id) SELECT run_id FROM watcher_unsettled;
     DROP TABLE watcher_unsettled;
     """,
+    # Changes that were taken, until their runs are recorded, which may be in another store.
+    """
+    CREATE TABLE watcher_taken (
+        run_id TEXT PRIMARY KEY,
+        event INTEGER NOT NULL,
+        due_at REAL NOT NULL
+    ) WITHOUT ROWID;
+    """,
+    # The files whose last run failed, and that run.
+    """
+    CREATE TABLE watcher_failing (
+        rule TEXT NOT NULL,
+        path TEXT NOT NULL,
+        run_id TEXT NOT NULL,
+        PRIMARY KEY (rule, path)
+    ) WITHOUT ROWID;
+    INSERT OR IGNORE INTO watcher_failing
+        SELECT subject_id, COALESCE(json_extract(params, '$.path'), ''), id FROM runs JOIN (
+            SELECT MAX(id) AS newest FROM runs
+            WHERE kind = 'watcher' AND finished_at IS NOT NULL AND status <> 'cancelled'
+            GROUP BY subject_id, json_extract(params, '$.path')
+        ) ON id = newest WHERE status IN ('failed', 'timed_out', 'interrupted', 'partially_succeeded');
+    """,
 )

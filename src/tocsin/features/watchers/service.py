@@ -54,7 +54,7 @@ class Watchers:
     def _runner(self) -> "WatcherRunner":
         from tocsin.features.watchers.running import WatcherRunner
 
-        return WatcherRunner(self.context, self.store)
+        return WatcherRunner(self.context)
 
     def service(self, holder: str = "", *, poll: bool | None = None) -> "WatcherService":
         """Return what watches beside the other services."""
@@ -128,7 +128,7 @@ class Watchers:
         A file that is gone is skipped, and counts as failed no more. Raises UnknownWatcherError.
         """
         rules = {rule.name: rule for rule in ([await self.get(name)] if name else await self.all())}
-        for failed in await self.store.failed(name):
+        for failed in await self.failed(name):
             if (rule := rules.get(failed.subject_id)) is None:  # it was removed
                 continue
             change, retry = change_of(failed.params), Retry(failed)
@@ -138,6 +138,11 @@ class Watchers:
                 continue
             await self._begin(rule, change, run)
             yield await self._runner.carry_out(run, rule, change, watch=watch)
+
+    async def failed(self, name: str = "") -> list[Run]:
+        """Return for each file whose last run failed that run, of one rule or of all, the oldest first."""
+        found = await self.context.runs().store.several(await self.store.failed(name))
+        return sorted(found, key=lambda run: run.id)
 
     async def start(self, name: str, change: WatchedChange, asked: "StartRequest") -> "ActiveRun":
         """Act on a file now, and return as soon as that is recorded."""
@@ -177,7 +182,8 @@ class Watchers:
         return next(iter((await self.context.runs().search(KIND, name, limit=1)).items), None)
 
     async def _begin(self, rule: WatcherRule, change: WatchedChange, run: Run) -> None:
-        await self.store.begin(rule, change, run, self.context.runs().owner, self.context.clock.now())
+        await self._runner.add(run)
+        await self.store.note_started(rule, change, run, self.context.clock.now())
 
     async def _switch(self, name: str, action: AuditAction, source: str, *, enabled: bool) -> WatcherRule:
         rule = await self.get(name)

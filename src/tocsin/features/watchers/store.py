@@ -7,11 +7,11 @@ that was noted is acted on also after the process was killed.
 import json
 import os
 import sqlite3
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from tocsin.core.audit.trail import facts_of_caller
+from tocsin.core.ids import new_id
 from tocsin.core.process.identity import is_dead
 from tocsin.core.storage.database import Database
 from tocsin.features.watchers.model import (
@@ -27,9 +27,7 @@ from tocsin.features.watchers.model import (
     merged,
     shown,
 )
-from tocsin.runs import rows, tasks
-from tocsin.runs.model import FAILING, Run
-from tocsin.runs.tasks import RunTask
+from tocsin.runs.model import FAILING, Run, RunStatus
 
 LEASE = "watchers"
 _COOLED_DOWN = "a later change within the cool-down was acted on"
@@ -38,10 +36,10 @@ _IS_DUE = "rule = :rule AND due_at <= :horizon"
 
 
 class TakenChange(NamedTuple):
-    """A change whose run is recorded as running by this process."""
+    """A change that is acted on next, and the ID of its run."""
 
     change: WatchedChange
-    run: Run
+    run_id: str
 
 
 class WatcherStore:
@@ -72,10 +70,11 @@ class WatcherStore:
 
         return await self._database.read(work)
 
-    async def take(
-        self, rule: WatcherRule, now: float, begin: Callable[[WatchedChange], Run], owner: str
-    ) -> TakenChange | None:
-        """Begin the run of the next change of a rule that is due, in one transaction; None where there is none."""
+    async def take(self, rule: WatcherRule, now: float) -> TakenChange | None:
+        """Decide to act on the next change of a rule that is due; `None` where there is none.
+
+        It counts as acted on once its run is recorded, and `began` tells that; else `redo` has it wait again.
+        """
 
         def work(connection: sqlite3.Connection) -> TakenChange | None:
             if _cooling_s(connection, rule, now) > 0:
@@ -89,24 +88,43 @@ class WatcherStore:
             row = connection.execute(sql, values).fetchone()
             if row is None:
                 return None
-            change = _change(row)
-            run = begin(change)
-            _add_run(connection, rule, run, owner, now, RunTask())
+            taken = TakenChange(_change(row), new_id())
             decided = "UPDATE watcher_events SET due_at = NULL, run_id = ? WHERE id = ?"
-            connection.execute(decided, [run.id, row["id"]])
+            connection.execute(decided, [taken.run_id, row["id"]])
+            connection.execute("INSERT INTO watcher_taken VALUES (?, ?, ?)", [taken.run_id, row["id"], row["due_at"]])
+            _note_acting(connection, rule, now)
             if rule.cooldown_seconds:
                 skip = f"UPDATE watcher_events SET due_at = NULL, note = :note WHERE {_IS_DUE}"  # noqa: S608  # our own
                 connection.execute(skip, {**values, "note": _COOLED_DOWN})
-            return TakenChange(change, run)
+            return taken
 
         return await self._database.write(work)
 
-    async def begin(self, rule: WatcherRule, change: WatchedChange, run: Run, owner: str, now: float) -> None:
-        """Record a run that a person starts."""
-        task = RunTask(caller=facts_of_caller(run.source))  # not in the database's thread, which serves all callers
+    async def taken(self) -> list[str]:
+        """Return the IDs of the runs of changes that were taken, which may not be recorded."""
+        sql = "SELECT run_id FROM watcher_taken"
+        return await self._database.read(lambda c: [row["run_id"] for row in c.execute(sql)])
+
+    async def began(self, run_id: str) -> bool:
+        """Note that the run of a taken change is recorded; return False if the change waits again."""
+        return await self._database.write(lambda connection: _drop_taken(connection, run_id) is not None)
+
+    async def redo(self, run_id: str) -> None:
+        """Have a change wait again whose run was not recorded, unless the file has changed since."""
 
         def work(connection: sqlite3.Connection) -> None:
-            _add_run(connection, rule, run, owner, now, task)
+            taken = _drop_taken(connection, run_id)
+            if taken is not None:
+                sql = "UPDATE OR IGNORE watcher_events SET run_id = NULL, due_at = ? WHERE id = ?"
+                connection.execute(sql, [taken["due_at"], taken["event"]])
+
+        await self._database.write(work)
+
+    async def note_started(self, rule: WatcherRule, change: WatchedChange, run: Run, now: float) -> None:
+        """Note a change that a person has acted on."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            _note_acting(connection, rule, now)
             sql = (
                 "INSERT INTO watcher_events (rule, at, changed_at, type, path, old_path, run_id)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?)"
@@ -115,14 +133,10 @@ class WatcherStore:
 
         await self._database.write(work)
 
-    async def add(self, run: Run, owner: str) -> None:
-        """Record a run that acts on no change."""
-        task = RunTask(caller=facts_of_caller(run.source))
-
-        def work(connection: sqlite3.Connection) -> None:
-            tasks.insert(connection, run, owner, task)
-
-        await self._database.write(work)
+    async def failed(self, rule: str = "") -> list[str]:
+        """Return for each file whose last run failed the ID of that run, of one rule or of all, the oldest first."""
+        sql = "SELECT run_id FROM watcher_failing WHERE rule = IIF(? = '', rule, ?) ORDER BY run_id"
+        return await self._database.read(lambda c: [row["run_id"] for row in c.execute(sql, [rule, rule])])
 
     async def drop_waiting(self, active: Collection[str]) -> None:
         """Decide not to act on changes of rules that are not active any more."""
@@ -210,10 +224,6 @@ class WatcherStore:
 
         await self._database.write(work)
 
-    async def failed(self, rule: str = "") -> list[Run]:
-        """Return for each file whose last run failed that run, of one rule or of all, the oldest first."""
-        return await self._database.read(lambda connection: failed_runs(connection, rule))
-
     async def prune(self, now: float) -> None:
         """Forget changes of earlier days, but not the newest ones of each rule."""
         sql = """
@@ -230,41 +240,37 @@ class WatcherStore:
         await self._database.write(work)
 
 
-# Of each file the newest run counts; one that was cancelled neither fails nor mends it.
-_FAILED = f"""
-    SELECT runs.* FROM runs JOIN (
-        SELECT MAX(id) AS newest FROM runs
-        WHERE kind = 'watcher' AND finished_at IS NOT NULL AND status <> 'cancelled'
-            AND subject_id = IIF(:rule = '', subject_id, :rule) AND id <= IIF(:until = '', id, :until)
-        GROUP BY subject_id, json_extract(params, '$.path')
-    ) ON id = newest WHERE status IN ({", ".join(f"'{status}'" for status in sorted(FAILING))}) ORDER BY id
-"""  # noqa: S608  # our own words
+class FileOutcome(NamedTuple):
+    """What the end of a run means for its rule."""
+
+    failed_before: bool  # whether the last run for the file had failed
+    others_fail: bool  # whether the last run for another file of the rule has failed
 
 
-def failed_runs(connection: sqlite3.Connection, rule: str = "", until: str = "") -> list[Run]:
-    """Return the last runs for files that failed, of one rule or of all, and of those up to one run."""
-    return [rows.run_of(row) for row in connection.execute(_FAILED, {"rule": rule, "until": until})]
+def note_outcome(connection: sqlite3.Connection, run: Run) -> FileOutcome:
+    """Note whether the last run for a file failed; one that was cancelled changes nothing."""
+    key = {"rule": run.subject_id, "path": str(run.params.get("path")), "run": run.id}
+    known = "SELECT 1 FROM watcher_failing WHERE rule = :rule AND path = :path"
+    failed_before = connection.execute(known, key).fetchone() is not None
+    if run.status in FAILING:
+        fails = """
+            INSERT INTO watcher_failing VALUES (:rule, :path, :run)
+            ON CONFLICT (rule, path) DO UPDATE SET run_id = MAX(run_id, :run)
+        """
+        connection.execute(fails, key)
+    elif run.status is not RunStatus.CANCELLED:
+        connection.execute("DELETE FROM watcher_failing WHERE rule = :rule AND path = :path AND run_id < :run", key)
+    others = "SELECT 1 FROM watcher_failing WHERE rule = :rule AND path <> :path"
+    return FileOutcome(failed_before, connection.execute(others, key).fetchone() is not None)
 
 
-def status_before(connection: sqlite3.Connection, run: Run) -> str | None:
-    """Return how the run before this one for the same file ended; None where there is none."""
-    sql = """
-        SELECT status FROM runs WHERE kind = 'watcher' AND subject_id = ? AND id < ? AND status <> 'cancelled'
-            AND finished_at IS NOT NULL AND json_extract(params, '$.path') = ? ORDER BY id DESC LIMIT 1
-    """
-    row = connection.execute(sql, [run.subject_id, run.id, run.params.get("path")]).fetchone()
-    return None if row is None else str(row["status"])
+def _drop_taken(connection: sqlite3.Connection, run_id: str) -> sqlite3.Row | None:
+    sql = "DELETE FROM watcher_taken WHERE run_id = ? RETURNING *"
+    row: sqlite3.Row | None = connection.execute(sql, [run_id]).fetchone()
+    return row
 
 
-def _add_run(
-    connection: sqlite3.Connection,
-    rule: WatcherRule,
-    run: Run,
-    owner: str,
-    now: float,
-    task: RunTask,
-) -> None:
-    tasks.insert(connection, run, owner, task)
+def _note_acting(connection: sqlite3.Connection, rule: WatcherRule, now: float) -> None:
     sql = "INSERT INTO watcher_states (rule, acted_at) VALUES (?, ?) ON CONFLICT (rule) DO UPDATE SET acted_at = ?"
     connection.execute(sql, [rule.name, now, now])
 

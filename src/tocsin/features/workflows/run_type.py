@@ -1,6 +1,5 @@
 """What the run engine asks about runs of workflows."""
 
-import sqlite3
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,7 +8,6 @@ from tocsin.features.run_notices import notify_stored, stored_notice
 from tocsin.features.workflows.audit_actions import WORKFLOW_RUN
 from tocsin.features.workflows.service import Workflows
 from tocsin.features.workflows.summary import is_wanted, notice_of, summary
-from tocsin.runs import queue
 from tocsin.runs.document import audit_facts
 from tocsin.runs.engine.run_type import RunAuditEntry, RunMessage, RunType
 from tocsin.runs.model import Run
@@ -40,16 +38,16 @@ class WorkflowRuns(RunType):
         profile = str(request.get("notify_profile") or "")
         if not profile or run.started_at is None or run.dry_run:
             return None
-        before = await self._context.database.read(lambda connection: queue.last_before(connection, run))
+        before = await self._context.runs().store.last_before(run)
         if not is_wanted(request["notify_on"], run.status, before):
             return None
         return RunMessage(profile, self._context.redact(summary(run)), run.source or self.source)
 
-    def note(self, connection: sqlite3.Connection, run: Run, output: str) -> Mapping[str, Any]:
+    async def note(self, run: Run, output: str) -> Mapping[str, Any]:
         """Return the notice about the first failure, or about the first success after one."""
         if run.started_at is None:
             return {}
-        before = queue.last_before(connection, run)
+        before = await self._context.runs().store.last_before(run)
         said = self._context.redact(summary(run))
         return stored_notice(notice_of(run, before, self._context.clock.now(), said=said, output=output))
 

@@ -36,8 +36,7 @@ from tocsin.runs.model import (
     RunResult,
     RunStatus,
 )
-from tocsin.runs.queue import last_failed
-from tocsin.runs.store import RunEndedError
+from tocsin.runs.stored_run import RunEndedError
 
 # Lazy: listing workflows does not need the engine, which takes as long to import as all the rest.
 if TYPE_CHECKING:
@@ -244,7 +243,7 @@ class Workflows:
 
     async def failing(self) -> Sequence[Run]:
         """Return the last run of each workflow that failed the last time, unless a person rejected a step."""
-        runs = await self.context.database.read(lambda connection: last_failed(connection, "workflow"))
+        runs = await self._runs.store.records.last_failed("workflow")
         return [run for run in runs if not was_rejected(run)]
 
     async def recent(self, name: str) -> Sequence[Run]:

@@ -30,8 +30,8 @@ from tocsin.runs.model import (
 )
 from tocsin.runs.output_log import OutputLog
 from tocsin.runs.recorder import RunHandle, Work
-from tocsin.runs.store import ClaimedRun, RunEndedError, RunStore
-from tocsin.runs.tasks import RunTask
+from tocsin.runs.store import ClaimedRun, RunStore
+from tocsin.runs.stored_run import RunEndedError, RunTask
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +61,7 @@ class RunExecutor:
 
         Without a `settler`, a run has no type: nothing follows from its end, and no other process continues it.
         """
-        self._store = store
+        self.store = store
         self._directory = directory
         self._clock = clock
         self._presence = presence
@@ -89,7 +89,7 @@ class RunExecutor:
         run = new_run(order, RunStatus.RUNNING, self._clock.now())
 
         async def enter() -> Run:
-            await self._store.add(run, self._presence.identity, self._task_of(order))
+            await self.store.add(run, self._presence.identity, self._task_of(order))
             return run
 
         running = self._prepare(run, order.log_max_bytes, watch, order.request)
@@ -98,7 +98,7 @@ class RunExecutor:
     async def queue(self, order: RunSpec) -> Run:
         """Record a run that begins later, with `begin`; raises InstantRecordedError, StoreUnavailableError."""
         run = new_run(order, RunStatus.QUEUED, self._clock.now())
-        await self._store.add(run, self._presence.identity, self._task_of(order))
+        await self.store.add(run, self._presence.identity, self._task_of(order))
         self._hold(run)
         return run
 
@@ -121,13 +121,13 @@ class RunExecutor:
         begun: "asyncio.Future[ActiveRun]",
     ) -> Run:
         try:
-            while not await self._store.is_next(run):  # noqa: ASYNC110  # the others end in any process
+            while not await self.store.is_next(run):  # noqa: ASYNC110  # the others end in any process
                 await asyncio.sleep(TURN_S)
             running = await self.begin(run, work, watch=watch, request=order.request)
         except RunEndedError as error:
             begun.set_exception(error)
             begun.exception()  # it is retrieved, also where only the end is waited for
-            return await self._store.get(run.id)
+            return await self.store.get(run.id)
         except BaseException:
             begun.cancel()
             raise
@@ -145,7 +145,7 @@ class RunExecutor:
         """Start the work of a queued run, as `start` does; raises RunEndedError for one that was cancelled."""
 
         async def enter() -> Run:
-            return await self._store.begin(run.id, self._presence.identity, self._clock.now())
+            return await self.store.begin(run.id, self._presence.identity, self._clock.now())
 
         try:
             running = self._prepare(run, LOG_MAX_BYTES, watch, request)
@@ -162,7 +162,7 @@ class RunExecutor:
         watch: Callable[[Line], None] | None = None,
         request: Mapping[str, Any] | None = None,
     ) -> ActiveRun:
-        """Start the work of a run that is recorded as running by this process already (`runs/queue.py`).
+        """Start the work of a run that is recorded as running by this process already.
 
         With a `request`, it continues a run of another process, and appends to its log.
         """
@@ -185,7 +185,7 @@ class RunExecutor:
 
         Raises UnknownRunError, RunEndedError, StoreUnavailableError.
         """
-        run = await self._store.request_cancel(run_id, reason, grace_s, self._clock.now())
+        run = await self.store.request_cancel(run_id, reason, grace_s, self._clock.now())
         self._forget(run_id)
         if running := self._active.get(run_id):
             running.ask_to_end(grace_s)
@@ -198,10 +198,9 @@ class RunExecutor:
 
         A queued one waits for its turn. Raises StoreUnavailableError.
         """
-        queued = [kind for kind in await self._store.queued_kinds() if self._queues(kind)]
-        released = await self._store.released(queued)
+        released = await self.store.released(self._queues)
         for run_id in released:
-            claimed = await self._store.claim(run_id, self._presence.identity, self._clock.now())
+            claimed = await self.store.claim(run_id, self._presence.identity, self._clock.now())
             if claimed is not None:
                 await self._resume(claimed)
         return bool(released)
@@ -212,7 +211,7 @@ class RunExecutor:
             run_type = self._type_of(run)
             work = await run_type.resume(run, claimed.request) if run_type else None
         except StoreUnavailableError:
-            await self._store.release(run.id, self._presence.identity)
+            await self.store.release(run.id, self._presence.identity)
             raise
         except TocsinError as error:
             reason = error.sentence()
@@ -239,10 +238,10 @@ class RunExecutor:
             self._forget(run.id)
             with suppress(StoreUnavailableError):  # the next start ends or releases it
                 if (found := self._type_of(run)) and found.queues:
-                    await self._store.release(run.id, self._presence.identity)
+                    await self.store.release(run.id, self._presence.identity)
                 else:
                     await self.settle(
-                        await self._store.finish(run.id, not_begun(run.id), RunOutput(), self._clock.now())
+                        await self.store.finish(run.id, not_begun(run.id), RunOutput(), self._clock.now())
                     )
 
     def _prepare(
@@ -253,7 +252,7 @@ class RunExecutor:
         request: Mapping[str, Any],
     ) -> ActiveRun:
         capture = OutputLog(self._log_path(run), log_max_bytes, self._clock, self._redact, watch)
-        return ActiveRun(run, RunHandle(run.id, capture, self._store, self._clock, request), capture, self._redact)
+        return ActiveRun(run, RunHandle(run.id, capture, self.store, self._clock, request), capture, self._redact)
 
     async def _launch(self, running: ActiveRun, work: Work, enter: Callable[[], Awaitable[Run]]) -> ActiveRun:
         """Let a run enter its state in the store, begin its work, and return then."""
@@ -328,7 +327,7 @@ class RunExecutor:
 
     async def _give_up(self, run: Run) -> Run:
         try:
-            return await self._store.release(run.id, self._presence.identity)
+            return await self.store.release(run.id, self._presence.identity)
         except StoreUnavailableError:  # it is released when this process has ended
             return run
 
@@ -360,11 +359,11 @@ class RunExecutor:
 
     async def _hear(self) -> None:
         """Carry out what other processes want of the runs of this one."""
-        for wish in await self._store.cancelling(list(self._active)):
+        for wish in await self.store.cancelling(list(self._active)):
             if wanted := self._active.get(wish.run_id):
                 wanted.ask_to_end(wish.grace_s)
         waiting = [run_id for run_id, running in self._active.items() if running.waits]
-        for decision in await self._store.approvals.decisions(waiting) if waiting else ():
+        for decision in await self.store.approvals.decisions(waiting) if waiting else ():
             if wanted := self._active.get(decision.run_id):
                 wanted.decided(decision)
 
@@ -373,7 +372,7 @@ class RunExecutor:
         now, problem = self._clock.now(), ""
         for _ in range(_TRIES):
             try:
-                return await self._store.finish(run.id, ended, output, now)
+                return await self.store.finish(run.id, ended, output, now)
             except StoreUnavailableError as error:
                 problem = error.sentence()
                 await asyncio.sleep(self._poll_s)

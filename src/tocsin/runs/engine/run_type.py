@@ -1,6 +1,5 @@
 """What the engine asks a feature about its kind of run."""
 
-import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -63,11 +62,11 @@ class RunType:
         """Return the message to enqueue about an ended run; it may be asked for more than once."""
         return None
 
-    def note(self, connection: sqlite3.Connection, run: Run, output: str) -> Mapping[str, Any]:
-        """Update the feature's tables in the transaction that settles a run; return what `entry` and `tell` need.
+    async def note(self, run: Run, output: str) -> Mapping[str, Any]:
+        """Update the feature's tables; return what `entry` and `tell` need, stored as JSON until they are done.
 
-        It is stored as JSON until they are done. `output` is the destination of the message, empty if there is none or
-        a target refused it.
+        It is called again if the process dies before that is stored: it writes with `note_once`. `output` is the
+        destination of the message, empty if there is none or a target refused it.
         """
         return {}
 

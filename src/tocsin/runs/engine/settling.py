@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import sqlite3
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,16 +9,14 @@ from weakref import WeakValueDictionary
 
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import TocsinError
-from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import Clock
 from tocsin.core.time.timestamps import seconds_of
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.messaging.outbound.output_routing import OutputRouter
-from tocsin.runs import queue, rows, tasks
 from tocsin.runs.engine.run_type import RunAuditEntry, RunType
 from tocsin.runs.model import OutputDelivery, OutputResult, Run
 from tocsin.runs.store import RunStore
-from tocsin.runs.tasks import OWNERS_S, RunTask
+from tocsin.runs.stored_run import OWNERS_S, RunTask, StoredRun, UnknownRunError
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +30,7 @@ TypeOf = Callable[[str, Mapping[str, Any]], RunType | None]
 class SettlerDependencies:
     """What settling needs of the rest of the program; `output` is called when the first message is sent."""
 
-    database: Database
+    store: RunStore
     output: Callable[[], OutputRouter]
     audit: AuditTrail
     clock: Clock
@@ -43,14 +40,15 @@ class SettlerDependencies:
 class RunSettler:
     """Does what follows from the end of a run.
 
-    The message is enqueued under the ID of the run, so a second attempt enqueues nothing. One transaction then records
-    it, enqueues the retry and updates the feature's tables. The audit entry and the notice follow. The task of the run
-    is deleted last: a process that finds it before repeats only what is missing.
+    The message is enqueued under the ID of the run, so a second attempt enqueues nothing, and the feature updates its
+    tables once for each run (`note_once`). One step of the store then records the message and enqueues the retry. The
+    audit entry and the notice follow. The task of the run is deleted last: a process that finds it before repeats only
+    what is missing.
     """
 
     def __init__(self, parts: SettlerDependencies) -> None:
         self._parts = parts
-        self._database = parts.database
+        self._store = parts.store
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._failed: set[str] = set()  # runs whose type has a bug: they must not hold up the others
 
@@ -64,13 +62,13 @@ class RunSettler:
         async with lock:
             await self._settle(run)
         try:
-            return await self._database.read(lambda connection: rows.find(connection, run.id))
-        except rows.UnknownRunError:  # deleted with its subject
+            return await self._store.get(run.id)
+        except UnknownRunError:  # deleted with its subject
             return run
 
     async def _settle(self, run: Run) -> None:
         run_type = self._parts.type_of(run.kind, run.params)
-        task = await self._database.read(lambda connection: tasks.find(connection, run.id))
+        task = await self._store.task_of(run.id)
         now = self._parts.clock.now()
         if run_type is None or task is None or (task.noted_at is not None and 0 <= now - task.noted_at < OWNERS_S):
             return  # there is nothing to do, or another process does it now
@@ -81,12 +79,12 @@ class RunSettler:
             entry = run_type.entry(run, task.request, noted)
             self._record(run, entry, task, run_type.source, again=task.noted is not None)
             await run_type.tell(run, noted)
-            await self._database.write(lambda connection: tasks.remove(connection, run.id))
+            await self._store.remove_task(run.id)
 
     async def settle_left(self) -> None:
         """Settle the ends that no process has settled. Raises TocsinError."""
         now = self._parts.clock.now()
-        left = await self._database.read(lambda connection: tasks.unsettled(connection, now, _AT_ONCE))
+        left = await self._store.unsettled(now, _AT_ONCE)
         for run in [run for run in left if run.id not in self._failed]:
             try:
                 await self.settle(run)
@@ -106,21 +104,12 @@ class RunSettler:
             queued = await self._parts.output().queue(message.destination, message.text, caller, f"{run.kind}:{run.id}")
             delivery = OutputDelivery.begun(queued.refused, queued.deliveries)
 
-        def work(connection: sqlite3.Connection) -> Mapping[str, Any] | None:
-            present = tasks.find(connection, run.id)
-            if present is None or present.noted is not None:
-                return None
-            queue.note_delivery(connection, run.id, delivery)
-            noted: Mapping[str, Any] = {}
-            if again:
-                if queue.enqueue(connection, again.run):
-                    tasks.add(connection, again.run.id, RunTask(not_before=again.not_before))
-            else:
-                noted = run_type.note(connection, run, message.destination if message and delivery.is_complete else "")
-            tasks.settle(connection, run.id, noted, self._parts.clock.now())
-            return noted
-
-        return await self._database.write(work)
+        noted = (
+            {} if again else await run_type.note(run, message.destination if message and delivery.is_complete else "")
+        )
+        follower = StoredRun(again.run, task=RunTask(not_before=again.not_before)) if again else None
+        is_first = await self._store.settle(run.id, noted, delivery, follower, self._parts.clock.now())
+        return noted if is_first else None
 
     def _record(self, run: Run, entry: RunAuditEntry | None, task: RunTask, source: str, *, again: bool) -> None:
         if entry is None or (again and self._is_recorded(run, entry)):

@@ -23,7 +23,7 @@ from tocsin.features.notifications.feature import FEATURE as NOTIFICATIONS
 from tocsin.rest.event_stream import MAX_STREAMS
 from tocsin.runs.model import Command, RunSpec, RunTrigger
 from tocsin.runs.recorder import command
-from tocsin.runs.store import RunStore
+from tocsin.runs.sqlite.records import sqlite_runs
 from tocsin.testing.dashboard import open_dashboard
 from tocsin.testing.fakes import FakeClock
 from tocsin.testing.features import open_feature
@@ -247,7 +247,7 @@ async def test_a_changed_state_is_told_to_who_asks_for_the_status(still: Scene):
         return {**status}
 
     app = still.app
-    runs = RunEvents(RunStore(app.database), app.settings.data_dir / "runs", app.clock)
+    runs = RunEvents(sqlite_runs(app.database), app.settings.data_dir / "runs", app.clock)
     hub = EventHub(ChangeFeed(app.database), [], runs, StatusEvents(document, app.clock), app.clock)
     serving = asyncio.create_task(hub.run())  # its clock does not wait
     async with connected(await hub.open({"status"})) as client:

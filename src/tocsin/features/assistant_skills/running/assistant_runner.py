@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import os
-import sqlite3
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -330,7 +329,7 @@ class AssistantRuns(RunType):
         """Whether the skill looked at a folder: a program does not."""
         return "folder" in params
 
-    def note(self, connection: sqlite3.Connection, run: Run, output: str) -> Mapping[str, Any]:
+    async def note(self, run: Run, output: str) -> Mapping[str, Any]:
         """Return the notice of an interruption."""
         return stored_notice(interrupted(run, category="system"))
 

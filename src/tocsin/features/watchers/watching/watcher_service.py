@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from tocsin.core.errors import ConfigError, StoreUnavailableError, TocsinError
@@ -17,6 +18,7 @@ from tocsin.features.watchers.running import WatcherRunner
 from tocsin.features.watchers.store import WatcherStore
 from tocsin.features.watchers.watching.folders import RuleFolder
 from tocsin.features.watchers.watching.matching import change_for, is_own
+from tocsin.runs.model import Run
 from tocsin.scheduling.lease import LOOK_S, Lease
 
 log = logging.getLogger(__name__)
@@ -81,6 +83,7 @@ class WatcherService:
             return LOOK_S
         if self._noted is None:  # what another process has noted is not so any more
             await self._store.set_states({})
+            await self._redo_lost()
         await self._sync()
         await self._tell_states()
         return await self._start_due()
@@ -162,14 +165,38 @@ class WatcherService:
             self._busy.discard(name)
 
     async def _run_next(self, rule: WatcherRule) -> bool:
-        taken = await self._store.take(
-            rule, self._clock.now(), lambda change: self._runner.new_run(rule, change), self._context.runs().owner
-        )
+        taken = await self._store.take(rule, self._clock.now())
         if taken is None:
             return False
-        running = await self._runner.start(taken.run, rule, taken.change)
+        run = replace(self._runner.new_run(rule, taken.change), id=taken.run_id)
+        await self._record(run)
+        if not await self._store.began(run.id):  # another process watches now, and acts on the change
+            await self._context.runs().store.records.remove([run.id])
+            return True
+        running = await self._runner.start(run, rule, taken.change)
         await running.wait()  # at a stop, it is released or interrupted with all runs of this process
         return True
+
+    async def _record(self, run: Run) -> None:
+        """Record a run; while the store cannot be written, its change is held back."""
+        while True:
+            try:
+                await self._runner.add(run)
+            except StoreUnavailableError as error:
+                if self._loop.stopping:
+                    raise
+                log.warning("a change is held back", extra={"reason": error.sentence()})
+                await self._clock.sleep(STORE_RETRY_S)
+            else:
+                return
+
+    async def _redo_lost(self) -> None:
+        """Have changes acted on that an earlier process took, and whose runs it has not recorded."""
+        for run_id in (taken := await self._store.taken()):
+            if run_id in {run.id for run in await self._context.runs().store.several(taken)}:
+                await self._store.began(run_id)
+            else:
+                await self._store.redo(run_id)
 
     async def _tell_states(self) -> None:
         states = {rule.name: folder.state() for folder in self._folders.values() for rule in folder.rules}

@@ -91,7 +91,7 @@ MIGRATIONS = (
     ALTER TABLE run_waits ADD COLUMN asked_in TEXT NOT NULL DEFAULT '[]';
     ALTER TABLE run_waits ADD COLUMN not_by_starter INTEGER NOT NULL DEFAULT 0;
     """,
-    # One row for each run whose end is not settled; see `runs/tasks.py`. Runs without an owner are few.
+    # One row for each run whose end is not settled; see `RunTask`. Runs without an owner are few.
     """
     CREATE TABLE run_tasks (
         run_id TEXT PRIMARY KEY,
@@ -103,5 +103,13 @@ MIGRATIONS = (
     ) WITHOUT ROWID;
     INSERT INTO run_tasks (run_id) SELECT id FROM runs
         WHERE kind IN ('workflow', 'ssh', 'skill') AND status IN ('queued', 'running', 'waiting', 'cancelling');
+    """,
+    # What the ends of runs have changed in the tables of features; see `runs/engine/note_once.py`.
+    """
+    CREATE TABLE run_notes (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        run_id TEXT NOT NULL UNIQUE,
+        noted TEXT NOT NULL
+    );
     """,
 )

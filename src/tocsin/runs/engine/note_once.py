@@ -1,0 +1,31 @@
+"""Changes that the end of a run makes to the tables of a feature, once for each run."""
+
+import json
+import sqlite3
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tocsin.core.storage.database import Database
+
+_KEPT = 10_000  # a run is settled within moments, or when its process is found dead
+
+
+async def note_once(
+    database: Database, run_id: str, work: Callable[[sqlite3.Connection], Mapping[str, Any]]
+) -> Mapping[str, Any]:
+    """Return what `work` returns, which changes tables in the same transaction; for a known run, what it returned.
+
+    The run may be in another store, so a process that dies before it has settled the run leaves the change behind.
+    """
+
+    def once(connection: sqlite3.Connection) -> Mapping[str, Any]:
+        row = connection.execute("SELECT noted FROM run_notes WHERE run_id = ?", [run_id]).fetchone()
+        if row is not None:
+            known: Mapping[str, Any] = json.loads(row["noted"])
+            return known
+        noted = work(connection)
+        added = connection.execute("INSERT INTO run_notes (run_id, noted) VALUES (?, ?)", [run_id, json.dumps(noted)])
+        connection.execute("DELETE FROM run_notes WHERE seq <= ?", [(added.lastrowid or 0) - _KEPT])
+        return noted
+
+    return await database.write(once)

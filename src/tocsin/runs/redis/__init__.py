@@ -1,0 +1,1 @@
+"""Runs in Redis: for any number of hosts."""

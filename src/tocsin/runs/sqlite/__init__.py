@@ -1,0 +1,1 @@
+"""Runs in the database of a data directory."""
