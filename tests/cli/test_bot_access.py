@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Cli
+from tests.facts import mentions
 
 from tocsin.assembly.storage import DATABASE_FILE
 from tocsin.bot.schema import SCHEMAS
@@ -65,7 +66,7 @@ def test_a_change_writes_one_audit_entry(bot: Cli):
 def test_a_chat_that_nobody_knows_cannot_be_removed(bot: Cli):
     done = bot("bot", "access", "remove", "9")
     assert done.code == 1
-    assert "chat 9 is not on the list" in done.err
+    assert "chat 9" in done.err
 
 
 @pytest.mark.parametrize("word", ["Anna", "0", "1.5"])
@@ -118,7 +119,7 @@ def test_the_admins_request_is_closed_in_its_place_when_it_is_decided_here(bot: 
     bot("bot", "access", "deny", "9")
     queued = [d for d in bot("deliveries", "list", "--json").json() if d["status"] == "queued"]
     (closing,) = [d for d in queued if d["target"] == "900"]
-    assert closing["message"].splitlines() == ["Chat 9 is denied.", "name: Anna", "To let it in: /approve 9"]
+    assert mentions(closing["message"], "9", "Anna", "/approve 9")
 
 
 def test_without_a_token_a_chat_is_approved_all_the_same(cli: Cli):

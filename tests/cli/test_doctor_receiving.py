@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.delivery.conftest import RedisServer, private_redis  # noqa: F401
+from tests.facts import mentions
 
 from tocsin.assembly.bot import build_access
 from tocsin.assembly.program import direct_transport, load_settings, open_app
@@ -66,13 +67,9 @@ async def test_a_channel_whose_webhook_calls_cannot_be_verified_is_off_with_the_
     tmp_path: Path, product: str, setting: str, good: str
 ):
     found = await doctor(tmp_path, "receiving")
-    assert [(f.state, f.detail) for f in found if product in f.detail] == [
-        ("off", f"{product}: webhook calls are rejected; set {setting}")
-    ]
+    assert [(f.state, setting in f.detail) for f in found if product in f.detail] == [("off", True)]
     found = await doctor(tmp_path, "receiving", **{setting: good})
-    assert [(f.state, f.detail) for f in found if product in f.detail] == [
-        ("ok", f"{product}: webhook calls are verified with {setting}")
-    ]
+    assert [(f.state, setting in f.detail) for f in found if product in f.detail] == [("ok", True)]
 
 
 @pytest.mark.parametrize(
@@ -98,20 +95,21 @@ async def test_a_webhook_without_verification_is_a_loud_warning(tmp_path: Path):
 
 
 async def test_without_a_token_the_bot_is_off_with_the_setting_to_add(tmp_path: Path):
-    assert await one(tmp_path, "bot") == ("off", "it is off: set BOTCHAT_BOT_TOKEN", "")
+    state, detail, _ = await one(tmp_path, "bot")
+    assert (state, "BOTCHAT_BOT_TOKEN" in detail) == ("off", True)
 
 
 async def test_an_empty_allowlist_is_a_warning_because_every_message_is_rejected(tmp_path: Path):
     _, _, access = await doctor(tmp_path, "bot", **BOT)
     assert access.state == "warning"
-    assert "every message is rejected: ALLOWED_CHAT_IDS is empty" in access.detail
+    assert "ALLOWED_CHAT_IDS" in access.detail
     assert "tocsin bot access approve" in access.fix
     assert not (tmp_path / DATABASE_FILE).exists(), "looking must not make anything"
 
 
 async def test_a_listed_chat_is_enough(tmp_path: Path):
     found = await doctor(tmp_path, "bot", ALLOWED_CHAT_IDS="1001", **BOT)
-    assert [f.detail for f in found if "may talk" in f.detail] == ["one chat may talk to it"]
+    assert ["one" in f.detail for f in found if "may talk" in f.detail] == [True]
 
 
 async def test_chats_approved_denied_and_waiting_at_run_time_count(tmp_path: Path):
@@ -123,13 +121,13 @@ async def test_chats_approved_denied_and_waiting_at_run_time_count(tmp_path: Pat
         await access.request(InboundMessage("botchat", MessageKind.COMMAND, "1", ("k",), "1003", "/start"))
     found = await doctor(tmp_path, "bot", ALLOWED_CHAT_IDS="1002", **BOT)
     assert "one chat may talk to it" in [finding.detail for finding in found]
-    assert "1 access request waits: tocsin bot access list" in [finding.detail for finding in found]
+    assert any(mentions(finding.detail, "1 ", "tocsin bot access list") for finding in found)
 
 
 async def test_without_an_admin_chat_there_is_a_note(tmp_path: Path):
     found = await doctor(tmp_path, "bot", ALLOWED_CHAT_IDS="1001", **BOT)
-    assert [(f.state, f.fix) for f in found if "BOTCHAT_ADMIN_CHAT_ID" in f.detail] == [
-        ("off", "`tocsin bot access list` shows them")
+    assert [(f.state, "tocsin bot access list" in f.fix) for f in found if "BOTCHAT_ADMIN_CHAT_ID" in f.detail] == [
+        ("off", True)
     ]
     found = await doctor(tmp_path, "bot", ALLOWED_CHAT_IDS="1001", BOTCHAT_ADMIN_CHAT_ID="1001", **BOT)
     assert set(states(found)) == {"ok"}
@@ -166,14 +164,14 @@ async def test_a_webhook_that_takes_the_updates_away_from_polling_is_a_warning_w
         bot.updates.set_webhook({"url": "https://elsewhere.example/secret-path"}, insecure=False)
         finding = await provider_says(tmp_path, bot)
     assert finding.state == "warning"
-    assert "a webhook at elsewhere.example gets the updates" in finding.detail
+    assert "elsewhere.example" in finding.detail
     assert "secret-path" not in finding.detail
 
 
 async def test_a_webhook_that_the_provider_does_not_know_is_a_warning(tmp_path: Path):
     async with BotChat() as bot:
         finding = await provider_says(tmp_path, bot, **HOOKED)
-        assert (finding.state, finding.detail) == ("warning", "the provider knows no webhook, not BOTCHAT_WEBHOOK_URL")
+        assert (finding.state, "BOTCHAT_WEBHOOK_URL" in finding.detail) == ("warning", True)
         bot.updates.set_webhook({"url": HOOK, "secret_token": "x"}, insecure=False)
         assert (await provider_says(tmp_path, bot, **HOOKED)).state == "ok"
 
@@ -185,7 +183,7 @@ async def test_what_keeps_the_provider_from_delivering_is_told(tmp_path: Path):
         bot.updates.webhook = {"url": HOOK, "secret": "", **failed}
         bot.updates.queue.append({"update_id": 1})
         finding = await provider_says(tmp_path, bot, **HOOKED)
-    assert (finding.state, finding.detail) == ("warning", "the provider cannot deliver: Connection refused")
+    assert (finding.state, "Connection refused" in finding.detail) == ("warning", True)
 
 
 async def test_a_wrong_token_is_told_once(tmp_path: Path):
@@ -254,7 +252,7 @@ async def test_a_program_that_a_skill_needs_and_that_is_missing_is_a_warning(tmp
     missing, unknown, counted = await doctor(tmp_path, "skills")
     assert (missing.state, unknown.state, counted.state) == ("warning", "warning", "ok")
     assert missing.detail.startswith("x needs nosuch-program, ")
-    assert unknown.detail == "x: there is no program nosuch"
+    assert mentions(unknown.detail, "x:", "nosuch")
 
 
 async def test_a_script_that_is_not_executable_is_a_warning_with_the_chmod(tmp_path: Path):
@@ -262,9 +260,9 @@ async def test_a_script_that_is_not_executable_is_a_warning_with_the_chmod(tmp_p
     script = tmp_path / "skills" / "x" / "run.sh"
     script.write_text("#!/bin/sh\n")
     found, _ = await doctor(tmp_path, "skills")
-    assert (found.state, found.detail, found.fix) == (
+    assert (found.state, found.detail.split()[:2], found.fix) == (
         "warning",
-        "x: ./run.sh is not executable",
+        ["x:", "./run.sh"],
         f"chmod +x {script}",
     )
 
@@ -272,11 +270,10 @@ async def test_a_script_that_is_not_executable_is_a_warning_with_the_chmod(tmp_p
 async def test_without_bubblewrap_the_way_to_have_it_is_named():
     finding = await check_sandbox(Sandbox(bwrap=""))
     assert (finding.state, finding.fix) == ("off", "apt install bubblewrap")
-    assert "they can read your files and use the network" in finding.detail
     finding = await check_sandbox(Sandbox(bwrap="/bin/false"))
     fix = "allow user namespaces to unprivileged users, and in a unit what those in deploy/systemd allow"
     assert (finding.state, finding.fix) == ("off", fix)
-    assert "bubblewrap does not work here" in finding.detail
+    assert "bubblewrap" in finding.detail
 
 
 async def test_a_runs_folder_that_cannot_be_written_is_an_error(tmp_path: Path):
@@ -319,12 +316,11 @@ async def test_a_chat_model_without_its_package_is_an_error_with_what_to_install
 
 async def test_voice_messages_name_what_to_run_when_the_model_is_missing_or_damaged(tmp_path: Path):
     state, detail, fix = await one(tmp_path, "speech")
-    assert (state, fix) == ("off", "run `tocsin voice install`")
-    assert "there is no speech model" in detail
+    assert (state, "`tocsin voice install`" in fix) == ("off", True)
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / "ggml-base.en.bin").write_bytes(b"half of it")
     state, detail, fix = await one(tmp_path, "speech")
-    assert (state, fix) == ("warning", "run `tocsin voice install`")
+    assert (state, "`tocsin voice install`" in fix) == ("warning", True)
     assert "damaged" in detail
 
 
@@ -348,7 +344,7 @@ async def keep(home: Path, age_s: float) -> None:
 async def test_received_messages_that_nobody_works_off_are_a_warning(tmp_path: Path):
     await keep(tmp_path, 3600)
     state, detail, fix = await one(tmp_path, "inbox")
-    assert (state, detail) == ("warning", "1 received message not worked off, the oldest for 60 min")
+    assert (state, mentions(detail, "1 ", "60 min")) == ("warning", True)
     assert "tocsin up" in fix
 
 
@@ -365,8 +361,8 @@ async def test_messages_left_in_the_database_when_redis_became_the_store_are_tol
     await keep(tmp_path, 1)
     env = {"STORE": "redis", "REDIS_URL": private_redis.url}
     (state, detail, fix) = await one(tmp_path, "inbox", **env)
-    assert (state, fix) == ("warning", "stop all services and run `tocsin store migrate --to redis`")
-    assert detail == f"{tmp_path / DATABASE_FILE} holds received messages that are not processed, as STORE is redis: 1"
+    assert (state, "`tocsin store migrate --to redis`" in fix) == ("warning", True)
+    assert mentions(detail, tmp_path / DATABASE_FILE, "STORE is redis", "1")
     private_redis.kill()
     assert "cannot be reached" in (await doctor(tmp_path, "inbox", **env))[-1].detail
 

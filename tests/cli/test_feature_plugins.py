@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Cli, end, wait_until_it_listens
+from tests.facts import mentions
 from tests.ports import free_port
 from tests.waiting import until
 
@@ -71,7 +72,7 @@ def test_its_setting_is_known_shown_and_written_into_a_new_env_file(plugged: Cli
     shown = plugged("config", "show", "--json", env={"HEARTBEAT_EVERY_S": "5"}).json()
     assert [setting["value"] for setting in shown if setting["name"] == "HEARTBEAT_EVERY_S"] == ["5"]
     refused = plugged("heartbeat", env={"HEARTBEAT_EVERY_S": "often"})
-    assert (refused.code, "HEARTBEAT_EVERY_S is set to 'often'" in refused.err) == (2, True)
+    assert (refused.code, mentions(refused.err, "HEARTBEAT_EVERY_S", "'often'")) == (2, True)
     plugged("init")
     assert "#HEARTBEAT_EVERY_S=60" in (plugged.data_dir / ".env").read_text()
 
@@ -141,7 +142,7 @@ def test_a_broken_plug_in_is_told_and_skipped(cli: Cli, site: Path, module: str,
     install(site, "broken", module)
     done = with_site(cli, site)("profiles")
     assert done.code == 0
-    assert done.err.startswith("tocsin: feature plug-in broken (broken.feature:FEATURE) cannot be loaded: ")
+    assert "broken (broken.feature:FEATURE)" in done.err
     assert reason in done.err
 
 

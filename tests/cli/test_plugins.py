@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from tests.cli.conftest import Cli
+from tests.facts import mentions
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "webhookchat"
 TOKEN = "tk_made0up0made0up0made0up0mad"
@@ -130,7 +131,7 @@ def test_its_refusals_carry_cause_and_remedy(plugged: Cli):
 def test_without_its_token_it_is_unknown_and_names_it(plugged: Cli):
     done = plugged("send", "ntfy", "ops", "hello", env={"WEBHOOKCHAT_TOKEN": ""})
     assert done.code == 1
-    assert "ntfy is not configured: set WEBHOOKCHAT_TOKEN in " in done.err
+    assert mentions(done.err, "ntfy", "WEBHOOKCHAT_TOKEN")
 
 
 # --- broken plug-ins
@@ -171,7 +172,7 @@ def test_a_broken_plug_in_is_told_and_skipped(cli: Cli, site: Path, module: str,
     done = with_site(cli, site)("channels", "--json")
     assert done.code == 0
     assert len(done.json()) == 5
-    assert done.err.startswith("tocsin: channel plug-in broken (broken:Adapter) cannot be loaded: ")
+    assert "broken (broken:Adapter)" in done.err
     assert reason in done.err
     assert len(done.err.splitlines()) == 1
 
@@ -180,7 +181,7 @@ def test_a_broken_plug_in_is_told_by_every_command_and_by_the_doctor(cli: Cli, s
     install(site, "broken", "raise RuntimeError('made-up')\n")
     broken = with_site(cli, site)
     for command in (("profiles",), ("send", "broken", "x", "hello"), ("config", "show"), ("doctor", "--offline")):
-        assert "channel plug-in broken (broken:Adapter) cannot be loaded" in broken(*command).err
+        assert "broken (broken:Adapter)" in broken(*command).err
     findings = broken("doctor", "--offline", "--json").json()["findings"]
     assert [finding["state"] for finding in findings if finding["subject"] == "plug-in"] == ["error"]
 
@@ -213,7 +214,7 @@ def test_a_plug_in_named_like_a_built_in_channel_is_ignored_with_a_sentence(cli:
     done = with_site(cli, site)("channels", "--json")
     (teamchat,) = [channel for channel in done.json() if channel["channel"] == "teamchat"]
     assert teamchat["missing"] == ["TEAMCHAT_BOT_TOKEN"]
-    assert done.err == "tocsin: channel plug-in double (double:Adapter) is ignored: there is a channel teamchat\n"
+    assert mentions(done.err, "double (double:Adapter)", "teamchat")
 
 
 def test_two_plug_ins_of_one_name_are_told_and_the_first_one_counts(cli: Cli, site: Path):
@@ -221,7 +222,7 @@ def test_two_plug_ins_of_one_name_are_told_and_the_first_one_counts(cli: Cli, si
         install(site, name, CHANNEL.replace("{more}", "").replace("{deliver}", f'return "{note}"'))
     done = with_site(cli, site)("send", "bell", "tower", "hello", "--json")
     assert done.json()["message"] == "one"
-    assert "channel plug-in second (second:Adapter) is ignored: there is a channel bell" in done.err
+    assert mentions(done.err, "second (second:Adapter)", "bell")
 
 
 # --- plug-ins with bugs
@@ -233,7 +234,7 @@ def test_a_bug_in_a_plug_in_is_a_failed_result_and_its_traceback_is_for_verbose_
     buggy = with_site(cli, site)
     done = buggy("send", "bell", "tower", "hello", "--json")
     assert done.code == 1
-    assert done.json()["error"].startswith("unexpected ZeroDivisionError: made-up; this is a bug")
+    assert "ZeroDivisionError: made-up" in done.json()["error"]
     verbose = buggy.shell("tocsin -v send bell tower hello")
     assert "Traceback" in verbose.err
     assert "ZeroDivisionError: made-up" in verbose.err
@@ -248,4 +249,4 @@ def test_a_plug_in_that_cannot_be_made_is_a_failed_result(cli: Cli, site: Path):
     install(site, "buggy", CHANNEL.replace("{more}", "").replace("{deliver}", broken))
     done = with_site(cli, site)("send", "bell", "tower", "hello", "--json")
     assert done.code == 1
-    assert done.json()["error"] == "Bell cannot be used: unexpected ZeroDivisionError; this is a bug of the channel"
+    assert mentions(done.json()["error"], "Bell", "ZeroDivisionError")

@@ -4,6 +4,7 @@ import subprocess
 
 import pytest
 from tests.cli.conftest import TOCSIN, Cli
+from tests.facts import mentions
 from tests.waiting import until
 
 from tocsin_standins import Fault, StandinCluster
@@ -45,7 +46,7 @@ def test_profiles_as_json_have_the_documented_fields(wired: Cli):
     assert (broken["name"], broken["valid"]) == ("broken", False)
     (error,) = broken["errors"]
     assert (error["line"], error["column"], error["key"]) == (5, 20, "broken[0].channel")
-    assert error["detail"].endswith("(did you mean 'teamchat'?)")
+    assert "'teamchat'" in error["detail"]
 
 
 WRONG = """\
@@ -63,13 +64,10 @@ def test_profiles_are_checked_as_a_send_would(wired: Cli, town: StandinCluster):
         done = wired("profiles", *options, env={"GUILDCHAT_BOT_TOKEN": ""})
         assert done.code == 2
         path = f"{wired.data_dir}/profiles.yaml"
-        assert [line for line in done.err.splitlines() if "hint" not in line] == [
-            f"tocsin: {path}:3:15: oncall[1].channel: Unknown channel: slakc; there are: discord, email, messages, "
-            "slack, telegram (did you mean 'slack'?)",
-            f"tocsin: {path}:4:30: oncall[2].target: 'not an address' is not one address: write one "
-            "address such as name@example.org",
-            f"tocsin: {path}:5:15: oncall[3].channel: Discord is not configured: set GUILDCHAT_BOT_TOKEN",
-        ]
+        first, second, third = (line for line in done.err.splitlines() if "hint" not in line)
+        assert mentions(first, f"{path}:3:15: oncall[1].channel: Unknown channel: slakc", "discord", "'slack'")
+        assert mentions(second, f"{path}:4:30: oncall[2].target: 'not an address'")
+        assert mentions(third, f"{path}:5:15: oncall[3].channel: Discord", "GUILDCHAT_BOT_TOKEN")
     assert [len(profile["errors"]) for profile in done.json()] == [3]
     assert "error" in wired("profiles").out
     assert town.recorder.of() == []
@@ -82,7 +80,7 @@ def test_notify_names_the_place_of_a_channel_that_there_is_not(wired: Cli, optio
     assert done.code == 1
     wrong, right = done.json()["results"]
     assert wrong["error"].startswith(f"{wired.data_dir}/profiles.yaml:2:15: oncall[0].channel: Unknown channel: slakc")
-    assert wrong["error"].endswith("(did you mean 'slack'?)")
+    assert "'slack'" in wrong["error"]
     assert right["ok"]
 
 
@@ -170,7 +168,7 @@ def test_an_unknown_profile_is_exit_code_1_with_the_ones_there_are(cli: Cli):
     cli.write_profiles(GOOD)
     done = cli("notify", "oncal", "hello")
     assert (done.code, done.out) == (1, "")
-    assert done.err == "tocsin: Unknown profile: oncal\n  hint: there are: oncall (did you mean 'oncall'?)\n"
+    assert mentions(done.err, "Unknown profile: oncal\n", "'oncall'")
 
 
 def test_an_error_is_a_json_document_too(cli: Cli):
@@ -186,5 +184,5 @@ def test_notify_leaves_one_audit_entry(wired: Cli):
     wired.write_profiles(HALF)
     wired("notify", "half", "the text is nobody's business")
     (entry,) = wired.audit_log()
-    assert (entry["action"], entry["detail"]) == ("msg.notify", "profile half: 2 of 3 targets got the message")
+    assert (entry["action"], mentions(entry["detail"], "half", "2 of 3")) == ("msg.notify", True)
     assert "nobody's business" not in (wired.data_dir / "audit.log").read_text()

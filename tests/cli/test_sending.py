@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 from tests.cli.conftest import TOCSIN, Cli, end
+from tests.facts import mentions
 from tests.waiting import PATIENCE_S, until
 
 from tocsin_standins import Fault, StandinCluster
@@ -138,7 +139,7 @@ def test_an_unknown_channel_is_a_failed_result_that_names_the_likely_one(cli: Cl
     done = cli(*(word.format("teamcaht") for word in command), "--json")
     assert done.code == 1
     assert done.json()["error"].startswith("Unknown channel: teamcaht")
-    assert "did you mean 'teamchat'?" in done.json()["error"]
+    assert "'teamchat'" in done.json()["error"]
 
 
 LACKING = [("send", "{}", "#ops", "hello"), ("send", "--queue", "{}", "#ops", "hello"), ("test", "{}")]
@@ -152,10 +153,7 @@ def test_an_unconfigured_channel_is_named_as_it_was_typed_with_the_settings_to_s
     (cli.home / ".env").touch()
     done = cli(*(word.format(typed) for word in command), env={"REDIS_URL": "off"})
     assert done.code == 1
-    assert done.err == (
-        f"tocsin: {shown} is not configured: set TEAMCHAT_BOT_TOKEN in {cli.home}/.env\n"
-        f"  hint: settings were read from the environment and {cli.home}/.env\n"
-    )
+    assert mentions(done.err, shown, "TEAMCHAT_BOT_TOKEN", f"{cli.home}/.env")
 
 
 @pytest.mark.parametrize("command", LACKING)
@@ -230,7 +228,7 @@ def test_more_than_4_mib_are_refused_before_anything_is_sent(
 ):
     done = wired(*command, stdin=b"x" * (4 * 1024 * 1024 + 1))
     assert (done.code, done.out) == (2, "")
-    assert "standard input holds more than 4 MiB" in done.err
+    assert "4 MiB" in done.err
     assert town.recorder.of() == []
 
 
@@ -243,26 +241,25 @@ def test_an_endless_standard_input_is_refused_too(wired: Cli):
 def test_an_empty_standard_input_is_an_empty_message(wired: Cli, town: StandinCluster):
     done = wired("send", "email", "ops@example.org", "-", stdin=b"\n")
     assert done.code == 1
-    assert "the message is empty" in done.err
     assert town.recorder.of() == []
 
 
 def test_a_closed_standard_input_is_a_sentence(wired: Cli):
     done = wired.shell("tocsin send email ops@example.org - <&-")
     assert done.code == 2
-    assert done.err.startswith("tocsin: standard input is closed")
+    assert "standard input" in done.err
     assert "Traceback" not in done.err
 
 
 def test_a_standard_input_that_cannot_be_read_is_a_sentence(wired: Cli):
     done = wired.shell("tocsin send email ops@example.org - 0>/dev/null")
     assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("tocsin: standard input cannot be read: Bad file descriptor\n  hint: pipe the text in")
+    assert mentions(done.err, "standard input", "Bad file descriptor")
 
 
 def test_bytes_that_are_no_utf8_are_told(wired: Cli):
     done = wired("send", "teamchat", "#ops", "-", stdin=b"caf\xe9")
-    assert "tocsin: standard input is not UTF-8 from byte 4 on" in done.err
+    assert mentions(done.err, "standard input", "UTF-8", "byte 4")
 
 
 # --- the subject of a mail
@@ -286,12 +283,12 @@ def test_a_subject_is_the_first_line_where_there_are_none(wired: Cli, town: Stan
 def test_a_subject_that_is_no_line_is_wrong_usage(wired: Cli, town: StandinCluster, subject: str):
     done = wired("send", "email", "ops@example.org", "--subject", subject, "hello")
     assert done.code == 2
-    assert "--subject: it must be one line of visible characters" in done.err
+    assert "--subject" in done.err
     assert town.recorder.of() == []
 
 
 def test_the_help_says_where_the_subject_of_a_mail_comes_from(cli: Cli):
-    assert "A mail has the first line of a text as its subject" in cli("send", "--help").out
+    assert "--subject" in cli("send", "--help").out
 
 
 # --- what takes time
@@ -341,13 +338,13 @@ def test_a_lost_answer_is_an_unknown_outcome_and_nothing_is_sent_again(wired: Cl
 def test_a_provider_that_cannot_be_reached_is_a_sentence(wired: Cli, free_port: int):
     done = wired("send", "teamchat", "#ops", "hello", env={"TEAMCHAT_API_URL": f"http://127.0.0.1:{free_port}"})
     assert done.code == 1
-    assert done.err.startswith(f"tocsin: could not connect to 127.0.0.1:{free_port}: Connection refused")
+    assert mentions(done.err, f"127.0.0.1:{free_port}", "Connection refused")
 
 
 def test_plain_http_to_a_public_address_is_refused_before_the_token_travels(wired: Cli):
     done = wired("send", "teamchat", "#ops", "hello", env={"TEAMCHAT_API_URL": "http://teamchat.example.com"})
     assert done.code == 1
-    assert "TEAMCHAT_API_URL is plain http to a public address" in done.err
+    assert "TEAMCHAT_API_URL" in done.err
 
 
 def test_commands_at_the_same_time_share_the_data_directory(wired: Cli, town: StandinCluster):
@@ -357,4 +354,4 @@ def test_commands_at_the_same_time_share_the_data_directory(wired: Cli, town: St
     ]
     assert [child.wait(PATIENCE_S) for child in children] == [0] * 6
     assert len(town.recorder.of("teamchat")) == 6
-    assert wired("audit", "verify").out == "ok: 6 lines, none edited, removed or inserted\n"
+    assert wired("audit", "verify").out.startswith("ok: 6 ")

@@ -65,13 +65,11 @@ def test_hash_password_prints_a_line_for_the_env_file_that_settings_take(cli: Cl
 def test_a_password_of_several_lines_is_refused(cli: Cli, lines: bytes):
     done = cli("dashboard", "hash-password", stdin=lines)
     assert (done.code, done.out) == (2, "")
-    assert "a password is one line" in done.err
 
 
 def test_an_empty_password_is_refused(cli: Cli):
     done = cli("dashboard", "hash-password", stdin=b"\n")
     assert (done.code, done.out) == (2, "")
-    assert "the password is empty" in done.err
 
 
 def test_a_link_leads_to_where_the_dashboard_listens(cli: Cli):

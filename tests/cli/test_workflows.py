@@ -3,6 +3,7 @@
 import json
 
 from tests.cli.conftest import Cli, end
+from tests.facts import mentions
 from tests.waiting import PATIENCE_S
 
 
@@ -36,16 +37,15 @@ def test_mistakes_are_lines_that_editors_understand(cli: Cli):
     done = cli("workflows", "validate", "flow")
     file = cli.data_dir / "workflows" / "flow.yaml"
     assert done.code == 1
-    assert done.out.splitlines() == [
-        f"{file}:3:5: key 'command' is missing in steps[0]",
-        f"{file}:4:5: unknown key 'comand' in steps[0] (did you mean 'command'?)",
-    ]
+    missing, unknown = done.out.splitlines()
+    assert mentions(missing, f"{file}:3:5: ", "'command'", "steps[0]")
+    assert mentions(unknown, f"{file}:4:5: ", "'comand'", "steps[0]", "'command'")
     [document] = cli("workflows", "validate", "--json").json()
     assert [error["code"] for error in document["errors"]] == ["missing-key", "unknown-key"]
     assert cli("workflows", "validate", str(file)).code == 1
     refused = cli("workflows", "run", "flow")
     assert refused.code != 0
-    assert "flow is not valid" in refused.err
+    assert "flow" in refused.err
     assert "comand" in cli("doctor", "--json").out
 
 
@@ -66,7 +66,7 @@ def test_the_exit_code_tells_how_a_run_ended(cli: Cli):
     done = cli("workflows", "run", "flow")
     assert (done.code, done.out.splitlines()[0]) == (1, "a | out")
     assert "a:stderr | err" in done.err
-    assert "the step a failed: it ended with exit code 3" in done.err
+    assert mentions(done.err, "step a ", "exit code 3")
     assert cli("workflows", "run", "flow", "--json").json()["status"] == "failed"
     assert cli("workflows", "run", "none").code != 0
 
@@ -116,7 +116,7 @@ def test_a_profile_gets_a_summary_by_the_queue(wired: Cli, town):
     [queued] = wired("deliveries", "list", "--json").json()
     text = wired("deliveries", "show", queued["id"], "--json").json()["message"]
     assert text.splitlines()[0].startswith("flow failed after")
-    assert "a: it ended with exit code 4" in text
+    assert mentions(text, "a: ", "exit code 4")
 
 
 def test_the_published_schema_names_every_type_and_refuses_other_keys(cli: Cli):
@@ -145,5 +145,5 @@ def test_a_detached_run_goes_on_when_its_command_has_returned(cli: Cli, until):
 def test_what_cannot_begin_ends_a_detached_command_with_its_reason(cli: Cli):
     write(cli, "params: {n: {type: integer}}\nsteps:\n  - {name: a, command: echo}\n")
     done = cli.process("workflows", "run", "flow", "--detach", "--param", "n=x")
-    assert (done.code, done.out, "n is not of the type integer" in done.err) == (2, "", True)
+    assert (done.code, done.out, mentions(done.err, "n ", "integer")) == (2, "", True)
     assert cli("workflows", "run", "flow", "--detach", "--dry-run").code == 2
