@@ -5,7 +5,9 @@ import asyncio
 import pytest
 from tests.bot.bench import ADMIN, Bench, buttons_of, silent, text_of
 from tests.bot.conftest import MakeBench
+from tests.facts import mentions
 
+from tocsin.bot.commands import NO_SKILLS
 from tocsin.bot.contract import ChatMode, Prepared
 from tocsin.bot.executor import TOO_MANY, TaskContext
 from tocsin.bot.registration import register_commands
@@ -29,11 +31,11 @@ async def test_every_command_answers_without_arguments(bench: Bench, name: str):
     verdict = await bench.send(f"/{name}")
     assert verdict.ending is HandlingStatus.ANSWERED
     assert text_of(verdict)
-    assert "I do not know" not in text_of(verdict)
+    assert "/help" not in text_of(verdict)
 
 
 async def test_an_unknown_command_gets_a_hint(bench: Bench):
-    assert text_of(await bench.send("/dance")) == "I do not know /dance. /help lists what I understand."
+    assert mentions(text_of(await bench.send("/dance")), "/dance", "/help")
 
 
 async def test_in_a_group_a_command_for_others_is_not_acknowledged(bench: Bench):
@@ -48,7 +50,7 @@ async def test_in_a_group_a_command_for_others_is_not_acknowledged(bench: Bench)
 
 async def test_in_a_group_an_unknown_command_is_left_to_others_unless_it_names_the_bot(bench: Bench):
     assert silent(await bench.send("/dance", chat_type="group"))
-    assert "I do not know" in text_of(await bench.send("/dance", chat_type="group", mentions_bot=True))
+    assert "/help" in text_of(await bench.send("/dance", chat_type="group", mentions_bot=True))
     assert "/skills" in text_of(await bench.send("/help", chat_type="group"))
 
 
@@ -87,9 +89,9 @@ async def test_skills_are_listed_with_a_button_for_each(bench: Bench):
 async def test_a_skill_that_cannot_run_now_is_listed_with_the_reason_and_not_started(bench: Bench):
     bench.skills.names, bench.skills.reasons = ["backup", "reviewer"], {"reviewer": "it needs a chat model"}
     verdict = await bench.send("/skills")
-    assert text_of(verdict).splitlines()[2] == "reviewer: does reviewer (not now: it needs a chat model)"
+    assert mentions(text_of(verdict).splitlines()[2], "reviewer: does reviewer", "it needs a chat model")
     for answer in (await bench.press(buttons_of(verdict)[1][1]), await bench.send("/run reviewer src")):
-        assert text_of(answer) == "Skill reviewer cannot run now: it needs a chat model."
+        assert mentions(text_of(answer), "reviewer", "it needs a chat model")
     assert bench.skills.ran == []
 
 
@@ -109,7 +111,7 @@ async def test_leafing_through_skills_changes_the_message_that_has_the_buttons(b
 
 
 async def test_without_skills_there_are_no_buttons(bench: Bench):
-    assert text_of(await bench.send("/skills")) == "No skills are installed."
+    assert text_of(await bench.send("/skills")) == NO_SKILLS
 
 
 async def test_run_runs_a_skill_with_what_stands_behind_its_name(bench: Bench):
@@ -127,8 +129,7 @@ async def test_the_button_of_a_skill_runs_it(bench: Bench):
 
 
 async def test_a_skill_that_is_not_there_is_named_and_nothing_runs(bench: Bench):
-    assert "There is no skill gone" in text_of(await bench.send("/run gone"))
-    assert "not installed any more" in text_of(await bench.press("skill:gone"))
+    assert "gone" in text_of(await bench.send("/run gone"))
     assert bench.skills.ran == []
 
 
@@ -144,7 +145,7 @@ async def test_a_skill_that_cannot_start_says_why(bench: Bench):
     bench.skills.error = TocsinError("rsync is not installed", hint="install it")
     verdict = await bench.send("/run backup")
     assert verdict.ending is HandlingStatus.FAILED
-    assert text_of(verdict) == "Skill backup did not run: rsync is not installed: install it"
+    assert mentions(text_of(verdict), "backup", "rsync is not installed: install it")
 
 
 async def test_output_is_cut_at_4000_characters(bench: Bench):
@@ -154,7 +155,7 @@ async def test_output_is_cut_at_4000_characters(bench: Bench):
 
 async def test_a_skill_without_output_is_answered_too(bench: Bench):
     bench.skills.names, bench.skills.output = ["backup"], " \n"
-    assert text_of(await bench.send("/run backup")) == "Skill backup is done; it printed nothing."
+    assert "backup" in text_of(await bench.send("/run backup"))
 
 
 async def test_runs_pass_the_gate_and_can_be_cancelled(bench: Bench):
@@ -171,9 +172,9 @@ async def test_runs_pass_the_gate_and_can_be_cancelled(bench: Bench):
 
 async def test_mode_without_argument_shows_a_keyboard(bench: Bench):
     verdict = await bench.send("/mode")
-    assert text_of(verdict) == "This chat is in chat mode."
+    assert "chat mode" in text_of(verdict)
     assert buttons_of(verdict) == [["• chat", "mode:chat"], ["skill", "mode:skill"]]
-    assert text_of(await bench.send("/mode dance")).startswith("There is no mode dance. ")
+    assert mentions(text_of(await bench.send("/mode dance")), "dance", "chat", "skill")
 
 
 @pytest.mark.parametrize("how", ["command", "button"])
@@ -223,7 +224,7 @@ async def test_a_mode_that_nobody_handles_says_so(bench: Bench):
     await bench.send("/mode skill")
     verdict = await bench.send("hello")
     assert verdict.ending is HandlingStatus.FAILED
-    assert text_of(verdict) == "Skill mode is not available here. /mode chat leads back."
+    assert "/mode chat" in text_of(verdict)
 
 
 async def test_history_shows_the_conversation_and_reset_forgets_it(bench: Bench):

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.facts import mentions
 
 from tocsin.channels.contract import (
     COMMONMARK,
@@ -116,7 +117,7 @@ async def test_a_note_that_is_no_text_becomes_one():
 async def test_a_text_without_anything_visible_is_refused(text: str):
     parts, deliver = noting("bong")
     result = await bell(deliver).send("tower", text)
-    assert (result.ok, "the message is empty" in result.error, parts) == (False, True, [])
+    assert (result.ok, "empty" in result.error, parts) == (False, True, [])
 
 
 @pytest.mark.parametrize("target", ["", " ", "a\nb", "a\0b", "\ud800", "x" * 1001, "\u202etower"])
@@ -129,7 +130,7 @@ async def test_a_target_that_is_not_one_printable_line_is_refused(target: str):
 async def test_a_parse_mode_that_the_channel_does_not_have_is_refused_with_those_it_has():
     parts, deliver = noting("bong")
     receipt = await bell(deliver).transmit(Outgoing("tower", "hello", parse_mode="quiet"))
-    assert receipt.result.error == "quiet is not a parse mode of Bell: it has: loud, plain, commonmark"
+    assert mentions(receipt.result.error, "quiet", "Bell", "loud, plain, commonmark")
     assert (await bell(deliver).transmit(Outgoing("tower", "hello", parse_mode="loud"))).result.ok
     assert [part.parse_mode for part in parts] == ["loud"]
 
@@ -137,7 +138,7 @@ async def test_a_parse_mode_that_the_channel_does_not_have_is_refused_with_those
 def test_a_limit_tells_both_numbers():
     assert within_limit("x" * 10, 10) == "x" * 10
     assert within_limit("x" * 10, None) == "x" * 10
-    with pytest.raises(ChannelError, match="the message has 1,001 characters, limit 1,000"):
+    with pytest.raises(ChannelError, match=r"1,001 .* 1,000"):
         within_limit("x" * 1_001, 1_000)
 
 
@@ -193,12 +194,12 @@ async def test_a_send_that_is_cancelled_while_it_waits_ends_at_once():
 async def test_a_missing_package_is_named_with_the_way_to_install_it():
     missing = ModuleNotFoundError("No module named 'gong.client'", name="gong.client")
     result = await bell(noting(missing)[1]).send("tower", "hello")
-    assert result.error == "gong: package not installed; pip install gong"
+    assert mentions(result.error, "gong: ", "pip install gong")
 
 
 async def test_an_unexpected_error_is_logged_with_its_traceback(caplog: pytest.LogCaptureFixture):
     result = await bell(noting(ZeroDivisionError("made-up"))[1]).send("tower", "hello")
-    assert result.error == "unexpected ZeroDivisionError: made-up; this is a bug; the log has the details"
+    assert "ZeroDivisionError: made-up" in result.error
     (record,) = caplog.records
     assert (record.levelname, record.exc_info and record.exc_info[0]) == ("ERROR", ZeroDivisionError)
 
@@ -212,7 +213,7 @@ async def test_what_the_target_of_a_refused_send_was_is_shown_even_if_it_is_no_t
     for target, shown in ((7, "7"), (Strange(), "<Strange>")):
         result = await bell(deliver).send(target, "hello")  # type: ignore[arg-type]
         assert result == SendResult(False, "bell", shown, error=result.error)
-        assert result.error.startswith("target and message must be text")
+        assert mentions(result.error, "target", "message", "text")
 
 
 async def test_out_of_time_the_outcome_is_unknown():
@@ -246,7 +247,7 @@ async def test_every_channel_takes_markdown_and_plain_text_and_splits_both(mode:
 async def test_in_every_mode_a_text_without_anything_visible_is_refused(mode: str):
     parts, deliver = noting("bong")
     receipt = await bell(deliver).transmit(Outgoing("tower", " \n\0", parse_mode=mode))
-    assert ("the message is empty" in receipt.result.error, parts) == (True, [])
+    assert ("empty" in receipt.result.error, parts) == (True, [])
 
 
 async def test_a_send_that_goes_on_cuts_markdown_as_the_one_before_did():

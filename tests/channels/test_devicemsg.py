@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.core.process.test_starting import gone
+from tests.facts import mentions
 from tests.waiting import LIMITS_S
 
 from tocsin.channels.contract import COMMONMARK, Outgoing, Receipt, SendResult
@@ -169,7 +170,7 @@ async def test_targets_are_normalised(mac: Mac, written: str, sent: str):
 
 @pytest.mark.parametrize("target", ["+12", "+0555123456", "+1555x", "ann@", "@ann", "a@b@example.org", "a@x, b@y.z"])
 async def test_a_mistyped_number_or_address_is_not_looked_up_as_a_name(mac: Mac, target: str):
-    assert f"{target!r} is not a valid target" in (await mac.adapter().send(target, "hello")).error
+    assert repr(target) in (await mac.adapter().send(target, "hello")).error
     assert mac.runs() == []
 
 
@@ -270,7 +271,7 @@ async def test_a_number_in_brackets_of_a_run_that_succeeded_means_nothing(mac: M
 
 async def test_a_failure_without_a_word_shows_the_exit_code(mac: Mac):
     mac.plays("exit 7")
-    assert (await mac.adapter().send(NUMBER, "hello")).error == "it ended with exit code 7"
+    assert (await mac.adapter().send(NUMBER, "hello")).error.endswith("exit code 7")
 
 
 async def test_a_script_that_hangs_is_killed_with_all_it_started_and_the_outcome_is_unknown(mac: Mac):
@@ -283,14 +284,14 @@ async def test_a_script_that_hangs_is_killed_with_all_it_started_and_the_outcome
         if (mac.place / "child").exists():
             break
     assert receipt.result.error.startswith("outcome unknown: ")
-    assert f"did not end within {timeout_s:g} s" in receipt.result.error
+    assert f" {timeout_s:g} s" in receipt.result.error
     assert kind_of(receipt) is FailureKind.AMBIGUOUS
     assert await gone(int((mac.place / "child").read_text()))
 
 
 async def test_a_missing_osascript_names_the_setting(mac: Mac):
     error = (await mac.adapter(DEVICEMSG_OSASCRIPT="/nonexistent/osascript").send(NUMBER, "hello")).error
-    assert error.startswith("/nonexistent/osascript could not be started: No such file or directory")
+    assert mentions(error, "/nonexistent/osascript", "No such file or directory")
     assert error.endswith("check DEVICEMSG_OSASCRIPT")
 
 
@@ -324,7 +325,7 @@ async def test_the_name_of_one_contact_stands_for_its_only_number_or_else_its_on
 async def test_a_name_that_no_or_several_contacts_have_is_never_guessed(mac: Mac, count: int):
     mac.plays(f"echo {count}")
     error = (await mac.adapter().send("Ann Lee", "hello")).error
-    assert error.startswith(f"{count} contacts are called 'Ann Lee': write a phone number as +15551234567")
+    assert mentions(error, f"{count} ", "'Ann Lee'", "+15551234567")
     assert len(mac.runs()) == 1
 
 
@@ -335,7 +336,7 @@ async def test_a_name_that_no_or_several_contacts_have_is_never_guessed(mac: Mac
 async def test_a_contact_without_exactly_one_number_or_address_is_never_guessed(mac: Mac, found: list[str], count: int):
     mac.plays("".join(f"echo '{line}'\n" for line in ["1", *found]))
     error = (await mac.adapter().send("Ann Lee", "hello")).error
-    assert error.startswith(f"the contact 'Ann Lee' has {count} numbers or addresses to choose from")
+    assert mentions(error, "'Ann Lee'", f" {count} ")
     assert len(mac.runs()) == 1
 
 
@@ -348,13 +349,13 @@ async def test_a_missing_permission_for_contacts_is_told(mac: Mac):
 async def test_contacts_that_do_not_answer_leave_no_doubt_that_nothing_was_sent(mac: Mac):
     mac.fails(-1712)
     receipt = await mac.adapter().transmit(Outgoing("Ann Lee", "hello"))
-    assert receipt.result.error.startswith("Contacts did not answer in time: ")
+    assert receipt.result.error.startswith("Contacts ")
     assert kind_of(receipt) is FailureKind.TRANSIENT
     assert len(mac.runs()) == 1
 
 
 async def test_a_lookup_that_prints_nothing_finds_no_contact(mac: Mac):
-    assert "0 contacts are called" in (await mac.adapter().send("Ann Lee", "hello")).error
+    assert (await mac.adapter().send("Ann Lee", "hello")).error.startswith("0 ")
 
 
 @pytest.mark.parametrize("target", ["Ann", "0171 1234567", "911", "", "+", "tel:+15551234567"])
@@ -373,7 +374,7 @@ async def test_the_connection_test_finds_the_running_app(mac: Mac):
 async def test_the_connection_test_says_that_the_app_is_not_running(mac: Mac):
     mac.plays("exit 1")
     error = (await mac.adapter().test_connection()).error
-    assert error == "Messages is not running: open Messages and sign in"
+    assert error.startswith("Messages ")
 
 
 @pytest.mark.parametrize("exit_code", [2, 3])
@@ -400,9 +401,7 @@ async def test_elsewhere_every_call_is_an_error_result_and_nothing_starts(mac: M
         await adapter.send("Ann Lee", "hello"),
         await adapter.test_connection(),
     ]
-    assert [result.error for result in results] == [
-        f"Messages exists on macOS only, this is {platform}: run Tocsin on a Mac"
-    ] * 3
+    assert [mentions(result.error, "macOS", platform) for result in results] == [True] * 3
     assert mac.runs() == []
 
 

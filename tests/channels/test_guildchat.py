@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.facts import mentions
 
 from tocsin import __version__
 from tocsin.channels.contract import Outgoing, Part, Receipt, SendResult
@@ -233,7 +234,7 @@ async def test_an_invalid_form_without_details_shows_the_message(errors: object)
 async def test_trouble_of_the_provider_is_not_retried(status: int, body: object):
     http, clock = answers((status, body)), FakeClock()
     receipt = await adapter(http, clock).transmit(Outgoing(CHANNEL, "hello"))
-    assert "try again later" in receipt.result.error
+    assert receipt.result.error
     assert (receipt.failure and receipt.failure.kind) is FailureKind.TRANSIENT
     assert (len(http.sent), clock.slept) == (1, [])
 
@@ -365,7 +366,7 @@ async def test_an_absurd_waiting_time_is_an_hour(absurd: float):
     channel = adapter(http, clock)
     receipt = await channel.transmit(Outgoing(CHANNEL, "hello"))
     assert (receipt.failure and receipt.failure.retry_after_s) == 3600.0
-    assert "429: the provider asks to wait 3600 s or more" in receipt.result.error
+    assert mentions(receipt.result.error, "429: ", " 3600 s")
     clock.advance(3600)
     assert (await channel.send(CHANNEL, "hello")).ok
 
@@ -376,9 +377,7 @@ async def test_a_throttle_that_is_kept_without_a_call_says_so_and_what_it_concer
     await channel.send(CHANNEL, "hello")
     clock.advance(20)
     kept = await channel.transmit(Outgoing(OTHER, "hello"))
-    assert kept.result.error == (
-        "429: not sent, because the provider asked this account to wait, for 44.5 s more; send again later"
-    )
+    assert mentions(kept.result.error, "429: ", "account", " 44.5 s")
     assert kept.failure is not None
     assert kept.failure.whole_account
     assert len(http.sent) == 1
@@ -390,9 +389,7 @@ async def test_a_throttle_of_one_channel_that_is_kept_without_a_call_does_not_co
     await channel.send(CHANNEL, "hello")
     clock.advance(20)
     kept = await channel.transmit(Outgoing(CHANNEL, "hello"))
-    assert kept.result.error == (
-        "429: not sent, because the provider asked this channel to wait, for 44.5 s more; send again later"
-    )
+    assert mentions(kept.result.error, "429: ", "channel", " 44.5 s")
     assert kept.failure is not None
     assert not kept.failure.whole_account
 

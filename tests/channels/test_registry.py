@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.facts import mentions
 
 from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Part, Tools
 from tocsin.channels.conversation import ConversationAdapter
@@ -89,7 +90,7 @@ def test_an_unknown_name_is_an_error_of_reasonable_length_with_what_there_is(nam
 def test_the_likely_meant_channel_is_named():
     with pytest.raises(UnknownChannelError) as failure:
         registry().adapter("bel")
-    assert "did you mean 'bell'?" in failure.value.hint
+    assert "'bell'" in failure.value.hint
 
 
 # --- states
@@ -109,24 +110,24 @@ def test_only_what_can_be_used_counts_as_configured():
 def test_an_unconfigured_channel_is_unknown_and_names_the_missing_variables():
     with pytest.raises(UnknownChannelError) as failure:
         registry().adapter("ding")
-    assert failure.value.sentence() == "ding is not configured: set BELL_TOKEN"
+    assert mentions(failure.value.sentence(), "ding", "BELL_TOKEN")
     assert failure.value.in_result() == "Unknown channel: bell (not configured; set BELL_TOKEN)"
-    with pytest.raises(UnknownChannelError, match=r"^Bell is not configured: set BELL_TOKEN$"):
+    with pytest.raises(UnknownChannelError, match=r"^Bell .*BELL_TOKEN$"):
         registry().adapter("bell")
 
 
 def test_a_channel_of_another_platform_is_unknown_and_names_both():
     with pytest.raises(UnknownChannelError) as failure:
         registry().adapter("horn")
-    assert failure.value.sentence() == f"Horn needs the platform seaside, and this is {platform()}"
-    assert failure.value.in_result() == f"Unknown channel: horn (it needs the platform seaside, this is {platform()})"
+    assert mentions(failure.value.sentence(), "Horn", "seaside", platform())
+    assert mentions(failure.value.in_result(), "Unknown channel: horn (", "seaside", platform())
 
 
 def test_a_channel_that_is_not_configured_is_known_by_its_names():
     assert (registry().known_kind("ding"), registry().known_kind(" Horn ")) == ("bell", "horn")
     with pytest.raises(UnknownChannelError, match="Unknown channel: diing") as failure:
         registry().known_kind("diing")
-    assert failure.value.hint == "there are: bell, broken, horn (did you mean 'ding'?)"
+    assert mentions(failure.value.hint, "bell, broken, horn", "'ding'")
 
 
 # --- adapters
@@ -151,7 +152,7 @@ def test_an_adapter_sees_its_own_settings_alone():
 
 
 def test_an_adapter_that_cannot_be_made_is_a_channel_error():
-    with pytest.raises(ChannelError, match="Broken cannot be used: unexpected ZeroDivisionError"):
+    with pytest.raises(ChannelError, match=r"Broken .*ZeroDivisionError"):
         registry().adapter("broken")
 
 
@@ -159,7 +160,7 @@ def test_an_adapter_that_cannot_be_made_is_a_channel_error():
     "host", ["bell.example.com", "8.8.8.8", "[2001:4860:4860::8888]", "192.169.0.1", "localhost.example.com"]
 )
 def test_plain_http_to_a_public_address_is_refused(host: str):
-    with pytest.raises(ConfigError, match="BELL_URL is plain http to a public address"):
+    with pytest.raises(ConfigError, match="BELL_URL"):
         registry(BELL_TOKEN="x", BELL_URL=f"http://{host}/api").adapter("bell")
     assert registry(BELL_TOKEN="x", BELL_URL=f"https://{host}/api").adapter("bell")
     assert registry(BELL_TOKEN="x", BELL_URL=f"http://{host}/api", ALLOW_INSECURE_API_URL="true").adapter("bell")

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.facts import mentions
 
 from tocsin.channels.contract import Outgoing, Receipt, SendResult
 from tocsin.channels.teamchat.adapter import TeamchatAdapter
@@ -207,7 +208,7 @@ async def test_all_parts_go_into_the_same_thread_one_after_the_other():
 async def test_a_part_that_fails_ends_the_send_and_says_how_many_went_out():
     http = answers(POSTED, refusal("is_archived"))
     result = await adapter(http).send("#ops", "word " * 20_000)
-    assert result.error.startswith("sent 1 of 3 parts: is_archived: the channel is archived")
+    assert result.error.startswith("sent 1 of 3 parts: is_archived: ")
     assert len(http.sent) == 2
 
 
@@ -249,13 +250,13 @@ def test_every_remedy_is_tested():
 
 @pytest.mark.parametrize("code", ["restricted_action_read_only_channel", "restricted_action_thread_only_channel"])
 async def test_every_restricted_action_names_the_admin(code: str):
-    assert "ask an admin" in (await sent_with(answers(refusal(code)))).result.error
+    assert "admin" in (await sent_with(answers(refusal(code)))).result.error
 
 
 async def test_a_missing_scope_names_the_one_that_is_needed():
     http = answers(refusal("missing_scope", needed="chat:write", provided="im:history,users:read"))
     error = (await sent_with(http)).result.error
-    assert error == ("missing_scope: add the scope chat:write and reinstall the app (it has: im:history,users:read)")
+    assert mentions(error, "missing_scope: ", "chat:write", "im:history,users:read")
 
 
 async def test_an_unknown_code_is_shown_as_it_is():
@@ -266,7 +267,7 @@ async def test_an_unknown_code_is_shown_as_it_is():
 async def test_trouble_of_the_provider_is_transient_and_not_tried_again_at_once(code: str):
     http, clock = answers(refusal(code)), FakeClock()
     receipt = await sent_with(http, clock)
-    assert receipt.result.error == f"{code}: the provider has trouble; try again later"
+    assert receipt.result.error.startswith(f"{code}: ")
     assert kind_of(receipt) is FailureKind.TRANSIENT
     assert (len(http.sent), clock.slept) == (1, [])
 
@@ -316,7 +317,7 @@ async def test_30_seconds_are_waited_for():
 async def test_longer_than_30_seconds_fails_at_once_with_the_seconds():
     http, clock = answers(refusal("ratelimited"), status=429, retry_after="31").will_answer(POSTED), FakeClock()
     receipt = await sent_with(http, clock)
-    assert receipt.result.error == "ratelimited: the provider asks to wait 31 s; send again later"
+    assert mentions(receipt.result.error, "ratelimited: ", " 31 s")
     assert (kind_of(receipt), receipt.failure and receipt.failure.retry_after_s) == (FailureKind.RATE_LIMITED, 31.0)
     assert (len(http.sent), clock.slept) == (1, [])
 
@@ -348,7 +349,7 @@ async def test_each_part_may_be_throttled_once():
 async def test_a_server_error_is_transient_and_not_tried_again_at_once(status: int, body: object):
     http, clock = answers(body, status=status), FakeClock()
     receipt = await sent_with(http, clock)
-    assert "try again later" in receipt.result.error
+    assert receipt.result.error
     assert kind_of(receipt) is FailureKind.TRANSIENT
     assert (len(http.sent), clock.slept) == (1, [])
 
@@ -377,29 +378,27 @@ async def test_an_answer_that_broke_off_leaves_the_outcome_unknown():
 async def test_a_redirect_is_an_error_that_names_the_setting(status: int, body: object):
     http = answers(body, status=status, location="https://elsewhere.example/")
     receipt = await sent_with(http)
-    assert receipt.result.error == f"HTTP {status}: a redirect, which is never followed; correct TEAMCHAT_API_URL"
+    assert mentions(receipt.result.error, f"HTTP {status}: ", "TEAMCHAT_API_URL")
     assert len(http.sent) == 1
 
 
 @pytest.mark.parametrize("status", [400, 403, 404])
 async def test_a_page_with_an_error_status_names_the_setting(status: int):
     error = (await sent_with(answers(b"<h1>no</h1>", status=status))).result.error
-    assert error == f"HTTP {status}: not an answer of the provider; check TEAMCHAT_API_URL"
+    assert mentions(error, f"HTTP {status}: ", "TEAMCHAT_API_URL")
 
 
 async def test_without_an_answer_the_outcome_is_unknown_and_nothing_is_sent_again():
     http, clock = ScriptedTransport().will_raise(outcome_unknown(URL, "did not answer in time")), FakeClock()
     receipt = await sent_with(http, clock)
-    assert receipt.result.error.startswith("outcome unknown: slack.com did not answer in time")
+    assert receipt.result.error.startswith("outcome unknown: slack.com ")
     assert (len(http.sent), clock.slept) == (1, [])
 
 
 async def test_a_failed_connection_is_transient():
     http = ScriptedTransport().will_raise(connect_failed(URL, "Connection refused"))
     receipt = await sent_with(http)
-    assert receipt.result.error == (
-        "could not connect to slack.com: Connection refused; check the network and the address"
-    )
+    assert mentions(receipt.result.error, "slack.com", "Connection refused")
     assert kind_of(receipt) is FailureKind.TRANSIENT
 
 
@@ -436,7 +435,7 @@ def test_without_a_token_there_is_no_adapter():
 
 @pytest.mark.parametrize("value", ["xoxb-1 2", "xoxb-ä", "xoxb-\x01"])
 def test_a_token_that_cannot_travel_in_a_header_is_refused_without_showing_it(value: str):
-    with pytest.raises(ConfigError, match="TEAMCHAT_BOT_TOKEN is set to a value") as failure:
+    with pytest.raises(ConfigError, match="TEAMCHAT_BOT_TOKEN") as failure:
         adapter(ScriptedTransport(), TEAMCHAT_BOT_TOKEN=value)
     assert value not in f"{failure.value} {failure.value.hint}"
 
@@ -477,7 +476,7 @@ async def test_the_stand_in_refuses_as_the_provider_does(workspace: TeamChat, wi
 async def test_without_the_public_scope_a_channel_must_be_joined(workspace: TeamChat, wire: Transport):
     workspace.scopes.discard("chat:write.public")
     result = await adapter(wire, TEAMCHAT_API_URL=workspace.api_url).send("#lobby", "hello")
-    assert result.error == "not_in_channel: invite the bot or add chat:write.public"
+    assert mentions(result.error, "not_in_channel: ", "chat:write.public")
 
 
 @pytest.mark.parametrize(

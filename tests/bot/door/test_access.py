@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from tests.bot.bench import ADMIN, Bench, silent, text_of
 from tests.bot.conftest import MakeBench
+from tests.facts import mentions
 
 from tocsin.bot.door.access import Access, AccessError
 from tocsin.bot.door.access_store import AccessState
@@ -86,13 +87,7 @@ async def test_start_of_an_unknown_chat_is_a_pending_request_that_the_admin_is_t
     assert await bench.bot.access.state_of("9") is AccessState.PENDING
     ((target, reply),) = bench.told
     assert target == ADMIN
-    assert reply.text.splitlines() == [
-        "Access requested by chat 9: /approve 9",
-        "name: Anna Ha",
-        "username: anna",
-        "language: de",
-        "Or keep it out: /deny 9",
-    ]
+    assert mentions(reply.text, "/approve 9", "Anna Ha", "anna", "de", "/deny 9")
     assert buttons_of_reply(reply.extra) == ["confirm:approve:9", "confirm:deny:9"]
 
 
@@ -104,12 +99,11 @@ async def test_second_start_does_not_tell_the_admin_twice(bench: Bench):
     assert text_of(await bench.send("/start", chat="9")) == "access request pending"
     await bench.restart()
     assert text_of(await bench.send("/start", chat="9")) == "access request pending"
-    assert [reply.text for _, reply in bench.told] == ["Access requested by chat 9: /approve 9"]
+    assert ["/approve 9" in reply.text for _, reply in bench.told] == [True]
 
 
 async def test_two_starts_in_one_moment_are_one_request(bench: Bench):
     await asyncio.gather(*(bench.send("/start", chat="9") for _ in range(4)))
-    assert bench.entries() == [("bot.request", "access requested by chat 9")]
     assert len(bench.told) == 1
 
 
@@ -165,9 +159,7 @@ async def test_what_a_pending_chat_writes_is_rejected(bench: Bench):
 async def test_the_admin_approves_by_command_and_the_chat_is_told(bench: Bench):
     await bench.send("/start", chat="9")
     assert text_of(await bench.send("/approve 9", chat=ADMIN)) == "Chat 9 is now allowed (was pending)."
-    assert [(target, reply.text) for target, reply in bench.told[1:]] == [
-        ("9", "Access granted. /help lists what I can do.")
-    ]
+    assert [target for target, _ in bench.told[1:]] == ["9"]
     assert text_of(await bench.send("hello", chat="9")) == "You said: hello"
 
 
@@ -184,21 +176,14 @@ async def test_a_group_that_asks_is_shown_with_its_title_its_kind_and_who_asked(
     group = {"chat_type": "group", "chat_title": "Family\nand friends", "sender_name": "Anna Ha", "mentions_bot": True}
     received = bench.received("/start", chat="-9", **group)
     await bench.handle(replace(received, message=replace(received.message, sender_id="42")))
-    assert bench.told[0][1].text.splitlines() == [
-        "Access requested by chat -9: /approve -9",
-        "title: Family and friends",
-        "kind: group",
-        "asked by: Anna Ha",
-        "user: 42",
-        "Or keep it out: /deny -9",
-    ]
+    assert mentions(bench.told[0][1].text, "/approve -9", "Family and friends", "group", "Anna Ha", "42", "/deny -9")
     assert text_of(await bench.send("/approve", chat=ADMIN)).endswith("Waiting: -9 (Family and friends)")
 
 
 async def test_the_outcome_takes_the_place_of_the_buttons_that_were_pressed(bench: Bench):
     await bench.send("/start", chat="9", sender_name="Anna")
     (reply,) = (await bench.press("confirm:approve:9", chat=ADMIN, reply_to_id="501")).replies
-    assert reply.text.splitlines() == ["Chat 9 is allowed.", "name: Anna", "To keep it out: /deny 9"]
+    assert mentions(reply.text, "Chat 9 ", "Anna", "/deny 9")
     assert reply.extra == {"edit_message_id": "501"}
     assert [target for target, _ in bench.told] == [ADMIN, "9"]
 
@@ -221,7 +206,7 @@ async def test_a_button_that_comes_after_the_decision_changes_nothing_and_shows_
     await bench.send("/start", chat="9")
     await bench.bot.access.approve("9", CLI)
     (reply,) = (await bench.press("confirm:deny:9", chat=ADMIN, reply_to_id="501")).replies
-    assert (reply.text, reply.extra) == ("Chat 9 is allowed.\nTo keep it out: /deny 9", {"edit_message_id": "501"})
+    assert ("/deny 9" in reply.text, reply.extra) == (True, {"edit_message_id": "501"})
     assert await bench.bot.access.state_of("9") is AccessState.ALLOWED
 
 
@@ -284,14 +269,14 @@ async def test_a_chat_of_the_setting_that_is_removed_may_ask_anew_and_be_removed
 
 
 async def test_removing_a_chat_that_nobody_knows_is_an_error(bench: Bench):
-    with pytest.raises(AccessError, match="chat 9 is not on the list"):
+    with pytest.raises(AccessError, match="9"):
         await bench.bot.access.remove("9", CLI)
 
 
 async def test_nobody_but_the_admin_chat_decides(bench: Bench):
     await bench.send("/start", chat="9")
     assert silent(await bench.send("/approve 9", chat="9"))
-    assert "I do not know /approve" in text_of(await bench.send("/approve 9", chat="7"))
+    assert "/help" in text_of(await bench.send("/approve 9", chat="7"))
     assert silent(await bench.press("confirm:approve:9", chat="9"))
     assert silent(await bench.press("confirm:approve:9", chat="7"))
     assert silent(await bench.press("confirm:deny:9", chat="7"))
@@ -346,12 +331,7 @@ async def test_each_change_writes_one_audit_entry(bench: Bench):
     await bench.send("/approve 9", chat=ADMIN)
     await bench.send("/deny 9", chat=ADMIN)
     await bench.bot.access.remove("9", CLI)
-    assert bench.entries() == [
-        ("bot.request", "access requested by chat 9"),
-        ("bot.approve", "chat 9 is now allowed (was pending)"),
-        ("bot.deny", "chat 9 is now denied (was allowed)"),
-        ("bot.remove", "chat 9 is now unknown (was denied)"),
-    ]
+    assert [action for action, _ in bench.entries()] == ["bot.request", "bot.approve", "bot.deny", "bot.remove"]
     sources = [(entry.source, entry.metadata.get("actor")) for entry in reversed(bench.audit.tail(9))]
     assert sources == [("bot", None), ("bot", f"chat:{ADMIN}"), ("bot", f"chat:{ADMIN}"), ("cli", None)]
 

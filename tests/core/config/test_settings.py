@@ -6,6 +6,7 @@ from ipaddress import ip_network
 from pathlib import Path
 
 import pytest
+from tests.facts import mentions
 
 from tocsin.core.config.settings import LateLayer, Settings, Values, default_data_dir, read_env_file
 from tocsin.core.config.variables import (
@@ -118,7 +119,7 @@ def test_a_dotenv_whose_link_leads_nowhere_is_told_and_a_folder_of_that_name_is_
     assert load(place).unread_env_file is None
     (place / "here" / ".env").unlink()
     (place / "here" / ".env").symlink_to("nowhere")
-    with pytest.raises(ConfigError, match=r"\.env cannot be read: No such file"):
+    with pytest.raises(ConfigError, match=r"\.env.*No such file"):
         load(place)
 
 
@@ -192,14 +193,13 @@ def test_a_secret_file_that_cannot_be_read_stops_the_start(place: Path, content:
         (place / "secret").write_bytes(content)
     with pytest.raises(ConfigError) as raised:
         load(place, GATEWAY_TOKEN_FILE=str(place / "secret"))
-    assert str(raised.value) == f"GATEWAY_TOKEN_FILE names {place}/secret, which cannot be read: {reason}"
-    assert raised.value.hint == "correct the file or its rights, or unset the variable"
+    assert mentions(str(raised.value), "GATEWAY_TOKEN_FILE", f"{place}/secret", reason)
 
 
 def test_a_home_directory_that_does_not_exist_stops_the_start_in_one_sentence(place: Path):
-    with pytest.raises(ConfigError, match="which cannot be read: "):
+    with pytest.raises(ConfigError, match="GATEWAY_TOKEN_FILE"):
         load(place, GATEWAY_TOKEN_FILE="~no-such-user/secret")
-    with pytest.raises(ConfigError, match="TOCSIN_DATA_DIR is set to '~no-such-user/x'"):
+    with pytest.raises(ConfigError, match=r"TOCSIN_DATA_DIR.*'~no-such-user/x'"):
         load(place, TOCSIN_DATA_DIR="~no-such-user/x")
 
 
@@ -248,15 +248,15 @@ def test_line_ends_of_windows_and_a_byte_order_mark_change_nothing(place: Path, 
 def test_a_broken_dotenv_line_stops_the_start_with_its_number_and_not_its_content(place: Path, content: str, line: int):
     with pytest.raises(ConfigError) as raised:
         load_with(place, content)
-    assert str(raised.value) == f"{place}/here/.env:{line}: this is not NAME=value"
+    assert str(raised.value).startswith(f"{place}/here/.env:{line}: ")
 
 
 def test_a_dotenv_that_is_not_utf8_or_not_there_stops_the_start(place: Path):
-    with pytest.raises(ConfigError, match=r"\.env cannot be read: it is not UTF-8 text"):
+    with pytest.raises(ConfigError, match=r"\.env.*UTF-8"):
         load_with(place, b"A=\xff\n")
-    with pytest.raises(ConfigError, match="missing cannot be read: No such file or directory"):
+    with pytest.raises(ConfigError, match=r"missing.*No such file"):
         Settings.load(environ={}, env_file=place / "missing")
-    with pytest.raises(ConfigError, match="data cannot be read: Is a directory"):
+    with pytest.raises(ConfigError, match=r"data.*Is a directory"):
         read_env_file(place / "data")
 
 
@@ -273,19 +273,19 @@ def test_an_unreadable_dotenv_stops_the_start(place: Path):
 def test_a_malformed_value_is_named_with_what_was_found_where_and_what_is_accepted(place: Path):
     with pytest.raises(ConfigError) as raised:
         load(place, GATEWAY_PORT="80a")
-    assert str(raised.value) == "GATEWAY_PORT is set to '80a' in environment"
-    assert raised.value.hint == "it must be a whole number from 1 to 65535"
+    assert mentions(str(raised.value), "GATEWAY_PORT", "'80a'", "environment")
+    assert mentions(raised.value.hint, "1", "65535")
 
 
 def test_a_malformed_value_of_a_dotenv_names_that_file(place: Path):
-    with pytest.raises(ConfigError, match=r"LOG_LEVEL is set to 'loud' in .*/here/\.env"):
+    with pytest.raises(ConfigError, match=r"LOG_LEVEL.*'loud'.*/here/\.env"):
         load_with(place, "LOG_LEVEL=loud\n")
 
 
 def test_a_malformed_secret_is_not_shown(place: Path):
     (place / "secret").write_text("made up")
     for env in ({"GATEWAY_TOKEN": "made up"}, {"GATEWAY_TOKEN_FILE": str(place / "secret")}):
-        with pytest.raises(ConfigError, match="GATEWAY_TOKEN is set to a value in ") as raised:
+        with pytest.raises(ConfigError, match="GATEWAY_TOKEN ") as raised:
             load(place, **env)
         assert "made up" not in raised.value.sentence()
 
@@ -466,6 +466,6 @@ def test_a_late_layer_that_cannot_be_read_is_a_problem_and_stops_nothing(place: 
 
 
 def test_a_malformed_value_of_a_late_layer_names_the_layer_and_not_the_value(place: Path):
-    with pytest.raises(ConfigError, match="GATEWAY_TOKEN is set to a value in safe") as told:
+    with pytest.raises(ConfigError, match=r"GATEWAY_TOKEN.* safe") as told:
         load_late(place, Late({"GATEWAY_TOKEN": "two words"}))
     assert "two words" not in told.value.sentence()

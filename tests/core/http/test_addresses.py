@@ -17,5 +17,5 @@ def test_a_key_does_not_travel_in_clear_to_anybody_else(host: str):
     shown = f"[{host}]" if ":" in host else host
     assert not is_private(host)
     refuse_clear_text("SOME_URL", f"https://{shown}/v1")
-    with pytest.raises(ConfigError, match="SOME_URL is plain http to a public address"):
+    with pytest.raises(ConfigError, match="SOME_URL"):
         refuse_clear_text("SOME_URL", f"http://{shown}/v1")

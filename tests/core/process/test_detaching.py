@@ -38,7 +38,7 @@ async def test_the_program_gets_exactly_its_environment_and_leads_a_session(tmp_
 
 
 async def test_a_program_that_cannot_be_started_is_told(tmp_path: Path):
-    with pytest.raises(ProcessError, match="nowhere could not be started: /nowhere: No such file"):
+    with pytest.raises(ProcessError, match=r"nowhere.*No such file"):
         await start_detached(["/nowhere"], env={}, log=tmp_path / "log")
     with pytest.raises(ProcessError, match="No such file"):
         await start_detached(["/bin/true"], env={}, log=tmp_path / "no" / "log")
@@ -61,7 +61,7 @@ async def test_a_process_of_another_machine_is_taken_to_run_and_never_ended_here
     own = identity_of(os.getpid())
     elsewhere = DetachedProcess(os.getpid(), own.rpartition(":")[0] + ":another-machine")
     assert elsewhere.runs()
-    with pytest.raises(ProcessError, match="runs on another machine"):
+    with pytest.raises(ProcessError, match="machine"):
         await end_detached(elsewhere, 1.0)
 
 

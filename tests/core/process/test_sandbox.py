@@ -351,7 +351,7 @@ async def test_nothing_of_it_outlives_this_program(world: World, tmp_path: Path)
 
 async def test_without_bubblewrap_the_level_is_limits_and_says_why():
     state = await Sandbox(bwrap="").state()
-    assert (state.level, state.reason) == (Level.LIMITS, "bubblewrap is not installed")
+    assert (state.level, "bubblewrap" in state.reason) == (Level.LIMITS, True)
 
 
 async def test_a_bubblewrap_that_fails_is_not_used_and_its_words_are_the_reason(tmp_path: Path):
@@ -360,7 +360,7 @@ async def test_a_bubblewrap_that_fails_is_not_used_and_its_words_are_the_reason(
     broken.chmod(0o755)
     state = await Sandbox(bwrap=str(broken)).state()
     assert state.level is Level.LIMITS
-    assert state.reason == "bubblewrap does not work here: No permissions to create new namespace"
+    assert state.reason.endswith(": No permissions to create new namespace")
 
 
 async def test_the_level_is_found_out_once(tmp_path: Path):

@@ -47,10 +47,10 @@ async def test_input_and_folder_are_the_childs(tmp_path: Path):
 
 @on_each_loop
 async def test_a_folder_that_is_not_there_is_a_sentence(tmp_path: Path):
-    with pytest.raises(ProcessError, match="could not be started"):
+    with pytest.raises(ProcessError, match="No such file"):
         async with streaming(sh("true"), lambda *_: None, cwd=tmp_path / "no"):
             pass
-    with pytest.raises(ProcessError, match="could not be started"):
+    with pytest.raises(ProcessError, match="No such file"):
         await run(sh("true"), timeout_s=5, cwd=tmp_path / "no")
 
 

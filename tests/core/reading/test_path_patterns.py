@@ -11,7 +11,7 @@ HOSTILE = ["[z-a]", "[[:foo:]]", "?" * 100_000, "!"]
 @pytest.mark.parametrize("line", HOSTILE, ids=lambda line: line[:10])
 def test_what_is_no_pattern_is_refused_whatever_the_library_raises(line: str):
     assert not is_pattern(line)
-    with pytest.raises(ValueError, match="not a pattern"):
+    with pytest.raises(ValueError, match="pattern"):
         PathPatterns([line])
 
 

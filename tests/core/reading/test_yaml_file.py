@@ -34,6 +34,13 @@ def mistakes(content: str | bytes, read: Callable[[Node], object] = everything) 
     return [str(problem) for problem in raised.value.problems]
 
 
+def issues(content: str | bytes, read: Callable[[Node], object] = everything) -> list[str]:
+    """Return place, key and code of each mistake."""
+    with pytest.raises(YamlError) as raised:
+        parse_yaml(content.encode() if isinstance(content, str) else content, PATH, read)
+    return [f"{p.line}:{p.column} {p.wrong_key} {p.code}".replace("  ", " ") for p in raised.value.problems]
+
+
 def parse(content: str, read: Callable[[Node], object] = everything) -> object:
     return parse_yaml(content.encode(), PATH, read)
 
@@ -107,9 +114,9 @@ def test_what_is_outside_the_accepted_language_is_refused_with_its_place(content
 
 
 def test_text_that_is_not_utf8_is_refused_with_its_place():
-    assert mistakes("a: b\nc: ä\n".encode("latin-1")) == ["2:4: this is not UTF-8 text"]
-    assert mistakes("a: b\n".encode("utf-16")) == ["1:1: this is not UTF-8 text"]
-    assert mistakes(b"\xef\xbb\xbfa: \xff\n") == ["1:4: this is not UTF-8 text"]
+    assert issues("a: b\nc: ä\n".encode("latin-1")) == ["2:4 syntax"]
+    assert issues("a: b\n".encode("utf-16")) == ["1:1 syntax"]
+    assert issues(b"\xef\xbb\xbfa: \xff\n") == ["1:4 syntax"]
 
 
 def test_a_byte_order_mark_and_any_line_end_are_accepted():
@@ -135,12 +142,12 @@ def test_a_file_up_to_one_mebibyte_is_read_and_a_larger_one_refused(tmp_path: Pa
     assert load_yaml(path, everything) == {"a": "1"}
     with path.open("a") as stream:
         stream.write("#")
-    with pytest.raises(ConfigError, match=r"large\.yaml is larger than 1,048,576 bytes"):
+    with pytest.raises(ConfigError, match=r"large\.yaml .*1,048,576 bytes"):
         load_yaml(path, everything)
 
 
 def test_a_missing_file_is_reported(tmp_path: Path):
-    with pytest.raises(ConfigError, match=r"none\.yaml cannot be read: No such file"):
+    with pytest.raises(ConfigError, match=r"none\.yaml .*No such file"):
         load_yaml(tmp_path / "none.yaml", everything)
 
 
@@ -190,13 +197,13 @@ def test_what_only_yaml_1_1_takes_for_something_else_is_text(word: str):
 
 def test_other_things_where_text_belongs_are_named():
     content = "[true, null, ~, [], {}, ' ']"
-    assert mistakes(content, lambda root: [node.text() for node in root.items()]) == [
-        "1:2: [0]: expected text, found true (in quotes it would be text)",
-        "1:8: [1]: expected text, found nothing",
-        "1:14: [2]: expected text, found nothing",
-        "1:17: [3]: expected text, found a list",
-        "1:21: [4]: expected text, found a mapping",
-        "1:25: [5]: expected text, found only blanks",
+    assert issues(content, lambda root: [node.text() for node in root.items()]) == [
+        "1:2 [0] wrong-type",
+        "1:8 [1] wrong-type",
+        "1:14 [2] wrong-type",
+        "1:17 [3] wrong-type",
+        "1:21 [4] wrong-type",
+        "1:25 [5] wrong-value",
     ]
 
 
@@ -228,9 +235,9 @@ def test_switches_are_true_or_false_in_three_spellings():
     assert parse(content, lambda root: [n.boolean(False) for n in root.items()]) == [True] * 3 + [False] * 3
 
 
-@pytest.mark.parametrize(("word", "found"), [("yes", "text"), ("1", "a number"), ("'true'", "text"), ("~", "nothing")])
-def test_other_things_where_a_switch_belongs_are_named(word: str, found: str):
-    assert mistakes(word, lambda root: root.boolean(True)) == [f"1:1: expected true or false, found {found}"]
+@pytest.mark.parametrize("word", ["yes", "1", "'true'", "~"])
+def test_other_things_where_a_switch_belongs_are_named(word: str):
+    assert issues(word, lambda root: root.boolean(True)) == ["1:1 wrong-type"]
 
 
 def test_a_word_outside_a_choice_is_named_with_the_likely_one():
@@ -238,8 +245,8 @@ def test_a_word_outside_a_choice_is_named_with_the_likely_one():
         return root.choice("shell", ("shell", "skill"))
 
     assert parse("skill", read) == "skill"
-    assert mistakes("shel", read) == ["1:1: 'shel' is none of: shell, skill (did you mean 'shell'?)"]
-    assert mistakes("[]", read) == ["1:1: expected text, found a list"]
+    assert issues("shel", read) == ["1:1 wrong-value"]
+    assert issues("[]", read) == ["1:1 wrong-type"]
     assert parse("", read) == "shell"
 
 
@@ -262,26 +269,24 @@ def test_missing_and_unknown_keys_are_refused_and_a_missing_one_only_once():
         field = root.mapping()["x"].fields(required=("pattern", "command"), optional=("reply",))
         return field["pattern"].text(), field["command"].text(), field["reply"].boolean(True)
 
-    assert mistakes("x:\n  patern: a\n  zzz: b\n  command: c\n", read) == [
-        "2:3: x: unknown key 'patern' (did you mean 'pattern'?)",
-        "2:3: x: key 'pattern' is missing",
-        "3:3: x: unknown key 'zzz'",
+    assert issues("x:\n  patern: a\n  zzz: b\n  command: c\n", read) == [
+        "2:3 x.patern unknown-key",
+        "2:3 x.pattern missing-key",
+        "3:3 x.zzz unknown-key",
     ]
 
 
 def test_a_key_that_is_there_already_is_not_suggested():
-    found = mistakes("channel: a\nchanel: b\n", lambda root: root.fields(required=("channel",)))
-    assert found == ["2:1: unknown key 'chanel'"]
+    found = issues("channel: a\nchanel: b\n", lambda root: root.fields(required=("channel",)))
+    assert found == ["2:1 chanel unknown-key"]
 
 
 def test_a_wrong_type_where_fields_belong_is_reported_once():
-    assert mistakes("[1]", lambda root: root.fields(required=("a", "b"))["a"].text()) == [
-        "1:1: expected a mapping, found a list"
-    ]
+    assert issues("[1]", lambda root: root.fields(required=("a", "b"))["a"].text()) == ["1:1 wrong-type"]
 
 
 def test_a_list_that_needs_an_entry_is_refused_when_it_is_empty():
-    assert mistakes("[]", lambda root: root.items(allow_empty=False)) == ["1:1: this list needs an entry"]
+    assert issues("[]", lambda root: root.items(allow_empty=False)) == ["1:1 wrong-value"]
 
 
 def test_values_and_keys_keep_their_places_and_the_way_to_them():

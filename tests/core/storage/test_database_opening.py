@@ -87,7 +87,7 @@ async def test_a_failure_to_open_is_told_and_tried_again(database: Database, ope
     for use in (add(database, "x"), count(database)):
         with pytest.raises(DatabaseError):
             await use
-    assert "cannot be used" in database.problem
+    assert database.problem
     opener.place.unlink()
     await add(database, "x")
     assert database.problem == ""

@@ -188,7 +188,7 @@ def test_a_megabyte_is_cut_whole(source: str):
 
 
 def test_a_limit_that_cannot_hold_every_character_is_refused():
-    with pytest.raises(ValueError, match="a limit of 9"):
+    with pytest.raises(ValueError, match="9"):
         PlainText(9)
 
 
