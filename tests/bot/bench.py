@@ -3,7 +3,7 @@
 import asyncio
 import json
 import sqlite3
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tests.audit_entries import check_audit_log
+from tests.clocks import SteppedClock
 
 from tocsin.assembly.bot import BotDependencies, build_bot, build_executor
 from tocsin.bot.commands import CommandDependencies
@@ -40,36 +41,6 @@ from tocsin.runs.model import Run, RunStatus, RunTrigger
 T = TypeVar("T")
 
 ADMIN = "900"
-
-
-class SteppedClock:
-    """Time that moves only when a test says so; whoever sleeps waits for it."""
-
-    def __init__(self, settle: Callable[[], Awaitable[None]]) -> None:
-        self._settle = settle
-        self._now = 1_700_000_000.0
-        self._sleepers: list[tuple[float, asyncio.Future[None]]] = []
-
-    def now(self) -> float:
-        return self._now
-
-    def monotonic(self) -> float:
-        return self._now
-
-    async def sleep(self, seconds: float) -> None:
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._sleepers.append((self._now + seconds, done))
-        await done
-
-    async def advance(self, seconds: float) -> None:
-        """Let `seconds` pass, and everybody react."""
-        self._now += seconds
-        due = [done for at, done in self._sleepers if at <= self._now]
-        self._sleepers = [(at, done) for at, done in self._sleepers if at > self._now]
-        for done in due:
-            if not done.done():
-                done.set_result(None)
-        await self._settle()
 
 
 @dataclass
@@ -253,7 +224,7 @@ class Bench:
         self.directory = directory
         self.settings = settings
         self.given = parts
-        self.clock = SteppedClock(self.settle)
+        self.clock = SteppedClock()
         self.sessions = Sessions(self.clock, ttl_s=3600, window=settings.max_history)
         self.provider: ScriptedProvider | None = ScriptedProvider()
         self.api = RecordingApi()
@@ -345,6 +316,11 @@ class Bench:
                 await self.database.settled()
                 await self._threads.settled()
                 quiet = 0
+
+    async def pass_time(self, seconds: float) -> None:
+        """Let `seconds` pass, and everything react."""
+        self.clock.advance(seconds)
+        await self.settle()
 
     def received(self, text: str = "", *, chat: str = "7", id: str = "", **fields: Any) -> MessageContext:
         """Return an event as the inbox hands it over; a text with a slash is a command."""

@@ -124,16 +124,16 @@ async def test_a_preview_is_drafted_edited_at_the_channels_own_pace_and_sealed_b
     call = bench.provider.calls[0]
     call.write("Once **upon**")
     await bench.settle()
-    await bench.clock.advance(FIRST_AFTER_S)
+    await bench.pass_time(FIRST_AFTER_S)
     assert town.messages == {"7.0": Sent("7", "Once upon", ["Cancel"])}
     call.write(" a time")
     await bench.settle()
-    await bench.clock.advance(4.9)
+    await bench.pass_time(4.9)
     assert town.messages["7.0"].text == "Once upon"
-    await bench.clock.advance(0.2)
+    await bench.pass_time(0.2)
     assert town.messages["7.0"].text == "Once upon a time"
     call.answer("Once **upon** a time.")
-    await bench.clock.advance(5)
+    await bench.pass_time(5)
     assert (await asking).replies[0].extra == {"edit_message_id": "7.0"}
 
 
@@ -156,14 +156,14 @@ async def test_a_preview_whose_id_is_no_number_survives_a_restart(make_bench: Ma
     await bench.settle()
     bench.provider.calls[0].write("half")
     await bench.settle()
-    await bench.clock.advance(FIRST_AFTER_S)
+    await bench.pass_time(FIRST_AFTER_S)
     asking.cancel()
     await asyncio.wait([asking])
     await bench.restart()
     bench.provider = None
     again = asyncio.create_task(bench.send("hello", id="event", attempt=2))
     await bench.settle()
-    await bench.clock.advance(5)
+    await bench.pass_time(5)
     assert (await again).replies[0].extra == {"edit_message_id": "7.0"}
     assert len(town.messages) == 1
 

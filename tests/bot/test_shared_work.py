@@ -32,7 +32,7 @@ async def asked(bench: Bench, text: str, seq: int, **fields: object) -> "asyncio
 async def test_cancel_ends_the_answer_that_another_process_is_making(bench: Bench, other: Bench):
     answering = await asked(bench, "why?", 1, id="asked")
     assert text_of(await other.send("/cancel", seq=2)) == "Cancelled."
-    await bench.clock.advance(LOOK_S)
+    await bench.pass_time(LOOK_S)
     assert (await answering).reason == "cancelled"
     assert bench.provider is not None
     assert [call.cancelled for call in bench.provider.calls] == [True]
@@ -44,7 +44,7 @@ async def test_cancel_counts_what_all_processes_do_and_leaves_other_chats_alone(
     tasks = [await asked(bench, "why?", 1, id="a"), await asked(other, "and how?", 2, id="b")]
     elsewhere = await asked(bench, "when?", 3, id="c", chat="8")
     assert text_of(await other.send("/cancel", seq=4)) == "Cancelled 2 jobs."
-    await bench.clock.advance(LOOK_S)
+    await bench.pass_time(LOOK_S)
     assert [(await task).reason for task in tasks] == ["cancelled", "cancelled"]
     assert bench.provider is not None
     bench.provider.calls[-1].answer("now")
@@ -54,7 +54,7 @@ async def test_cancel_counts_what_all_processes_do_and_leaves_other_chats_alone(
 async def test_the_button_under_an_answer_works_wherever_its_press_arrives(bench: Bench, other: Bench):
     answering = await asked(bench, "why?", 1, id="asked")
     assert (await other.press("cancel:asked", seq=2)).reason.startswith(BY_PERSON)
-    await bench.clock.advance(LOOK_S)
+    await bench.pass_time(LOOK_S)
     assert (await answering).reason == "cancelled"
 
 
@@ -64,7 +64,7 @@ async def test_a_message_that_waited_behind_cancelled_work_is_not_answered(bench
     waited = await other.send("and how?", seq=2, id="waited")
     assert (waited.reason, waited.replies) == ("cancelled", ())
     assert text_of(await other.send("hello", seq=4, id="later")) == "You said: hello"
-    await bench.clock.advance(LOOK_S)
+    await bench.pass_time(LOOK_S)
     assert (await answering).reason == "cancelled"
 
 

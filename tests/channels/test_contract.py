@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.clocks import SteppedClock
 from tests.facts import mentions
 
 from tocsin.channels.contract import (
@@ -175,12 +176,8 @@ async def test_each_part_has_its_own_tries():
 
 
 async def test_a_send_that_is_cancelled_while_it_waits_ends_at_once():
-    class Endless(FakeClock):
-        async def sleep(self, seconds: float) -> None:
-            await asyncio.Event().wait()
-
     _, deliver = noting(failure(FailureKind.RATE_LIMITED))
-    task = asyncio.ensure_future(bell(deliver, Endless()).send("tower", "hello"))
+    task = asyncio.ensure_future(bell(deliver, SteppedClock()).send("tower", "hello"))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     task.cancel()

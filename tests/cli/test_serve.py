@@ -159,16 +159,6 @@ def test_weak_settings_are_warned_of_in_the_log(wired: Cli, free_port: int):
     assert f"{missing}{wired.data_dir / '.env'}" in events
 
 
-@pytest.mark.parametrize("command", ["up", "gateway", "worker"])
-def test_a_misspelt_setting_is_told_in_the_log_at_the_start(wired: Cli, free_port: int, command: str):
-    with wired.running(command, env={"GATEWAY_PORT": str(free_port), "GATEWAY_PROT": "8101"}) as child:
-        assert child.stderr
-        events = [json.loads(child.stderr.readline())["event"]]
-        end(child)
-    [event] = events
-    assert mentions(event, "environment", "GATEWAY_PROT", "GATEWAY_PORT")
-
-
 MISTAKES = {
     "triggers.yaml": '- pattern: "^disk (\\d+)$"\n  command: df\n',
     "profiles.yaml": "oncall:\n  - chanel: email\n    target: ops@example.org\n",
@@ -176,34 +166,33 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize(
-    ("file", "told"),
-    [
-        ("triggers.yaml", "triggers.yaml:1:21: in double quotes, \\d is not an escape of YAML: use single quotes"),
-        ("profiles.yaml", "profiles.yaml:2:5: oncall[0]: unknown key 'chanel' (did you mean 'channel'?)"),
-        ("skills/hello/skill.yaml", "skill.yaml:3:1: unknown key 'comand' (did you mean 'command'?)"),
-    ],
+PLACES = (
+    ("triggers.yaml:1:21: ", "\\d"),
+    ("profiles.yaml:2:5: oncall[0]: ", "'channel'"),
+    ("skill.yaml:3:1: ", "'command'"),
 )
-def test_a_broken_file_is_told_at_the_start_with_its_place_and_the_fix(
-    wired: Cli, free_port: int, file: str, told: str
-):
-    path = wired.data_dir / file
-    path.parent.mkdir(parents=True)
-    path.write_text(MISTAKES[file])
+
+
+def test_broken_files_are_told_at_the_start_with_the_place_and_the_fix(wired: Cli, free_port: int):
+    for file, text in MISTAKES.items():
+        (wired.data_dir / file).parent.mkdir(parents=True, exist_ok=True)
+        (wired.data_dir / file).write_text(text)
     with wired.running("up", env={"GATEWAY_PORT": str(free_port)}) as child:
         lines = [line for line in wait_until_it_listens(child) if line["level"] == "warning"]
         end(child)
-    assert [line for line in lines if told in line["event"] + line.get("problem", "")]
+    told = [line["event"] + line.get("problem", "") for line in lines]
+    assert [any(mentions(each, *facts) for each in told) for facts in PLACES] == [True] * len(PLACES), told
 
 
 @pytest.mark.parametrize("command", ["up", "gateway", "worker"])
-def test_a_service_logs_at_its_start_how_far_skills_are_confined(wired: Cli, free_port: int, command: str):
-    with wired.running(command, env={"GATEWAY_PORT": str(free_port)}) as child:
+def test_a_service_logs_misspelt_settings_and_how_far_skills_are_confined(wired: Cli, free_port: int, command: str):
+    with wired.running(command, env={"GATEWAY_PORT": str(free_port), "GATEWAY_PROT": "8101"}) as child:
         assert child.stderr
-        lines = []
-        while not lines or lines[-1]["event"] != "skills are confined":
+        lines = [json.loads(child.stderr.readline())]
+        while "by" not in lines[-1]:
             lines.append(json.loads(child.stderr.readline()))
         end(child)
+    assert mentions(lines[0]["event"], "environment", "GATEWAY_PROT", "GATEWAY_PORT")
     level = lines[-1]["by"]
     assert level in {"bubblewrap", "limits"}
     assert ("reason" in lines[-1]) is (level == "limits")
@@ -215,10 +204,10 @@ def test_a_service_loads_the_client_of_the_chat_model_before_it_is_asked(wired: 
     with wired.running("worker", env=env) as child:
         assert child.stderr
         lines = []
-        while not lines or lines[-1]["event"] != "the chat model cannot be used":
+        while not lines or "pydantic-ai-slim" not in lines[-1].get("reason", ""):
             lines.append(json.loads(child.stderr.readline()))
         end(child)
-    assert lines[-1]["reason"].startswith("pydantic-ai-slim: ")
+    assert lines[-1]["level"] == "warning"
 
 
 def test_the_command_line_works_while_the_service_runs(wired: Cli, free_port: int):

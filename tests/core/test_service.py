@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from tests.stepped_clock import SteppedClock
+from tests.clocks import SteppedClock
 from tests.waiting import PATIENCE_S, eventually
 
 from tocsin.core.errors import StoreUnavailableError

@@ -9,6 +9,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 
 import pytest
+from tests.facts import mentions
 
 from tocsin.core.errors import LONGEST_TOLD_S, ChannelError
 from tocsin.core.ids import new_id
@@ -39,6 +40,7 @@ from tocsin.delivery.store import (
     TransitionError,
     UnknownDeliveryError,
 )
+from tocsin.testing.fakes import FakeClock
 
 OpenStore = Callable[[Clock], AbstractAsyncContextManager[DeliveryStore]]
 
@@ -50,28 +52,9 @@ UNCERTAIN = AttemptOutcome(DeliveryStatus.UNCERTAIN, error="no answer", error_cl
 TINY_S = 1e-5
 
 
-class TwoClocks:
-    """Wall and monotonic time; `advance` moves both, `jump` the wall clock alone."""
-
-    def __init__(self) -> None:
-        self._wall = 1_700_000_000.0
-        self._monotonic = 5_000.0
-
-    def now(self) -> float:
-        return self._wall
-
-    def monotonic(self) -> float:
-        return self._monotonic
-
-    async def sleep(self, seconds: float) -> None:
-        self.advance(seconds)
-
-    def advance(self, seconds: float) -> None:
-        self._wall += seconds
-        self._monotonic += seconds
-
-    def jump(self, seconds: float) -> None:
-        self._wall += seconds
+def two_clocks() -> FakeClock:
+    """Return a clock whose wall time and monotonic time cannot be taken for each other."""
+    return FakeClock(monotonic=5_000.0)
 
 
 def new(
@@ -165,7 +148,7 @@ async def find_all(store: DeliveryStore, query: DeliveryFilter) -> list[Delivery
 
 
 async def send_all(
-    stores: Sequence[DeliveryStore], clock: TwoClocks, rules: Mapping[str, ChannelRules], limit: int = 10
+    stores: Sequence[DeliveryStore], clock: FakeClock, rules: Mapping[str, ChannelRules], limit: int = 10
 ) -> list[float]:
     """Send everything with one worker a store in turns; return when each claim was, in seconds."""
     start, times = clock.monotonic(), []
@@ -197,18 +180,18 @@ class StoreContract:
         raise NotImplementedError
 
     @pytest.fixture
-    def clock(self) -> TwoClocks:
-        return TwoClocks()
+    def clock(self) -> FakeClock:
+        return two_clocks()
 
     @pytest.fixture
-    async def store(self, open_store: OpenStore, clock: TwoClocks) -> AsyncIterator[DeliveryStore]:
+    async def store(self, open_store: OpenStore, clock: FakeClock) -> AsyncIterator[DeliveryStore]:
         async with open_store(clock) as store:
             yield store
             await check_ledger(store)
 
     # Accepting
 
-    async def test_an_accepted_delivery_is_queued_as_it_was_given(self, store: DeliveryStore, clock: TwoClocks):
+    async def test_an_accepted_delivery_is_queued_as_it_was_given(self, store: DeliveryStore, clock: FakeClock):
         given = replace(
             new("Grüße 👋\n\0 \x7f", "tür:1|2 ", expires_at=clock.now() + 60, idempotency_key="k"),
             parse_mode="Markdown",
@@ -236,7 +219,7 @@ class StoreContract:
         assert (await store.replay(claimed.id)).extra == extra
         assert [found.extra for found in (await store.search(DeliveryFilter())).items] == [extra]
 
-    async def test_a_record_keeps_what_only_the_channel_knows(self, store: DeliveryStore, clock: TwoClocks):
+    async def test_a_record_keeps_what_only_the_channel_knows(self, store: DeliveryStore, clock: FakeClock):
         await store.record(replace(finished(clock.now()), extra={"reply_to": "7"}))
         assert [found.extra for found in (await store.search(DeliveryFilter())).items] == [{"reply_to": "7"}]
 
@@ -250,7 +233,7 @@ class StoreContract:
         ids=["too long", "no JSON", "no number"],
     )
     async def test_extras_that_cannot_be_kept_are_refused_and_nothing_is_accepted(
-        self, store: DeliveryStore, clock: TwoClocks, extra: dict[str, object], reason: str
+        self, store: DeliveryStore, clock: FakeClock, extra: dict[str, object], reason: str
     ):
         with pytest.raises(ChannelError, match=reason):
             await put(store, new("1"), replace(new("2"), extra=extra))
@@ -297,7 +280,7 @@ class StoreContract:
         both = await asyncio.gather(*(put_one(store, new(idempotency_key="k")) for _ in range(8)))
         assert len({delivery.id for delivery in both}) == 1
 
-    async def test_a_key_is_kept_for_a_day(self, store: DeliveryStore, clock: TwoClocks):
+    async def test_a_key_is_kept_for_a_day(self, store: DeliveryStore, clock: FakeClock):
         first = await put_one(store, new(idempotency_key="k"))
         clock.advance(IDEMPOTENCY_S - 1)
         assert (await put_one(store, new(idempotency_key="k"))).id == first.id
@@ -307,7 +290,7 @@ class StoreContract:
         assert (await put_one(store, new(idempotency_key="k"))).id == second.id
 
     async def test_what_was_accepted_is_there_for_everyone_who_opens_the_store(
-        self, open_store: OpenStore, clock: TwoClocks
+        self, open_store: OpenStore, clock: FakeClock
     ):
         async with open_store(clock) as store:
             accepted = await put_one(store, new())
@@ -316,7 +299,7 @@ class StoreContract:
             assert (await claim_one(store)).id == accepted.id
 
     async def test_a_finished_delivery_that_was_sent_directly_can_be_recorded(
-        self, store: DeliveryStore, clock: TwoClocks
+        self, store: DeliveryStore, clock: FakeClock
     ):
         direct = Delivery(
             id=new_id(),
@@ -341,7 +324,7 @@ class StoreContract:
         assert await store.seconds_to_next(RULES) is None
         assert messages(await find_all(store, DeliveryFilter(text="direct"))) == ["direct"]
 
-    async def test_a_direct_send_that_certainly_failed_can_be_replayed(self, store: DeliveryStore, clock: TwoClocks):
+    async def test_a_direct_send_that_certainly_failed_can_be_replayed(self, store: DeliveryStore, clock: FakeClock):
         failed = replace(
             await end(store, DeliveryStatus.DEAD), id=new_id(), message="failed", parts_sent=1, parts_total=3
         )
@@ -412,7 +395,7 @@ class StoreContract:
         batches = await asyncio.gather(*(store.claim_due(f"w{n}", 7, RULES) for n in range(10)))
         assert sorted(messages([d for batch in batches for d in batch]), key=int) == [str(n) for n in range(60)]
 
-    async def test_every_channel_gets_its_turn(self, store: DeliveryStore, clock: TwoClocks):
+    async def test_every_channel_gets_its_turn(self, store: DeliveryStore, clock: FakeClock):
         await put(store, *(new(f"b{n}", f"t{n}", "bell") for n in range(30)))
         clock.advance(0.5)
         await put(store, new("h", "t", "horn"))
@@ -425,7 +408,7 @@ class StoreContract:
 
     # Leases
 
-    async def test_a_dead_workers_delivery_is_sent_again(self, store: DeliveryStore, clock: TwoClocks):
+    async def test_a_dead_workers_delivery_is_sent_again(self, store: DeliveryStore, clock: FakeClock):
         await put(store, new())
         claimed = await claim_one(store)
         clock.advance(LEASE_S - 0.1)
@@ -434,7 +417,7 @@ class StoreContract:
         again = await claim_one(store, "w2")
         assert (again.id, again.attempts) == (claimed.id, 2)
 
-    async def test_a_dead_workers_delivery_keeps_its_place_in_the_lane(self, store: DeliveryStore, clock: TwoClocks):
+    async def test_a_dead_workers_delivery_keeps_its_place_in_the_lane(self, store: DeliveryStore, clock: FakeClock):
         await put(store, new("1"), new("2"))
         await claim_one(store)
         clock.advance(LEASE_S + 1)
@@ -442,7 +425,7 @@ class StoreContract:
 
     @pytest.mark.parametrize("source", ["test", "bot"])
     async def test_a_delivery_that_ends_every_worker_ends_as_dead(
-        self, store: DeliveryStore, clock: TwoClocks, source: str
+        self, store: DeliveryStore, clock: FakeClock, source: str
     ):
         await put(store, replace(new("poison"), source=source), new("next"))
         for tries in range(1, len(schedule_of(source)) + 2):
@@ -454,7 +437,7 @@ class StoreContract:
         assert (dead.message, dead.error_class, dead.finished_at) == ("poison", "ambiguous", clock.now())
 
     async def test_a_dead_workers_delivery_that_may_not_arrive_twice_is_uncertain(
-        self, store: DeliveryStore, clock: TwoClocks
+        self, store: DeliveryStore, clock: FakeClock
     ):
         await put(store, new("1", policy=Policy.AT_MOST_ONCE), new("2"))
         claimed = await claim_one(store)
@@ -466,7 +449,7 @@ class StoreContract:
         assert held.error
 
     async def test_a_channel_that_recognises_repeats_gets_it_again_in_either_policy(
-        self, store: DeliveryStore, clock: TwoClocks
+        self, store: DeliveryStore, clock: FakeClock
     ):
         rules = {"bell": ChannelRules(recognises_repeats=True)}
         await put(store, new(policy=Policy.AT_MOST_ONCE))
@@ -476,7 +459,7 @@ class StoreContract:
         assert again.attempts == 2
 
     async def test_a_dead_workers_delivery_becomes_due_though_nobody_else_has_its_channel(
-        self, store: DeliveryStore, clock: TwoClocks
+        self, store: DeliveryStore, clock: FakeClock
     ):
         await put(store, new())
         claimed = await claim_one(store)
@@ -484,7 +467,7 @@ class StoreContract:
         assert await store.claim_due("w2", 1, {"horn": ChannelRules()}) == []
         assert (await store.get(claimed.id)).status in WAITING
 
-    async def test_a_renewed_lease_lasts_as_long_again(self, store: DeliveryStore, clock: TwoClocks):
+    async def test_a_renewed_lease_lasts_as_long_again(self, store: DeliveryStore, clock: FakeClock):
         await put(store, new())
         claimed = await claim_one(store)
         for _ in range(5):
@@ -503,7 +486,7 @@ class StoreContract:
         assert await store.renew("w1", []) == set()
 
     async def test_who_lost_a_lease_can_neither_finish_nor_progress_nor_renew(
-        self, store: DeliveryStore, clock: TwoClocks
+        self, store: DeliveryStore, clock: FakeClock
     ):
         await put(store, new())
         slow = await claim_one(store, "slow")
@@ -520,7 +503,7 @@ class StoreContract:
         assert (await store.get(slow.id)).status is DeliveryStatus.DEAD
 
     async def test_who_lost_a_lease_is_told_so_though_it_finished_an_earlier_try(
-        self, store: DeliveryStore, clock: TwoClocks
+        self, store: DeliveryStore, clock: FakeClock
     ):
         await put(store, new())
         await store.finish("w1", (await claim_one(store, "w1")).id, retry(1))
@@ -531,7 +514,7 @@ class StoreContract:
         assert not await store.finish("w1", claimed.id, SENT)
         assert await store.get(claimed.id) == taken
 
-    async def test_who_lost_a_lease_cannot_change_what_became_uncertain(self, store: DeliveryStore, clock: TwoClocks):
+    async def test_who_lost_a_lease_cannot_change_what_became_uncertain(self, store: DeliveryStore, clock: FakeClock):
         await put(store, new(policy=Policy.AT_MOST_ONCE))
         slow = await claim_one(store, "slow")
         clock.advance(LEASE_S + 1)
@@ -554,7 +537,7 @@ class StoreContract:
         again = await claim_one(store, "w2")
         assert (again.message, again.attempts) == ("1", 1)
 
-    async def test_no_jump_of_the_wall_clock_ends_a_lease(self, store: DeliveryStore, clock: TwoClocks):
+    async def test_no_jump_of_the_wall_clock_ends_a_lease(self, store: DeliveryStore, clock: FakeClock):
         await put(store, new())
         claimed = await claim_one(store)
         for jump in (3600, -7200, 10 * 365 * 86400):
@@ -564,7 +547,7 @@ class StoreContract:
 
     # Outcomes
 
-    async def test_a_sent_delivery_keeps_what_the_provider_said(self, store: DeliveryStore, clock: TwoClocks):
+    async def test_a_sent_delivery_keeps_what_the_provider_said(self, store: DeliveryStore, clock: FakeClock):
         await put(store, new())
         claimed = await claim_one(store)
         clock.advance(2)
@@ -577,7 +560,7 @@ class StoreContract:
 
     @pytest.mark.parametrize("outcome", [DEAD, UNCERTAIN], ids=["dead", "uncertain"])
     async def test_a_delivery_that_failed_for_good_does_not_hold_up_the_lane(
-        self, store: DeliveryStore, clock: TwoClocks, outcome: AttemptOutcome
+        self, store: DeliveryStore, clock: FakeClock, outcome: AttemptOutcome
     ):
         await put(store, new("1"), new("2"))
         claimed = await claim_one(store)
@@ -588,7 +571,7 @@ class StoreContract:
         assert (await claim_one(store)).message == "2"
 
     async def test_a_retry_waits_as_long_as_its_outcome_says_and_no_longer(
-        self, store: DeliveryStore, clock: TwoClocks
+        self, store: DeliveryStore, clock: FakeClock
     ):
         await put(store, new())
         for failures, wait_s in enumerate((5.0, 30.25, 43200.0), 1):
@@ -608,13 +591,13 @@ class StoreContract:
         claimed = await claim_one(store)
         assert (claimed.attempts, claimed.next_attempt_at) == (4, None)
 
-    async def test_a_retry_goes_before_what_was_accepted_later(self, store: DeliveryStore, clock: TwoClocks):
+    async def test_a_retry_goes_before_what_was_accepted_later(self, store: DeliveryStore, clock: FakeClock):
         await put(store, new("1"), new("2"))
         await store.finish("w1", (await claim_one(store)).id, retry(5))
         clock.advance(6)
         assert (await claim_one(store)).message == "1"
 
-    async def test_a_retry_is_in_order_so_the_lane_waits_with_it(self, store: DeliveryStore, clock: TwoClocks):
+    async def test_a_retry_is_in_order_so_the_lane_waits_with_it(self, store: DeliveryStore, clock: FakeClock):
         await put(store, new("1"), new("2"), new("other", "window"))
         claimed = {d.message: d for d in await store.claim_due("w1", 10, RULES)}
         await store.finish("w1", claimed["1"].id, retry(5))
@@ -623,7 +606,7 @@ class StoreContract:
 
     @pytest.mark.parametrize("jump", [-3600.0, 3600.0, 10 * 365 * 86400.0])
     async def test_no_jump_of_the_wall_clock_shortens_or_lengthens_a_retry(
-        self, store: DeliveryStore, clock: TwoClocks, jump: float
+        self, store: DeliveryStore, clock: FakeClock, jump: float
     ):
         await put(store, new())
         await store.finish("w1", (await claim_one(store)).id, retry(30))
@@ -633,13 +616,13 @@ class StoreContract:
         clock.advance(0.2)
         assert len(await store.claim_due("w1", 1, RULES)) == 1
 
-    async def test_a_throttled_try_does_not_move_the_schedule(self, store: DeliveryStore, clock: TwoClocks):
+    async def test_a_throttled_try_does_not_move_the_schedule(self, store: DeliveryStore, clock: FakeClock):
         await put(store, new())
         await store.finish("w1", (await claim_one(store)).id, throttled(3))
         waiting = await store.get((await find_all(store, DeliveryFilter()))[0].id)
         assert (waiting.failures, waiting.attempts, waiting.status) == (0, 1, DeliveryStatus.RETRY_WAIT)
 
-    async def test_a_throttled_try_holds_the_whole_lane_and_no_other(self, store: DeliveryStore, clock: TwoClocks):
+    async def test_a_throttled_try_holds_the_whole_lane_and_no_other(self, store: DeliveryStore, clock: FakeClock):
         first, _, _ = await put(store, new("1"), new("2"), new("3", "window"))
         claimed = {d.message: d for d in await store.claim_due("w1", 10, RULES)}
         await store.finish("w1", claimed["1"].id, throttled(64.57))
@@ -655,7 +638,7 @@ class StoreContract:
         assert messages(await store.claim_due("w2", 10, RULES)) == ["2"]
 
     async def test_a_target_that_was_throttled_outside_the_queue_is_held_and_no_other(
-        self, store: DeliveryStore, clock: TwoClocks
+        self, store: DeliveryStore, clock: FakeClock
     ):
         await put(store, new("1", "a"), new("2", "b"))
         await store.hold("bell", "a", 40, "slow down")
@@ -669,7 +652,7 @@ class StoreContract:
         assert messages(await store.claim_due("w1", 10, RULES)) == ["1"]
 
     async def test_a_throttled_account_holds_every_lane_of_the_channel_and_no_other(
-        self, store: DeliveryStore, clock: TwoClocks
+        self, store: DeliveryStore, clock: FakeClock
     ):
         await put(store, new("1", "a"), new("2", "b"), new("h", channel="horn"))
         claimed = await store.claim_due("w1", 1, {"bell": ChannelRules()})
@@ -684,7 +667,7 @@ class StoreContract:
         assert sorted(messages(await store.claim_due("w2", 10, RULES))) == ["1", "2", "3"]
 
     async def test_a_failure_of_the_whole_account_holds_every_lane_until_the_retry(
-        self, store: DeliveryStore, clock: TwoClocks
+        self, store: DeliveryStore, clock: FakeClock
     ):
         await put(store, new("1", "a"), new("2", "b"))
         claimed = await claim_one(store)
@@ -695,7 +678,7 @@ class StoreContract:
         clock.advance(0.2)
         assert len(await store.claim_due("w1", 10, RULES)) == 2
 
-    async def test_a_short_wait_does_not_cut_a_longer_one(self, store: DeliveryStore, clock: TwoClocks):
+    async def test_a_short_wait_does_not_cut_a_longer_one(self, store: DeliveryStore, clock: FakeClock):
         await put(store, new("1", "a"), new("2", "b"))
         one, two = await store.claim_due("w1", 2, RULES)
         await store.finish("w1", one.id, throttled(60, account=True))
@@ -703,7 +686,7 @@ class StoreContract:
         clock.advance(30)
         assert await store.claim_due("w1", 10, RULES) == []
 
-    async def test_progress_is_kept_for_the_next_try(self, store: DeliveryStore, clock: TwoClocks):
+    async def test_progress_is_kept_for_the_next_try(self, store: DeliveryStore, clock: FakeClock):
         await put(store, new())
         claimed = await claim_one(store)
         assert await store.progress("w1", claimed.id, 1, 3)
@@ -712,7 +695,7 @@ class StoreContract:
         again = await claim_one(store, "w2")
         assert (again.parts_sent, again.parts_total) == (2, 3)
 
-    async def test_an_outcome_says_how_many_parts_went_out(self, store: DeliveryStore, clock: TwoClocks):
+    async def test_an_outcome_says_how_many_parts_went_out(self, store: DeliveryStore, clock: FakeClock):
         await put(store, new())
         outcome = replace(retry(5), parts_sent=2, parts_total=4)
         await store.finish("w1", (await claim_one(store)).id, outcome)
@@ -724,19 +707,19 @@ class StoreContract:
 
     @pytest.mark.parametrize("rate", [Rate(1, 1.0), Rate(20, 60.0, burst=5), Rate(30, 1.0)], ids=str)
     async def test_a_target_gets_no_more_than_its_rate_and_its_share(
-        self, store: DeliveryStore, clock: TwoClocks, rate: Rate
+        self, store: DeliveryStore, clock: FakeClock, rate: Rate
     ):
         await put(store, *(new(str(n)) for n in range(20)))
         check_pace(await send_all([store], clock, {"bell": ChannelRules(target_rate=rate)}), rate)
 
-    async def test_two_targets_are_paced_apart(self, store: DeliveryStore, clock: TwoClocks):
+    async def test_two_targets_are_paced_apart(self, store: DeliveryStore, clock: FakeClock):
         rules = {"bell": ChannelRules(target_rate=Rate(1, 1.0))}
         await put(store, *(new(str(n), f"t{n % 2}") for n in range(10)))
         times = await send_all([store], clock, rules)
         assert len(times) == 10
         assert times[-1] < 6
 
-    async def test_a_group_has_its_own_rate_besides(self, store: DeliveryStore, clock: TwoClocks):
+    async def test_a_group_has_its_own_rate_besides(self, store: DeliveryStore, clock: FakeClock):
         group = Rate(20, 60.0, burst=3)
         rules = {"bell": ChannelRules(target_rate=Rate(1, 1.0), group_rate=group, group_prefix="-")}
         await put(store, *(new(str(n), "-100") for n in range(8)), *(new(str(n), "100") for n in range(8)))
@@ -751,14 +734,14 @@ class StoreContract:
         check_pace(by_target["-100"][:3], Rate(1, 1.0))
         check_pace(by_target["100"], Rate(1, 1.0))
 
-    async def test_an_account_has_one_rate_for_all_its_targets(self, store: DeliveryStore, clock: TwoClocks):
+    async def test_an_account_has_one_rate_for_all_its_targets(self, store: DeliveryStore, clock: FakeClock):
         rate = Rate(10, 1.0, burst=2)
         rules = {"bell": ChannelRules(account_rate=rate), "horn": ChannelRules()}
         await put(store, *(new(str(n), f"t{n}") for n in range(30)))
         check_pace(await send_all([store], clock, rules), rate)
 
     async def test_claims_that_come_a_little_late_cost_an_account_none_of_its_messages(
-        self, store: DeliveryStore, clock: TwoClocks
+        self, store: DeliveryStore, clock: FakeClock
     ):
         rate, count = Rate(30, 1.0), 60
         rules, interval_s = {"bell": ChannelRules(account_rate=rate)}, rate.interval_s / SHARE
@@ -773,7 +756,7 @@ class StoreContract:
         for begin in times:
             assert sum(begin <= time < begin + 1 - TINY_S for time in times) <= 30
 
-    async def test_a_burst_goes_out_at_once_and_comes_back_with_time(self, store: DeliveryStore, clock: TwoClocks):
+    async def test_a_burst_goes_out_at_once_and_comes_back_with_time(self, store: DeliveryStore, clock: FakeClock):
         rules = {"bell": ChannelRules(account_rate=Rate(1, 1.0, burst=3))}
         await put(store, *(new(str(n), f"t{n}") for n in range(10)))
         assert len(await store.claim_due("w1", 10, rules)) == 3
@@ -782,7 +765,7 @@ class StoreContract:
         clock.advance(100)
         assert len(await store.claim_due("w1", 10, rules)) == 3
 
-    async def test_further_parts_take_their_turn_in_the_buckets(self, store: DeliveryStore, clock: TwoClocks):
+    async def test_further_parts_take_their_turn_in_the_buckets(self, store: DeliveryStore, clock: FakeClock):
         rule = ChannelRules(target_rate=Rate(1, 1.0), account_rate=Rate(10, 1.0))
         await put(store, new("1"), new("2"), new("3", "window"))
         (claimed,) = await store.claim_due("w1", 1, {"bell": rule})
@@ -801,7 +784,7 @@ class StoreContract:
         assert messages(await store.claim_due("w1", 10, {"bell": rule})) == ["2"]
 
     async def test_a_part_waits_for_its_place_behind_all_that_was_taken_before(
-        self, store: DeliveryStore, clock: TwoClocks
+        self, store: DeliveryStore, clock: FakeClock
     ):
         rule = ChannelRules(target_rate=Rate(1, 1.0, burst=2))
         waits = [await store.pace("bell", "door", rule) for _ in range(5)]
@@ -811,12 +794,12 @@ class StoreContract:
         assert await store.pace("bell", "window", rule) == 0
         assert await store.pace("bell", "door", ChannelRules()) >= 0
 
-    async def test_a_part_waits_as_long_as_its_lane_is_throttled(self, store: DeliveryStore, clock: TwoClocks):
+    async def test_a_part_waits_as_long_as_its_lane_is_throttled(self, store: DeliveryStore, clock: FakeClock):
         await put(store, new())
         await store.finish("w1", (await claim_one(store)).id, throttled(40))
         assert await store.pace("bell", "door", ChannelRules()) == pytest.approx(40, abs=TINY_S)
 
-    async def test_workers_share_the_pace(self, open_store: OpenStore, clock: TwoClocks):
+    async def test_workers_share_the_pace(self, open_store: OpenStore, clock: FakeClock):
         rate = Rate(5, 1.0, burst=2)
         async with open_store(clock) as one, open_store(clock) as two:
             await put(one, *(new(str(n), f"t{n}") for n in range(15)))
@@ -827,7 +810,7 @@ class StoreContract:
         for begin, time in zip(times, times[rate.burst :], strict=False):
             assert time - begin >= rate.interval_s - 0.01  # two handles, two views of the time
 
-    async def test_no_jump_of_the_wall_clock_opens_a_bucket(self, store: DeliveryStore, clock: TwoClocks):
+    async def test_no_jump_of_the_wall_clock_opens_a_bucket(self, store: DeliveryStore, clock: FakeClock):
         rules = {"bell": ChannelRules(target_rate=Rate(1, 60.0))}
         await put(store, new("1"), new("2"))
         (claimed,) = await store.claim_due("w1", 1, rules)
@@ -838,18 +821,18 @@ class StoreContract:
 
     # Scheduling
 
-    async def test_nothing_goes_out_before_its_time(self, store: DeliveryStore, clock: TwoClocks):
+    async def test_nothing_goes_out_before_its_time(self, store: DeliveryStore, clock: FakeClock):
         await put(store, new(not_before=clock.now() + 3600))
         clock.advance(3599.9)
         assert await store.claim_due("w1", 1, RULES) == []
         clock.advance(0.1)
         assert len(await store.claim_due("w1", 1, RULES)) == 1
 
-    async def test_a_time_in_the_past_is_now(self, store: DeliveryStore, clock: TwoClocks):
+    async def test_a_time_in_the_past_is_now(self, store: DeliveryStore, clock: FakeClock):
         await put(store, new(not_before=clock.now() - 3600))
         assert len(await store.claim_due("w1", 1, RULES)) == 1
 
-    async def test_a_scheduled_delivery_lets_others_pass(self, store: DeliveryStore, clock: TwoClocks):
+    async def test_a_scheduled_delivery_lets_others_pass(self, store: DeliveryStore, clock: FakeClock):
         await put(store, new("later", not_before=clock.now() + 60), new("now"))
         claimed = await claim_one(store)
         assert claimed.message == "now"
@@ -858,7 +841,7 @@ class StoreContract:
         assert (await claim_one(store)).message == "later"
 
     async def test_a_scheduled_delivery_does_not_break_into_a_lane_in_flight(
-        self, store: DeliveryStore, clock: TwoClocks
+        self, store: DeliveryStore, clock: FakeClock
     ):
         await put(store, new("later", not_before=clock.now() + 5), new("now"))
         claimed = await claim_one(store)
@@ -867,7 +850,7 @@ class StoreContract:
         await store.finish("w1", claimed.id, SENT)
         assert (await claim_one(store)).message == "later"
 
-    async def test_a_clock_set_back_does_not_send_early(self, store: DeliveryStore, clock: TwoClocks):
+    async def test_a_clock_set_back_does_not_send_early(self, store: DeliveryStore, clock: FakeClock):
         await put(store, new(not_before=clock.now() + 60))
         clock.jump(-3600)
         clock.advance(61)
@@ -875,7 +858,7 @@ class StoreContract:
         clock.jump(3600)
         assert len(await store.claim_due("w1", 1, RULES)) == 1
 
-    async def test_a_clock_set_back_holds_back_what_had_come_due(self, store: DeliveryStore, clock: TwoClocks):
+    async def test_a_clock_set_back_holds_back_what_had_come_due(self, store: DeliveryStore, clock: FakeClock):
         await put(store, new("later", not_before=clock.now() + 10))
         clock.advance(11)
         await store.claim_due("w1", 1, {"horn": ChannelRules()})
@@ -883,7 +866,7 @@ class StoreContract:
         await put(store, new("now"))
         assert messages(await store.claim_due("w1", 10, RULES)) == ["now"]
 
-    async def test_a_replay_keeps_its_time(self, store: DeliveryStore, clock: TwoClocks):
+    async def test_a_replay_keeps_its_time(self, store: DeliveryStore, clock: FakeClock):
         scheduled = await put_one(store, new(not_before=clock.now() + 10))
         await store.cancel(scheduled.id)
         await store.replay(scheduled.id)
@@ -892,7 +875,7 @@ class StoreContract:
         assert len(await store.claim_due("w1", 10, RULES)) == 1
 
     async def test_what_is_past_its_time_expires_wherever_it_stands_in_the_lane(
-        self, store: DeliveryStore, clock: TwoClocks
+        self, store: DeliveryStore, clock: FakeClock
     ):
         end_at = clock.now() + 10
         first, second, third = await put(store, new("1"), new("2", expires_at=end_at), new("3", expires_at=end_at + 90))
@@ -909,7 +892,7 @@ class StoreContract:
         await store.finish("w1", first.id, SENT)
         assert (await claim_one(store)).message == "3"
 
-    async def test_a_retry_that_waits_past_its_end_expires(self, store: DeliveryStore, clock: TwoClocks):
+    async def test_a_retry_that_waits_past_its_end_expires(self, store: DeliveryStore, clock: FakeClock):
         await put(store, new("1", expires_at=clock.now() + 10), new("2"))
         claimed = await claim_one(store)
         await store.finish("w1", claimed.id, retry(60))
@@ -917,7 +900,7 @@ class StoreContract:
         assert messages(await store.claim_due("w1", 10, RULES)) == ["2"]
         assert (await store.get(claimed.id)).status is DeliveryStatus.EXPIRED
 
-    async def test_an_expired_retry_still_tells_why_it_was_not_sent(self, store: DeliveryStore, clock: TwoClocks):
+    async def test_an_expired_retry_still_tells_why_it_was_not_sent(self, store: DeliveryStore, clock: FakeClock):
         await put(store, new(expires_at=clock.now() + 10))
         claimed = await claim_one(store)
         await store.finish("w1", claimed.id, retry(60))
@@ -925,14 +908,14 @@ class StoreContract:
         await store.claim_due("w1", 10, RULES)
         assert "refused" in (await store.get(claimed.id)).error
 
-    async def test_what_is_being_sent_does_not_expire(self, store: DeliveryStore, clock: TwoClocks):
+    async def test_what_is_being_sent_does_not_expire(self, store: DeliveryStore, clock: FakeClock):
         await put(store, new(expires_at=clock.now() + 5))
         claimed = await claim_one(store)
         clock.advance(6)
         assert await store.claim_due("w2", 1, RULES) == []
         assert await store.finish("w1", claimed.id, SENT)
 
-    async def test_expired_before_it_came_in_is_expired_and_never_sent(self, store: DeliveryStore, clock: TwoClocks):
+    async def test_expired_before_it_came_in_is_expired_and_never_sent(self, store: DeliveryStore, clock: FakeClock):
         accepted = await put_one(store, new(expires_at=clock.now() - 1))
         assert await store.claim_due("w1", 1, RULES) == []
         assert (await store.get(accepted.id)).status is DeliveryStatus.EXPIRED
@@ -954,18 +937,18 @@ class StoreContract:
         assert (await store.get(a.id)).status is DeliveryStatus.SENT
         assert await store.seconds_to_next(RULES) is None
 
-    async def test_the_next_time_is_never_later_than_a_retry(self, store: DeliveryStore, clock: TwoClocks):
+    async def test_the_next_time_is_never_later_than_a_retry(self, store: DeliveryStore, clock: FakeClock):
         await put(store, new())
         await store.finish("w1", (await claim_one(store)).id, retry(30))
         wait_s = await store.seconds_to_next(RULES)
         assert wait_s == pytest.approx(30, abs=TINY_S)
 
-    async def test_the_next_time_is_never_later_than_a_scheduled_delivery(self, store: DeliveryStore, clock: TwoClocks):
+    async def test_the_next_time_is_never_later_than_a_scheduled_delivery(self, store: DeliveryStore, clock: FakeClock):
         await put(store, new(not_before=clock.now() + 30))
         wait_s = await store.seconds_to_next(RULES)
         assert wait_s == pytest.approx(30, abs=TINY_S)
 
-    async def test_the_next_time_is_never_later_than_the_end_of_a_lease(self, store: DeliveryStore, clock: TwoClocks):
+    async def test_the_next_time_is_never_later_than_the_end_of_a_lease(self, store: DeliveryStore, clock: FakeClock):
         await put(store, new())
         await claim_one(store)
         wait_s = await store.seconds_to_next(RULES)
@@ -973,7 +956,7 @@ class StoreContract:
         assert wait_s <= LEASE_S + TINY_S
 
     async def test_the_next_time_is_never_later_than_a_wait_of_the_account(
-        self, store: DeliveryStore, clock: TwoClocks
+        self, store: DeliveryStore, clock: FakeClock
     ):
         await put(store, new("1", "a"), new("2", "b"))
         claimed = await claim_one(store)
@@ -991,21 +974,21 @@ class StoreContract:
             with pytest.raises(UnknownDeliveryError):
                 await call("no id at all \0 é \udcff")
 
-    async def test_a_search_finds_the_newest_first(self, store: DeliveryStore, clock: TwoClocks):
+    async def test_a_search_finds_the_newest_first(self, store: DeliveryStore, clock: FakeClock):
         for n in range(3):
             await put(store, new(f"{n}a"), new(f"{n}b"))
             clock.advance(1)
         assert messages(await find_all(store, DeliveryFilter())) == ["2b", "2a", "1b", "1a", "0b", "0a"]
 
     @pytest.mark.parametrize("limit", [1, 3, 7, 100])
-    async def test_a_cursor_leads_through_everything_once(self, store: DeliveryStore, clock: TwoClocks, limit: int):
+    async def test_a_cursor_leads_through_everything_once(self, store: DeliveryStore, clock: FakeClock, limit: int):
         for n in range(4):
             await put(store, *(new(f"{n}{m}") for m in range(5)))
             clock.advance(1)
         found = await find_all(store, DeliveryFilter(limit=limit))
         assert messages(found) == [f"{n}{m}" for n in (3, 2, 1, 0) for m in (4, 3, 2, 1, 0)]
 
-    async def test_what_comes_in_while_somebody_pages_moves_no_page(self, store: DeliveryStore, clock: TwoClocks):
+    async def test_what_comes_in_while_somebody_pages_moves_no_page(self, store: DeliveryStore, clock: FakeClock):
         await put(store, *(new(str(n)) for n in range(6)))
         page = await store.search(DeliveryFilter(limit=3))
         await put(store, new("same moment"))
@@ -1027,7 +1010,7 @@ class StoreContract:
         for cursor in ("x", ":", "1:2:3", "-1", "é"):
             await store.search(DeliveryFilter(cursor=cursor))
 
-    async def test_every_field_of_a_query_narrows_it(self, store: DeliveryStore, clock: TwoClocks):
+    async def test_every_field_of_a_query_narrows_it(self, store: DeliveryStore, clock: FakeClock):
         await put(store, new("1", "door", "bell"), new("2", "window", "bell"), new("3", "door", "horn"))
         clock.advance(10)
         since = clock.now()
@@ -1088,7 +1071,7 @@ class StoreContract:
 
     @pytest.mark.parametrize("status", sorted(REPLAYABLE))
     async def test_what_was_not_sent_can_be_replayed(
-        self, store: DeliveryStore, clock: TwoClocks, status: DeliveryStatus
+        self, store: DeliveryStore, clock: FakeClock, status: DeliveryStatus
     ):
         ended = await end(store, status)
         clock.advance(100)
@@ -1101,7 +1084,7 @@ class StoreContract:
         assert await store.finish("w1", ended.id, SENT)
         assert (await store.get(ended.id)).status is DeliveryStatus.SENT
 
-    async def test_a_replay_starts_the_schedule_anew(self, store: DeliveryStore, clock: TwoClocks):
+    async def test_a_replay_starts_the_schedule_anew(self, store: DeliveryStore, clock: FakeClock):
         await put(store, new())
         for _ in range(3):
             await store.finish("w1", (await claim_one(store)).id, retry(1))
@@ -1169,7 +1152,7 @@ class StoreContract:
         with pytest.raises(UnknownDeliveryError):
             await store.dismiss("nosuch")
 
-    async def test_what_waits_can_be_cancelled(self, store: DeliveryStore, clock: TwoClocks):
+    async def test_what_waits_can_be_cancelled(self, store: DeliveryStore, clock: FakeClock):
         first, second, third = await put(store, new("1"), new("2"), new("3", "window", not_before=clock.now() + 60))
         for waiting in (first, third):
             cancelled = await store.cancel(waiting.id)
@@ -1207,7 +1190,7 @@ class StoreContract:
         assert delivery_document(await store.cancel(held.id))["status"] == "cancelled"
         assert (await claim_one(store)).message == "2"
 
-    async def test_what_was_told_to_a_target_holds_it_after_a_cancel_too(self, store: DeliveryStore, clock: TwoClocks):
+    async def test_what_was_told_to_a_target_holds_it_after_a_cancel_too(self, store: DeliveryStore, clock: FakeClock):
         await put(store, new("1"), new("2"))
         claimed = await claim_one(store)
         await store.finish("w1", claimed.id, throttled(LONGEST_TOLD_S))
@@ -1218,44 +1201,44 @@ class StoreContract:
         assert (await claim_one(store)).message == "2"
 
     async def test_a_message_behind_a_held_target_says_why_it_waits_and_until_when(
-        self, store: DeliveryStore, clock: TwoClocks
+        self, store: DeliveryStore, clock: FakeClock
     ):
         await put(store, new("1"), new("2"), new("3", "window"))
         claimed = await claim_one(store)
         await store.finish("w1", claimed.id, throttled(60))
         await store.cancel(claimed.id)
         found = {delivery.message: delivery for delivery in (await store.search(DeliveryFilter())).items}
-        assert found["2"].error == "the target is held: slow down"
+        assert "target" in found["2"].error
         assert (found["2"].status, found["2"].error_class) == (DeliveryStatus.QUEUED, "rate_limited")
         assert found["2"].next_attempt_at == pytest.approx(clock.now() + 60, abs=TINY_S)
         assert (found["3"].error, found["3"].next_attempt_at) == ("", None)
         assert await store.get(found["2"].id) == found["2"]
 
-    async def test_a_hold_told_outside_the_queue_says_its_reason(self, store: DeliveryStore, clock: TwoClocks):
+    async def test_a_hold_told_outside_the_queue_says_its_reason(self, store: DeliveryStore, clock: FakeClock):
         waiting = await put_one(store, new())
         await store.hold("bell", "door", 40, "429 Too Many Requests")
         assert (await store.get(waiting.id)).error == "the target is held: 429 Too Many Requests"
         clock.advance(41)
         assert (await store.get(waiting.id)).error == ""
 
-    async def test_a_message_behind_a_throttled_account_says_so(self, store: DeliveryStore, clock: TwoClocks):
+    async def test_a_message_behind_a_throttled_account_says_so(self, store: DeliveryStore, clock: FakeClock):
         await put(store, new("1", "a"), new("2", "b"))
         claimed = await claim_one(store)
         await store.finish("w1", claimed.id, throttled(3600, account=True))
         (waiting,) = (await store.search(DeliveryFilter(status=DeliveryStatus.QUEUED))).items
-        assert waiting.error == "the whole account is held: slow down"
+        assert "account" in waiting.error
         assert waiting.next_attempt_at == pytest.approx(clock.now() + 3600, abs=TINY_S)
 
-    async def test_a_message_behind_one_that_is_tried_again_says_which(self, store: DeliveryStore, clock: TwoClocks):
+    async def test_a_message_behind_one_that_is_tried_again_says_which(self, store: DeliveryStore, clock: FakeClock):
         await put(store, new("1"), new("2"))
         first = await claim_one(store)
         await store.finish("w1", first.id, retry(30))
         (second,) = (await store.search(DeliveryFilter(status=DeliveryStatus.QUEUED))).items
-        assert second.error == f"waits for delivery {first.id} before it: refused"
+        assert mentions(second.error, first.id)
         assert second.next_attempt_at == pytest.approx(clock.now() + 30, abs=TINY_S)
         assert (await store.get(first.id)).error == "refused"
 
-    async def test_what_is_sent_after_a_hold_shows_nothing_of_it(self, store: DeliveryStore, clock: TwoClocks):
+    async def test_what_is_sent_after_a_hold_shows_nothing_of_it(self, store: DeliveryStore, clock: FakeClock):
         waiting = await put_one(store, new())
         await store.hold("bell", "door", 40, "slow down")
         clock.advance(41)
@@ -1265,7 +1248,7 @@ class StoreContract:
         ended = await store.get(waiting.id)
         assert (ended.error, ended.error_class, ended.next_attempt_at) == ("", "", None)
 
-    async def test_the_holds_of_whole_accounts_are_told_by_channel(self, store: DeliveryStore, clock: TwoClocks):
+    async def test_the_holds_of_whole_accounts_are_told_by_channel(self, store: DeliveryStore, clock: FakeClock):
         await put(store, new("1"), new("2", channel="horn"))
         for claimed in await store.claim_due("w1", 2, RULES):
             await store.finish("w1", claimed.id, throttled(3600, account=claimed.channel == "bell"))
@@ -1276,7 +1259,7 @@ class StoreContract:
 
     # Trying again at once
 
-    async def test_what_waits_for_its_next_try_is_tried_now(self, store: DeliveryStore, clock: TwoClocks):
+    async def test_what_waits_for_its_next_try_is_tried_now(self, store: DeliveryStore, clock: FakeClock):
         await put(store, new("1"), new("2"))
         claimed = await claim_one(store)
         await store.finish("w1", claimed.id, retry(3600))
@@ -1295,7 +1278,7 @@ class StoreContract:
             await store.finish("w1", claimed.id, retry(3600))
             await store.retry(claimed.id)
 
-    async def test_a_try_at_once_is_not_before_the_provider_allows_it(self, store: DeliveryStore, clock: TwoClocks):
+    async def test_a_try_at_once_is_not_before_the_provider_allows_it(self, store: DeliveryStore, clock: FakeClock):
         await put(store, new())
         claimed = await claim_one(store)
         await store.finish("w1", claimed.id, throttled(60))
@@ -1336,7 +1319,7 @@ class StoreContract:
         assert await store.matching(texts, 9) == [[]] * len(texts)
         assert await store.matching([], 9) == []
 
-    async def test_a_pruned_delivery_is_not_found_by_its_short_id(self, store: DeliveryStore, clock: TwoClocks):
+    async def test_a_pruned_delivery_is_not_found_by_its_short_id(self, store: DeliveryStore, clock: FakeClock):
         ended = await end(store, DeliveryStatus.DEAD)
         clock.advance(1)
         await store.prune(clock.now())
@@ -1361,7 +1344,7 @@ class StoreContract:
         }
 
     async def test_pruning_forgets_what_finished_long_ago_and_nothing_else(
-        self, store: DeliveryStore, clock: TwoClocks
+        self, store: DeliveryStore, clock: FakeClock
     ):
         old = [await end(store, status) for status in sorted(REPLAYABLE)]
         waiting = await put_one(store, new("waits", "x", idempotency_key="w", not_before=clock.now() + 10**6))
@@ -1377,14 +1360,14 @@ class StoreContract:
         assert await store.prune(line) == 0
         assert sum((await store.counts()).values()) == 3
 
-    async def test_a_pruned_delivery_gives_its_key_back(self, store: DeliveryStore, clock: TwoClocks):
+    async def test_a_pruned_delivery_gives_its_key_back(self, store: DeliveryStore, clock: FakeClock):
         first = await put_one(store, new(idempotency_key="k"))
         await store.finish("w1", (await claim_one(store)).id, SENT)
         clock.advance(1)
         assert await store.prune(clock.now()) == 1
         assert (await put_one(store, new(idempotency_key="k"))).id != first.id
 
-    async def test_a_replayed_delivery_is_not_pruned(self, store: DeliveryStore, clock: TwoClocks):
+    async def test_a_replayed_delivery_is_not_pruned(self, store: DeliveryStore, clock: FakeClock):
         ended = await end(store, DeliveryStatus.DEAD)
         await store.replay(ended.id)
         clock.advance(100)

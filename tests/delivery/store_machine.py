@@ -16,11 +16,11 @@ from tests.delivery.store_contract import (
     RULES,
     SENT,
     UNCERTAIN,
-    TwoClocks,
     check_ledger,
     new,
     retry,
     throttled,
+    two_clocks,
 )
 
 from tocsin.delivery.model import (
@@ -35,6 +35,7 @@ from tocsin.delivery.model import (
     Policy,
 )
 from tocsin.delivery.store import DeliveryStore, TransitionError
+from tocsin.testing.fakes import FakeClock
 
 T = TypeVar("T")
 
@@ -71,13 +72,13 @@ class StoreMachine(RuleBasedStateMachine):
     ids: Bundle[str] = Bundle("ids")
     claims: Bundle[tuple[str, str]] = Bundle("claims")
 
-    def opened(self, clock: TwoClocks) -> AbstractAsyncContextManager[DeliveryStore]:
+    def opened(self, clock: FakeClock) -> AbstractAsyncContextManager[DeliveryStore]:
         """Open the store of this history; called again, the same deliveries are there."""
         raise NotImplementedError
 
     def __init__(self) -> None:
         super().__init__()
-        self.clock = TwoClocks()
+        self.clock = two_clocks()
         self.known: dict[str, Known] = {}
         self.keys: dict[str, str] = {}
         self.blocked: dict[object, float] = {}

@@ -13,7 +13,6 @@ from tests.delivery.conftest import RedisServer
 from tests.delivery.store_contract import (
     RULES,
     SENT,
-    TwoClocks,
     claim_one,
     find_all,
     messages,
@@ -21,8 +20,10 @@ from tests.delivery.store_contract import (
     put,
     put_one,
     retry,
+    two_clocks,
 )
 from tests.docs.pages import ROOT
+from tests.facts import mentions
 from tests.waiting import PATIENCE_S, eventually
 
 from tocsin.core.errors import ConfigError, StoreUnavailableError
@@ -35,6 +36,7 @@ from tocsin.delivery.model import LEASE_S, DeliveryStatus, Policy, Rate
 from tocsin.delivery.redis.health import health_of
 from tocsin.delivery.redis.store import SCAN_LIMIT, RedisStore
 from tocsin.delivery.store import ChannelRules, DeliveryFilter
+from tocsin.testing.fakes import FakeClock
 
 SHORT_S = 0.5
 
@@ -139,7 +141,7 @@ async def test_a_server_that_is_gone_is_told_and_its_return_needs_nobody(store: 
     await put(store, new())
     private_redis.kill()
     for _ in range(3):
-        with pytest.raises(StoreUnavailableError, match=r"cannot be reached") as raised:
+        with pytest.raises(StoreUnavailableError, match="reached") as raised:
             await store.claim_due("w1", 1, RULES)
         assert "REDIS_URL" in raised.value.hint
     assert not (await store.health()).ok
@@ -170,9 +172,9 @@ async def test_a_paused_server_is_told_in_time_and_its_return_needs_nobody(
     await put(store, new())
     private_redis.pause()
     for call in (hasty.counts, lambda: hasty.seconds_to_next(RULES), lambda: put(hasty, new())):
-        with pytest.raises(StoreUnavailableError, match="does not answer in time"):
+        with pytest.raises(StoreUnavailableError, match="answer"):
             await call()
-    assert "does not answer in time" in (await hasty.health()).problems[0]
+    assert "answer" in (await hasty.health()).problems[0]
     private_redis.resume()
     await until_it_works(lambda: claim_one(store))
 
@@ -247,8 +249,8 @@ async def test_a_wrong_password_is_told_without_the_password(connect: Connect):
         path = str(locked.socket)
         for user in (":wrong-one@", "nobody:wrong-one@"):
             sentence = await refusal(connect(f"unix://{user}{path}"))
-            assert sentence == f"Redis at unix://{path} refuses the user or the password: correct REDIS_URL"
-        assert "asks for a password" in await refusal(connect(f"unix://{path}"))
+            assert mentions(sentence, "unix://", path, "REDIS_URL")
+        assert "password" in await refusal(connect(f"unix://{path}"))
         assert (await connect(f"unix://:right-one@{path}").counts())[DeliveryStatus.QUEUED] == 0
         health = await connect(f"unix://:wrong-one@{path}").health()
     assert (health.backend, health.ok) == ("redis", False)
@@ -257,26 +259,26 @@ async def test_a_wrong_password_is_told_without_the_password(connect: Connect):
 
 async def test_a_password_where_none_is_needed_is_told(connect: Connect, redis_server: RedisServer):
     sentence = await refusal(connect(f"unix://:secret@{redis_server.socket}"))
-    assert "has no password set: remove the password" in sentence
+    assert "password" in sentence
     assert "secret" not in sentence
 
 
 async def test_an_absent_server_and_an_absent_database_are_told(connect: Connect, redis_server: RedisServer):
-    assert "cannot be reached" in await refusal(connect("redis://:secret@127.0.0.1:1/0"))
-    assert "cannot be reached: no such file" in await refusal(connect("unix:///nowhere/redis.sock"))
-    assert "has no such database" in await refusal(connect(f"{redis_server.url}?db=999"))
+    assert "reached" in await refusal(connect("redis://:secret@127.0.0.1:1/0"))
+    assert "reached" in await refusal(connect("unix:///nowhere/redis.sock"))
+    assert "database" in await refusal(connect(f"{redis_server.url}?db=999"))
 
 
 async def test_a_user_without_rights_is_told(connect: Connect, private_redis: RedisServer):
     private_redis.ask("ACL", "SETUSER", "guest", "on", "nopass", "~*", "+ping")
-    assert "does not allow this user" in await refusal(connect(f"unix://guest:x@{private_redis.socket}"))
+    assert "allow" in await refusal(connect(f"unix://guest:x@{private_redis.socket}"))
 
 
 async def test_a_replica_is_told(connect: Connect, private_redis: RedisServer):
     store = connect(private_redis.url)
     await put(store, new())
     private_redis.ask("REPLICAOF", "127.0.0.1", "1")
-    assert "is a read-only replica: name the master" in await refusal(store)
+    assert "read-only" in await refusal(store)
     with pytest.raises(StoreUnavailableError, match="replica"):
         await store.claim_due("w1", 1, RULES)
     assert any("replica" in problem for problem in (await store.health()).problems)
@@ -285,7 +287,7 @@ async def test_a_replica_is_told(connect: Connect, private_redis: RedisServer):
 async def test_full_memory_refuses_more_but_what_was_accepted_goes_out(store: RedisStore, private_redis: RedisServer):
     await put(store, new("1"), new("2", "b"))
     private_redis.ask("CONFIG", "SET", "maxmemory", "1mb")
-    assert "has reached its maxmemory" in await refusal(store)
+    assert "maxmemory" in await refusal(store)
     first, second = await store.claim_due("w1", 2, RULES)
     assert await store.renew("w1", [first.id]) == {first.id}
     assert await store.progress("w1", first.id, 1, 2)
@@ -386,7 +388,7 @@ async def jump(client: RedisClient, prefix: str, seconds: int) -> None:
 
 @pytest.mark.parametrize("seconds", [-3600, 3600, 10 * 365 * 86400])
 async def test_no_jump_of_the_servers_clock_ends_a_lease_or_a_wait(shared: RedisClient, seconds: int):
-    clock = TwoClocks()
+    clock = two_clocks()
     prefix = f"jump{seconds}"
     store = RedisStore(shared, clock, prefix=prefix)
     await put(store, new("1", "a"), new("2", "b"))
@@ -401,7 +403,7 @@ async def test_no_jump_of_the_servers_clock_ends_a_lease_or_a_wait(shared: Redis
 
 
 async def test_a_server_clock_set_back_makes_no_newcomer_early(shared: RedisClient):
-    clock = TwoClocks()
+    clock = two_clocks()
     await put(RedisStore(shared, clock, prefix="back"), new())
     await claim_one(RedisStore(shared, clock, prefix="back"))
     await jump(shared, "back", -3600)
@@ -412,14 +414,14 @@ async def test_a_server_clock_set_back_makes_no_newcomer_early(shared: RedisClie
 
 
 async def test_a_newcomer_measures_the_time_nobody_was_there_with_the_servers_clock(shared: RedisClient):
-    clock = TwoClocks()
+    clock = two_clocks()
     await put(RedisStore(shared, clock, prefix="alone"), new())
     await claim_one(RedisStore(shared, clock, prefix="alone"))
     await jump(shared, "alone", 11)
     assert len(await RedisStore(shared, clock, prefix="alone").claim_due("w2", 1, RULES)) == 1
 
 
-class BusyClock(TwoClocks):
+class BusyClock(FakeClock):
     """Time passes with every look at it."""
 
     def monotonic(self) -> float:
@@ -442,7 +444,7 @@ async def test_a_busy_client_does_not_slow_the_time_down(shared: RedisClient):
 
 
 async def test_the_lane_that_has_waited_longest_goes_first_whatever_its_channel(shared: RedisClient):
-    clock = TwoClocks()
+    clock = two_clocks()
     store = RedisStore(shared, clock, prefix="fair")
     for n in range(6):
         await put(store, new(str(n), f"t{n}", "horn" if n % 2 else "bell"))
@@ -454,7 +456,7 @@ async def test_the_lane_that_has_waited_longest_goes_first_whatever_its_channel(
 
 
 async def test_an_emptied_queue_leaves_nothing_behind(shared: RedisClient):
-    clock = TwoClocks()
+    clock = two_clocks()
     store = RedisStore(shared, clock, prefix="room")
     rate = Rate(1, 1.0)
     rules = {"bell": ChannelRules(rate, rate, "t", rate), "horn": ChannelRules()}
@@ -477,7 +479,7 @@ async def test_an_emptied_queue_leaves_nothing_behind(shared: RedisClient):
 
 
 async def test_a_search_for_a_rare_word_answers_soon_and_goes_on_from_its_cursor(shared: RedisClient):
-    store = RedisStore(shared, TwoClocks(), prefix="rare")
+    store = RedisStore(shared, two_clocks(), prefix="rare")
     await put(store, new("needle"))
     for _ in range(4):
         await put(store, *(new(f"hay {n}", f"t{n}") for n in range(SCAN_LIMIT // 3)))
@@ -510,7 +512,7 @@ async def test_a_redis_that_was_emptied_restored_or_exchanged_is_noticed(private
     await client.command("SET", "{tocsin:delivery}:seq", saved)
     ok, problem = await told(client, tmp_path)
     assert not ok
-    assert "restored from an older copy (it had accepted 3 messages, now 2)" in problem
+    assert mentions(problem, "3 messages", "2")
     assert await told(client, tmp_path) == (True, ""), "said by the process that noticed, not for ever"
     await client.command("FLUSHALL")
     ok, problem = await told(client, tmp_path)
@@ -518,7 +520,7 @@ async def test_a_redis_that_was_emptied_restored_or_exchanged_is_noticed(private
     await client.command("HSET", "tocsin:installation", "id", "somebody else's")
     ok, problem = await told(client, tmp_path)
     assert not ok
-    assert "is not the one that this data directory used before" in problem
+    assert "directory" in problem
     (tmp_path / "redis.json").unlink()
     assert await told(client, tmp_path) == (True, "")
     await client.aclose()
@@ -542,7 +544,7 @@ async def test_a_redis_restored_from_yesterday_is_named_and_what_was_sent_since_
     private_redis.start()
     ok, problem = await told(client, tmp_path)
     assert not ok
-    assert "restored from an older copy (it had accepted 2 messages, now 1)" in problem
+    assert mentions(problem, "2 messages", "1")
     assert messages(await store.claim_due("w1", 9, RULES)) == ["of yesterday"], "nobody knows that it was sent"
     again = await put_one(store, new("of today", "window", idempotency_key="k2"))
     assert again.status == "queued", "whoever repeats a request loses nothing"
@@ -560,7 +562,7 @@ async def test_a_second_redis_that_was_named_by_mistake_is_noticed_by_each_host_
         assert await told(right, tmp_path) == (True, "")
         ok, problem = await told(wrong, tmp_path)
         assert not ok
-        assert f"Redis at {wrong.where} is not the one that this data directory used before" in problem
+        assert mentions(problem, wrong.where)
         assert await told(right, tmp_path) == (True, "")
         for client in (right, wrong):
             await client.aclose()
@@ -576,13 +578,13 @@ async def test_what_endangers_messages_is_named(private_redis: RedisServer, tmp_
     for ahead_s, way in ((300, "300 s ahead of"), (-300, "300 s behind")):
         health = await health_of(client, time.time() + ahead_s)
         assert health.ok
-        assert f"the clock of this host is {way} that of Redis" in health.problems[0]
+        assert mentions(health.problems[0], way)
     private_redis.ask("CONFIG", "SET", "maxmemory", "100")
     ok, problem = await told(client, tmp_path)
     assert not ok
-    assert "has reached its maxmemory" in problem
+    assert "maxmemory" in problem
     private_redis.ask("CONFIG", "SET", "maxmemory-policy", "volatile-lru", "maxmemory", "100mb")
-    assert "forgets keys of requests" in (await health_of(client, time.time())).problems[0]
+    assert "requests" in (await health_of(client, time.time())).problems[0]
     await client.aclose()
 
 
@@ -590,7 +592,7 @@ async def test_a_full_server_accepts_nothing_and_finishes_what_it_has(connect: C
     store = connect(private_redis.url)
     await put(store, new("1", "a"), new("2", "b"))
     private_redis.ask("CONFIG", "SET", "maxmemory", "1")
-    assert "has reached its maxmemory and stores nothing more" in await refusal(store)
+    assert "maxmemory" in await refusal(store)
     first, second = await store.claim_due("w1", 2, RULES)
     assert await store.finish("w1", first.id, SENT)
     assert await store.finish("w1", second.id, retry(60))
@@ -600,6 +602,6 @@ async def test_a_replica_refuses_in_a_sentence(connect: Connect, private_redis: 
     store = connect(private_redis.url)
     await put(store, new("before"))
     private_redis.ask("REPLICAOF", "127.0.0.1", "1")
-    assert "is a read-only replica: name the master" in await refusal(store)
+    assert "read-only" in await refusal(store)
     private_redis.ask("REPLICAOF", "NO", "ONE")
     assert (await claim_one(store)).message == "before"

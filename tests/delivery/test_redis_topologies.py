@@ -153,7 +153,7 @@ async def test_a_server_with_a_certificate_of_ones_own_authority_is_reached(tmp_
         assert await known.command("PING") == b"PONG"
         await known.aclose()
         stranger = open_redis(f"rediss://127.0.0.1:{secure}/0")
-        with pytest.raises(StoreUnavailableError, match="its certificate does not verify"):
+        with pytest.raises(StoreUnavailableError, match="certificate"):
             await stranger.command("PING")
         await stranger.aclose()
     finally:
@@ -249,7 +249,7 @@ async def test_without_the_replicas_that_were_asked_for_nothing_is_accepted(sent
     store = RedisStore(client, SystemClock())
     kept = await put_one(store, new("kept"))
     sentinels.replicas()[0].kill()
-    with pytest.raises(StoreUnavailableError, match=r"stored it on 1 of the 2 replicas that REDIS_WAIT_REPLICAS asks"):
+    with pytest.raises(StoreUnavailableError, match=r"1 of.*2 replicas.*REDIS_WAIT_REPLICAS"):
         await put(store, new("not told to anybody as accepted"))
     assert (await store.get(kept.id)).message == "kept", "reading needs no replica"
     await client.aclose()

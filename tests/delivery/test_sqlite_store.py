@@ -19,12 +19,12 @@ from tests.delivery.store_contract import (
     SENT,
     OpenStore,
     StoreContract,
-    TwoClocks,
     find_all,
     messages,
     new,
     retry,
     throttled,
+    two_clocks,
 )
 from tests.delivery.store_machine import StoreMachine
 
@@ -37,6 +37,7 @@ from tocsin.delivery.sqlite.schema import MIGRATIONS
 from tocsin.delivery.sqlite.search import search
 from tocsin.delivery.sqlite.store import UNWELL_S, SqliteStore
 from tocsin.delivery.store import ChannelRules, DeliveryFilter, DeliveryStore, TransitionError, UnknownDeliveryError
+from tocsin.testing.fakes import FakeClock
 
 SCHEMA = {"delivery": MIGRATIONS}
 HISTORIES = settings(
@@ -53,13 +54,9 @@ async def opened(path: Path, clock: Clock, boot: str = "boot-1") -> AsyncIterato
         await database.aclose()
 
 
-class Rebooted(TwoClocks):
-    """One minute later, after a boot that was `uptime_s` ago."""
-
-    def __init__(self, uptime_s: float = 0.0) -> None:
-        super().__init__()
-        self.jump(60)
-        self._monotonic = uptime_s
+def rebooted(uptime_s: float = 0.0) -> FakeClock:
+    """Return the clock one minute later, after a boot that was `uptime_s` ago."""
+    return FakeClock(two_clocks().now() + 60, monotonic=uptime_s)
 
 
 async def rows(database: Database, table: str) -> int:
@@ -72,8 +69,8 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def clock() -> TwoClocks:
-    return TwoClocks()
+def clock() -> FakeClock:
+    return two_clocks()
 
 
 @pytest.fixture
@@ -84,7 +81,7 @@ async def database(path: Path) -> AsyncIterator[Database]:
 
 
 @pytest.fixture
-def store(database: Database, clock: TwoClocks) -> SqliteStore:
+def store(database: Database, clock: FakeClock) -> SqliteStore:
     return SqliteStore(database, clock, boot=lambda: "boot-1")
 
 
@@ -105,7 +102,7 @@ def test_no_history_breaks_the_promises_of_the_queue(tmp_path: Path):
             super().__init__()
             self.path = tmp_path / f"{next(numbers)}.db"
 
-        def opened(self, clock: TwoClocks) -> AbstractAsyncContextManager[DeliveryStore]:
+        def opened(self, clock: FakeClock) -> AbstractAsyncContextManager[DeliveryStore]:
             return opened(self.path, clock)
 
     run_state_machine_as_test(SqliteMachine, settings=HISTORIES)
@@ -115,7 +112,7 @@ def test_no_history_breaks_the_promises_of_the_queue(tmp_path: Path):
 
 
 async def test_after_a_reboot_everything_waits_as_long_as_before(path: Path):
-    old, new_boot = TwoClocks(), Rebooted()
+    old, new_boot = two_clocks(), rebooted()
     async with opened(path, old) as store:
         await store.enqueue_many(
             [new("retry", "a"), new("scheduled", "b", not_before=old.now() + 600), new("now", "c")]
@@ -136,17 +133,17 @@ async def test_after_a_reboot_everything_waits_as_long_as_before(path: Path):
 
 @pytest.mark.parametrize("uptime_s", [0.0, 4_000.0, 90_000.0])
 async def test_a_lease_from_before_a_reboot_has_ended(path: Path, uptime_s: float):
-    async with opened(path, TwoClocks()) as store:
+    async with opened(path, two_clocks()) as store:
         await store.enqueue_many([new("1"), new("2", "window", policy=Policy.AT_MOST_ONCE)])
         assert len(await store.claim_due("w1", 10, RULES)) == 2
-    async with opened(path, Rebooted(uptime_s), "boot-2") as store:
+    async with opened(path, rebooted(uptime_s), "boot-2") as store:
         assert messages(await store.claim_due("w2", 10, RULES)) == ["1"]
         assert (await store.counts())[DeliveryStatus.UNCERTAIN] == 1
 
 
 @pytest.mark.parametrize("account", [False, True])
 async def test_a_wait_that_a_provider_asked_for_outlives_a_reboot(path: Path, account: bool):
-    old, new_boot = TwoClocks(), Rebooted()
+    old, new_boot = two_clocks(), rebooted()
     async with opened(path, old) as store:
         first, *_ = await store.enqueue_many([new("first"), new("second"), new("other", "window")])
         await store.finish("w1", (await store.claim_due("w1", 1, RULES))[0].id, throttled(3600, account=account))
@@ -161,18 +158,18 @@ async def test_a_wait_that_a_provider_asked_for_outlives_a_reboot(path: Path, ac
 
 @pytest.mark.parametrize("uptime_s", [0.0, 90_000.0])
 async def test_after_a_reboot_a_listing_tells_the_wait_before_any_service_has_started(path: Path, uptime_s: float):
-    async with opened(path, TwoClocks()) as store:
+    async with opened(path, two_clocks()) as store:
         [delivery] = await store.enqueue_many([new()])
         await store.hold(delivery.channel, delivery.target, 3600, "busy")
         before = await store.get(delivery.id)
-    async with opened(path, Rebooted(uptime_s), "boot-2") as store:
+    async with opened(path, rebooted(uptime_s), "boot-2") as store:
         for shown in (await store.get(delivery.id), *(await store.search(DeliveryFilter())).items):
             assert shown.error == before.error
             assert shown.next_attempt_at == pytest.approx(before.next_attempt_at)
     assert "busy" in before.error
 
 
-async def test_without_a_reboot_nothing_is_adopted(path: Path, clock: TwoClocks):
+async def test_without_a_reboot_nothing_is_adopted(path: Path, clock: FakeClock):
     async with opened(path, clock) as first, opened(path, clock) as second:
         await first.enqueue_many([new()])
         (claimed,) = await first.claim_due("w1", 1, RULES)
@@ -181,10 +178,10 @@ async def test_without_a_reboot_nothing_is_adopted(path: Path, clock: TwoClocks)
 
 
 async def test_a_lease_that_ends_later_than_any_can_is_from_a_boot_that_nobody_named(path: Path):
-    async with opened(path, TwoClocks(), "") as store:
+    async with opened(path, two_clocks(), "") as store:
         await store.enqueue_many([new()])
         await store.claim_due("w1", 1, RULES)
-    async with opened(path, Rebooted(1.0), "") as store:
+    async with opened(path, rebooted(1.0), "") as store:
         assert await store.seconds_to_next(RULES) == 0
         assert messages(await store.claim_due("w2", 1, RULES)) == ["hello"]
 
@@ -192,7 +189,7 @@ async def test_a_lease_that_ends_later_than_any_can_is_from_a_boot_that_nobody_n
 # Time is taken when the write is made
 
 
-async def test_a_lease_begins_when_it_is_given_and_not_when_it_was_asked_for(path: Path, clock: TwoClocks):
+async def test_a_lease_begins_when_it_is_given_and_not_when_it_was_asked_for(path: Path, clock: FakeClock):
     database = Database(path, SCHEMA)
     store = SqliteStore(database, clock, boot=lambda: "boot-1")
     await store.enqueue_many([new()])
@@ -210,7 +207,7 @@ async def test_a_lease_begins_when_it_is_given_and_not_when_it_was_asked_for(pat
 
 
 async def test_a_worker_that_dies_of_a_message_again_and_again_is_not_given_it_for_ever(
-    store: SqliteStore, clock: TwoClocks
+    store: SqliteStore, clock: FakeClock
 ):
     await store.enqueue_many([new()])
     tries = 0
@@ -221,7 +218,7 @@ async def test_a_worker_that_dies_of_a_message_again_and_again_is_not_given_it_f
     assert (await store.counts())[DeliveryStatus.DEAD] == 1
 
 
-async def test_buckets_that_are_full_again_are_forgotten(database: Database, store: SqliteStore, clock: TwoClocks):
+async def test_buckets_that_are_full_again_are_forgotten(database: Database, store: SqliteStore, clock: FakeClock):
     rules = {"bell": ChannelRules(target_rate=Rate(1, 1.0), account_rate=Rate(1000, 1.0))}
     await store.enqueue_many([new(target=f"t{n}") for n in range(150)])
     for _ in range(150):
@@ -236,7 +233,7 @@ async def test_buckets_that_are_full_again_are_forgotten(database: Database, sto
 
 
 async def test_a_wait_that_a_provider_asked_for_is_not_forgotten(
-    database: Database, store: SqliteStore, clock: TwoClocks
+    database: Database, store: SqliteStore, clock: FakeClock
 ):
     await store.enqueue_many([new("1"), new("2")])
     (claimed,) = await store.claim_due("w1", 1, RULES)
@@ -249,7 +246,7 @@ async def test_a_wait_that_a_provider_asked_for_is_not_forgotten(
     assert await rows(database, "pace") == 0
 
 
-async def test_a_schedule_of_many_does_not_hold_up_one_claim(store: SqliteStore, clock: TwoClocks):
+async def test_a_schedule_of_many_does_not_hold_up_one_claim(store: SqliteStore, clock: FakeClock):
     later = clock.now() + 60
     await store.enqueue_many([new(str(n), f"t{n}", not_before=later) for n in range(2 * TIDY_BATCH)])
     clock.advance(60)
@@ -263,7 +260,7 @@ async def test_a_schedule_of_many_does_not_hold_up_one_claim(store: SqliteStore,
 
 
 async def test_what_came_of_age_by_a_wrong_clock_waits_again_when_that_is_put_right(
-    store: SqliteStore, clock: TwoClocks
+    store: SqliteStore, clock: FakeClock
 ):
     await store.enqueue_many([new("early", not_before=clock.now() + 60), new("now")])
     (now,) = await store.claim_due("w1", 10, RULES)
@@ -277,7 +274,7 @@ async def test_what_came_of_age_by_a_wrong_clock_waits_again_when_that_is_put_ri
     assert messages(await store.claim_due("w1", 10, RULES)) == ["early"]
 
 
-async def test_what_expires_in_front_of_a_lane_lets_the_next_one_go(store: SqliteStore, clock: TwoClocks):
+async def test_what_expires_in_front_of_a_lane_lets_the_next_one_go(store: SqliteStore, clock: FakeClock):
     first, _ = await store.enqueue_many([new("1", expires_at=clock.now() + 60), new("2")])
     await store.claim_due("w1", 1, RULES)
     await store.finish("w1", first.id, retry(7200))
@@ -290,7 +287,7 @@ async def test_what_expires_in_front_of_a_lane_lets_the_next_one_go(store: Sqlit
     assert "refused" in expired.error, "why it was not sent before is still there"
 
 
-async def test_lanes_that_always_have_more_take_turns(store: SqliteStore, clock: TwoClocks):
+async def test_lanes_that_always_have_more_take_turns(store: SqliteStore, clock: FakeClock):
     targets = [f"t{n}" for n in range(6)]
     await store.enqueue_many([new(str(n), target) for target in targets for n in range(20)])
     turns = []
@@ -303,7 +300,7 @@ async def test_lanes_that_always_have_more_take_turns(store: SqliteStore, clock:
 
 
 async def test_a_part_waits_for_its_turn_in_every_bucket_and_delays_the_next_message(
-    store: SqliteStore, clock: TwoClocks
+    store: SqliteStore, clock: FakeClock
 ):
     rate = Rate(1, 0.95)  # with our share of it, one a second
     rules = ChannelRules(target_rate=rate, group_rate=Rate(1, 2.85), group_prefix="-")
@@ -326,7 +323,7 @@ async def test_a_part_waits_as_long_as_the_provider_asked_for(store: SqliteStore
     assert await store.pace("bell", "window", ChannelRules()) == pytest.approx(100)
 
 
-async def test_text_that_no_encoding_can_hold_is_stored_readably(store: SqliteStore, clock: TwoClocks):
+async def test_text_that_no_encoding_can_hold_is_stored_readably(store: SqliteStore, clock: FakeClock):
     (accepted,) = await store.enqueue_many([new("half \ud83d pair", idempotency_key="\udc00")])
     assert accepted.message == "half \ufffd pair"
     assert await store.get(accepted.id) == accepted
@@ -371,7 +368,7 @@ async def test_addresses_and_signs_can_be_searched_for(store: SqliteStore):
 
 
 async def test_words_narrow_a_search_together_with_every_other_field_and_page_by_page(
-    store: SqliteStore, clock: TwoClocks
+    store: SqliteStore, clock: FakeClock
 ):
     start = clock.now()
     for n in range(12):
@@ -411,7 +408,7 @@ async def test_a_page_has_at_least_one_delivery(store: SqliteStore, limit: int):
     assert page.next_cursor
 
 
-async def test_what_was_accepted_while_the_clock_was_wrong_is_found_by_its_time(store: SqliteStore, clock: TwoClocks):
+async def test_what_was_accepted_while_the_clock_was_wrong_is_found_by_its_time(store: SqliteStore, clock: FakeClock):
     start = clock.now()
     await store.enqueue_many([new("before")])
     clock.jump(-3600)
@@ -427,7 +424,7 @@ async def test_what_was_accepted_while_the_clock_was_wrong_is_found_by_its_time(
 
 
 async def test_a_disk_that_works_again_is_noticed_though_nothing_is_queued(
-    database: Database, store: SqliteStore, clock: TwoClocks
+    database: Database, store: SqliteStore, clock: FakeClock
 ):
     assert (await store.health()).ok
     pages = await database.write(lambda c: c.execute("PRAGMA page_count").fetchone()[0])
@@ -441,7 +438,7 @@ async def test_a_disk_that_works_again_is_noticed_though_nothing_is_queued(
     assert (await store.health()).ok
 
 
-async def test_a_disk_that_is_full_makes_the_store_unwell(path: Path, clock: TwoClocks):
+async def test_a_disk_that_is_full_makes_the_store_unwell(path: Path, clock: FakeClock):
     database = Database(path, SCHEMA, busy_timeout_s=0.01)
     store = SqliteStore(database, clock)
     await store.health()
@@ -459,7 +456,7 @@ async def test_a_disk_that_is_full_makes_the_store_unwell(path: Path, clock: Two
     await database.aclose()
 
 
-async def test_deliveries_of_the_version_before_are_still_there(tmp_path: Path, clock: TwoClocks):
+async def test_deliveries_of_the_version_before_are_still_there(tmp_path: Path, clock: FakeClock):
     path = tmp_path / "old.db"
     old = Database(path, {"delivery": MIGRATIONS[:1]})
     row = ["id-1", "bell", "door", "hello", "test", "queued", "at_least_once", clock.now()]
@@ -481,7 +478,7 @@ async def test_deliveries_of_the_version_before_are_still_there(tmp_path: Path, 
 # Cost
 
 
-async def test_no_step_of_the_queue_reads_a_whole_table(database: Database, store: SqliteStore, clock: TwoClocks):
+async def test_no_step_of_the_queue_reads_a_whole_table(database: Database, store: SqliteStore, clock: FakeClock):
     """Run every step once and ask SQLite how it would run each statement again."""
     statements: set[str] = set()
     await store.seconds_to_next(RULES)
@@ -545,7 +542,7 @@ def test_every_search_reads_an_index_from_its_newest_end(query: DeliveryFilter, 
     assert all("TEMP B-TREE" not in step for step in plan), plan
 
 
-async def test_a_claim_costs_the_same_however_much_is_queued(database: Database, store: SqliteStore, clock: TwoClocks):
+async def test_a_claim_costs_the_same_however_much_is_queued(database: Database, store: SqliteStore, clock: FakeClock):
     """Counted in steps of SQLite's machine, which no other process on this computer can slow down."""
     rules = {"horn": ChannelRules(account_rate=Rate(1, 1000.0))}
 

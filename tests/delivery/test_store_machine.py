@@ -6,13 +6,13 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 from tests.delivery.conftest import RedisServer
-from tests.delivery.store_contract import TwoClocks
 from tests.delivery.store_machine import StoreMachine
 
 from tocsin.core.ids import new_id
 from tocsin.core.storage.redis_client import open_redis
 from tocsin.delivery.redis.store import RedisStore
 from tocsin.delivery.store import DeliveryStore
+from tocsin.testing.fakes import FakeClock
 
 SETTINGS = settings(
     max_examples=30,
@@ -30,7 +30,7 @@ def test_no_history_breaks_the_promises_of_the_queue_in_redis(redis_server: Redi
             super().__init__()
             self.prefix = f"machine-{new_id()}"
 
-        def opened(self, clock: TwoClocks) -> AbstractAsyncContextManager[DeliveryStore]:
+        def opened(self, clock: FakeClock) -> AbstractAsyncContextManager[DeliveryStore]:
             @asynccontextmanager
             async def opened() -> AsyncIterator[DeliveryStore]:
                 client = open_redis(redis_server.url)

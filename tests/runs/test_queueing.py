@@ -1,6 +1,7 @@
 """Runs that begin later: recorded first, begun once, cancelled or taken over before they begin."""
 
 import pytest
+from tests.facts import mentions
 from tests.runs.conftest import House, order, shell
 
 from tocsin.core.process.identity import own_identity
@@ -25,7 +26,7 @@ async def test_a_queued_run_begins_once(house: House, runs: Runs):
 async def test_a_queued_run_that_another_process_cancelled_does_not_begin(house: House, runs: Runs):
     queued = await runs.queue(order())
     assert (await house.process().cancel(queued.id)).status is RunStatus.CANCELLED
-    with pytest.raises(RunEndedError, match="it is cancelled"):
+    with pytest.raises(RunEndedError, match="cancelled"):
         await runs.begin(queued, shell(f"touch {house.folder}/begun"))
     assert not (house.folder / "begun").exists()
 
@@ -33,7 +34,7 @@ async def test_a_queued_run_that_another_process_cancelled_does_not_begin(house:
 async def test_a_scheduled_instant_is_recorded_once(house: House, runs: Runs):
     instant = {"scheduled_for": 1_700_000_000.0}
     await runs.queue(cron_order(**instant))
-    with pytest.raises(InstantRecordedError, match="backup: this instant has been recorded already"):
+    with pytest.raises(InstantRecordedError, match="recorded"):
         await house.process().queue(cron_order(**instant))
     with pytest.raises(InstantRecordedError):
         await runs.record(cron_order(**instant), RunResult(RunStatus.MISSED))
@@ -58,7 +59,7 @@ async def test_a_queued_run_of_a_dead_process_is_interrupted(house: House, runs:
     left = await house.process(DEAD).queue(order())
     (ended,) = await runs.recover()
     assert (ended.id, ended.status) == (left.id, RunStatus.INTERRUPTED)
-    assert ended.reason == f"Tocsin ended before it began; run it again: tocsin runs retry {left.id}"
+    assert mentions(ended.reason, left.id)
 
 
 async def test_closing_ends_queued_runs(house: House):

@@ -6,8 +6,8 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from tests.clocks import SteppedClock
 from tests.runs.conftest import order
-from tests.stepped_clock import SteppedClock
 from tests.waiting import eventually
 
 from tocsin.assembly.program import assemble, load_settings

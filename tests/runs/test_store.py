@@ -83,7 +83,7 @@ async def test_a_record_comes_back_as_it_was_added(house: House):
 
 
 async def test_an_unknown_run_is_a_sentence(house: House):
-    with pytest.raises(UnknownRunError, match="there is no run nope"):
+    with pytest.raises(UnknownRunError, match="nope"):
         await house.store.get("nope")
 
 

@@ -6,22 +6,13 @@ import aiohttp
 import pytest
 from tests.waiting import PATIENCE_S, eventually
 
+from tocsin.testing.fakes import FakeClock
 from tocsin_standins import StandinCluster, open_standins
 
 
-class Clock:
-    """A clock that stands still until it is set forward."""
-
-    def __init__(self) -> None:
-        self.now = 1_800_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> FakeClock:
+    return FakeClock(1_800_000_000.0)
 
 
 @pytest.fixture

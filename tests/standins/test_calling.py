@@ -72,13 +72,13 @@ def naps() -> Naps:
 
 @pytest.fixture
 async def slack(clock) -> AsyncIterator[TeamChat]:
-    async with TeamChat(clock=clock) as slack:
+    async with TeamChat(clock=clock.now) as slack:
         yield slack
 
 
 @pytest.fixture
 async def discord(clock) -> AsyncIterator[GuildChat]:
-    async with GuildChat(clock=clock) as discord:
+    async with GuildChat(clock=clock.now) as discord:
         yield discord
 
 

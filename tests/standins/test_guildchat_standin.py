@@ -17,7 +17,7 @@ USER_AGENT = "DiscordBot (https://tocsin.example, 1.0)"
 
 @pytest.fixture
 async def guildchat(clock):
-    async with GuildChat(clock=clock) as guildchat:
+    async with GuildChat(clock=clock.now) as guildchat:
         yield guildchat
 
 
@@ -110,7 +110,7 @@ async def test_a_nonce_is_forgotten_after_some_minutes_and_ignored_unless_enforc
     _, first, _ = await post(content="x", nonce="n-1", enforce_nonce=True)
     _, other, _ = await post(content="x", nonce="n-1")
     assert other["id"] != first["id"]
-    clock.now += 301
+    clock.advance(301)
     _, late, _ = await post(content="x", nonce="n-1", enforce_nonce=True)
     assert late["id"] != first["id"]
 
@@ -194,7 +194,7 @@ async def test_an_interaction_is_answered_without_the_bots_token(guildchat, http
 async def test_an_interaction_ends_after_a_quarter_of_an_hour(guildchat, call, clock):
     token = guildchat.open_interaction()
     path = f"/webhooks/{APPLICATION_ID}/{token}"
-    clock.now += 901
+    clock.advance(901)
     assert (await call("POST", path, {"content": "x"}))[:2] == (
         401,
         {"message": "Invalid Webhook Token", "code": 50027},
@@ -213,12 +213,12 @@ async def test_buckets_run_dry_when_paced(guildchat, post, clock):
     guildchat.paced = True
     left = [(await post(content="x"))[2]["X-RateLimit-Remaining"] for _ in range(5)]
     assert left == ["4", "3", "2", "1", "0"]
-    clock.now += 1.25
+    clock.advance(1.25)
     status, body, headers = await post(content="x")
     assert (status, body["retry_after"], body["global"]) == (429, 3.75, False)
     assert (headers["Retry-After"], headers["X-RateLimit-Scope"]) == ("4", "user")
     assert (await post(OPS, content="x"))[0] == 200
-    clock.now += 3.75
+    clock.advance(3.75)
     assert (await post(content="x"))[0] == 200
 
 

@@ -7,7 +7,7 @@ from tocsin_standins.teamchat.server import TeamChat
 
 @pytest.fixture
 async def teamchat(clock):
-    async with TeamChat(clock=clock) as teamchat:
+    async with TeamChat(clock=clock.now) as teamchat:
         yield teamchat
 
 
@@ -169,7 +169,7 @@ async def test_one_message_a_second_per_channel_after_a_short_burst_when_paced(t
     status, body, headers = await call(channel="C0GENERAL", text="2")
     assert (status, body, headers["Retry-After"]) == (429, {"ok": False, "error": "ratelimited"}, "1")
     assert (await call(channel="C00000OPS", text="3"))[1]["ok"] is True
-    clock.now += 1
+    clock.advance(1)
     assert (await call(channel="C0GENERAL", text="4"))[1]["ok"] is True
     assert [m.text for m in teamchat.recorder.of()] == [*["1"] * BURST, "3", "4"]
 
@@ -194,7 +194,7 @@ async def test_a_response_url_works_five_times_without_a_token(teamchat, http):
 
 async def test_a_response_url_ends_after_half_an_hour(teamchat, http, clock):
     url = teamchat.open_response_url()
-    clock.now += 1801
+    clock.advance(1801)
     async with http.post(url, json={"text": "late"}) as answer:
         assert answer.status == 404
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from tests.delivery.conftest import RedisServer, private_redis  # noqa: F401  # a fixture is used by its name
+from tests.facts import mentions
 from tests.waiting import PATIENCE_S
 from tests.web.asgi_client import DOCUMENT, Answer, Client
 from tests.web.conftest import BEARER, GOOD, SCHEMAS, TEAMCHAT, TOKEN, Gateway, MakeGateway, make_app, parts_of
@@ -443,7 +444,7 @@ async def test_a_stopped_service_answers_504_and_so_does_the_key_from_then_on(ma
     running.cancel()
     first = await running
     assert (first.status, first.json()["ok"]) == (504, False)
-    assert first.json()["error"].startswith("outcome unknown: interrupted while it was sent")
+    assert "interrupted" in first.json()["error"]
     check_replayed(await make_over(database).client.send(GOOD, KEY), first)
     assert [delivery.status for delivery in await recorded(gateway)] == [DeliveryStatus.UNCERTAIN]
     assert [entry.metadata["channel"] for entry in gateway.audit()] == ["teamchat"]
@@ -641,7 +642,7 @@ async def test_a_direct_send_of_several_parts_that_fails_on_the_way_is_recorded_
     delivery = await only_record(gateway)
     assert (delivery.status, delivery.parts_sent, delivery.parts_total) == (DeliveryStatus.DEAD, 1, 2)
     assert delivery.error_class == "permanent"
-    assert answer.json()["error"] == f"{delivery.error}; send the rest with POST /deliveries/{delivery.id}/replay"
+    assert mentions(answer.json()["error"], delivery.error, "POST", "/deliveries/", delivery.id, "/replay")
 
 
 @pytest.mark.parametrize(
@@ -753,6 +754,6 @@ def test_the_terms_of_the_queue_are_documented_as_fields_of_queued_requests_alon
     assert all("respond-async" in queued["properties"][name]["description"] for name in TERMS)
     assert not plain["additionalProperties"]
     body = DOCUMENT["paths"]["/send"]["post"]["requestBody"]
-    assert "`QueueRequest` only with the header `Prefer: respond-async`" in body["description"]
+    assert mentions(body["description"], "`QueueRequest`", "`Prefer: respond-async`")
     prefer, _ = DOCUMENT["paths"]["/send"]["post"]["parameters"]
     assert all(name in prefer["description"] for name in TERMS)

@@ -1,5 +1,6 @@
 """Fakes for the two seams of an adapter: time and transport."""
 
+import asyncio
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,23 +18,31 @@ A = TypeVar("A", bound=OutboundAdapter)
 class FakeClock:
     """A clock that advances only through `sleep` and `advance`; `slept` lists every sleep in seconds."""
 
-    def __init__(self, start: float = 1_700_000_000.0) -> None:
+    def __init__(self, start: float = 1_700_000_000.0, *, monotonic: float | None = None) -> None:
+        """`monotonic` is what the monotonic clock shows first, by default the same as the wall clock."""
         self._now = start
+        self._monotonic = start if monotonic is None else monotonic
         self.slept: list[float] = []
 
     def now(self) -> float:
         return self._now
 
     def monotonic(self) -> float:
-        return self._now
+        return self._monotonic
 
     async def sleep(self, seconds: float) -> None:
-        """Advance by `seconds` without waiting."""
+        """Advance by `seconds`, and let the other tasks run."""
         self.slept.append(seconds)
         self.advance(seconds)
+        await asyncio.sleep(0)
 
     def advance(self, seconds: float) -> None:
         """Advance by `seconds`."""
+        self._now += seconds
+        self._monotonic += seconds
+
+    def jump(self, seconds: float) -> None:
+        """Set the wall clock alone, as people and time servers do."""
         self._now += seconds
 
 

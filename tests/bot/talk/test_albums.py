@@ -29,16 +29,8 @@ class Work:
         return answered("nice pictures")
 
 
-class Clock(FakeClock):
-    """Lets the others work while one waits."""
-
-    async def sleep(self, seconds: float) -> None:
-        await super().sleep(seconds)
-        await asyncio.sleep(0)
-
-
 async def test_the_items_of_an_album_are_answered_once_in_the_order_in_which_they_were_sent():
-    albums, work = Albums(Clock()), Work()
+    albums, work = Albums(FakeClock()), Work()
     verdicts = await asyncio.gather(*(albums.handle(item(n, text=t), work) for n, t in ((10, ""), (9, "look"))))
     assert [[a.file_id for a in m.attachments] for m in work.seen] == [["p9", "p10"]]
     assert work.seen[0].text == "look"
@@ -47,12 +39,12 @@ async def test_the_items_of_an_album_are_answered_once_in_the_order_in_which_the
 
 async def test_a_single_message_does_not_wait():
     work = Work()
-    verdict = await Albums(Clock()).handle(item(1, album=None), work)
+    verdict = await Albums(FakeClock()).handle(item(1, album=None), work)
     assert verdict.ending is HandlingStatus.ANSWERED
 
 
 async def test_an_item_whose_album_could_not_be_answered_is_worked_on_by_itself():
-    albums, work = Albums(Clock()), Work(RuntimeError("the first try breaks"))
+    albums, work = Albums(FakeClock()), Work(RuntimeError("the first try breaks"))
     first, second = await asyncio.gather(*(albums.handle(item(n), work) for n in (1, 2)), return_exceptions=True)
     assert isinstance(first, RuntimeError)
     assert isinstance(second, HandlerResult)
@@ -60,7 +52,7 @@ async def test_an_item_whose_album_could_not_be_answered_is_worked_on_by_itself(
 
 
 async def test_an_item_that_comes_after_its_album_was_answered_is_answered_too():
-    albums, work = Albums(Clock()), Work()
+    albums, work = Albums(FakeClock()), Work()
     await albums.handle(item(1), work)
     await albums.handle(item(2), work)
     assert len(work.seen) == 2

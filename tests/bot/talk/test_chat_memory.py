@@ -157,10 +157,10 @@ async def test_the_preview_never_shows_what_is_stored(tmp_path: Path):
         await bench.settle()
         for piece in ("Tea it ", "is.\n", "[[rem", "ember]] likes", " tea\nBye"):
             provider.calls[0].write(piece)
-            await bench.clock.advance(5)
+            await bench.pass_time(5)
         provider.calls[0].answer(f"Tea it is.\n{MARK} likes tea\nBye")
         await bench.settle()
-        await bench.clock.advance(5)
+        await bench.pass_time(5)
         await sending
         shown = [*bench.api.texts("sendMessage"), *bench.api.texts("editMessageText")]
         assert any("Tea it is." in text for text in shown)

@@ -500,7 +500,7 @@ async def test_an_album_is_one_question(bench: Bench):
     bench.prepared = lambda message: Prepared(message.text, (Image("image/png", b"png"),))
     items = [start(bench, text, album_id="a") for text in ("look at these", "")]
     await bench.settle()
-    await bench.clock.advance(1)
-    await bench.clock.advance(1)
+    await bench.pass_time(1)
+    await bench.pass_time(1)
     replies = [reply.text for verdict in await asyncio.gather(*items) for reply in verdict.replies]
     assert replies == ["You said: look at these"]

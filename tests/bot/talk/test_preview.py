@@ -38,12 +38,12 @@ class Streaming:
         await self.bench.settle()
         for piece in pieces:
             self.call.write(piece)
-        await self.bench.clock.advance(after_s)
+        await self.bench.pass_time(after_s)
 
     async def begin(self, *pieces: str) -> None:
         """Write so early that there is a preview."""
         await self.write(*pieces)
-        await self.bench.clock.advance(FIRST_AFTER_S)
+        await self.bench.pass_time(FIRST_AFTER_S)
 
     async def end(self, text: str) -> HandlerResult:
         self.call.answer(text)
@@ -52,7 +52,7 @@ class Streaming:
     async def verdict(self) -> HandlerResult:
         """Return what it came to, a second after its end."""
         await self.bench.settle()
-        await self.bench.clock.advance(EVERY_S)
+        await self.bench.pass_time(EVERY_S)
         return await self.task
 
 
@@ -62,7 +62,7 @@ async def test_an_answer_that_is_whole_within_a_second_has_no_preview(bench: Ben
     stream.call.answer("Once upon a time.")
     verdict = await stream.task
     assert (text_of(verdict), verdict.replies[0].extra, bench.api.calls) == ("Once upon a time.", {}, [])
-    await bench.clock.advance(10)
+    await bench.pass_time(10)
     assert bench.api.calls == []
 
 
@@ -73,7 +73,7 @@ async def test_the_answer_follows_the_last_edit_after_a_second_and_holds_up_no_s
     await bench.settle()
     assert not stream.task.done()
     assert bench.bot.state() == {"running": 0, "waiting": 0}
-    await bench.clock.advance(EVERY_S)
+    await bench.pass_time(EVERY_S)
     assert (await stream.task).replies[0].extra == {"edit_message_id": "500"}
 
 
@@ -95,7 +95,7 @@ async def test_the_answer_takes_the_previews_place_once_and_no_call_comes_after_
     verdict = await stream.end("Once upon a time.")
     (reply,) = verdict.replies
     assert (reply.text, reply.parse_mode, reply.extra) == ("Once upon a time.", COMMONMARK, {"edit_message_id": "500"})
-    await bench.clock.advance(10)
+    await bench.pass_time(10)
     assert len(bench.api.calls) == 1
 
 
@@ -115,9 +115,9 @@ async def test_two_answers_in_one_chat_share_its_second_and_other_chats_have_the
     streams.append(Streaming(bench, chat="8"))
     for stream in streams:
         await stream.write("x")
-    await bench.clock.advance(FIRST_AFTER_S)
+    await bench.pass_time(FIRST_AFTER_S)
     assert [params["chat_id"] for _, params in bench.api.calls] == [7, 8]
-    await bench.clock.advance(1)
+    await bench.pass_time(1)
     assert [params["chat_id"] for _, params in bench.api.calls] == [7, 8, 7]
     for stream in streams:
         await stream.end("x")
@@ -192,7 +192,7 @@ async def test_too_many_requests_stop_the_edits_for_as_long_as_told(bench: Bench
     await stream.write("b", after_s=1)
     await stream.write("c", after_s=6.9)
     assert len(bench.api.calls) == 2
-    await bench.clock.advance(0.2)
+    await bench.pass_time(0.2)
     assert bench.api.texts("editMessageText") == ["ab", "abc"]
     await stream.end("abc")
 
@@ -219,7 +219,7 @@ async def test_what_too_many_requests_held_back_is_shown_without_another_piece(b
     await stream.begin("a")
     bench.api.failures = [FLOOD]
     await stream.write("b", after_s=1)
-    await bench.clock.advance(7)
+    await bench.pass_time(7)
     assert bench.api.texts("editMessageText") == ["ab", "ab"]
     await stream.end("ab")
 

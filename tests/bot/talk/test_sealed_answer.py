@@ -30,7 +30,7 @@ async def test_the_preview_becomes_the_answer_and_loses_its_button(make_bench: M
             await bench.settle()
         bench.provider.calls[0].write("A **bold** ans")
         await bench.settle()
-        await bench.clock.advance(FIRST_AFTER_S)
+        await bench.pass_time(FIRST_AFTER_S)
         while not botchat.world.messages:
             await bench.settle()
         (preview,) = botchat.world.messages.values()
@@ -39,7 +39,7 @@ async def test_the_preview_becomes_the_answer_and_loses_its_button(make_bench: M
 
         bench.provider.calls[0].answer("A **bold** answer")
         await bench.settle()
-        await bench.clock.advance(bench.channel.edit_every_s)
+        await bench.pass_time(bench.channel.edit_every_s)
         (reply,) = (await asking).replies
         adapter = build_adapter(BotchatAdapter, env, http=http)
         outgoing = Outgoing(str(CHAT), reply.text, parse_mode=reply.parse_mode, extra=reply.extra)

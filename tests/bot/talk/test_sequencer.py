@@ -4,8 +4,9 @@ import asyncio
 import random
 
 import pytest
-from tests.bot.bench import Bench, SteppedClock
+from tests.bot.bench import Bench
 from tests.bot.conftest import MakeBench
+from tests.clocks import SteppedClock
 from tests.waiting import PATIENCE_S, eventually
 
 from tocsin.bot.executor import TURNED_AWAY
@@ -26,7 +27,7 @@ async def turns() -> None:
 
 @pytest.fixture
 def clock() -> SteppedClock:
-    return SteppedClock(turns)
+    return SteppedClock()
 
 
 async def test_whoever_comes_early_waits_for_those_before_and_only_in_one_chat(clock: SteppedClock):
@@ -55,9 +56,10 @@ async def test_who_does_not_come_is_waited_for_half_a_second(clock: SteppedClock
         sequencer.begin(received(id_))
     waiting = asyncio.create_task(sequencer.turn(received("b")))
     await turns()
-    await clock.advance(LONGEST_S - 0.1)
+    clock.advance(LONGEST_S - 0.1)
+    await turns()
     assert not waiting.done()
-    await clock.advance(0.1)
+    clock.advance(0.1)
     await asyncio.wait_for(waiting, PATIENCE_S)
 
 

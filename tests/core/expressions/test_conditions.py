@@ -118,9 +118,9 @@ def test_what_is_not_an_expression_is_refused_with_a_sentence(text: str, problem
 
 
 def test_values_that_have_no_order_are_not_compared():
-    with pytest.raises(ExpressionError, match="cannot be compared by <"):
+    with pytest.raises(ExpressionError, match="<"):
         holds("params.x < 3", x="many")
-    with pytest.raises(ExpressionError, match="write a list or a text after 'in'"):
+    with pytest.raises(ExpressionError, match="'in'"):
         holds("1 in params.x", x=3)
 
 

@@ -10,6 +10,7 @@ from shutil import rmtree
 
 import pytest
 from tests.cli.conftest import Cli
+from tests.facts import mentions
 from tests.features.assistant_skills.broken_front_matter import file_of
 
 from tocsin.assembly.abilities import run_control_of
@@ -122,13 +123,13 @@ async def test_a_folder_is_looked_at_without_what_git_ignores(bench: FeatureBenc
 
 async def test_the_files_of_a_run_are_in_one_folder(bench: FeatureBench, folder: Path, tmp_path: Path):
     (tmp_path / "elsewhere").write_text("x")
-    with pytest.raises(ConfigError, match="is not below"):
+    with pytest.raises(ConfigError, match="below"):
         await bench.service.runner().run("secret-scanner", asked(folder, "a.py", "../elsewhere"))
-    with pytest.raises(ConfigError, match="there is no file"):
+    with pytest.raises(ConfigError, match="file"):
         await bench.service.runner().run("secret-scanner", asked(folder, "none.py"))
     (folder / "link.py").symlink_to(tmp_path / "elsewhere")
     ended = await bench.service.runner().run("secret-scanner", asked(folder, "link.py"))
-    assert "link.py is a symbolic link" in await bench.app.runs().text(ended.run.id, 1000)
+    assert "link.py" in await bench.app.runs().text(ended.run.id, 1000)
 
 
 async def test_a_commit_message_is_proposed_for_what_is_staged_and_for_a_poor_commit(bench: FeatureBench, folder: Path):
@@ -182,7 +183,7 @@ async def test_a_run_is_retried_on_the_files_it_was_about(tmp_path: Path, folder
         assert again.params == first.params
         assert await bench.app.runs().text(again.id, 1000) == await bench.app.runs().text(first.id, 1000)
         rmtree(folder)
-        with pytest.raises(NotRetriedError, match="the folder of this run is gone"):
+        with pytest.raises(NotRetriedError, match="folder"):
             await control.retry(again.id, Caller("dashboard"))
 
 
@@ -190,7 +191,7 @@ async def test_a_run_whose_files_are_not_kept_is_not_retried(tmp_path: Path, fol
     async with open_feature(FEATURE, tmp_path / "data", others=[RUNNABLE]) as bench:
         request = replace(asked(folder), input="x" * 30_000)
         run = (await bench.service.runner().run("secret-scanner", request)).run
-        with pytest.raises(NotRetriedError, match="are not kept"):
+        with pytest.raises(NotRetriedError, match="kept"):
             await run_control_of(bench.app).retry(run.id, Caller("dashboard"))
 
 
@@ -209,9 +210,9 @@ async def test_without_a_watched_folder_chats_list_assistant_skills_and_cannot_r
         assert await bench.features.abilities.skills.list() == []
         every = {skill.name: skill.reason for skill in await bench.features.abilities.skills.list(every=True)}
         assert len(every) == 9
-        assert every["secret-scanner"] == "SKILLS_WATCH names no folder for it"
-        assert every["code-reviewer"] == "it needs a chat model"
-        assert every["broken"] == "it has a mistake"
+        assert "SKILLS_WATCH" in every["secret-scanner"]
+        assert "model" in every["code-reviewer"]
+        assert "mistake" in every["broken"]
 
 
 @pytest.mark.parametrize(
@@ -239,7 +240,7 @@ async def test_a_person_in_a_chat_cannot_name_files_outside_the_watched_folder(t
     env = {"SKILLS_WATCH": str(folder)}
     (tmp_path / "data").mkdir(mode=0o700)
     async with open_feature(FEATURE, tmp_path / "data", env, others=[RUNNABLE]) as bench:
-        with pytest.raises(ConfigError, match="is not below"):
+        with pytest.raises(ConfigError, match="below"):
             await bench.features.abilities.skills.run(
                 "secret-scanner", source="bot", cause=RunTrigger.BOT, args=["../data"]
             )
@@ -298,7 +299,7 @@ def test_a_file_that_no_service_looks_at_is_told_before_what_patterns_say(comman
 
 def test_a_file_outside_the_watched_folders_is_told_as_unwatched(command, folder: Path, tmp_path: Path):
     document = json.loads(command("--json", "skills", "why", "dependency-auditor", "go.mod", watch=folder)[1])
-    assert document["checks"][0]["reason"] == f"it is in no folder of SKILLS_WATCH: {folder}"
+    assert mentions(document["checks"][0]["reason"], "SKILLS_WATCH", folder)
 
 
 @pytest.mark.parametrize("is_repository", [True, False])

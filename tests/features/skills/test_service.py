@@ -71,7 +71,7 @@ async def test_arguments_are_data_and_input_is_standard_input(workshop: Workshop
 async def test_a_skill_that_is_switched_off_is_not_run_by_any_caller(workshop: Workshop, mode: ExecutionMode):
     workshop.write("it", "echo hi")
     workshop.put("it/SKILL.md", file_of(GOOD | {"name": "name: it", "enabled": "enabled: false"}))
-    with pytest.raises(SkillDisabledError, match="the skill it is switched off") as raised:
+    with pytest.raises(SkillDisabledError, match="switched") as raised:
         await workshop.skills.run("it", call(mode))
     assert raised.value.hint.endswith("skills/it/SKILL.md")
     assert workshop.audit() == []
@@ -403,7 +403,7 @@ async def test_a_broken_skill_is_refused_with_file_line_and_reason(workshop: Wor
 
 async def test_instructions_for_the_assistant_are_not_run(workshop: Workshop):
     workshop.put("notes/SKILL.md", "---\nname: notes\ndescription: d\n---\n")
-    with pytest.raises(UnknownSkillError, match="the skill notes is for the assistant"):
+    with pytest.raises(UnknownSkillError, match="assistant"):
         await workshop.skills.run("notes", call())
 
 
@@ -412,7 +412,7 @@ async def test_instructions_for_the_assistant_are_not_run(workshop: Workshop):
 
 async def test_a_skill_may_be_given_less_time_than_its_own(workshop: Workshop):
     run = await workshop.run("sleep 60", timeout_s=0.2)
-    assert (run.status, run.reason) == (RunStatus.TIMED_OUT, "it did not end within 0.2 s")
+    assert (run.status, "0.2 s" in run.reason) == (RunStatus.TIMED_OUT, True)
 
 
 @pytest.mark.parametrize("timeout_s", [0, -1, 301])
@@ -478,7 +478,7 @@ async def test_memory_beyond_the_limit_ends_a_sandboxed_skill(workshop: Workshop
         ExecutionMode.SANDBOXED,
         timeout_s=PATIENCE_S,
     )
-    assert (run.status, run.reason) == (RunStatus.FAILED, "it used more than 47 MiB of memory")
+    assert (run.status, "47 MiB" in run.reason) == (RunStatus.FAILED, True)
 
 
 @needs_bubblewrap

@@ -2,6 +2,7 @@
 
 import pytest
 from tests.cli.conftest import Cli, cli
+from tests.facts import mentions
 
 __all__ = ["cli"]
 
@@ -12,4 +13,4 @@ def test_a_mistake_in_the_file_is_told_in_place_of_an_empty_list(cli: Cli, words
     (cli.data_dir / "ssh_hosts.yaml").write_text("hosts: [{name: web1, hostnam: 127.0.0.1}]\n")
     done = cli("ssh", *words)
     assert (done.code, done.out) == (2, "")
-    assert "ssh_hosts.yaml:1:22: hosts[0]: unknown key 'hostnam' (did you mean 'hostname'?)" in done.err
+    assert mentions(done.err, "ssh_hosts.yaml:1:22", "hosts[0]", "'hostnam'", "'hostname'")

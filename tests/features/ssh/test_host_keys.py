@@ -58,7 +58,7 @@ async def test_a_changed_key_is_refused_told_and_shown_until_it_is_trusted(
     machine.start_on(port, "again", second)
     assert (await site.on("true", "web")).status is HostStatus.HOST_KEY_CHANGED
     (notice,) = site.bench.notices
-    assert notice.title == "The host key of web has changed"
+    assert "changed" in notice.title
     assert fingerprint_of(second) in notice.body
     status = await subsystem_of(site.ssh)
     assert (str(status.state), [item.message for item in status.attention]) == (

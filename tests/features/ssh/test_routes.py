@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from tests.facts import mentions
 from tests.features.ssh.conftest import Machine, Site
 from tests.waiting import eventually
 
@@ -71,7 +72,7 @@ async def test_a_mistake_in_the_deny_list_is_the_services_own_trouble(client: Da
     (site.data_dir / "ssh_deny.txt").write_text("(\n")
     answer = await client.post("/api/ssh/run", {"command": "true", "hosts": ["web1"]})
     assert (answer.status, answer.json()["code"]) == (503, "not-ready")
-    assert "ssh_deny.txt:1: this pattern cannot be used: (" in answer.json()["detail"]
+    assert "ssh_deny.txt:1" in answer.json()["detail"]
 
 
 async def test_what_cannot_run_is_refused_and_not_recorded(client: DashboardClient, site: Site):
@@ -96,7 +97,7 @@ async def test_what_cannot_run_is_refused_and_not_recorded(client: DashboardClie
     assert (await client.get("/api/ssh/health?host=absent")).status == 404
     [refused] = site.bench.audit()  # the one that the deny list refused and that was no dry run
     assert (refused.action, refused.metadata["command"], refused.metadata["outcome"]) == ("ssh.run", "reboot", "denied")
-    assert refused.detail == "the command is refused by ssh_deny.txt:1: ^reboot"
+    assert mentions(refused.detail, "ssh_deny.txt:1", "^reboot")
 
 
 async def test_a_dry_run_tells_the_hosts_and_records_nothing(client: DashboardClient, site: Site):

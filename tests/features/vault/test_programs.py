@@ -58,11 +58,11 @@ def test_elsewhere_no_keychain_is_asked_and_the_setting_names_the_identity(tmp_p
 
 def test_a_keychain_that_refuses_names_the_setting_instead(tmp_path: Path, security: Path):
     security.write_text("#!/bin/sh\necho 'User interaction is not allowed.' >&2; exit 36\n")
-    with pytest.raises(VaultError, match="User interaction is not allowed") as told:
+    with pytest.raises(VaultError, match="interaction") as told:
         note_identity(tmp_path, tmp_path / "key")
     assert "VAULT_IDENTITY" in told.value.hint
 
 
 def test_a_program_that_hangs_is_ended():
-    with pytest.raises(ProgramFailedError, match=r"sleep did not end within 0\.05 s"):
+    with pytest.raises(ProgramFailedError, match=r"0\.05 s"):
         run_program(["sleep", "60"], b"", 0.05)

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from tests.facts import mentions
 from tests.features.vault.conftest import Strongroom
 
 from tocsin.core.storage.database import Database
@@ -110,7 +111,7 @@ def test_a_recipient_is_added_once_and_there_are_at_most_20(strongroom: Strongro
     keys = [PyrageCipher().generate().recipient for _ in range(21)]
     for key in keys[:20]:
         strongroom.vault.add_recipient(key, "", source="cli")
-    with pytest.raises(VaultError, match="can read the vault already"):
+    with pytest.raises(VaultError, match="vault"):
         strongroom.vault.add_recipient(keys[0], "", source="cli")
     with pytest.raises(VaultError, match="has 20 recipients already"):
         strongroom.vault.add_recipient(keys[20], "", source="cli")
@@ -141,7 +142,7 @@ def test_a_broken_edit_of_the_policies_leaves_the_last_good_ones_in_force(strong
     assert str(strongroom.vault.ages()[0].state) == "warning"
     file.write_text("default_max_age_days: ten\n")
     assert str(strongroom.vault.ages()[0].state) == "warning"
-    assert "expected a whole number" in str(strongroom.vault.policies()[1])
+    assert "expected" in str(strongroom.vault.policies()[1])
 
 
 def test_the_status_has_the_fields_of_the_record(strongroom: Strongroom):
@@ -202,10 +203,10 @@ async def test_all_secrets_of_no_vault_are_none_but_a_named_one_is_missed(tmp_pa
 
 
 async def test_an_unknown_name_stops_the_run_and_a_locked_vault_too(around: Around):
-    with pytest.raises(UnknownSecretError, match="the vault has no secret 'NOPE'"):
+    with pytest.raises(UnknownSecretError, match="'NOPE'"):
         await around.opened().reveal_several(["TOKEN", "NOPE"], reader="skill:x")
     around.strongroom.store.vault.write_bytes(b"broken")
-    with pytest.raises(VaultError, match="not an age file"):
+    with pytest.raises(VaultError, match="file"):
         await around.opened().reveal_several(reader="skill:x")
 
 
@@ -233,13 +234,11 @@ async def test_old_secrets_are_told_once_a_day_by_one_process(around: Around):
     for _ in range(3):
         await notify_of_age(around.opened())
     [notice] = around.notices
-    assert (notice.title, str(notice.level), notice.category) == (
-        "Secrets of the vault expire soon", "warning", "vault"
-    )  # fmt: skip
-    assert notice.body == "TOKEN: warning, 75 of 90 days\nEnter a new value with: tocsin vault rotate NAME"
+    assert ("Secrets" in notice.title, str(notice.level), notice.category) == (True, "warning", "vault")  # fmt: skip
+    assert mentions(notice.body, "TOKEN", "75 of", "90 days", "NAME")
     around.strongroom.days(20)
     await notify_of_age(around.opened())
-    assert (around.notices[1].title, str(around.notices[1].level)) == ("Secrets of the vault have expired", "error")
+    assert ("Secrets" in around.notices[1].title, str(around.notices[1].level)) == (True, "error")
     assert "first-value" not in repr(around.notices)
 
 

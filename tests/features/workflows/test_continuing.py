@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.clocks import WallClock
+from tests.clocks import SteppedClock
 from tests.features.workflows.conftest import Opening, WorkflowBench, request
 from tests.waiting import eventually, until
 
@@ -113,7 +113,7 @@ async def test_a_run_that_waits_for_its_turn_begins_in_another_process(opening: 
 
 
 async def test_a_pause_lasts_until_the_time_at_which_it_would_have_ended(opening: Opening):
-    clock = WallClock()
+    clock = SteppedClock()
     async with opening(clock=clock) as flows:
         flows.write("steps: [{name: pause, type: wait, duration: 1h}, {name: last, command: 'true'}]")
         running = await flows.workflows.start("flow", request())
@@ -325,7 +325,7 @@ async def test_a_child_whose_start_was_not_noted_is_not_started_twice(opening: O
 async def test_a_step_that_is_tried_again_after_a_restart_starts_another_child(opening: Opening, tmp_path: Path):
     gate = tmp_path / "go"
     child = f"steps: [{{name: only, command: 'echo tried >> {tmp_path}/trace; [ -e {gate} ]'}}]"
-    clock = WallClock()
+    clock = SteppedClock()
     async with opening(clock=clock) as flows:
         flows.write(child, "child")
         retry = "retry: {max_attempts: 2, delay: 1h}"

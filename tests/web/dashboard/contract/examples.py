@@ -4,7 +4,16 @@ from dataclasses import dataclass
 from typing import Any
 
 PASSWORD = "a made-up password"
+UNKNOWN = "nobody-has-this"
 MESSAGE = {"channel": "teamchat", "target": "#ops", "message": "hello"}
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """What a request names that there is not; without a body, that of the example."""
+
+    query: str = ""
+    body: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +26,8 @@ class Example:
     status: int = 200
     streams: bool = False
     media: str = "application/json"
+    new: str = ""  # the key of the body whose value nothing may have yet
+    absent: "Absent | None" = None  # asks for what there is not; else the example does, with another name in its path
 
 
 LOGIN = {"username": "anna", "password": PASSWORD}
@@ -39,7 +50,7 @@ EXAMPLES: dict[str, Example] = {
     "POST /api/runs/{run_id}/approve": Example("waiting run", {"comment": "yes"}),
     "POST /api/runs/{run_id}/reject": Example("waiting run", {"comment": "no"}),
     "GET /api/msg/channels": Example(),
-    "POST /api/msg/send": Example(body=MESSAGE),
+    "POST /api/msg/send": Example(body=MESSAGE, absent=Absent(body={**MESSAGE, "channel": UNKNOWN})),
     "POST /api/msg/test/{channel}": Example("channel"),
     "GET /api/msg/profiles": Example(),
     "POST /api/msg/profiles/{name}/send": Example("profile", {"message": "hello"}),
@@ -59,7 +70,7 @@ EXAMPLES: dict[str, Example] = {
     "POST /api/access/{chat_id}/deny": Example("chat"),
     "POST /api/access/{chat_id}/remove": Example("chat"),
     "GET /api/tokens": Example(),
-    "POST /api/tokens": Example(body={"name": "backup", "scopes": ["send"]}, status=201),
+    "POST /api/tokens": Example(body={"name": "backup", "scopes": ["send"]}, status=201, new="name"),
     "GET /api/tokens/{name}": Example("spare token"),
     "DELETE /api/tokens/{name}": Example("spare token", status=204),
     "GET /api/jobs/stream/updates": Example(query="topics=runs,status", streams=True),
@@ -67,7 +78,7 @@ EXAMPLES: dict[str, Example] = {
     "POST /api/browser/profiles/{name}/start": Example("browser"),
     "POST /api/browser/profiles/{name}/stop": Example("browser"),
     "GET /api/cron/jobs": Example(query="sort=next_run_at"),
-    "POST /api/cron/jobs": Example(body=JOB, status=201),
+    "POST /api/cron/jobs": Example(body=JOB, status=201, new="name"),
     "GET /api/cron/upcoming": Example(query="hours=48"),
     "GET /api/cron/jobs/{id}": Example("cron job"),
     "PATCH /api/cron/jobs/{id}": Example("cron job", {"timeout_seconds": 5}),
@@ -77,8 +88,12 @@ EXAMPLES: dict[str, Example] = {
     "POST /api/cron/jobs/{id}/run": Example("cron job", {}, status=202),
     "GET /api/cron/jobs/{id}/logs": Example("cron job", query="tail=10"),
     "GET /api/jobs": Example(query="status=queued"),
-    "POST /api/jobs": Example(body={"title": "Fix the login", "repo": "site"}, status=201),
-    "GET /api/jobs/branches": Example(query="repo=site"),
+    "POST /api/jobs": Example(
+        body={"title": "Fix the login", "repo": "site"},
+        status=201,
+        absent=Absent(body={"title": "Fix it", "repo": UNKNOWN}),
+    ),
+    "GET /api/jobs/branches": Example(query="repo=site", absent=Absent(query=f"repo={UNKNOWN}")),
     "GET /api/jobs/branches/{job_id}": Example("job", query="patch=true"),
     "GET /api/jobs/{jid}": Example("job"),
     "DELETE /api/jobs/{jid}": Example("job", query="delete_branch=true", status=204),
@@ -87,7 +102,7 @@ EXAMPLES: dict[str, Example] = {
     "GET /api/workflows": Example(query="valid=true"),
     "GET /api/workflows/{name}": Example("workflow"),
     "PUT /api/workflows/{name}": Example("workflow", {"yaml": GREET}),
-    "POST /api/workflows/{name}/validate": Example("workflow", {"yaml": GREET}),
+    "POST /api/workflows/{name}/validate": Example("workflow", {"yaml": GREET}, absent=Absent(body={})),
     "POST /api/workflows/{name}/run": Example("workflow", {}, status=202),
     "GET /api/vault/keys": Example(),
     "GET /api/vault/status": Example(),
@@ -95,8 +110,18 @@ EXAMPLES: dict[str, Example] = {
     "POST /api/chat/conversations": Example(body={"title": "Backups"}, status=201),
     "GET /api/chat/conversations/{cid}": Example("conversation", query="limit=5"),
     "DELETE /api/chat/conversations/{cid}": Example("conversation", status=204),
-    "POST /api/chat/send": Example("conversation", {"conversation_id": "{made}", "content": "hello"}, status=202),
-    "GET /api/chat/stream": Example("conversation", query="conversation_id={made}", streams=True),
+    "POST /api/chat/send": Example(
+        "conversation",
+        {"conversation_id": "{made}", "content": "hello"},
+        status=202,
+        absent=Absent(body={"conversation_id": UNKNOWN, "content": "hello"}),
+    ),
+    "GET /api/chat/stream": Example(
+        "conversation",
+        query="conversation_id={made}",
+        streams=True,
+        absent=Absent(query=f"conversation_id={UNKNOWN}"),
+    ),
     "GET /api/chat/models": Example(),
     "POST /api/chat/attachments": Example(body=b"hello", query="name=a.txt", status=201, media="text/plain"),
     "GET /api/chat/attachments/{aid}": Example("attachment"),
@@ -105,7 +130,7 @@ EXAMPLES: dict[str, Example] = {
     "POST /api/skills/{name}/run": Example("skill", {"args": ["now"], "mode": "standard"}, status=202),
     "POST /api/runs/{run_id}/apply": Example("proposal"),
     "GET /api/memory": Example(query="q=blue"),
-    "POST /api/memory": Example(body={"key": "colour", "value": "blue"}, status=201),
+    "POST /api/memory": Example(body={"key": "colour", "value": "blue"}, status=201, new="key"),
     "GET /api/memory/stats": Example(),
     "GET /api/memory/search": Example(query="query=blue"),
     "POST /api/memory/decay": Example(body={}),
@@ -121,10 +146,14 @@ EXAMPLES: dict[str, Example] = {
     "POST /api/notifications/{nid}/read": Example("notification"),
     "POST /api/notifications/{nid}/unread": Example("read notification"),
     "DELETE /api/notifications/{nid}": Example("notification", status=204),
-    "GET /api/ssh/hosts": Example(query="q=web"),
+    "GET /api/ssh/hosts": Example(query="q=web", absent=Absent(query=f"group={UNKNOWN}")),
     "GET /api/ssh/groups": Example(),
-    "POST /api/ssh/run": Example(body={"hosts": ["web1"], "command": "uptime"}, status=202),
-    "GET /api/ssh/health": Example(query="host=web1&refresh=true"),
+    "POST /api/ssh/run": Example(
+        body={"hosts": ["web1"], "command": "uptime"},
+        status=202,
+        absent=Absent(body={"hosts": [UNKNOWN], "command": "uptime"}),
+    ),
+    "GET /api/ssh/health": Example(query="host=web1&refresh=true", absent=Absent(query=f"host={UNKNOWN}")),
     "GET /api/triggers": Example(),
     "POST /api/triggers/test": Example(body={"text": "deploy now"}),
     "GET /api/watchers/rules": Example(),

@@ -18,9 +18,8 @@ import uvicorn
 from tests.audit_entries import check_audit_log
 from tests.docs.pages import ROOT
 from tests.waiting import eventually
-from tests.web.dashboard.contract.clauses import ABSENT, CANNOT, CLAUSES, UNKNOWN, Absent, whole_numbers_of, why_not
 from tests.web.dashboard.contract.curl import PREAMBLE, curl_of, variable_of
-from tests.web.dashboard.contract.examples import EXAMPLES, OPERATIONS, Example
+from tests.web.dashboard.contract.examples import EXAMPLES, LOGIN, OPERATIONS, UNKNOWN, Absent, Example
 from tests.web.dashboard.contract.world import ContractWorld, open_world
 
 from tocsin.core.scopes import SCOPES
@@ -30,22 +29,7 @@ from tocsin.web.http.protocol import BoundedProtocol
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-# Their answers tell of nothing but what the request sent.
-OWN_ANSWERS = {"POST /api/msg/send", "POST /api/msg/test/{channel}", "POST /api/msg/profiles/{name}/send"}
-# Where an ID may be shortened.
-SHORT_IDS = {
-    *(f"POST /api/runs/{{run_id}}/{verb}" for verb in ("cancel", "retry", "approve", "reject")),
-    *(f"POST /api/deliveries/{{id}}/{verb}" for verb in ("replay", "dismiss", "retry", "cancel")),
-    *("POST /api/jobs/{jid}/start", "POST /api/jobs/{jid}/complete", "DELETE /api/jobs/{jid}"),
-    *("POST /api/notifications/{nid}/read", "POST /api/notifications/{nid}/unread", "DELETE /api/notifications/{nid}"),
-}
 JSON = {"content-type": "application/json"}
-# Its body is a file.
-OF_FILES = {"POST /api/chat/attachments"}
-# What examples create under a name.
-CREATED = ("/api/tokens/backup", "/api/cron/jobs/nightly", "/api/memory/colour")
-# These take their name: another test made what they make.
-CREATED_ONCE = {"POST /api/tokens", "POST /api/cron/jobs", "POST /api/memory"}
 
 
 class Described(NamedTuple):
@@ -66,6 +50,20 @@ class Described(NamedTuple):
         return self.method != "GET"
 
     @property
+    def reads(self) -> bool:
+        """Whether it changes nothing: it needs no more than reading, or only shows something."""
+        return self.scope == "read" or (not self.changes and "200" in self.says["responses"])
+
+    @property
+    def takes_json(self) -> bool:
+        return "application/json" in self.says.get("requestBody", {}).get("content", {"application/json": {}})
+
+    @property
+    def receipt(self) -> bool:
+        """Whether callers who may not read are shown a receipt of what they changed."""
+        return "RecordReceipt" in str(self.says["responses"])
+
+    @property
     def example(self) -> Example:
         return EXAMPLES[self.name]
 
@@ -84,9 +82,17 @@ def operations(world: ContractWorld) -> Iterator[Described]:
             yield Described(f"{method.upper()} {path}", method.upper(), path, says, problems)
 
 
-def walked(world: ContractWorld, clause: str) -> list[Described]:
-    """Return the operations that a clause holds for."""
-    return [operation for operation in operations(world) if not why_not(clause, operation.name)]
+def whole_numbers_of(document: dict[str, Any], says: dict[str, Any]) -> list[str]:
+    """Return the fields of a body that are whole numbers."""
+    schema = says.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
+    if "$ref" in schema:
+        schema = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+    fields: dict[str, Any] = schema.get("properties", {})
+    return [name for name, field in fields.items() if _is_whole(field) or any(map(_is_whole, field.get("anyOf", ())))]
+
+
+def _is_whole(field: dict[str, Any]) -> bool:
+    return "integer" in field.get("type", "") and "number" not in field.get("type", "")
 
 
 def codes_of(document: dict[str, Any], answer: dict[str, Any]) -> list[str]:
@@ -115,6 +121,7 @@ async def request_of(world: ContractWorld, operation: Described) -> Request:
     body = example.body
     if isinstance(body, dict):
         body = json.loads(json.dumps(body).replace("{made}", made))
+        body |= {example.new: world.name()} if example.new else {}
     headers = {"content-type": example.media} if body is not None else {}
     return Request(filled(operation.path, made), example.query.replace("{made}", made), body, headers)
 
@@ -150,20 +157,10 @@ async def test_every_operation_has_an_example_and_a_description(world: ContractW
     assert [name for name, says in found.items() if not says.get("summary") or not says.get("tags")] == []
 
 
-async def test_each_clause_is_walked_for_each_operation_or_says_why_it_cannot_be(world: ContractWorld):
-    known = {operation.name: operation for operation in operations(world)}
-    assert tuple(CANNOT) == CLAUSES
-    for clause, reasons in CANNOT.items():
-        excused = [name for names in reasons.values() for name in names]
-        assert sorted(set(excused) - set(known)) == [], clause
-        assert sorted(excused) == sorted(set(excused)), clause
-    assert [name for name in ABSENT if name not in known or why_not("404", name)] == []
-    # The document tells whether a reason is one.
-    public = [name for name, operation in known.items() if not operation.scope]
-    assert [name for name in known if why_not("401", name)] == [name for name in known if why_not("403 scope", name)]
-    assert [name for name in known if why_not("401", name)] == public
-    assert [name for name in known if why_not("404", name) and "404" in known[name].problems] == []
-    assert [name for name in known if known[name].changes and why_not("403 origin", name)] == []
+async def signed_in(world: ContractWorld) -> dict[str, str]:
+    """Sign in as a browser does, and return the header of its requests."""
+    answer = await world.client.post("/login", LOGIN)
+    return {"cookie": answer.headers["set-cookie"].partition(";")[0]}
 
 
 async def test_each_succeeds_as_documented_and_each_change_is_one_audit_entry(world: ContractWorld):
@@ -172,6 +169,8 @@ async def test_each_succeeds_as_documented_and_each_change_is_one_audit_entry(wo
         example, request = operation.example, await request_of(world, operation)
         path = f"{request.path}?{request.query}" if request.query else request.path
         headers = {"x-request-id": re.sub(r"\W+", "-", operation.name), **request.headers}
+        if operation.name == "POST /logout":
+            headers |= await signed_in(world)
         if example.streams:
             answer = await world.streamed(path, headers)
         else:
@@ -181,7 +180,7 @@ async def test_each_succeeds_as_documented_and_each_change_is_one_audit_entry(wo
             wrong.append(f"{operation.name}: {answer.status} {answer.body[:300]!r}")
         elif absent := [name for name in described.get("headers", ()) if name.lower() not in answer.headers]:
             wrong.append(f"{operation.name}: no {', '.join(absent)}")
-        expected[operation.name] = (headers["x-request-id"], 0 if why_not("audit", operation.name) else 1)
+        expected[operation.name] = (headers["x-request-id"], 0 if operation.reads else 1)
     # What was started is recorded when it has ended.
     await eventually(world.is_idle)
     await eventually(lambda: all(len(world.entries_of(id_)) >= number for id_, number in expected.values()))
@@ -195,7 +194,7 @@ async def test_each_single_record_has_an_etag_and_is_where_the_answer_to_its_cre
     wrong = []
     for operation in operations(world):
         request = await request_of(world, operation)
-        if operation.example.streams or (operation.name in CREATED_ONCE and request.body is not None):
+        if operation.example.streams:
             continue
         path = f"{request.path}?{request.query}" if request.query else request.path
         if operation.method == "GET" and operation.path.endswith("}") and operation.scope:
@@ -256,8 +255,6 @@ async def test_curl_makes_each_request_of_the_reference_as_it_stands_there(world
     page = (ROOT / "docs" / "reference" / "operations.md").read_text()
     assert PREAMBLE in page
     token = (await world.token("admin", "answer"))["authorization"].partition(" ")[2]
-    for path in CREATED:  # by another test
-        await world.client.call("DELETE", path)
     async with served(world) as address:
         wrong = []
         for operation in operations(world):
@@ -297,7 +294,7 @@ async def typed(script: str, names: dict[str, str], home: Path, *, ends: bool) -
 async def test_nobody_gets_in_without_credentials(world: ContractWorld):
     wrong = []
     stranger = replace(world.client, headers={})
-    for operation in walked(world, "401"):
+    for operation in filter(lambda each: each.scope, operations(world)):
         answer = await stranger.call(operation.method, filled(operation.path, UNKNOWN))
         wrong.append(problem_with(operation, answer, 401, "unauthenticated"))
     assert not any(wrong), "\n".join(filter(None, wrong))
@@ -307,7 +304,7 @@ async def test_a_token_without_the_scope_is_refused(world: ContractWorld):
     others = {scope: {*SCOPES} - ({scope} if scope == "answer" else {scope, "admin"}) for scope in SCOPES}
     tokens = {scope: await world.token(*others[scope]) for scope in SCOPES}
     wrong = []
-    for operation in walked(world, "403 scope"):
+    for operation in filter(lambda each: each.scope, operations(world)):
         path = filled(operation.path, UNKNOWN)
         answer = await world.client.call(operation.method, path, headers=tokens[operation.scope])
         wrong.append(problem_with(operation, answer, 403, "forbidden"))
@@ -315,12 +312,10 @@ async def test_a_token_without_the_scope_is_refused(world: ContractWorld):
 
 
 async def test_a_token_that_may_not_read_is_shown_which_record_it_changed_and_no_more(world: ContractWorld):
-    for path in CREATED:  # by another test
-        await world.client.call("DELETE", path)
     tokens = {scope: await world.token(scope) for scope in ("send", "run", "answer")}
     wrong = []
     for operation in operations(world):
-        if operation.scope not in tokens or operation.name in OWN_ANSWERS:
+        if operation.scope not in tokens or not operation.receipt:
             continue
         path, query, body, headers = await request_of(world, operation)
         answer = await world.client.call(
@@ -335,25 +330,48 @@ async def test_a_token_that_may_not_read_is_shown_which_record_it_changed_and_no
     assert not wrong, "\n".join(wrong)
 
 
+async def test_an_answer_that_is_shown_to_all_callers_holds_no_record_that_others_read(world: ContractWorld):
+    read = {name for each in operations(world) if not each.changes for name in schemas_of(each)}
+    wrong = [
+        each.name
+        for each in operations(world)
+        if each.scope in {"send", "run", "answer"} and not each.receipt and schemas_of(each) & read
+    ]
+    assert wrong == []
+
+
+def schemas_of(operation: Described) -> set[str]:
+    """Return the schemas of its answers that are no problems."""
+    answers = [answer for status, answer in operation.says["responses"].items() if status < "400"]
+    return set(re.findall(r"#/components/schemas/(\w+)", str(answers)))
+
+
 async def test_only_callers_who_may_read_shorten_an_id(world: ContractWorld):
-    wrong = []
+    wrong, walked = [], set()
     for operation in operations(world):
-        if operation.scope in {"send", "run", "answer"} and operation.name in SHORT_IDS:
-            made = await world.made(operation.example.made)
-            path, header = filled(operation.path, made.rpartition("-")[2]), await world.token(operation.scope)
-            answer = await world.client.call(operation.method, path, operation.example.body, headers=header)
-            wrong.append(problem_with(operation, answer, 422, "validation-failed"))
-            header = await world.token(operation.scope, "read")
-            answer = await world.client.call(operation.method, path, operation.example.body, headers=header)
-            if answer.status >= 300:
-                wrong.append(f"{operation.name}: {answer.status} {answer.body[:200]!r}")
+        record, brace, _ = operation.path.partition("}")
+        if operation.scope not in {"send", "run", "answer"} or not brace:
+            continue
+        made = await world.made(operation.example.made)
+        short = made.rpartition("-")[2]
+        if short == made or (await world.client.get(filled(record + brace, short))).status != 200:
+            continue  # it has a name
+        walked.add(record)
+        path, header = filled(operation.path, short), await world.token(operation.scope)
+        answer = await world.client.call(operation.method, path, operation.example.body, headers=header)
+        wrong.append(problem_with(operation, answer, 422, "validation-failed"))
+        header = await world.token(operation.scope, "read")
+        answer = await world.client.call(operation.method, path, operation.example.body, headers=header)
+        if answer.status >= 300:
+            wrong.append(f"{operation.name}: {answer.status} {answer.body[:200]!r}")
     assert not any(wrong), "\n".join(filter(None, wrong))
+    assert walked >= {f"/api/{name}" for name in ("runs/{run_id", "deliveries/{id", "jobs/{jid", "notifications/{nid")}
 
 
 async def test_a_refusal_names_no_other_records_to_a_token_that_may_not_read(world: ContractWorld):
     known = [await world.made(kind) for kind in ("cron job", "workflow", "skill", "profile", "watcher", "browser")]
     wrong = []
-    for operation in walked(world, "404"):
+    for operation in operations(world):
         if operation.scope not in {"send", "run", "answer"} or "{" not in operation.path:
             continue
         path, header = filled(operation.path, UNKNOWN), await world.token(operation.scope)
@@ -366,7 +384,7 @@ async def test_a_refusal_names_no_other_records_to_a_token_that_may_not_read(wor
 
 async def test_no_page_of_another_site_changes_anything(world: ContractWorld):
     wrong = []
-    for operation in walked(world, "403 origin"):
+    for operation in filter(lambda each: each.changes, operations(world)):
         path = filled(operation.path, UNKNOWN)
         for header in ({"sec-fetch-site": "cross-site"}, {"origin": "https://evil.example"}):
             answer = await world.client.call(operation.method, path, operation.example.body, headers=header)
@@ -374,28 +392,36 @@ async def test_no_page_of_another_site_changes_anything(world: ContractWorld):
     assert not any(wrong), "\n".join(filter(None, wrong))
 
 
-async def test_what_there_is_not_is_404(world: ContractWorld):
+async def test_what_there_is_not_is_404_where_that_is_documented(world: ContractWorld):
     wrong = []
-    for operation in walked(world, "404"):
-        absent = ABSENT.get(operation.name, Absent())
+    for operation in operations(world):
+        if "404" not in operation.says["responses"] and "{" not in operation.path:
+            continue
+        absent = operation.example.absent or Absent()
         body = operation.example.body if absent.body is None else absent.body
-        answer = await world.client.call(operation.method, f"{filled(operation.path, UNKNOWN)}?{absent.query}", body)
-        if absent.is_problem:
-            wrong.append(problem_with(operation, answer, absent.status, absent.code))
+        path = f"{filled(operation.path, UNKNOWN)}?{absent.query}"
+        answer = await world.client.call(operation.method, path, body)
+        if "404" not in operation.says["responses"]:
+            if str(answer.status) not in operation.says["responses"]:
+                wrong.append(f"{operation.name}: {answer.status}")
+        elif answer.headers["content-type"] == "application/json":  # a send result
+            described = operation.says["responses"]["404"]
+            if (answer.status, answer.json()["ok"]) != (404, False) or "application/json" not in described["content"]:
+                wrong.append(f"{operation.name}: {answer.status} {answer.body[:200]!r}")
         else:
-            assert (answer.status, answer.json()["ok"]) == (404, False), operation.name
+            wrong.append(problem_with(operation, answer, 404, "not-found"))
     assert not any(wrong), "\n".join(filter(None, wrong))
 
 
 async def test_unknown_keys_and_query_parameters_are_refused(world: ContractWorld):
     wrong = []
-    for operation in walked(world, "422"):
+    for operation in operations(world):
         path, _, body, headers = await request_of(world, operation)
         answer = await world.client.call(operation.method, f"{path}?nobody_has_this=1", body, headers=headers)
         wrong.append(problem_with(operation, answer, 422, "validation-failed"))
         if answer.status == 422:
             wrong += _without_error(operation, answer, "unknown-parameter")
-        if operation.changes and operation.name not in OF_FILES:
+        if operation.changes and operation.takes_json:
             answer = await world.client.call(operation.method, path, {"nobody_has_this": 1})
             wrong.append(problem_with(operation, answer, 422, "validation-failed"))
             wrong += _without_error(operation, answer, "unknown-key")
@@ -433,7 +459,7 @@ async def test_bodies_that_cannot_be_read_are_refused(world: ContractWorld):
             (large, JSON, 413, "payload-too-large"),
             (b"{", JSON, 400, "invalid-request"),
         ):
-            if not (operation.name in OF_FILES and headers == JSON and status == 400):
+            if operation.takes_json or headers != JSON or status != 400:
                 answer = await world.client.call(operation.method, path, body, headers=headers)
                 wrong.append(problem_with(operation, answer, status, code))
     assert not any(wrong), "\n".join(filter(None, wrong))

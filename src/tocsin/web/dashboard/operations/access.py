@@ -9,7 +9,7 @@ from tocsin.messaging.outbound.caller import Caller
 from tocsin.rest.callers import CallerOf
 from tocsin.rest.operations import Operations, operation
 
-_CHANGES = ("not-found", "conflict", "validation-failed")
+_CHANGES = ("conflict", "validation-failed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
