@@ -5,9 +5,7 @@ import logging
 import os
 import random
 import signal
-import tempfile
 from collections.abc import Generator, Iterator
-from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +15,8 @@ from hypothesis import HealthCheck, settings
 if TYPE_CHECKING:
     from tests.delivery.conftest import RedisServer
     from tests.delivery.redis_topologies import ClusterSetup, SentinelSetup
+
+    from tocsin.testing.fakes import FakeClock
 
 SUITE = ("channel_bench", "channel_contract", "http_channel_contract", "inbound_bench", "inbound_contract")
 MANY_FILES = 200
@@ -34,14 +34,28 @@ settings.load_profile("any machine")
 @pytest.fixture(scope="module")
 def unsaved_redis() -> "Iterator[RedisServer]":
     """Return a Redis that writes nothing to the disk; the tests of a module share it."""
-    from tests.delivery.conftest import RedisServer  # most modules need none
+    from tests.delivery.conftest import running_redis  # most modules need none
 
-    # Not below pytest's directory: the path of a socket has at most 107 characters.
-    with tempfile.TemporaryDirectory(prefix="redis-") as directory:
-        server = RedisServer(Path(directory), appendonly="no")
-        server.start()
+    with running_redis(appendonly="no") as server:
         yield server
-        server.stop()
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> "Iterator[RedisServer]":
+    """Return a Redis whose keys every test tells apart by a prefix of its own."""
+    from tests.delivery.conftest import running_redis
+
+    with running_redis() as server:
+        yield server
+
+
+@pytest.fixture
+def private_redis() -> "Iterator[RedisServer]":
+    """Return a Redis that the test may kill, pause, flush and set up as it likes."""
+    from tests.delivery.conftest import running_redis
+
+    with running_redis() as server:
+        yield server
 
 
 # Of a module: eleven servers that tell each other all the time how they are take as much of a processor as many tests.
@@ -61,6 +75,14 @@ def redis_sentinels() -> "Iterator[SentinelSetup]":
 
     with sentinel_setup(replicas=1, gone_after_ms=600_000, saved=False) as setup:
         yield setup
+
+
+@pytest.fixture
+def clock() -> "FakeClock":
+    """Return a clock that only the test moves."""
+    from tocsin.testing.fakes import FakeClock
+
+    return FakeClock()
 
 
 @pytest.fixture(autouse=True)

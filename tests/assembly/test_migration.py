@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 from tests.cli.conftest import Cli
-from tests.delivery.conftest import RedisServer, private_redis  # noqa: F401
+from tests.delivery.conftest import RedisServer
 from tests.delivery.store_contract import RULES, SENT, new, retry, two_clocks
 from tests.messaging.inbound.inbox_hall import message
 
@@ -43,7 +43,7 @@ class Side(NamedTuple):
 
 
 @pytest.fixture
-def settings(tmp_path: Path, private_redis: RedisServer) -> Settings:  # noqa: F811
+def settings(tmp_path: Path, private_redis: RedisServer) -> Settings:
     environ = {"TOCSIN_DATA_DIR": str(tmp_path), "REDIS_URL": private_redis.url}
     return Settings.load(environ=environ, env_file=Path("/dev/null"))
 
@@ -185,7 +185,7 @@ async def test_nothing_moves_while_a_service_works(settings: Settings):
     assert (await migrate(settings, REDIS, clock))["deliveries"] == 6
 
 
-def test_the_command_moves_and_tells_what_to_set(tmp_path: Path, private_redis: RedisServer):  # noqa: F811
+def test_the_command_moves_and_tells_what_to_set(tmp_path: Path, private_redis: RedisServer):
     cli = Cli(tmp_path, {"REDIS_URL": private_redis.url})
     assert cli("send", "botchat", "7", "hello", "--queue", env={"BOTCHAT_BOT_TOKEN": "1:made-up"}).code == 0
     dry = cli("store", "migrate", "--to", "redis", "--dry-run", "--json")

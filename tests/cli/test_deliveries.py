@@ -3,9 +3,8 @@
 import json
 import socket
 import sqlite3
-import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
@@ -34,15 +33,6 @@ OFF = {"REDIS_URL": "off"}
 @pytest.fixture
 def wired(tmp_path: Path, town: StandinCluster) -> Cli:
     return Cli(tmp_path, {**town.environment(), **OFF})
-
-
-@pytest.fixture
-def redis() -> Iterator[RedisServer]:
-    with tempfile.TemporaryDirectory(prefix="redis-") as directory:
-        server = RedisServer(Path(directory))
-        server.start()
-        yield server
-        server.stop()
 
 
 def queue(cli: Cli, message: str = "hello", channel: str = "teamchat", target: str = "#ops") -> str:
@@ -328,17 +318,17 @@ def test_with_a_redis_that_is_gone_a_published_message_is_in_the_queue(wired: Cl
 
 
 def test_with_redis_a_published_message_is_on_the_stream_and_a_worker_sends_it(
-    wired: Cli, town: StandinCluster, redis: RedisServer, until: Until
+    wired: Cli, town: StandinCluster, private_redis: RedisServer, until: Until
 ):
-    env = {"REDIS_URL": redis.url}
+    env = {"REDIS_URL": private_redis.url}
     done = wired("publish", "teamchat", "#ops", "hello", env=env)
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith("published: outbound:teamchat ")
-    assert redis.ask("XLEN", "outbound:teamchat") == ":1"
+    assert private_redis.ask("XLEN", "outbound:teamchat") == ":1"
     assert listed(wired) == []
     with wired.running("worker", env=env) as child:
         until(lambda: town.recorder.of("teamchat"))
-        until(lambda: redis.ask("XLEN", "outbound:teamchat") == ":0")
+        until(lambda: private_redis.ask("XLEN", "outbound:teamchat") == ":0")
         assert end(child)[0] == 0
     assert [item.text for item in town.recorder.of()] == ["hello"]
     assert [delivery["status"] for delivery in listed(wired)] == ["sent"]
@@ -395,9 +385,9 @@ def test_a_worker_without_slots_is_refused_with_the_setting(wired: Cli):
 
 
 def test_the_same_commands_work_with_the_queue_in_redis(
-    wired: Cli, town: StandinCluster, redis: RedisServer, until: Until
+    wired: Cli, town: StandinCluster, private_redis: RedisServer, until: Until
 ):
-    wired.env |= {"REDIS_URL": redis.url, "STORE": "redis"}
+    wired.env |= {"REDIS_URL": private_redis.url, "STORE": "redis"}
     id_ = queue(wired, "hello")
     assert [delivery["id"] for delivery in listed(wired, "--status", "queued", "--search", "hel")] == [id_]
     assert wired("deliveries", "cancel", id_, "--json").json()["status"] == "cancelled"
@@ -407,7 +397,7 @@ def test_the_same_commands_work_with_the_queue_in_redis(
         until(lambda: wired("deliveries", "counts", "--json").json()["sent"] == 1)
         assert end(child)[0] == 0
     assert [item.text for item in town.recorder.of()] == ["hello"]
-    redis.kill()
+    private_redis.kill()
     done = wired("deliveries", "list")
     assert (done.code, done.out) == (1, "")
     assert "cannot be reached" in done.err

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.delivery.conftest import RedisServer, private_redis  # noqa: F401
+from tests.delivery.conftest import RedisServer
 from tests.facts import mentions
 
 from tocsin.assembly.bot import build_access
@@ -356,7 +356,7 @@ async def test_received_messages_that_wait_for_a_moment_are_fine(tmp_path: Path)
 
 async def test_messages_left_in_the_database_when_redis_became_the_store_are_told(
     tmp_path: Path,
-    private_redis: RedisServer,  # noqa: F811
+    private_redis: RedisServer,
 ):
     await keep(tmp_path, 1)
     env = {"STORE": "redis", "REDIS_URL": private_redis.url}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.cli.conftest import Cli, end, wait_until_it_listens
 from tests.cli.test_receiving import SECRET, UPDATE, report
-from tests.delivery.conftest import RedisServer, private_redis  # noqa: F401
+from tests.delivery.conftest import RedisServer
 from tests.ports import free_port
 
 from tocsin_standins import Fault, StandinCluster
@@ -21,7 +21,7 @@ def update(number: int, text: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-def hosts(tmp_path: Path, town: StandinCluster, private_redis: RedisServer) -> list[Cli]:  # noqa: F811
+def hosts(tmp_path: Path, town: StandinCluster, private_redis: RedisServer) -> list[Cli]:
     """Two hosts that share nothing but the Redis and the settings."""
     shared = {
         **town.environment(),

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -93,22 +94,14 @@ class RedisServer:
         self._process.wait(PATIENCE_S)
 
 
-@pytest.fixture(scope="session")
-def redis_server() -> Iterator[RedisServer]:
-    """Return a server whose keys every test tells apart by a prefix of its own."""
+@contextmanager
+def running_redis(**settings: str) -> Iterator[RedisServer]:
+    """Run a server for as long as the block lasts."""
     # Not below pytest's directory: the path of a socket has at most 107 characters.
     with tempfile.TemporaryDirectory(prefix="redis-") as directory:
-        server = RedisServer(Path(directory))
+        server = RedisServer(Path(directory), **settings)
         server.start()
-        yield server
-        server.stop()
-
-
-@pytest.fixture
-def private_redis() -> Iterator[RedisServer]:
-    """Return a server that the test may kill, pause, flush and set up as it likes."""
-    with tempfile.TemporaryDirectory(prefix="redis-") as directory:
-        server = RedisServer(Path(directory))
-        server.start()
-        yield server
-        server.stop()
+        try:
+            yield server
+        finally:
+            server.stop()

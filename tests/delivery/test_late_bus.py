@@ -40,11 +40,6 @@ def late_redis(port: int) -> Iterator[RedisServer]:
 
 
 @pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
-
-
-@pytest.fixture
 async def app(tmp_path: Path, port: int, clock: FakeClock) -> AsyncIterator[App]:
     (tmp_path / "empty.env").touch()
     environ = {

@@ -2,14 +2,12 @@
 
 import asyncio
 import shutil
-import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import pytest
-from tests.delivery.conftest import RedisServer
+from tests.delivery.conftest import RedisServer, running_redis
 from tests.delivery.store_contract import (
     RULES,
     SENT,
@@ -66,18 +64,6 @@ def store(connect: Connect, private_redis: RedisServer) -> RedisStore:
 def hasty(connect: Connect, private_redis: RedisServer) -> RedisStore:
     """Return a store that soon gives up on a server that is paused."""
     return connect(private_redis.url, SHORT_S)
-
-
-@contextmanager
-def server(**settings: str) -> Iterator[RedisServer]:
-    """Run another server for as long as the block lasts."""
-    with tempfile.TemporaryDirectory(prefix="redis-") as directory:
-        other = RedisServer(Path(directory), **settings)
-        other.start()
-        try:
-            yield other
-        finally:
-            other.stop()
 
 
 async def until_it_works(call: Callable[[], Awaitable[object]]) -> None:
@@ -245,7 +231,7 @@ async def refusal(store: RedisStore) -> str:
 
 
 async def test_a_wrong_password_is_told_without_the_password(connect: Connect):
-    with server(requirepass="right-one") as locked:
+    with running_redis(requirepass="right-one") as locked:
         path = str(locked.socket)
         for user in (":wrong-one@", "nobody:wrong-one@"):
             sentence = await refusal(connect(f"unix://{user}{path}"))
@@ -346,7 +332,7 @@ def test_an_address_is_shown_without_user_and_password(url: str, shown: str):
     ids=["appendonly", "maxmemory-policy"],
 )
 async def test_a_setting_that_loses_deliveries_is_named(connect: Connect, settings: dict[str, str], named: str):
-    with server(**settings) as careless:
+    with running_redis(**settings) as careless:
         health = await connect(careless.url).health()
     assert not health.ok
     assert len(health.problems) == 1
@@ -354,7 +340,7 @@ async def test_a_setting_that_loses_deliveries_is_named(connect: Connect, settin
 
 
 async def test_a_server_that_answers_before_it_writes_is_named(connect: Connect):
-    with server(appendfsync="everysec") as usual:
+    with running_redis(appendfsync="everysec") as usual:
         health = await connect(usual.url).health()
     assert health.ok  # a kill may cost two seconds, a setting above everything
     assert len(health.problems) == 1
@@ -367,7 +353,7 @@ async def test_a_server_that_does_not_tell_its_settings_is_taken_as_it_is(connec
 
 
 async def test_evicting_only_what_has_an_end_of_its_own_is_no_problem(connect: Connect):
-    with server(**{"maxmemory": "100mb", "maxmemory-policy": "volatile-lru"}) as careful:
+    with running_redis(**{"maxmemory": "100mb", "maxmemory-policy": "volatile-lru"}) as careful:
         assert (await connect(careful.url).health()).ok
 
 
@@ -554,7 +540,7 @@ async def test_a_redis_restored_from_yesterday_is_named_and_what_was_sent_since_
 async def test_a_second_redis_that_was_named_by_mistake_is_noticed_by_each_host_that_knows_the_first(
     private_redis: RedisServer, tmp_path: Path
 ):
-    with server() as second:
+    with running_redis() as second:
         right, wrong = (open_redis(one.url, answer_timeout_s=PATIENCE_S) for one in (private_redis, second))
         elsewhere = tmp_path / "of the other installation"
         elsewhere.mkdir()

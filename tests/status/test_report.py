@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
-from tests.delivery.conftest import RedisServer, private_redis  # noqa: F401
+from tests.delivery.conftest import RedisServer
 from tests.facts import mentions
 
 from tocsin.assembly.dashboard import _integrations_of
@@ -129,7 +129,7 @@ async def test_a_failed_direct_send_is_listed_and_neither_degrades_messaging_nor
 @pytest.mark.parametrize("redis", ["off", "answers", "refuses", "hangs"])
 async def test_a_redis_that_does_not_answer_degrades_messaging_and_is_not_told_as_used(
     tmp_path: Path,
-    private_redis: RedisServer,  # noqa: F811
+    private_redis: RedisServer,
     redis: str,
 ):
     url = {"off": "off", "refuses": "redis://127.0.0.1:1/0"}.get(redis, private_redis.url)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.delivery.conftest import RedisServer, private_redis  # noqa: F401  # a fixture is used by its name
+from tests.delivery.conftest import RedisServer
 from tests.facts import mentions
 from tests.waiting import PATIENCE_S
 from tests.web.asgi_client import DOCUMENT, Answer, Client
@@ -571,7 +571,7 @@ async def test_an_answer_that_cannot_be_kept_is_given_all_the_same(
 
 
 @pytest.fixture
-async def on_redis(private_redis: RedisServer, tmp_path: Path) -> AsyncIterator[Gateway]:  # noqa: F811
+async def on_redis(private_redis: RedisServer, tmp_path: Path) -> AsyncIterator[Gateway]:
     (tmp_path / "empty.env").touch()
     environ = {"TOCSIN_DATA_DIR": str(tmp_path), "STORE": "redis", **TEAMCHAT}
     settings, installed = load_settings(environ=environ, env_file=tmp_path / "empty.env")
@@ -606,7 +606,7 @@ async def test_with_redis_everything_answers_as_with_sqlite(on_redis: Gateway):
 
 async def test_with_redis_gone_direct_sends_go_out_and_nothing_else_is_half_done(
     on_redis: Gateway,
-    private_redis: RedisServer,  # noqa: F811
+    private_redis: RedisServer,
 ):
     client = on_redis.client
     private_redis.kill()

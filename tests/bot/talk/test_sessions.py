@@ -2,9 +2,7 @@
 
 import asyncio
 import logging
-import tempfile
-from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
+from collections.abc import AsyncIterator
 from uuid import uuid4
 
 import pytest
@@ -21,25 +19,11 @@ from tocsin.testing import FakeClock
 TTL_S, WINDOW = 3600, 4
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[RedisServer]:
-    with tempfile.TemporaryDirectory(prefix="redis-") as directory:
-        server = RedisServer(Path(directory))
-        server.start()
-        yield server
-        server.stop()
-
-
 @pytest.fixture
-async def redis(server: RedisServer) -> AsyncIterator[RedisClient]:
-    client = open_redis(server.url, answer_timeout_s=PATIENCE_S)
+async def redis(unsaved_redis: RedisServer) -> AsyncIterator[RedisClient]:
+    client = open_redis(unsaved_redis.url, answer_timeout_s=PATIENCE_S)
     yield client
     await client.aclose()
-
-
-@pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
 
 
 @pytest.fixture
@@ -155,9 +139,9 @@ async def test_an_edit_of_a_message_that_is_not_there_changes_nothing(sessions, 
 
 @given(text=st.text(max_size=50))
 @settings(max_examples=25, deadline=None)
-def test_any_text_comes_back_as_it_was(server, text):
+def test_any_text_comes_back_as_it_was(unsaved_redis, text):
     async def there_and_back() -> list[str]:
-        client = open_redis(server.url)
+        client = open_redis(unsaved_redis.url)
         sessions = on(RedisSessions(client, ttl_s=TTL_S, window=WINDOW), FakeClock())
         chat = uuid4().hex
         await sessions.add(chat, "user", "x", "1")
@@ -274,97 +258,90 @@ async def test_what_is_no_entry_is_left_out(redis, clock, chat, rubbish):
 # Between the two
 
 
-@pytest.fixture
-async def mortal() -> AsyncIterator[RedisServer]:
-    with tempfile.TemporaryDirectory(prefix="redis-") as directory:
-        server = RedisServer(Path(directory))
-        server.start()
-        yield server
-        server.stop()
-
-
 @pytest.fixture(params=[PATIENCE_S], ids=["patient"])
-async def shared(request: pytest.FixtureRequest, mortal: RedisServer, clock: FakeClock) -> AsyncIterator[Sessions]:
-    client = open_redis(mortal.url, answer_timeout_s=request.param)
+async def shared(
+    request: pytest.FixtureRequest, private_redis: RedisServer, clock: FakeClock
+) -> AsyncIterator[Sessions]:
+    client = open_redis(private_redis.url, answer_timeout_s=request.param)
     yield on(RedisSessions(client, ttl_s=TTL_S, window=WINDOW), clock)
-    mortal.resume()
+    private_redis.resume()
     await client.aclose()
 
 
 @pytest.fixture
-async def other(mortal: RedisServer) -> AsyncIterator[RedisSessions]:
+async def other(private_redis: RedisServer) -> AsyncIterator[RedisSessions]:
     """The histories as another process sees them."""
-    client = open_redis(mortal.url)
+    client = open_redis(private_redis.url)
     yield RedisSessions(client, ttl_s=TTL_S, window=WINDOW)
     await client.aclose()
 
 
 async def test_a_chat_goes_on_where_it_was_when_redis_is_lost_and_moves_back_when_it_returns(
-    shared, mortal, other, clock, caplog
+    shared, private_redis, other, clock, caplog
 ):
     caplog.set_level(logging.INFO, "tocsin.bot.talk.sessions")
     await shared.add("1", "user", "before", "41")
-    mortal.kill()
+    private_redis.kill()
     await shared.add_exchange("1", "during", "meanwhile", "u1")
     assert await shared.edit("1", "41", "before!")
     assert await contents(shared, "1") == ["before!", "during", "meanwhile"]
-    mortal.start()
+    private_redis.start()
     clock.advance(AWAY_S)
     await shared.add("1", "user", "after")
     assert await contents(shared, "1") == await contents(other, "1") == ["before!", "during", "meanwhile", "after"]
     assert len(caplog.records) == 2
 
 
-async def test_a_chat_that_was_reset_meanwhile_stays_reset(shared, mortal, other, clock):
+async def test_a_chat_that_was_reset_meanwhile_stays_reset(shared, private_redis, other, clock):
     await shared.add("1", "user", "old")
-    mortal.kill()
+    private_redis.kill()
     await shared.clear("1")
     await shared.add("1", "user", "new")
-    mortal.start()
+    private_redis.start()
     clock.advance(AWAY_S)
     assert await contents(shared, "1") == await contents(other, "1") == ["new"]
 
 
-async def test_what_ended_while_redis_was_away_does_not_come_back(shared, mortal, other, clock):
-    mortal.kill()
+async def test_what_ended_while_redis_was_away_does_not_come_back(shared, private_redis, other, clock):
+    private_redis.kill()
     await shared.add("1", "user", "long ago")
-    mortal.start()
+    private_redis.start()
     clock.advance(TTL_S)
     assert await shared.get("1") == ()
     assert await other.get("1") == ()
 
 
-async def test_redis_that_was_away_is_asked_at_most_every_few_seconds(shared, mortal, clock):
+async def test_redis_that_was_away_is_asked_at_most_every_few_seconds(shared, private_redis, clock):
     await shared.get("1")
-    mortal.kill()
+    private_redis.kill()
     await shared.get("1")
-    mortal.start()
+    private_redis.start()
     await shared.add("1", "user", "x")
     clock.advance(AWAY_S - 0.1)
     await shared.get("1")
-    clients = mortal.ask("CLIENT LIST").count("id=")
+    clients = private_redis.ask("CLIENT LIST").count("id=")
     assert clients <= 1  # whoever asks
     clock.advance(0.1)
     assert await contents(shared, "1") == ["x"]
-    assert mortal.ask("EXISTS {tocsin:session:1}") == ":1"
+    assert private_redis.ask("EXISTS {tocsin:session:1}") == ":1"
 
 
 @pytest.mark.parametrize("shared", [1.0], indirect=True, ids=["hasty"])
-async def test_a_call_that_redis_took_in_but_did_not_answer_is_not_done_twice(shared, mortal, other, clock):
+async def test_a_call_that_redis_took_in_but_did_not_answer_is_not_done_twice(shared, private_redis, other, clock):
     await shared.get("1")
-    mortal.pause()
+    private_redis.pause()
     assert await shared.add_exchange("1", "Why?", "Because.", "u1")
-    mortal.resume()
+    private_redis.resume()
     clock.advance(AWAY_S)
     await shared.add("1", "user", "And?")
     assert await contents(other, "1") == ["Why?", "Because.", "And?"]
 
 
 @pytest.mark.parametrize("shared", [1.0], indirect=True, ids=["hasty"])
-async def test_while_redis_is_away_nobody_waits_for_it_twice(shared, mortal, clock):
+async def test_while_redis_is_away_nobody_waits_for_it_twice(shared, private_redis, clock):
     """The first call finds out; the others, and those of other chats, are answered from memory at once."""
     await shared.get("1")
-    mortal.pause()
+    private_redis.pause()
     await shared.add("1", "user", "x")
 
     async def talk() -> None:
@@ -386,13 +363,13 @@ async def test_without_redis_nothing_is_owed_to_anybody(clock, caplog):
     assert caplog.records == []
 
 
-async def test_only_so_many_chats_are_owed_to_redis(mortal, other, clock):
-    client = open_redis(mortal.url)
+async def test_only_so_many_chats_are_owed_to_redis(private_redis, other, clock):
+    client = open_redis(private_redis.url)
     sessions = on(RedisSessions(client, ttl_s=TTL_S, window=WINDOW), clock, max_chats=2)
-    mortal.kill()
+    private_redis.kill()
     for number in range(4):
         await sessions.add(str(number), "user", "x")
-    mortal.start()
+    private_redis.start()
     clock.advance(AWAY_S)
     for number in range(4):
         await sessions.get(str(number))

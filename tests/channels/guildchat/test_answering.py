@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.channels.endpoint import Endpoint, webhook
+from tests.channels.endpoint import Endpoint
 from tests.channels.guildchat.calls import ANNA, APPLICATION_ID, ASK, CHANNEL_ID, event, interaction
 
 from tocsin.channels.contract import COMMONMARK
@@ -32,11 +32,6 @@ ORIGINAL = f"{URL}/webhooks/{APPLICATION_ID}/{TOKEN}/messages/@original"
 
 
 @pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
-
-
-@pytest.fixture
 async def discord(clock: FakeClock) -> AsyncIterator[GuildChat]:
     async with GuildChat(clock=clock.now) as discord:
         yield discord
@@ -48,12 +43,6 @@ async def receiver(clock: FakeClock, discord: GuildChat) -> AsyncIterator[Inboun
     env = {"GUILDCHAT_PUBLIC_KEY": PUBLIC_KEY, "GUILDCHAT_API_URL": discord.api_url}
     yield build_receiver(GuildchatAdapter, env, http=http, clock=clock)
     await http.aclose()
-
-
-@pytest.fixture
-async def endpoint(receiver: InboundAdapter, clock: FakeClock) -> AsyncIterator[Endpoint]:
-    async with webhook(receiver, clock) as endpoint:
-        yield endpoint
 
 
 @pytest.fixture

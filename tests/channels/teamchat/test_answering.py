@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import pytest
-from tests.channels.endpoint import Endpoint, webhook
+from tests.channels.endpoint import Endpoint
 from tests.channels.teamchat.calls import interactive, slash
 
 from tocsin.channels.contract import COMMONMARK
@@ -24,11 +24,6 @@ HOOK = "https://hooks.slack.com/commands/T0ACME/1/abc"
 
 
 @pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
-
-
-@pytest.fixture
 async def slack(clock: FakeClock) -> AsyncIterator[TeamChat]:
     async with TeamChat(clock=clock.now) as slack:
         yield slack
@@ -44,12 +39,6 @@ async def receiver(clock: FakeClock, slack: TeamChat) -> AsyncIterator[InboundAd
     http = DirectTransport()
     yield build_receiver(TeamchatAdapter, env, http=http, clock=clock)
     await http.aclose()
-
-
-@pytest.fixture
-async def endpoint(receiver: InboundAdapter, clock: FakeClock) -> AsyncIterator[Endpoint]:
-    async with webhook(receiver, clock) as endpoint:
-        yield endpoint
 
 
 @pytest.fixture

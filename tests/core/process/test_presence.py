@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.delivery.conftest import RedisServer, redis_server  # noqa: F401
+from tests.delivery.conftest import RedisServer
 
 from tocsin.core.errors import StoreUnavailableError
 from tocsin.core.ids import new_id
@@ -35,7 +35,7 @@ class Hosts:
 
 
 @pytest.fixture(params=["sqlite", "redis"])
-async def hosts(request: pytest.FixtureRequest, tmp_path: Path, redis_server: RedisServer) -> AsyncIterator[Hosts]:  # noqa: F811
+async def hosts(request: pytest.FixtureRequest, tmp_path: Path, redis_server: RedisServer) -> AsyncIterator[Hosts]:
     if request.param == "redis":
         client = open_redis(redis_server.url)
         yield Hosts(RedisBeats(client, prefix=f"test-{new_id()}"))

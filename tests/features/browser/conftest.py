@@ -123,3 +123,8 @@ async def site(tmp_path: Path, folder: Path) -> AsyncIterator[Site]:
     data_dir.mkdir()
     async with open_feature(FEATURE, data_dir, {"PATH": str(folder)}, clock=clock) as bench:
         yield Site(bench, data_dir, folder, program, clock)
+
+
+@pytest.fixture
+def bench(site: Site) -> FeatureBench:
+    return site.bench

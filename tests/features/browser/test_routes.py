@@ -1,17 +1,8 @@
 """The operations on browser profiles, as a program calls them."""
 
-from collections.abc import AsyncIterator
-
-import pytest
 from tests.features.browser.conftest import Site
 
-from tocsin.testing.dashboard import DashboardClient, open_dashboard
-
-
-@pytest.fixture
-async def client(site: Site) -> AsyncIterator[DashboardClient]:
-    async with open_dashboard(site.bench.app) as client:
-        yield client
+from tocsin.testing.dashboard import DashboardClient
 
 
 async def test_profiles_are_listed_by_name_without_credentials(client: DashboardClient, site: Site):

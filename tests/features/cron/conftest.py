@@ -166,3 +166,8 @@ async def opened(folder: Path, env: Mapping[str, str] | None = None, **options: 
 async def crontab(tmp_path: Path) -> AsyncIterator[Crontab]:
     async with opened(tmp_path) as crontab:
         yield crontab
+
+
+@pytest.fixture
+def bench(crontab: Crontab) -> FeatureBench:
+    return crontab.bench

@@ -26,9 +26,8 @@ async def test_the_subsystem_is_degraded_while_a_job_fails(crontab: Crontab):
     await crontab.jobs.start("job", HUMAN)
     [status] = (await crontab.bench.features.subsystems())["cron"]
     assert (status.state, status.summary) == (SubsystemState.DEGRADED, "1 job, 0 scheduled, 1 failing")
-    assert "the job job is disabled: the last run failed" in [item.message for item in status.attention]
-    [failed] = [item for item in status.attention if "failed" in item.message]
-    assert failed.link.startswith("#/runs/")
+    assert any(item.link.startswith("#/runs/") for item in status.attention)
+    assert any("disabled" in item.message for item in status.attention)
 
 
 async def test_doctor_tells_broken_files_and_outputs_that_go_nowhere(crontab: Crontab):

@@ -109,3 +109,8 @@ async def open_workshop(folder: Path, env: Mapping[str, str] | None = None, **mo
 async def workshop(tmp_path: Path) -> AsyncIterator[Workshop]:
     async with open_workshop(tmp_path) as workshop:
         yield workshop
+
+
+@pytest.fixture
+def bench(workshop: Workshop) -> FeatureBench:
+    return workshop.bench

@@ -1,6 +1,5 @@
 """The operations on task jobs, as a program calls them."""
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -8,13 +7,7 @@ import pytest
 from tests.features.jobs.conftest import Workshop, commit, git
 from tests.waiting import eventually
 
-from tocsin.testing.dashboard import DashboardClient, open_dashboard
-
-
-@pytest.fixture
-async def client(workshop: Workshop) -> AsyncIterator[DashboardClient]:
-    async with open_dashboard(workshop.bench.app) as client:
-        yield client
+from tocsin.testing.dashboard import DashboardClient
 
 
 async def made(client: DashboardClient, **fields: Any) -> dict[str, Any]:

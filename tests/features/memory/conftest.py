@@ -70,3 +70,8 @@ async def kept(tmp_path: Path) -> AsyncIterator[MemoryBench]:
     async with open_feature(FEATURE, tmp_path, env, clock=clock) as bench:
         yield MemoryBench(bench, clock)
         check_audit_log(bench.app.audit.log)
+
+
+@pytest.fixture
+def bench(kept: MemoryBench) -> FeatureBench:
+    return kept.bench

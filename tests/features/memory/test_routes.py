@@ -1,17 +1,9 @@
 """The operations on memory, as a program calls them."""
 
-from collections.abc import AsyncIterator
-
 import pytest
 from tests.features.memory.conftest import MemoryBench
 
-from tocsin.testing.dashboard import DashboardClient, open_dashboard
-
-
-@pytest.fixture
-async def client(kept: MemoryBench) -> AsyncIterator[DashboardClient]:
-    async with open_dashboard(kept.bench.app) as client:
-        yield client
+from tocsin.testing.dashboard import DashboardClient
 
 
 def actions(kept: MemoryBench) -> list[tuple[str, str]]:

@@ -86,7 +86,7 @@ def test_a_script_that_an_interpreter_would_not_find_is_told(doubts, command: st
 
 def test_a_folder_is_no_program(doubts, tmp_path: Path):
     (tmp_path / "work").mkdir()
-    assert "/work" in doubts("./work")[0][0]
+    assert "./work" in doubts("./work")[0][0]
 
 
 def test_a_program_that_does_not_exist_is_told(doubts):

@@ -30,12 +30,6 @@ async def bench(tmp_path: Path, watched: Path) -> AsyncIterator[FeatureBench]:
         yield bench
 
 
-@pytest.fixture
-async def client(bench: FeatureBench) -> AsyncIterator[DashboardClient]:
-    async with open_dashboard(bench.app) as client:
-        yield client
-
-
 def put(bench: FeatureBench, name: str, manifest: str = "", instructions: str = "") -> None:
     folder = bench.app.settings.data_dir / "skills" / name
     folder.mkdir(parents=True, mode=0o700)

@@ -102,7 +102,7 @@ def test_secrets_are_named_only_with_the_permission_to_have_them(write: Writer):
 
 def test_a_misspelled_key_is_told_with_the_likely_one(write: Writer):
     found = write.mistakes("name: backup\ndescripton: d\ncommand: c\n")
-    assert mentions(found, "2:1", "'descripton'", "'description'")
+    assert mentions(found[1], "2:1: ", "'descripton'", "'description'")
 
 
 def test_an_empty_manifest_says_what_it_needs(write: Writer):

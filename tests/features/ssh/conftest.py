@@ -171,3 +171,8 @@ async def peer(serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter], obj
     server = await asyncio.start_server(serve, "127.0.0.1", 0)  # type: ignore[arg-type]
     async with server:
         yield server.sockets[0].getsockname()[1]
+
+
+@pytest.fixture
+def bench(site: Site) -> FeatureBench:
+    return site.bench

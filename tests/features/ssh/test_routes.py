@@ -3,7 +3,6 @@
 import json
 import os
 import pwd
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -16,12 +15,6 @@ from tocsin.delivery.store import DeliveryFilter
 from tocsin.testing.dashboard import DashboardClient, open_dashboard
 
 ME = pwd.getpwuid(os.geteuid()).pw_name
-
-
-@pytest.fixture
-async def client(site: Site) -> AsyncIterator[DashboardClient]:
-    async with open_dashboard(site.bench.app) as client:
-        yield client
 
 
 async def accept(_: object) -> bool:

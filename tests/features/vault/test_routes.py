@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tocsin.features.vault.feature import FEATURE
-from tocsin.testing.dashboard import DashboardClient, open_dashboard
+from tocsin.testing.dashboard import DashboardClient
 from tocsin.testing.fakes import FakeClock
 from tocsin.testing.features import FeatureBench, open_feature
 
@@ -17,12 +17,6 @@ DAY_S = 86_400
 async def bench(tmp_path: Path) -> AsyncIterator[FeatureBench]:
     async with open_feature(FEATURE, tmp_path, clock=FakeClock()) as bench:
         yield bench
-
-
-@pytest.fixture
-async def client(bench: FeatureBench) -> AsyncIterator[DashboardClient]:
-    async with open_dashboard(bench.app) as client:
-        yield client
 
 
 async def test_without_a_vault_there_is_a_status_and_no_list(client: DashboardClient):

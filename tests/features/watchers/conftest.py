@@ -83,3 +83,8 @@ async def open_site(tmp_path: Path, *, clock: Clock | None = None, **options: An
 async def site(tmp_path: Path) -> AsyncIterator[Site]:
     async with open_site(tmp_path) as site:
         yield site
+
+
+@pytest.fixture
+def bench(site: Site) -> FeatureBench:
+    return site.bench

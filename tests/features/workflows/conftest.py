@@ -91,3 +91,8 @@ def opening(tmp_path: Path) -> Opening:
 async def flows(opening: Opening) -> AsyncIterator[WorkflowBench]:
     async with opening() as bench:
         yield bench
+
+
+@pytest.fixture
+def bench(flows: WorkflowBench) -> FeatureBench:
+    return flows.bench

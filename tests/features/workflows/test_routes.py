@@ -1,13 +1,11 @@
 """The operations on workflows, as a program calls them."""
 
-from collections.abc import AsyncIterator
 from textwrap import dedent
 
-import pytest
 from tests.features.workflows.conftest import WorkflowBench
 from tests.waiting import eventually
 
-from tocsin.testing.dashboard import DashboardClient, open_dashboard
+from tocsin.testing.dashboard import DashboardClient
 
 TWO = """
     description: Two steps
@@ -17,12 +15,6 @@ TWO = """
       - {name: second, type: shell, command: echo done, depends_on: first}
 """
 BROKEN = "steps: [{name: a, comand: df}]\n"
-
-
-@pytest.fixture
-async def client(flows: WorkflowBench) -> AsyncIterator[DashboardClient]:
-    async with open_dashboard(flows.bench.app) as client:
-        yield client
 
 
 async def test_workflows_are_listed_with_those_that_have_mistakes(client: DashboardClient, flows: WorkflowBench):

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.delivery.conftest import RedisServer, redis_server  # noqa: F401
+from tests.delivery.conftest import RedisServer
 from tests.messaging.inbound.inbox_hall import Hall, killed, message, running
 from tests.waiting import PATIENCE_S, eventually
 
@@ -34,7 +34,7 @@ async def sqlite_hall(tmp_path: Path) -> AsyncIterator[Hall]:
 
 
 @pytest.fixture
-async def redis_hall(sqlite_hall: Hall, redis_server: RedisServer) -> AsyncIterator[Hall]:  # noqa: F811
+async def redis_hall(sqlite_hall: Hall, redis_server: RedisServer) -> AsyncIterator[Hall]:
     client, prefix = open_redis(redis_server.url), f"test-{new_id()}"
     sqlite_hall.store = RedisInbox(client, sqlite_hall.clock, prefix=prefix)
     sqlite_hall.signs = RedisBeats(client, prefix=prefix)
@@ -43,7 +43,7 @@ async def redis_hall(sqlite_hall: Hall, redis_server: RedisServer) -> AsyncItera
 
 
 @pytest.fixture(params=["sqlite", "redis"])
-def hall(request: pytest.FixtureRequest, sqlite_hall: Hall, redis_server: RedisServer) -> Hall:  # noqa: F811
+def hall(request: pytest.FixtureRequest, sqlite_hall: Hall, redis_server: RedisServer) -> Hall:
     chosen: Hall = request.getfixturevalue(f"{request.param}_hall")
     return chosen
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
-from tests.delivery.conftest import RedisServer, private_redis, redis_server  # noqa: F401
+from tests.delivery.conftest import RedisServer
 from tests.messaging.inbound.inbox_hall import SteppedClock, message, texts
 from tests.messaging.inbound.inbox_store_contract import InboxStoreContract, OpenInbox, accepted, begun
 from tests.waiting import eventually
@@ -19,7 +19,7 @@ from tocsin.messaging.inbound.redis.store import RedisInbox
 
 
 @pytest.fixture
-async def client(redis_server: RedisServer) -> AsyncIterator[RedisClient]:  # noqa: F811
+async def client(redis_server: RedisServer) -> AsyncIterator[RedisClient]:
     made = open_redis(redis_server.url)
     yield made
     await made.aclose()
@@ -109,7 +109,7 @@ async def test_an_outcome_whose_confirmation_was_lost_may_be_told_again(open_sto
     assert await store.owners() == {}
 
 
-async def test_a_full_redis_takes_nothing_in_and_what_was_taken_in_is_finished(private_redis: RedisServer):  # noqa: F811
+async def test_a_full_redis_takes_nothing_in_and_what_was_taken_in_is_finished(private_redis: RedisServer):
     client = open_redis(private_redis.url)
     store = RedisInbox(client, SteppedClock())
     [ticket] = await store.accept([message("one", "c", "a")], "me", ("updates", 1))

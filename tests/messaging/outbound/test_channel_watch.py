@@ -20,11 +20,6 @@ def failed(kind: FailureKind = FailureKind.TRANSIENT, channel: str = "bell", **f
 
 
 @pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
-
-
-@pytest.fixture
 def watch(clock: FakeClock) -> ChannelWatch:
     return ChannelWatch(clock)
 

@@ -3,14 +3,13 @@
 import asyncio
 import contextlib
 import sqlite3
-import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from tests.delivery.conftest import RedisServer
+from tests.delivery.conftest import RedisServer, running_redis
 from tests.waiting import PATIENCE_S
 
 from tocsin.core.errors import StoreUnavailableError, TocsinError
@@ -131,11 +130,8 @@ class RedisPlace(Place):
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[RedisServer]:
-    with tempfile.TemporaryDirectory(prefix="redis-") as directory:
-        made = RedisServer(Path(directory))
-        made.start()
-        yield made
-        made.stop()
+    with running_redis() as server:
+        yield server
 
 
 @pytest.fixture(params=["sqlite", "redis"])

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from tests.delivery.conftest import RedisServer, private_redis  # noqa: F401  # a fixture is used by its name
+from tests.delivery.conftest import RedisServer
 from tests.waiting import PATIENCE_S
 
 from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Part, Tools
@@ -75,7 +75,7 @@ async def test_without_redis_a_message_goes_into_the_queue(desk: Desk):
     assert (entry.action, entry.metadata["delivery"]) == ("msg.queue", delivery.id)
 
 
-async def test_with_redis_a_message_goes_on_the_durable_stream(desk: Desk, private_redis: RedisServer):  # noqa: F811
+async def test_with_redis_a_message_goes_on_the_durable_stream(desk: Desk, private_redis: RedisServer):
     where = await desk.publisher(private_redis).publish("dingdong", "tower", "Feuer ü", TEST)
     topic, id_ = where.split()
     assert topic == "outbound:bell"
@@ -91,7 +91,7 @@ async def test_with_redis_a_message_goes_on_the_durable_stream(desk: Desk, priva
 
 
 @pytest.mark.parametrize("how", ["killed", "silent"])
-async def test_a_redis_that_does_not_answer_costs_no_message(desk: Desk, private_redis: RedisServer, how: str):  # noqa: F811
+async def test_a_redis_that_does_not_answer_costs_no_message(desk: Desk, private_redis: RedisServer, how: str):
     private_redis.kill() if how == "killed" else private_redis.pause()
     where = await desk.publisher(private_redis, answer_timeout_s=1.0).publish("bell", "tower", "fire", TEST)
     (delivery,) = (await desk.outbox.store.search(DeliveryFilter())).items
@@ -100,7 +100,7 @@ async def test_a_redis_that_does_not_answer_costs_no_message(desk: Desk, private
 
 async def test_a_message_whose_answer_was_lost_is_one_delivery_all_the_same(
     desk: Desk,
-    private_redis: RedisServer,  # noqa: F811
+    private_redis: RedisServer,
 ):
     publisher = desk.publisher(private_redis, answer_timeout_s=1.0)
     private_redis.pause()
@@ -125,7 +125,7 @@ async def test_a_message_whose_answer_was_lost_is_one_delivery_all_the_same(
 )
 async def test_what_could_never_be_sent_is_not_published(
     desk: Desk,
-    private_redis: RedisServer,  # noqa: F811
+    private_redis: RedisServer,
     channel: str,
     target: str,
     message: str,

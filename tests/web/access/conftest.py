@@ -19,10 +19,5 @@ async def database(tmp_path: Path) -> AsyncIterator[Database]:
 
 
 @pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
-
-
-@pytest.fixture
 def accounts(database: Database, clock: FakeClock, tmp_path: Path) -> Accounts:
     return Accounts(database, clock, tmp_path)

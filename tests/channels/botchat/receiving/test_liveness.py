@@ -23,11 +23,6 @@ class Admin:
 
 
 @pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
-
-
-@pytest.fixture
 def admin() -> Admin:
     return Admin()
 
