@@ -1,0 +1,15 @@
+"""What the tests of all features ask of an open one; a feature's own conftest gives `bench`."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tocsin.testing.dashboard import DashboardClient, open_dashboard
+from tocsin.testing.features import FeatureBench
+
+
+@pytest.fixture
+async def client(bench: FeatureBench) -> AsyncIterator[DashboardClient]:
+    """Call the operations of the open feature."""
+    async with open_dashboard(bench.app) as client:
+        yield client
