@@ -231,10 +231,7 @@ def test_a_broken_edit_keeps_the_last_good_value_and_says_why(watched: Watched, 
     watched.path.write_text("A bad")
     assert watched.value == ["A"]
     assert "bad is not upper-case" in watched.problem
-    assert caplog.messages == [
-        f"a file is not used, its last good version stays in force: {watched.path}: bad is not upper-case; "
-        "correct the file"
-    ]
+    assert [mentions(each, watched.path, "bad is not upper-case") for each in caplog.messages] == [True]
 
 
 def test_a_mistake_is_logged_once_for_every_change(watched: Watched, caplog):
@@ -252,7 +249,7 @@ def test_a_correction_comes_into_force_and_ends_the_problem(watched: Watched, ca
         watched.path.write_text(content)
         value = watched.value
     assert (value, watched.problem) == (["B"], "")
-    assert caplog.messages[-1] == f"a file is in force again: {watched.path}"
+    assert str(watched.path) in caplog.messages[-1]
 
 
 def test_taking_a_broken_edit_back_ends_the_problem(watched: Watched):

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from tests.facts import mentions
 
 from tocsin.features.assistant_skills.local.commit_message import ChangedFile, GitChange, message_of, propose_message
 from tocsin.features.assistant_skills.local.dependencies import audit_dependencies
@@ -84,34 +85,36 @@ def audit(path: str, text: str, **others: str) -> list[str]:
     return [f"{each.line} {each.severity} {each.message}" for each in audit_dependencies(path, text.encode(), read)]
 
 
+def found_at(found: list[str]) -> list[str]:
+    """Return lines and severities of what was found."""
+    return [" ".join(each.split()[:2]) for each in found]
+
+
 def test_requirements_without_a_version_twice_or_from_odd_places_are_told():
     text = (
         "requests\n# a comment\nflask==1.0\nFlask==2.0  # newer\nnumpy>=1.20\ngit+https://host/x.git@main\n"
         "--extra-index-url https://host\nold @ http://host/old.tar.gz\nfine==1.0\n"
     )
-    assert audit("requirements.txt", text) == [
-        "1 warning requests has no version",
-        "4 error Flask ==2.0 contradicts line 3: ==1.0",
-        "5 warning numpy accepts >=1.20",
-        "6 warning it is a git branch, which can move",
-        "7 warning with two indexes, any publisher can upload a newer version of a private name to the public one",
-        "8 error it comes over plain http",
-    ]
+    found = audit("requirements.txt", text)
+    assert found_at(found) == ["1 warning", "4 error", "5 warning", "6 warning", "7 warning", "8 error"]
+    assert mentions(found[0], "requests")
+    assert mentions(found[1], "==2.0", "line 3", "==1.0")
+    assert mentions(found[2], "numpy", ">=1.20")
+    assert mentions(found[5], "http")
 
 
 def test_a_requirement_without_a_hash_among_others_is_told():
     text = "a==1 \\\n  --hash=sha256:00\nb==2\n"
-    assert audit("requirements.txt", text) == ["3 error b has no hash, and others have"]
+    assert found_at(audit("requirements.txt", text)) == ["3 error"]
 
 
 def test_a_pyproject_is_compared_with_its_lock_file():
     text = '[project]\nname = "x"\ndependencies = [\n  "a==1.0",\n  "b>=2",\n  "c",\n]\n'
     lock = '[[package]]\nname = "a"\nversion = "1.1"\n[[package]]\nname = "c"\nversion = "3"\n'
-    assert audit("pyproject.toml", text, uv_lock=lock) == [
-        "4 error uv.lock has a 1.1, this asks for 1.0",
-        "5 error uv.lock has no b",
-        "6 warning c has no version",
-    ]
+    found = audit("pyproject.toml", text, uv_lock=lock)
+    assert found_at(found) == ["4 error", "5 error", "6 warning"]
+    assert mentions(found[0], "uv.lock", "1.1", "1.0")
+    assert mentions(found[1], "uv.lock", " b")
 
 
 def test_a_package_json_is_compared_with_its_lock_file():
@@ -124,12 +127,10 @@ def test_a_package_json_is_compared_with_its_lock_file():
             }
         }
     )
-    assert audit("package.json", text, package__lock_json=lock) == [
-        "3 error package-lock.json was made for a ^0.9.0, this asks for ^1.0.0",
-        "4 warning b has no version",
-        "5 warning it is a git branch, which can move",
-        "7 warning a is in dependencies and in devDependencies",
-    ]
+    found = audit("package.json", text, package__lock_json=lock)
+    assert found_at(found) == ["3 error", "4 warning", "5 warning", "7 warning"]
+    assert mentions(found[0], "package-lock.json", "^0.9.0", "^1.0.0")
+    assert mentions(found[3], "devDependencies")
 
 
 def test_a_go_module_needs_its_sum():

@@ -136,7 +136,7 @@ def test_a_missing_field_is_named(put: Put, key: str):
 
 def test_an_unknown_key_in_our_schema_is_a_mistake_with_the_likely_one(put: Put):
     skill = put(*changed(priority="prioriti: high"))
-    assert told(skill) == ["8:1: unknown key 'prioriti' (did you mean 'priority'?)"]
+    assert [mentions(each, "8:1: ", "'prioriti'", "'priority'") for each in told(skill)] == [True]
 
 
 def test_all_the_mistakes_of_a_file_are_told_at_once(put: Put):
@@ -164,7 +164,7 @@ def test_a_front_matter_that_is_missing_or_broken_is_a_mistake(put: Put, text: s
 @pytest.mark.parametrize("start", ["", "\ufeff"])
 def test_line_ends_of_windows_and_a_byte_order_mark_change_nothing(put: Put, start: str, line_end: str):
     skill = put(text=start + line_end.join(["---", *changed(name="name: other"), "---", "# How"]))
-    assert told(skill) == ["2:7: name: 'other' is not the name of the folder, 'reviewer'"]
+    assert [mentions(each, "2:7: name: ", "'other'", "'reviewer'") for each in told(skill)] == [True]
 
 
 # --- the public convention
@@ -176,20 +176,19 @@ PUBLIC = ("name: reviewer", f"description: {PURPOSE}")
 def test_a_file_of_the_public_convention_loads_with_tools_that_only_read(put: Put):
     skill = put(*PUBLIC, "license: MIT", "compatibility: git", "metadata: {author: anna, version: '1'}")
     assert told(skill) == []
-    assert hinted(skill) == ["2:1: tools: key 'tools' is missing: the skill gets Read, Grep, Glob"]
+    assert [mentions(each, "2:1: tools: ", "Read, Grep, Glob") for each in hinted(skill)] == [True]
     assert skill.definition == SkillDefinition("reviewer", PURPOSE, tools=PUBLIC_TOOLS)
 
 
 def test_what_a_public_file_has_beyond_our_schema_is_a_hint(put: Put):
     skill = put("name: reviewer", "description: Short.", "tool: [Bash]", "model: opus", "allowed-tools: Bash(git:*)")
     assert (skill.valid, skill.description) == (True, "Short.")
-    assert hinted(skill) == [
-        "3:14: description: expected 50 to 200 characters, found 6",
-        "4:1: unknown key 'tool' (did you mean 'tools'?)",
-        "5:8: model: 'opus' is none of: vendor-fast-4, vendor-capable-4",
-        "2:1: tools: key 'tools' is missing: the skill gets Read, Grep, Glob",
-        "6:1: allowed-tools is not used: name them in tools",
-    ]
+    description, tool, model, tools, allowed = hinted(skill)
+    assert mentions(description, "3:14: description: ", "50", "200", "6")
+    assert mentions(tool, "4:1: ", "'tool'", "'tools'")
+    assert mentions(model, "5:8: model: ", "'opus'", "vendor-fast-4, vendor-capable-4")
+    assert mentions(tools, "2:1: tools: ", "Read, Grep, Glob")
+    assert mentions(allowed, "6:1: ", "allowed-tools")
     assert skill.definition is not None
     assert (skill.definition.tools, skill.definition.model) == (PUBLIC_TOOLS, "vendor-fast-4")
 

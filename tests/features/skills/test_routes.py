@@ -51,12 +51,11 @@ async def test_programs_and_instructions_are_one_list(client: DashboardClient, b
         ("runnable", True, False),
     ]
     assert found["lacking"]["dependencies"] == [{"name": "no-such-program", "found": False, "path": None}]
-    assert {name: found[name]["active_reason"] for name in ("hello", "lacking", "secret-scanner", "code-reviewer")} == {
-        "hello": "it is run by name",
-        "lacking": "it needs what is not installed: no-such-program",
-        "secret-scanner": "it acts on changes in the folders of SKILLS_WATCH",
-        "code-reviewer": "it needs a chat model",
-    }
+    reasons = {name: found[name]["active_reason"] for name in found}
+    assert reasons["hello"]
+    assert "no-such-program" in reasons["lacking"]
+    assert "SKILLS_WATCH" in reasons["secret-scanner"]
+    assert "chat model" in reasons["code-reviewer"]
     assert "mistake" in found["broken"]["active_reason"]
     assert "switched" in found["reviewer"]["active_reason"]
     assert (found["secret-scanner"]["built_in"], found["secret-scanner"]["kind"]) == (True, "assistant")

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from tests.facts import mentions
 from tests.features.ssh.conftest import Site, open_site
 
 from tocsin.core.errors import ConfigError
@@ -112,10 +113,9 @@ async def test_doctor_tells_what_is_wrong_without_asking_a_host(tmp_path: Path):
         )
         (site.data_dir / "ssh_deny.txt").write_text("(\n")
         told = [f"{finding.state}: {finding.detail}" for finding in await site.bench.findings()]
-        assert told == [
-            f"error: {site.data_dir}/ssh_deny.txt:1: this pattern cannot be used: (",
-            f"warning: a: {key}: others may read it, and ssh does not take such a key",
-            "error: b is reached through gone, which is no host here",
-            "warning: the group web names lost, which is no host",
-            f"ok: 2 hosts in {site.data_dir}/ssh_hosts.yaml",
-        ]
+        deny, readable, jump, group, total = told
+        assert deny.startswith(f"error: {site.data_dir}/ssh_deny.txt:1: ")
+        assert readable.startswith(f"warning: a: {key}: ")
+        assert mentions(jump, "error: b ", "gone")
+        assert mentions(group, "warning: ", "web", "lost")
+        assert mentions(total, "ok: 2 hosts", f"{site.data_dir}/ssh_hosts.yaml")

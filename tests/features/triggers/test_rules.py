@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.facts import mentions
 
 from tocsin.core.reading.yaml_node import YamlError
 from tocsin.core.storage.files import write_atomically
@@ -158,9 +159,7 @@ def test_a_pattern_that_re2_cannot_take_is_refused_in_plain_words(pattern: str, 
 
 def test_a_refused_pattern_is_named_with_its_line_and_column(write: Write):
     triggers = write("- pattern: ok\n  command: x\n- pattern: '(a)\\1'\n  command: x\n")
-    assert mistakes(triggers) == [
-        "3:12: [1].pattern: this pattern cannot be used: a back-reference such as \\1 is not supported"
-    ]
+    assert [mentions(each, "3:12: [1].pattern: ", "\\1") for each in mistakes(triggers)] == [True]
     assert str(triggers.problem).startswith(f"{triggers.path}:3:12: ")
 
 
@@ -276,16 +275,13 @@ def test_any_command_can_be_looked_at(command: str):
 )
 def test_an_escape_that_yaml_makes_a_control_character_of_is_told(write: Write, escape: str, shown: str):
     triggers = write(f'- pattern: "{escape}disk"\n  command: df\n')
-    assert mistakes(triggers) == [
-        f"1:12: [0].pattern: this pattern cannot be used: it has the control character '{shown}'; "
-        r"in double quotes, YAML makes one of \b and the like: use single quotes"
-    ]
+    assert [mentions(each, "1:12: [0].pattern: ", f"'{shown}'") for each in mistakes(triggers)] == [True]
     assert write(f"- pattern: '{escape.replace('P', 'PL')}disk'\n  command: df\n").problem is None
 
 
 def test_a_backslash_in_double_quotes_is_told_with_its_place_and_the_quotes_to_use(write: Write):
     triggers = write('- pattern: "^disk (\\d+)$"\n  command: df\n')
-    assert mistakes(triggers) == [r"1:21: in double quotes, \d is not an escape of YAML: use single quotes"]
+    assert [mentions(each, "1:21: ", r"\d", "single quotes") for each in mistakes(triggers)] == [True]
 
 
 def test_a_command_takes_no_placeholder(write: Write):

@@ -229,7 +229,7 @@ async def test_a_lasting_error_is_reported_once_by_any_process_and_again_after_i
     for _ in range(2):
         async with site.watching():
             await eventually(lambda: len(told()) > 1)
-    assert told() == ["The watcher one cannot watch its folder", "watchers.yaml has a mistake"]
+    assert ["watchers.yaml" in title for title in told()] == [False, True]
     site.folder.mkdir()
     site.write({"name": "one", "command": "true"})
     async with site.watching():
@@ -238,7 +238,7 @@ async def test_a_lasting_error_is_reported_once_by_any_process_and_again_after_i
         await eventually(lambda: is_state(site, "error"))
         site.watchers.rules.path.write_text("- name: one\n  pat: x\n")
         await eventually(lambda: len(told()) > 3)
-    assert told()[2:] == ["The watcher one cannot watch its folder", "watchers.yaml has a mistake"]
+    assert ["watchers.yaml" in title for title in told()[2:]] == [False, True]
     assert len(site.bench.audit("watcher.error")) == 2
 
 

@@ -32,9 +32,7 @@ async def test_a_workflow_that_failed_the_last_time_degrades_its_subsystem(flows
     run = await flows.run(FLOW.format(3))
     (status,) = (await flows.bench.features.subsystems())["workflows"]
     assert (status.state, status.summary) == (SubsystemState.DEGRADED, "1 workflow, 1 failing")
-    assert [(item.message, item.link) for item in status.attention] == [
-        (f"the workflow flow failed the last time: `tocsin runs show {run.id}`", f"#/runs/{run.id}")
-    ]
+    assert [(run.id in item.message, item.link) for item in status.attention] == [(True, f"#/runs/{run.id}")]
     await flows.run(FLOW.format(0))
     (status,) = (await flows.bench.features.subsystems())["workflows"]
     assert (status.state, status.attention) == (SubsystemState.OK, [])
