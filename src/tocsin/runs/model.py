@@ -1,6 +1,6 @@
 """The record of one execution, its states, and what to execute."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -103,6 +103,7 @@ class Command:
     max_processes: int = 0  # total over all processes, like max_memory_bytes; 0 is no limit
     max_memory_bytes: int = 0
     writable: "WritableSpace | None" = None
+    success_exit_codes: Collection[int] = (0,)
 
 
 @dataclass(frozen=True, slots=True)

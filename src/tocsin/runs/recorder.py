@@ -2,7 +2,7 @@
 
 import asyncio
 import signal
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from typing import Any, TypeAlias
 
 from tocsin.core.process.identity import identity_of
@@ -21,6 +21,14 @@ TIMEOUT_GRACE_S = 2.0
 _WATCH_S = 0.2
 # A killed child that is still there hangs in the kernel and is not waited for.
 _KILLED_S = 2.0
+# As shells and coreutils have it: timeout(1), and 128 + the number of a signal.
+_EXIT_CODES = {
+    124: ": a time limit inside the command ended it",
+    126: ": a program cannot be executed",
+    127: ": a program was not found",
+    137: ": it was killed (SIGKILL), often because memory ran out",
+    143: ": it was asked to end (SIGTERM)",
+}
 
 
 class RunHandle:
@@ -163,7 +171,9 @@ async def _watch(child: Child, order: Command) -> RunResult:
         code = await child.wait(step)
         written = await asyncio.to_thread(order.writable.excess) if order.writable else ""
         if code is not None:
-            return _named(code, RunStatus.FAILED, written, "limit-exceeded") if written else _ended(code)
+            if written:
+                return _named(code, RunStatus.FAILED, written, "limit-exceeded")
+            return _ended(code, order.success_exit_codes)
         if limited and (excess := written or _excess(child.pid, order)):
             child.kill()
             return _named(await child.wait(_KILLED_S), RunStatus.FAILED, excess, "limit-exceeded")
@@ -185,11 +195,12 @@ def _excess(pid: int, order: Command) -> str:
     return ""
 
 
-def _ended(code: int) -> RunResult:
-    if code == 0:
-        return RunResult(RunStatus.SUCCEEDED, exit_code=0)
-    if code > 0:
-        return _named(code, RunStatus.FAILED, f"it ended with exit code {code}", "exit-code")
+def _ended(code: int, success: Collection[int]) -> RunResult:
+    if code in success:
+        return RunResult(RunStatus.SUCCEEDED, exit_code=code)
+    if code >= 0:
+        reason = f"it ended with exit code {code}{_EXIT_CODES.get(code, '')}"
+        return _named(code, RunStatus.FAILED, reason, "exit-code")
     return _named(code, RunStatus.FAILED, f"it was ended by {_signal_name(code)}", "signal")
 
 

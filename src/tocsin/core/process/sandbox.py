@@ -18,6 +18,7 @@ from typing import NamedTuple
 from tocsin.core.errors import ProcessError
 from tocsin.core.process.starting import streaming
 from tocsin.core.process.tree import tree_of
+from tocsin.core.text.shell import shell_argv
 
 # Where administrators install programs: a `bwrap` from elsewhere must not be used.
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -244,7 +245,7 @@ class Sandbox:
             wait="read -r line; unset line" if waits else "",
         )
         # What the shell says of a limit that cannot be set is none of the program's output.
-        return ("/bin/sh", "-c", f"exec 3>&2 2>/dev/null\n{script}", "limits")
+        return shell_argv(f"exec 3>&2 2>/dev/null\n{script}", "limits")
 
 
 def _opened(pid: int, path: str) -> int:

@@ -1,8 +1,8 @@
-"""Values for shell scripts: as variables of the environment, never as text."""
+"""Shell scripts, and their values: as arguments or variables of the environment, never as text."""
 
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 # Linux: MAX_ARG_STRLEN, include/uapi/linux/binfmts.h; of `NAME=value` with the NUL behind it.
@@ -35,6 +35,11 @@ def as_variable(value: Any) -> str:
 def variable_bytes(name: str, value: str) -> int:
     """Return how large a variable is, to compare with MAX_VARIABLE_BYTES."""
     return len(name) + len(value.encode(errors="replace")) + 2
+
+
+def shell_argv(script: str, name: str, *arguments: str, shell: Sequence[str] = ("/bin/sh",)) -> tuple[str, ...]:
+    """Return the words that run a script; it sees `name` as `$0`, and the arguments as `$1` and on, never as code."""
+    return (*shell, "-c", script, name, *arguments)
 
 
 def params_problem(params: Collection[str], env: Collection[str]) -> str:

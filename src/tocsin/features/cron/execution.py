@@ -3,12 +3,12 @@
 import asyncio
 import re
 import shlex
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tocsin.core.text.shell import as_variable, spelled, variable_name
+from tocsin.core.text.shell import as_variable, shell_argv, spelled, variable_name
 from tocsin.core.time.timestamps import timestamp
 from tocsin.features.context import Abilities
 from tocsin.features.cron.audit_actions import CRON
@@ -19,14 +19,6 @@ from tocsin.runs.model import Command, Run, RunResult, RunStatus
 from tocsin.runs.recorder import RunHandle, Work, command
 
 _VAULT = re.compile(r"\$\{vault:([A-Za-z_][A-Za-z0-9_]{0,127})\}")
-# As shells and coreutils have it: timeout(1), and 128 + the number of a signal.
-_EXIT_CODES = {
-    124: "exit code 124: a time limit inside the command ended it",
-    126: "exit code 126: a program cannot be executed",
-    127: "exit code 127: a program was not found",
-    137: "exit code 137: it was killed (SIGKILL), often because memory ran out",
-    143: "exit code 143: it was asked to end (SIGTERM)",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +59,13 @@ class JobExecution:
     async def _shell(self, handle: RunHandle) -> RunResult:
         definition = self._definition
         child = Command(
-            ("/bin/sh", "-c", definition.command, definition.name),
+            shell_argv(definition.command, definition.name),
             await self._environment(),
             Path(definition.working_dir or self._parts.data_dir),
             float(definition.timeout_seconds),
+            success_exit_codes=definition.success_exit_codes,
         )
-        return judged(await command(child)(handle), definition.success_exit_codes)
+        return await command(child)(handle)
 
     async def _environment(self) -> dict[str, str]:
         run = self._run
@@ -132,17 +125,6 @@ class JobExecution:
     async def _message(self, handle: RunHandle) -> RunResult:
         handle.write("stdout", self._definition.command)
         return RunResult(RunStatus.SUCCEEDED)
-
-
-def judged(ended: RunResult, success: Collection[int]) -> RunResult:
-    """Return the result with the exit codes that count as success, and others explained."""
-    code = ended.exit_code
-    if code is None or ended.status not in {RunStatus.SUCCEEDED, RunStatus.FAILED}:
-        return ended
-    if code in success:
-        return RunResult(RunStatus.SUCCEEDED, exit_code=code)
-    reason = _EXIT_CODES.get(code, f"it ended with exit code {code}")
-    return replace(ended, status=RunStatus.FAILED, reason=reason, error={"code": "exit-code", "message": reason})
 
 
 def _words(value: Any) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from tocsin.core.process.git import GitProgram
 from tocsin.core.storage.files import make_directory
+from tocsin.core.text.shell import shell_argv
 from tocsin.features.ability_records import AssistantRequest
 from tocsin.features.context import FeatureContext, Notice, NoticeLevel
 from tocsin.features.jobs.audit_actions import JOB_COMPLETE, JOBS
@@ -92,7 +93,7 @@ class TaskExecution:
         }
         env = {**self._parts.program.environment_of_command(), **own}
         limit = float(self._parts.context.settings[JOB_TIMEOUT_S])
-        return await command(Command(("/bin/sh", "-c", self._job.command, "job"), env, place, limit))(handle)
+        return await command(Command(shell_argv(self._job.command, "job"), env, place, limit))(handle)
 
     async def _skill(self, handle: RunHandle) -> RunResult:
         """Run a program of the skills in its sandbox; it gets what is to do as its input."""

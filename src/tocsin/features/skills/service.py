@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tocsin.core.errors import ConfigError
 from tocsin.core.process.sandbox import SYSTEM_PATH, Sandbox, SandboxPolicy, State
 from tocsin.core.tasks import to_the_end
+from tocsin.core.text.shell import shell_argv
 from tocsin.features.skills.home import SkillHome
 from tocsin.features.skills.model import (
     INSTRUCTIONS,
@@ -210,7 +211,7 @@ class Skills:
         vault = await self._vault(manifest)
         env = await self._env(manifest, call.mode, vault)
         script = manifest.command if _has_all(manifest, call.mode) else _NO_MORE + manifest.command
-        argv = ("/bin/sh", "-c", script, manifest.name, *call.args)
+        argv = shell_argv(script, manifest.name, *call.args)
         started = Command(argv, env, skill.path, timeout_s, call.input)
         params: dict[str, object] = {
             "mode": str(call.mode),

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tocsin.channels.contract import COMMONMARK, PLAIN
 from tocsin.core.errors import TocsinError
+from tocsin.core.text.shell import shell_argv
 from tocsin.core.text.strings import storable
 from tocsin.features.context import Abilities
 from tocsin.features.triggers.answers import READ_CHARS, answer_of, shorten_markdown
@@ -163,7 +164,7 @@ def shell_command(firing: Firing, parts: ActionDependencies) -> Command:
     """Return the child process of a shell rule: captures are positional parameters, and so can never be code."""
     captures = fit(firing.match.groups)
     return Command(
-        argv=("/bin/sh", "-c", firing.match.rule.command, "trigger", *captures),
+        argv=shell_argv(firing.match.rule.command, "trigger", *captures),
         env={**parts.environment(), **_variables(firing)},
         cwd=parts.data_dir,
         timeout_s=parts.timeout_s,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tocsin.core.text.shell import shell_argv
 from tocsin.features.context import Abilities, Notice, NoticeLevel
 from tocsin.features.watchers.audit_actions import WATCHERS
 from tocsin.features.watchers.model import WatchedChange, WatcherAction, WatcherRule, shown
@@ -51,7 +52,7 @@ class WatcherExecution:
     async def _shell(self, handle: RunHandle) -> RunResult:
         rule = self._rule
         child = Command(
-            ("/bin/sh", "-c", rule.command, rule.name, self._change.path),
+            shell_argv(rule.command, rule.name, self._change.path),
             {**self._parts.environment(), **variables(rule, self._change), "RUN_ID": self._run.id},
             rule.path if rule.path.is_dir() else self._parts.data_dir,
             TIMEOUT_S,

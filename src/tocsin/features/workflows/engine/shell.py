@@ -5,12 +5,12 @@ from collections.abc import Mapping
 
 from tocsin.core.errors import TocsinError
 from tocsin.core.expressions.template import Placeholder, Template
-from tocsin.core.text.shell import MAX_VARIABLE_BYTES, as_variable, spelled, variable_bytes
+from tocsin.core.text.shell import MAX_VARIABLE_BYTES, as_variable, shell_argv, spelled, variable_bytes
 from tocsin.features.workflows.engine.step_call import StepCall, StepLog, StepOutcome
 from tocsin.features.workflows.engine.values import StepScope, ValueMissingError
 from tocsin.features.workflows.language.model import DEFAULT_SHELL, Workflow, WorkflowStep
 from tocsin.features.workflows.language.scripts import value_paths, variable_of
-from tocsin.runs.model import Command, RunStatus
+from tocsin.runs.model import Command
 from tocsin.runs.recorder import RunHandle, command
 
 
@@ -23,18 +23,13 @@ class ValueTooLargeError(TocsinError):
 async def run_shell(call: StepCall) -> StepOutcome:
     """Run the command of a step to its end."""
     argv, env = command_of(call)
-    child = Command(argv, env, call.scope.folder, call.step.timeout_s or 0.0, call.option("stdin"))
+    accepted = tuple(call.step.option("success_exit_codes", [0]))
+    limit, stdin = call.step.timeout_s or 0.0, call.option("stdin")
+    child = Command(argv, env, call.scope.folder, limit, stdin, success_exit_codes=accepted)
     handle: RunHandle = call.log  # type: ignore[assignment]  # it has all that a command asks of one
     ended = await command(child)(handle)
-    status = ended.status
-    accepted = call.step.option("success_exit_codes", [0])
     reason, code = ended.reason or "", (ended.error or {}).get("code", "")
-    if ended.exit_code is not None and status in {RunStatus.SUCCEEDED, RunStatus.FAILED}:
-        if ended.exit_code in accepted:
-            status, reason, code = RunStatus.SUCCEEDED, "", ""
-        elif status is RunStatus.SUCCEEDED:
-            status, reason, code = RunStatus.FAILED, "it ended with exit code 0", "exit-code"
-    return StepOutcome(status, reason, code, ended.exit_code, call.log.kept("stdout"), call.log.kept("stderr"))
+    return StepOutcome(ended.status, reason, code, ended.exit_code, call.log.kept("stdout"), call.log.kept("stderr"))
 
 
 def command_of(call: StepCall) -> tuple[tuple[str, ...], Mapping[str, str]]:
@@ -42,7 +37,7 @@ def command_of(call: StepCall) -> tuple[tuple[str, ...], Mapping[str, str]]:
     if isinstance(call.step.command, tuple):
         return tuple(call.scope.text(word) for word in call.step.command), call.env
     shell = call.step.option("shell", DEFAULT_SHELL)
-    return (*shell, "-c", script_of(call, call.step.command), call.step.name), call.env
+    return shell_argv(script_of(call, call.step.command), call.step.name, shell=shell), call.env
 
 
 def script_of(call: StepCall, template: Template) -> str:
