@@ -38,6 +38,11 @@ KEPT_BY = Path(__file__).parent / "kept_by"
 VERSIONS = sorted(folder.name for folder in KEPT_BY.iterdir())
 # What this version writes and the one before does not know: by family of keys, with what the one before does about it.
 NEWER: Mapping[str, str] = {}
+# What this version no longer writes, and what a process of the version before does without it.
+GONE = {
+    "{tocsin:bot}:pending": "it counts only the requests that it has stored itself, and asks the admin about more",
+    "{tocsin:bot}:former:…": "it does not know what was decided about a group under its former ID, and asks the admin",
+}
 
 
 class Kept(NamedTuple):
@@ -193,7 +198,7 @@ async def test_what_this_version_writes_is_what_the_version_before_knows(version
     added = {family: sorted(fields - before.get(family, set())) for family, fields in now.items()}
     new = {family: fields for family, fields in added.items() if fields and family not in NEWER}
     assert new == {}, "name it in NEWER, with what a process of the version before does about it"
-    missing = {family: sorted(fields - now.get(family, set())) for family, fields in before.items()}
+    missing = {name: sorted(fields - now.get(name, set())) for name, fields in before.items() if name not in GONE}
     assert {family: fields for family, fields in missing.items() if fields} == {}, "the version before looks for it"
 
 

@@ -8,8 +8,9 @@ from tests.cli.conftest import Cli
 from tests.facts import mentions
 
 from tocsin.assembly.storage import DATABASE_FILE
+from tocsin.bot.door.access_store import AccessStore
 from tocsin.bot.schema import SCHEMAS
-from tocsin.bot.storage.sqlite_access import SqliteAccessStore
+from tocsin.bot.storage.sqlite_table import sqlite_tables
 from tocsin.core.ids import new_id
 from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import SystemClock
@@ -80,7 +81,7 @@ async def ask(directory: Path, details: dict[str, str] | None = None) -> None:
     """Store what the bot stores when chat 9 sends /start."""
     clock = SystemClock()
     database = Database(directory / DATABASE_FILE, SCHEMAS)
-    await SqliteAccessStore(database, clock).request("9", details or {"name": "Anna"})
+    await AccessStore(sqlite_tables(database, clock)).request("9", details or {"name": "Anna"})
     await database.aclose()
 
 
@@ -109,7 +110,7 @@ async def ask_admin(directory: Path) -> None:
         clock.now(), provider_id="id=17", finished_at=clock.now(),
     )  # fmt: skip
     await SqliteStore(database, clock).record(notice)
-    await SqliteAccessStore(database, clock).admin_was_told("9", notice.id)
+    await AccessStore(sqlite_tables(database, clock)).admin_was_told("9", notice.id)
     await database.aclose()
 
 

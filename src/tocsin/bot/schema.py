@@ -17,6 +17,18 @@ ACCESS = (
     CREATE INDEX chat_moves_new ON chat_moves (new_id);
     """,
     "ALTER TABLE chat_access ADD COLUMN notice TEXT NOT NULL DEFAULT ''",
+    # Tables of texts by key, as the bot has them in Redis.
+    """
+    CREATE TABLE bot_access (key TEXT PRIMARY KEY, value TEXT NOT NULL, at REAL NOT NULL) WITHOUT ROWID;
+    INSERT INTO bot_access SELECT chat_id, json_object(
+        'state', state, 'details', details, 'at', CAST(CAST(round(changed_at * 1000000) AS INTEGER) AS TEXT),
+        'told', admin_told, 'notice', notice
+    ), changed_at FROM chat_access;
+    DROP TABLE chat_access;
+    CREATE TABLE bot_moves (key TEXT PRIMARY KEY, value TEXT NOT NULL, at REAL NOT NULL) WITHOUT ROWID;
+    INSERT INTO bot_moves SELECT old_id, new_id, 0 FROM chat_moves;
+    DROP TABLE chat_moves;
+    """,
 )
 
 MEMORY = (
@@ -42,6 +54,14 @@ MEMORY = (
     INSERT INTO previews SELECT received_id, CAST(message_id AS TEXT), created_at FROM previews_before;
     DROP TABLE previews_before;
     """,
+    """
+    CREATE TABLE bot_modes (key TEXT PRIMARY KEY, value TEXT NOT NULL, at REAL NOT NULL) WITHOUT ROWID;
+    INSERT INTO bot_modes SELECT chat_id, mode, 0 FROM chat_modes;
+    DROP TABLE chat_modes;
+    CREATE TABLE bot_previews (key TEXT PRIMARY KEY, value TEXT NOT NULL, at REAL NOT NULL) WITHOUT ROWID;
+    INSERT INTO bot_previews SELECT received_id, message_id, created_at FROM previews;
+    DROP TABLE previews;
+    """,
 )
 
 PLANS = (
@@ -53,6 +73,12 @@ PLANS = (
         taken_by TEXT NOT NULL DEFAULT '',
         created_at REAL NOT NULL
     ) WITHOUT ROWID;
+    """,
+    """
+    CREATE TABLE bot_plans (key TEXT PRIMARY KEY, value TEXT NOT NULL, at REAL NOT NULL) WITHOUT ROWID;
+    INSERT INTO bot_plans
+        SELECT id, json_object('chat', chat_id, 'steps', steps, 'taken', taken_by), created_at FROM plans;
+    DROP TABLE plans;
     """,
 )
 
@@ -76,6 +102,13 @@ WORK = (
         before INTEGER NOT NULL,
         at REAL NOT NULL
     ) WITHOUT ROWID;
+    """,
+    # Work that a process of before has not ended begins again in this one.
+    """
+    CREATE TABLE bot_chat_work (key TEXT PRIMARY KEY, value TEXT NOT NULL, at REAL NOT NULL) WITHOUT ROWID;
+    DROP TABLE chat_work;
+    DROP TABLE chat_cancels;
+    DROP TABLE chat_resets;
     """,
 )
 

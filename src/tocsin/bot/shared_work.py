@@ -4,12 +4,13 @@ A process that works on an event looks every second whether the event was cancel
 """
 
 import asyncio
+import json
 import logging
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
-from typing import Protocol
 
 from tocsin.bot.contract import history_key
+from tocsin.bot.storage.keyed_table import OpenTable
 from tocsin.core.errors import StoreUnavailableError
 from tocsin.core.time.clock import Clock
 from tocsin.messaging.inbound.handling import MessageContext
@@ -20,20 +21,41 @@ LOOK_S = 1.0
 KEPT_S = 86_400.0  # what never ended, because its event was lost with the store
 
 
-class ChatWork(Protocol):
-    """Which events of a chat are being worked on, by all processes; `seq` is the order in which events came."""
+# Entries of a chat: the numbers of its last cancellation and of its last reset, and its events, each with a time.
+_BEFORE, _RESET = "before", "reset"
+_Entries = dict[str, tuple[int, float]]
+
+
+class ChatWork:
+    """Which events of a chat are being worked on, by all processes; `seq` is the order in which events came.
+
+    Each chat and each history is one text: its entries as JSON. An event has 1 in place of a number once it is
+    cancelled, else 0.
+    """
+
+    def __init__(self, open_table: OpenTable) -> None:
+        self._chats = open_table("chat-work", KEPT_S)
 
     async def begin(self, chat_id: str, received_id: str, seq: int) -> bool:
         """Keep that the work on an event begins; return False if it was cancelled before."""
-        ...
+
+        def begin(entries: _Entries, now: float) -> bool:
+            before, _ = entries.get(_BEFORE, (0, now))
+            cancelled, _ = entries.setdefault(received_id, (0, now))
+            if cancelled or 0 < seq < before:
+                del entries[received_id]
+                return False
+            return True
+
+        return bool(await self._change(chat_id, begin))
 
     async def end(self, chat_id: str, received_id: str) -> None:
         """Forget an event that is worked on no more."""
-        ...
+        await self._change(chat_id, lambda entries, _: entries.pop(received_id, None) is not None)
 
     async def is_cancelled(self, chat_id: str, received_id: str) -> bool:
         """Whether an event that is worked on was cancelled."""
-        ...
+        return _entries(await self._chats.get(chat_id)).get(received_id, (0, 0.0))[0] == 1
 
     async def cancel(self, chat_id: str, received_id: str, but: Collection[str], before: int) -> int:
         """Cancel the work on an event, or with an empty `received_id` that of the chat but some events.
@@ -41,15 +63,46 @@ class ChatWork(Protocol):
         Return the number. If there is any, events of the chat that came earlier than `before` are cancelled as soon
         as their work begins.
         """
-        ...
+
+        def cancel(entries: _Entries, now: float) -> int:
+            found = {id_ for id_, (state, _) in entries.items() if id_ not in {_BEFORE, _RESET} and not state}
+            chosen = found & {received_id} if received_id else found - set(but)
+            entries.update((id_, (1, entries[id_][1])) for id_ in chosen)
+            if found and before:
+                entries[_BEFORE] = (before, now)
+            return len(chosen)
+
+        return await self._change(chat_id, cancel)
 
     async def forget(self, history: str, before: int) -> None:
         """Keep that what came earlier than `before` is not to become part of a history."""
-        ...
+
+        def forget(entries: _Entries, now: float) -> int:
+            entries[_RESET] = (before, now)
+            return 1
+
+        await self._change(history, forget)
 
     async def is_forgotten(self, history: str, seq: int) -> bool:
         """Whether an event came before its history was forgotten last."""
-        ...
+        return _entries(await self._chats.get(history)).get(_RESET, (0, 0.0))[0] > seq
+
+    async def _change(self, chat_id: str, change: Callable[[_Entries, float], int]) -> int:
+        """Change the entries of a chat that are not too old; return what `change` returned."""
+        answer = 0
+
+        def update(text: str | None, now: float) -> str | None:
+            nonlocal answer
+            entries = {name: entry for name, entry in _entries(text).items() if entry[1] > now - KEPT_S}
+            answer = change(entries, now)
+            return json.dumps(entries) if entries else None
+
+        await self._chats.change(chat_id, update)
+        return answer
+
+
+def _entries(text: str | None) -> _Entries:
+    return {name: (number, at) for name, (number, at) in json.loads(text or "{}").items()}
 
 
 class SharedWork:

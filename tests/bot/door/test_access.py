@@ -10,10 +10,10 @@ from tests.bot.conftest import MakeBench
 from tests.facts import mentions
 
 from tocsin.bot.door.access import Access, AccessError
-from tocsin.bot.door.access_store import AccessState
+from tocsin.bot.door.access_store import AccessState, AccessStore
 from tocsin.bot.handler import BotAccessHandler
 from tocsin.bot.settings import BotSettings
-from tocsin.bot.storage.sqlite_access import SqliteAccessStore
+from tocsin.bot.storage.sqlite_table import sqlite_tables
 from tocsin.bot.talk.sequencer import MessageSequencer
 from tocsin.channels.inbound import MessageKind
 from tocsin.core.audit.trail import AuditTrail
@@ -145,7 +145,7 @@ async def test_what_strangers_call_themselves_stays_on_one_short_line(bench: Ben
 
 
 async def test_strangers_cannot_fill_the_disk_with_requests(bench: Bench):
-    store = SqliteAccessStore(bench.database, bench.clock, max_pending=2)
+    store = AccessStore(sqlite_tables(bench.database, bench.clock), max_pending=2)
     access = Access(store, AuditTrail(bench.audit), frozenset())
     found = [await access.request(bench.received("/start", chat=chat).message) for chat in ("11", "12", "13", "12")]
     assert found == [AccessState.PENDING, AccessState.PENDING, AccessState.UNKNOWN, AccessState.PENDING]

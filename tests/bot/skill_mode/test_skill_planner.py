@@ -12,12 +12,12 @@ from tests.bot.bench import RecordingApi, conversation
 from tocsin.bot.contract import Prepared, SkillResult
 from tocsin.bot.executor import TOO_MANY, ChatExecutor, TaskContext
 from tocsin.bot.gate import Gate
+from tocsin.bot.persistence import BotPersistence
 from tocsin.bot.schema import SCHEMAS
-from tocsin.bot.skill_mode.plans import KEPT_S
+from tocsin.bot.skill_mode.plans import KEPT_S, Plans
 from tocsin.bot.skill_mode.skill_matching import match_steps
 from tocsin.bot.skill_mode.skill_planner import GONE, NOTHING_FITS, SkillPlanner
-from tocsin.bot.storage.sqlite_persistence import SqliteBotPersistence
-from tocsin.bot.storage.sqlite_plans import SqlitePlans
+from tocsin.bot.storage.sqlite_table import sqlite_tables
 from tocsin.bot.talk.preview import Previews
 from tocsin.bot.talk.sequencer import MessageSequencer
 from tocsin.channels.inbound import InboundMessage, MessageKind
@@ -115,7 +115,7 @@ class Room:
         self.database = Database(directory / "tocsin.db", SCHEMAS)
         self.audit = AuditTrail(AuditLog(directory / "audit.log"))
         channel = conversation(self.api, self.clock)
-        previews = Previews(None, SqliteBotPersistence(self.database, self.clock), self.clock)
+        previews = Previews(None, BotPersistence(sqlite_tables(self.database, self.clock)), self.clock)
         self.executor = ChatExecutor(
             Gate(2, 5, 10), previews, MessageSequencer(self.clock), tell=self.tell, target_of=lambda m: m.chat_id
         )
@@ -128,7 +128,7 @@ class Room:
             return self.model
 
         self.planner = SkillPlanner(
-            SqlitePlans(self.database, self.clock),
+            Plans(sqlite_tables(self.database, self.clock)),
             self.audit,
             channel,
             self.executor,

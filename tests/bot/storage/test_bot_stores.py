@@ -11,8 +11,8 @@ from tocsin.bot.contract import ChatMode
 from tocsin.bot.door.access_store import AccessState, AccessStore, Record
 from tocsin.bot.persistence import PREVIEWS_KEPT_S
 from tocsin.bot.skill_mode.plans import KEPT_S, Plan, Step
-from tocsin.bot.storage.redis_access import RedisAccessStore
-from tocsin.bot.storage.sqlite_access import SqliteAccessStore
+from tocsin.bot.storage.redis_table import redis_tables
+from tocsin.bot.storage.sqlite_table import sqlite_tables
 from tocsin.bot.storage.stores import BotStores, copy_bot_records, shared_bot_stores
 
 STEPS = (Step("save the files", "backup"), Step("sing ☃"))
@@ -130,9 +130,9 @@ async def test_no_more_than_the_limit_wait_and_who_was_decided_about_waits_no_mo
 
 def limited(place: BotPlace, waiting: int) -> AccessStore:
     if isinstance(place, RedisBotPlace):
-        return RedisAccessStore(place.opened[0], prefix=place.prefix, max_pending=waiting)
+        return AccessStore(redis_tables(place.opened[0], place.prefix), max_pending=waiting)
     assert isinstance(place, SqliteBotPlace)
-    return SqliteAccessStore(place.opened[0], place.clock, max_pending=waiting)
+    return AccessStore(sqlite_tables(place.opened[0], place.clock), max_pending=waiting)
 
 
 async def test_a_record_of_another_store_is_taken_over_as_it_is_and_replaces_none(place: BotPlace):

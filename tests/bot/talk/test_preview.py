@@ -292,7 +292,7 @@ async def test_once_answered_the_preview_is_forgotten(bench: Bench):
     await stream.end("abc")
     verdict = await bench.send("/help", id="event", attempt=2)
     assert verdict.replies[0].extra == {}
-    assert await bench.database.read(lambda c: c.execute("SELECT count(*) FROM previews").fetchone()[0]) == 0
+    assert await bench.database.read(lambda c: c.execute("SELECT count(*) FROM bot_previews").fetchone()[0]) == 0
 
 
 async def test_a_cancelled_answer_is_sealed_as_far_as_it_was_written(bench: Bench):

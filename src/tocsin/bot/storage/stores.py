@@ -9,10 +9,8 @@ from tocsin.bot.persistence import BotPersistence
 from tocsin.bot.schema import SCHEMAS
 from tocsin.bot.shared_work import ChatWork
 from tocsin.bot.skill_mode.plans import Plans
-from tocsin.bot.storage.sqlite_access import SqliteAccessStore
-from tocsin.bot.storage.sqlite_chat_work import SqliteChatWork
-from tocsin.bot.storage.sqlite_persistence import SqliteBotPersistence
-from tocsin.bot.storage.sqlite_plans import SqlitePlans
+from tocsin.bot.storage.keyed_table import OpenTable
+from tocsin.bot.storage.sqlite_table import sqlite_tables
 from tocsin.core.storage.database import Database
 
 if TYPE_CHECKING:
@@ -31,29 +29,20 @@ class BotStores(NamedTuple):
     work: ChatWork
 
 
-def sqlite_bot_stores(database: "Database", clock: "Clock") -> BotStores:
+def sqlite_bot_stores(database: Database, clock: "Clock") -> BotStores:
     """Return the stores in a database that was opened with the schemas of `bot/schema.py`."""
-    return BotStores(
-        SqliteAccessStore(database, clock),
-        SqliteBotPersistence(database, clock),
-        SqlitePlans(database, clock),
-        SqliteChatWork(database, clock),
-    )
+    return _stores_in(sqlite_tables(database, clock))
 
 
 def redis_bot_stores(client: "RedisCalls", *, prefix: str = "tocsin") -> BotStores:
     """Return the stores in Redis, which every host shares."""
-    from tocsin.bot.storage.redis_access import RedisAccessStore
-    from tocsin.bot.storage.redis_chat_work import RedisChatWork
-    from tocsin.bot.storage.redis_persistence import RedisBotPersistence
-    from tocsin.bot.storage.redis_plans import RedisPlans
+    from tocsin.bot.storage.redis_table import redis_tables
 
-    return BotStores(
-        RedisAccessStore(client, prefix=prefix),
-        RedisBotPersistence(client, prefix=prefix),
-        RedisPlans(client, prefix=prefix),
-        RedisChatWork(client, prefix=prefix),
-    )
+    return _stores_in(redis_tables(client, prefix))
+
+
+def _stores_in(tables: OpenTable) -> BotStores:
+    return BotStores(AccessStore(tables), BotPersistence(tables), Plans(tables), ChatWork(tables))
 
 
 def shared_bot_stores(
