@@ -36,7 +36,7 @@ class KeyedTable(Protocol):
         ...
 
 
-# Returns the table of a name, which forgets texts after so many seconds, or keeps them if that is 0.
+# Opens the table of a name, which forgets texts that many seconds after their last change; 0 keeps them.
 OpenTable = Callable[[str, float], KeyedTable]
 
 
