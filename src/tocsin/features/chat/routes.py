@@ -1,12 +1,13 @@
 """The operations on conversations."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from fastapi import Header, Query, Request, Response
 from fastapi.responses import JSONResponse
-from pydantic import Field
 
+from tocsin.core.reading.fields import ListType, TextType
+from tocsin.core.reading.records import Written
 from tocsin.core.records.as_json import to_json
 from tocsin.core.records.marks import TextOrNull
 from tocsin.features.chat.feed import feed_of
@@ -25,10 +26,10 @@ from tocsin.features.chat.store import MessageDraft, Transcript
 from tocsin.features.hooks import OperationsOf
 from tocsin.providers.files.documents import KINDS, UNKNOWN_TYPES
 from tocsin.providers.files.reading import UnreadableFileError
+from tocsin.rest.bodies import FLAG, RequestBody, text
 from tocsin.rest.callers import DASHBOARD
 from tocsin.rest.conditional import check_unchanged, tag
 from tocsin.rest.event_stream import EVENT_STREAM, last_event_id
-from tocsin.rest.models import RequestModel
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.reading import JSON
@@ -44,28 +45,30 @@ class ConversationPageRecord(Page[ChatConversation]):
     notice: Annotated[TextOrNull, "Why conversations of the bot may be missing."]
 
 
-class NewConversation(RequestModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewConversation(RequestBody):
     """A conversation to begin."""
 
-    title: str = Field(default="", max_length=MAX_TITLE, description="Without one, the first message gives it.")
-    model: str = Field(default="", max_length=200, description="Another model of the provider than CHAT_MODEL.")
-    system_prompt: str = Field(default="", max_length=MAX_PROMPT, description="Replaces the usual instructions.")
+    title: Annotated[str, text(MAX_TITLE), "Without one, the first message gives it."] = ""
+    model: Annotated[str, text(200), "Another model of the provider than CHAT_MODEL."] = ""
+    system_prompt: Annotated[str, text(MAX_PROMPT), "Replaces the usual instructions."] = ""
 
 
-class NewMessage(RequestModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewMessage(RequestBody):
     """A message to answer, or `stop`."""
 
-    conversation_id: str = Field(default="", max_length=200, description="Without one, a conversation is begun.")
-    content: str = Field(default="", max_length=MAX_MESSAGE, examples=["How do I restart the backup?"])
-    client_message_id: str = Field(
-        default="", max_length=100, description="The same one sends a message once, however often it is sent."
+    conversation_id: Annotated[str, text(200), "Without one, a conversation is begun."] = ""
+    content: Annotated[str, text(MAX_MESSAGE, examples=("How do I restart the backup?",))] = ""
+    client_message_id: Annotated[str, text(100), "The same one sends a message once, however often it is sent."] = ""
+    model: Annotated[str, text(200), "Another model of the provider, from here on."] = ""
+    replace_message_id: Annotated[
+        str, text(100), "A message of yours that it replaces; all after that are deleted."
+    ] = ""
+    attachments: Annotated[list[str], Written(ListType(TextType(), max_items=MAX_ATTACHMENTS)), "IDs of files."] = (
+        field(default_factory=list)
     )
-    model: str = Field(default="", max_length=200, description="Another model of the provider, from here on.")
-    replace_message_id: str = Field(
-        default="", max_length=100, description="A message of yours that it replaces; all after that are deleted."
-    )
-    attachments: list[str] = Field(default=[], max_length=MAX_ATTACHMENTS, description="IDs of files.")
-    stop: bool = Field(default=False, description="Stop the answer that is being written, and send nothing.")
+    stop: Annotated[bool, FLAG, "Stop the answer that is being written, and send nothing."] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,7 +222,7 @@ class ChatRoutes:
         )
 
     async def _stop(self, body: NewMessage) -> Any:
-        if not body.conversation_id or body.given().keys() - {"conversation_id", "stop"}:
+        if not body.conversation_id or body.given - {"conversation_id", "stop"}:
             raise InvalidMessageError(
                 "stop goes with nothing but conversation_id", hint="send both, and nothing else", body_key="stop"
             )

@@ -3,13 +3,25 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from tocsin.core.errors import ConfigError, TocsinError
+from tocsin.core.reading.fields import (
+    BooleanType,
+    ChoiceType,
+    IntegerType,
+    ListType,
+    MappingType,
+    NumberType,
+    PlainType,
+    TextType,
+)
 from tocsin.core.reading.json_value import JsonIssue
+from tocsin.core.reading.records import Written, record_of
 from tocsin.core.reading.value import WRONG_VALUE
+from tocsin.core.records.marks import Time
 from tocsin.core.text.shell import params_problem
-from tocsin.core.time.timestamps import timestamp
+from tocsin.core.time.timestamps import seconds_of, timestamp
 from tocsin.runs.model import RunSpec
 from tocsin.scheduling.expression import ScheduleError
 from tocsin.scheduling.missed import CatchUp
@@ -17,6 +29,8 @@ from tocsin.scheduling.overlap import Overlap, OverlapRules
 from tocsin.scheduling.schedule import Schedule, StartSchedule, read_schedule, stable_offset
 
 KIND = "cron"
+# What a form, a file or a program gives for a parameter; who is started decides what it must be.
+Param = str | bool | int | float | list[Any]
 
 
 class UnknownJobError(TocsinError):
@@ -104,54 +118,96 @@ class JobSource(StrEnum):
     FILE = "file"
 
 
+# One line that people can read, and that no command line takes for an option.
+NAME_RULE = r"(?![\s-])[^\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]{1,100}(?<!\s)"
+
+
+def _time(text: str) -> float:
+    try:
+        return seconds_of(text)
+    except ValueError as error:
+        raise ValueError(f"expected {error}") from None
+
+
+def _output_on(text: str) -> tuple[str, ...]:
+    words = tuple(word.strip() for word in text.split(","))
+    for word in words:
+        if word not in set(OutputOn):
+            raise ValueError(f"expected one or several of: {', '.join(OutputOn)}")
+    return words
+
+
+_NAME = TextType(pattern=NAME_RULE, rule="not a name: write 1 to 100 characters on one line, the first no dash")
+_ENV = MappingType(TextType(blank=True, max_chars=100_000), r"[A-Za-z_][A-Za-z0-9_]*", "not a name of a variable", 500)
+_OUTPUT_ON = TextType(parse=_output_on, schema={"default": str(OutputOn.ALWAYS)})
+_EXIT_CODE = IntegerType(0, 255)
+_TIME = TextType(parse=_time)
+
+
 @dataclass(frozen=True, slots=True)
 class JobRetry:
-    """How often a failed run is repeated, and after how long."""
+    """What happens after a failure."""
 
-    max_attempts: int = 1
-    delay_seconds: int = 60
-    backoff: float = 2.0
-    max_delay_seconds: int = 3600
-    on_exit_codes: Sequence[int] = ()
+    schema_name: ClassVar[str] = "RetryRecord"
+    max_attempts: Annotated[int, Written(IntegerType(1, 100)), "How often a run is tried in all"] = 1
+    delay_seconds: Annotated[int, Written(IntegerType(0, 86_400)), "The wait before the second try"] = 60
+    backoff: Annotated[float, Written(NumberType(1, 10)), "By what each further wait is longer"] = 2.0
+    max_delay_seconds: Annotated[int, Written(IntegerType(0, 86_400)), "The longest wait"] = 3600
+    on_exit_codes: Annotated[Sequence[int], Written(ListType(_EXIT_CODE)), "Only after these; empty is after any"] = ()
 
     def delay_s(self, attempt: int) -> float:
         """Return the wait after that attempt, from 1."""
         return float(min(self.max_delay_seconds, self.delay_seconds * self.backoff ** (attempt - 1)))
 
 
+RETRY = record_of(JobRetry, "Retry")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobDefinition:
-    """What people write; times are Unix seconds."""
+    """What people write, in a file, over the API and as options; times are Unix seconds."""
 
-    name: str
-    schedule: str
-    timezone: str
-    command: str
-    description: str = ""
-    type: str = JobType.SHELL
-    params: Mapping[str, Any] = field(default_factory=dict)
-    env: Mapping[str, str] = field(default_factory=dict)
-    working_dir: str = ""
-    enabled: bool = True
-    output: str | None = None
-    output_on: Sequence[str] = (OutputOn.ALWAYS,)
-    timeout_seconds: int = 3600
-    overlap: str = Overlap.SKIP
-    max_queued: int = 1
-    max_parallel: int = 1
-    catchup: str = CatchUp.LATEST
-    catchup_window_seconds: int = 3600
-    jitter_seconds: int = 0
-    retry: JobRetry = field(default_factory=JobRetry)
-    success_exit_codes: Sequence[int] = (0,)
-    history_limit: int = 200
-    history_days: int = 30
-    log_max_bytes: int = 1_048_576
-    start_at: float | None = None
-    end_at: float | None = None
-    paused_until: float | None = None
-    auto_disable_after: int = 0
-    tags: Sequence[str] = ()
+    name: Annotated[str, Written(_NAME, inferred=True), "Unique"]
+    description: Annotated[str, Written(TextType(blank=True, max_chars=500)), "What it is for"] = ""
+    schedule: Annotated[str, Written(TextType(max_chars=200)), "When it runs"]
+    timezone: Annotated[
+        str, Written(TextType(), nullable=True, inferred=True), "An IANA name; the server's zone without it"
+    ]
+    type: Annotated[str, Written(ChoiceType(tuple(JobType))), "What the command is"] = JobType.SHELL
+    command: Annotated[str, Written(TextType(max_chars=100_000)), "Command, workflow, skill, prompt or text"]
+    params: Annotated[Mapping[str, Param], Written(MappingType(PlainType())), "Parameters of what is run"] = field(
+        default_factory=dict
+    )
+    env: Annotated[Mapping[str, str], Written(_ENV), "Variables; `${vault:NAME}` is a value of the vault"] = field(
+        default_factory=dict
+    )
+    working_dir: Annotated[
+        str,
+        Written(TextType(blank=True, max_chars=4096)),
+        "Where a command runs; empty: the data directory",
+    ] = ""
+    enabled: Annotated[bool, Written(BooleanType()), "Whether it runs at its times"] = True
+    output: Annotated[str | None, Written(TextType(), nullable=True), "`<channel>:<target>` or a profile"] = None
+    output_on: Annotated[Sequence[str], Written(_OUTPUT_ON), "After which runs"] = (OutputOn.ALWAYS,)
+    timeout_seconds: Annotated[int, Written(IntegerType(0, 86_400)), "0 is no limit"] = 3600
+    overlap: Annotated[str, Written(ChoiceType(tuple(Overlap))), "When the previous run still runs"] = Overlap.SKIP
+    max_queued: Annotated[int, Written(IntegerType(1, 1000)), "Runs that wait with `overlap: queue`"] = 1
+    max_parallel: Annotated[int, Written(IntegerType(1, 1000)), "Runs at a time with `overlap: parallel`"] = 1
+    catchup: Annotated[
+        str, Written(ChoiceType(tuple(CatchUp)), nullable=True, inferred=True), "What becomes of missed runs"
+    ] = CatchUp.LATEST
+    catchup_window_seconds: Annotated[int, Written(IntegerType(0, 366 * 86_400)), "Older ones stay missed"] = 3600
+    jitter_seconds: Annotated[int, Written(IntegerType(0, 3600)), "A delay up to this, always the same for a job"] = 0
+    retry: Annotated[JobRetry, Written(RETRY, inferred=True), "After a failure"] = field(default_factory=JobRetry)
+    success_exit_codes: Annotated[Sequence[int], Written(ListType(_EXIT_CODE, allow_empty=False)), "Success"] = (0,)
+    history_limit: Annotated[int, Written(IntegerType(1, 100_000)), "Runs that are kept"] = 200
+    history_days: Annotated[int, Written(IntegerType(1, 3650)), "For how long they are kept"] = 30
+    log_max_bytes: Annotated[int, Written(IntegerType(1024, 2**30)), "Of the output of one run"] = 1_048_576
+    start_at: Annotated[Time | None, Written(_TIME, nullable=True), "No run before"] = None
+    end_at: Annotated[Time | None, Written(_TIME, nullable=True), "No run after"] = None
+    paused_until: Annotated[Time | None, Written(_TIME, nullable=True), "No run before, for now"] = None
+    auto_disable_after: Annotated[int, Written(IntegerType(0, 1000)), "Failures in a row; 0 is never"] = 0
+    tags: Annotated[Sequence[str], Written(ListType(TextType(max_chars=50))), "At most 20"] = ()
 
     @property
     def overlap_rules(self) -> OverlapRules:
@@ -173,6 +229,7 @@ class JobDefinition:
         return {**found, **lists}
 
 
+JOB = record_of(JobDefinition, "CronJob")
 _NAMES = tuple(each.name for each in fields(JobDefinition) if each.name != "retry")
 _RETRY_NAMES = tuple(each.name for each in fields(JobRetry))
 

@@ -2,11 +2,12 @@
 
 import json
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from fastapi import Query, Request, Response
-from pydantic import Field
 
+from tocsin.core.reading.fields import ChoiceType, TextType
+from tocsin.core.reading.records import Written
 from tocsin.core.records.marks import Time
 from tocsin.features.context import Notice, NoticeLevel
 from tocsin.features.hooks import OperationsOf
@@ -20,10 +21,11 @@ from tocsin.features.notifications.model import (
     NotificationCategory,
 )
 from tocsin.features.notifications.store import NotificationFilter
+from tocsin.rest.bodies import MOMENT, RequestBody, text
 from tocsin.rest.callers import DASHBOARD
 from tocsin.rest.conditional import check_unchanged, tag
 from tocsin.rest.event_stream import EVENT_STREAM, last_event_id
-from tocsin.rest.models import GivenTime, RequestModel
+from tocsin.rest.models import GivenTime
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.preferences import accepted_type
@@ -74,15 +76,16 @@ class NotificationRecord:
     expires_at: Time
 
 
-class NewNotification(RequestModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewNotification(RequestBody):
     """A notification to keep."""
 
-    title: str = Field(min_length=1, max_length=MAX_TITLE, examples=["Backup finished"])
-    body: str = Field(default="", max_length=MAX_BODY)
-    level: Level = "info"
-    category: CategoryWord = "user"
-    link: str = Field(default="", max_length=500, description="`#/…` is a page of the dashboard.")
-    dedupe_key: str = Field(default="", max_length=MAX_WORD, description="Those of one key within 24 hours are one.")
+    title: Annotated[str, Written(TextType(max_chars=MAX_TITLE), examples=("Backup finished",))]
+    body: Annotated[str, text(MAX_BODY)] = ""
+    level: Annotated[Level, Written(ChoiceType(get_args(Level)))] = "info"
+    category: Annotated[CategoryWord, Written(ChoiceType(get_args(CategoryWord)))] = "user"
+    link: Annotated[str, text(500), "`#/…` is a page of the dashboard."] = ""
+    dedupe_key: Annotated[str, text(MAX_WORD), "Those of one key within 24 hours are one."] = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,11 +96,12 @@ class UnreadRecord:
     items: list[NotificationRecord]
 
 
-class ReadAll(RequestModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadAll(RequestBody):
     """Which notifications to mark as read."""
 
-    before: GivenTime | None = Field(default=None, description="Only those made before.")
-    category: CategoryWord | None = None
+    before: Annotated[GivenTime | None, MOMENT, "Only those made before."] = None
+    category: Annotated[CategoryWord | None, Written(ChoiceType(get_args(CategoryWord)), nullable=True)] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,12 +1,13 @@
 """The operations on hosts."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from fastapi import Query, Request
 from fastapi.responses import JSONResponse
-from pydantic import Field
 
+from tocsin.core.reading.fields import IntegerType, ListType, MappingType, TextType
+from tocsin.core.reading.records import Written
 from tocsin.core.records.marks import Time
 from tocsin.features.hooks import OperationsOf
 from tocsin.features.ssh.execution import remote_command
@@ -22,12 +23,11 @@ from tocsin.features.ssh.model import (
     SshRequest,
 )
 from tocsin.features.ssh.service import Ssh
+from tocsin.rest.bodies import FLAG, RequestBody, text
 from tocsin.rest.callers import CallerOf, cause_of
-from tocsin.rest.models import RequestModel
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
-from tocsin.rest.preferences import answer_run
-from tocsin.rest.runs import RUN_STARTED
+from tocsin.rest.preferences import RUN_STARTED, answer_run
 from tocsin.runs.model import Run
 
 
@@ -116,19 +116,22 @@ class SshHealth:
     items: list[HostHealthRecord]
 
 
-class NewSshRun(RequestModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewSshRun(RequestBody):
     """A command, and the hosts that get it."""
 
-    command: str = Field(min_length=1, max_length=MAX_COMMAND, examples=["uptime"])
-    hosts: list[str] = Field(default=[], max_length=1000)
-    groups: list[str] = Field(default=[], max_length=100)
-    timeout_seconds: int = Field(default=60, ge=1, le=MAX_TIMEOUT_S, description="For each host.")
-    max_parallel: int = Field(default=5, ge=1, le=MAX_PARALLEL, description="Hosts at a time.")
-    stop_on_failure: bool = Field(default=False, description="Start on no further host after a failure.")
-    env: dict[str, str] = Field(default={}, description="Variables to set there.")
-    working_dir: str = Field(default="", max_length=4096, description="Where it starts there.")
-    dry_run: bool = Field(default=False, description="Only tell the hosts.")
-    output: str | None = Field(default=None, max_length=500, description="`<channel>:<target>` or a profile.")
+    command: Annotated[str, Written(TextType(max_chars=MAX_COMMAND), examples=("uptime",))]
+    hosts: Annotated[list[str], Written(ListType(TextType(), max_items=1000))] = field(default_factory=list)
+    groups: Annotated[list[str], Written(ListType(TextType(), max_items=100))] = field(default_factory=list)
+    timeout_seconds: Annotated[int, Written(IntegerType(1, MAX_TIMEOUT_S)), "For each host."] = 60
+    max_parallel: Annotated[int, Written(IntegerType(1, MAX_PARALLEL)), "Hosts at a time."] = 5
+    stop_on_failure: Annotated[bool, FLAG, "Start on no further host after a failure."] = False
+    env: Annotated[dict[str, str], Written(MappingType(TextType(blank=True))), "Variables to set there."] = field(
+        default_factory=dict
+    )
+    working_dir: Annotated[str, text(4096), "Where it starts there."] = ""
+    dry_run: Annotated[bool, FLAG, "Only tell the hosts."] = False
+    output: Annotated[str | None, text(500, nullable=True), "`<channel>:<target>` or a profile."] = None
 
     def request(self) -> SshRequest:
         """Return it as the service takes it."""

@@ -1,17 +1,24 @@
 """A rule that acts when files change, what changed, and how the rule is."""
 
 import os
+import pwd
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from tocsin.core.errors import TocsinError
+from tocsin.core.reading.fields import BooleanType, ChoiceType, IntegerType, ListType, TextType
+from tocsin.core.reading.path_patterns import PathPatterns
+from tocsin.core.reading.records import Written
+from tocsin.core.records.as_json import to_json
+from tocsin.core.records.marks import Converted, Private, TextOrNull
 
 KIND = "watcher"
 DEBOUNCE_MS, MAX_DEBOUNCE_MS = 500, 60_000
 MAX_COOLDOWN_S = 86_400
+MAX_COMMAND = 10_000  # characters; longer is a script, which belongs in a file
 # Who writes to a file for a minute without a pause does so for long: a log, not an upload.
 LONGEST_WAIT_S = 60.0
 MAX_WAITING = 100_000  # changes of one rule that wait for their turn
@@ -51,40 +58,75 @@ class WatcherState(StrEnum):
     ERROR = "error"
 
 
+def _path(text: str) -> Path:
+    if "\0" in text:
+        raise ValueError("a path cannot have a NUL character")
+    path = Path(text)
+    if text == "~" or text.startswith("~/"):
+        path = Path(pwd.getpwuid(os.geteuid()).pw_dir) / text[2:]
+    if not path.is_absolute():
+        raise ValueError("expected the full path of a folder, or one that begins with ~/")
+    return Path(os.path.normpath(path))
+
+
+def _pattern(text: str) -> str:
+    PathPatterns([text])  # raises ValueError
+    if not text.strip() or text.startswith("#"):
+        raise ValueError("this pattern matches nothing; put \\ before a # at its beginning")
+    return text
+
+
+def _command(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("a command cannot have a NUL character")
+    if len(text) > MAX_COMMAND:
+        raise ValueError(f"a command has at most {MAX_COMMAND:,} characters; put a longer one into a file and run that")
+    return text
+
+
+def _shown_path(path: Path) -> str:
+    return shown(str(path))
+
+
+_NAME = TextType(
+    pattern=r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}",
+    rule="not a name of a watcher: use letters, digits and . _ -, at most 100",
+)
+_PATTERNS = ListType(TextType(parse=_pattern))
+_EVENTS = ListType(ChoiceType(tuple(map(str, WatchEvent))), allow_empty=False)
+_ACTION = ChoiceType(tuple(map(str, WatcherAction)))
+_COMMAND = "A command, the name of a skill or workflow, or a text"
+_OUTPUT = "Where output goes: `<channel>:<target>` or a profile"
+
+
 @dataclass(frozen=True, slots=True)
 class WatcherRule:
     """One rule of `watchers.yaml`."""
 
-    name: str
-    path: Path
-    command: str = ""
-    action: WatcherAction = WatcherAction.SHELL
-    recursive: bool = True
-    patterns: tuple[str, ...] = ()
-    exclude_patterns: tuple[str, ...] = ()
-    events: tuple[WatchEvent, ...] = (WatchEvent.CREATED, WatchEvent.MODIFIED, WatchEvent.MOVED)
-    debounce_ms: int = DEBOUNCE_MS
-    cooldown_seconds: int = 0
-    enabled: bool = True
-    output: str = ""
-    line: int = 0
+    name: Annotated[str, Written(_NAME), "What the watcher is called"]
+    path: Annotated[Path, Written(TextType(parse=_path)), Converted(_shown_path, str), "The folder"]
+    command: Annotated[str, Written(TextType(parse=_command), inferred=True), _COMMAND] = ""
+    action: Annotated[WatcherAction, Written(_ACTION), "What is done"] = WatcherAction.SHELL
+    recursive: Annotated[bool, Written(BooleanType()), "Whether folders below it are watched, too"] = True
+    patterns: Annotated[
+        tuple[str, ...], Written(_PATTERNS), "Which files count, as in `.gitignore`; without any, all"
+    ] = ()
+    exclude_patterns: Annotated[tuple[str, ...], Written(_PATTERNS), "Which of them do not"] = ()
+    events: Annotated[tuple[WatchEvent, ...], Written(_EVENTS), "What must happen to a file"] = (
+        WatchEvent.CREATED,
+        WatchEvent.MODIFIED,
+        WatchEvent.MOVED,
+    )
+    debounce_ms: Annotated[int, Written(IntegerType(0, MAX_DEBOUNCE_MS)), "How long a file must rest"] = DEBOUNCE_MS
+    cooldown_seconds: Annotated[int, Written(IntegerType(0, MAX_COOLDOWN_S)), "From one run to the next at least"] = 0
+    enabled: Annotated[bool, Written(BooleanType()), "Whether it acts"] = True
+    output: Annotated[TextOrNull, Written(TextType(), nullable=True, inferred=True), _OUTPUT] = ""
+    line: Private[int] = 0
 
     def document(self) -> dict[str, Any]:
         """Return what the file says, in its public form."""
-        return {
-            "name": self.name,
-            "path": shown(str(self.path)),
-            "recursive": self.recursive,
-            "patterns": list(self.patterns),
-            "exclude_patterns": list(self.exclude_patterns),
-            "events": [str(event) for event in self.events],
-            "action": str(self.action),
-            "command": self.command,
-            "debounce_ms": self.debounce_ms,
-            "cooldown_seconds": self.cooldown_seconds,
-            "enabled": self.enabled,
-            "output": self.output or None,
-        }
+        found: dict[str, Any] = to_json(self)
+        return found
 
 
 @dataclass(frozen=True, slots=True)

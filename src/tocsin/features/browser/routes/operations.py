@@ -3,14 +3,12 @@
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
-
 from tocsin.core.errors import ConfigError, ProcessError, TocsinError
 from tocsin.core.records.marks import Time
 from tocsin.features.browser.model import BrowserError, BrowserInUseError, UnknownBrowserProfileError
 from tocsin.features.browser.service import Browsers
+from tocsin.rest.bodies import FLAG, RequestBody
 from tocsin.rest.callers import DASHBOARD
-from tocsin.rest.models import RequestModel
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
 
@@ -43,12 +41,11 @@ class BrowserProfileRecord:
     error: str | None
 
 
-class StopBrowser(RequestModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopBrowser(RequestBody):
     """How to stop a browser."""
 
-    forget: bool = Field(
-        default=False, description="Only drop the record and the lock of a browser of a machine that is gone."
-    )
+    forget: Annotated[bool, FLAG, "Only drop the record and the lock of a browser of a machine that is gone."] = False
 
 
 class BrowserRoutes:

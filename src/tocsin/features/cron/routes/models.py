@@ -1,16 +1,18 @@
 """What operations on cron jobs take and answer."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from fastapi import Path
-from pydantic import Field, WithJsonSchema
+from pydantic import WithJsonSchema
 
-from tocsin.core.reading.json_schema import patch_schema, record_schema
+from tocsin.core.reading.fields import MappingType, PlainType
+from tocsin.core.reading.json_schema import patch_schema, record_schema, without_names
+from tocsin.core.reading.records import Written
 from tocsin.core.records.marks import Flat, Time
-from tocsin.features.cron.definitions.job_fields import JOB, RETRY
-from tocsin.features.cron.model import JobSource, JobState, JobType
-from tocsin.rest.models import GivenTime, RequestModel
+from tocsin.features.cron.model import JOB, RETRY, JobDefinition, JobSource, JobState, JobType, Param
+from tocsin.rest.bodies import FLAG, MOMENT, RequestBody, text
+from tocsin.rest.models import GivenTime
 from tocsin.rest.pages import Page
 from tocsin.runs.log_file import LogPage
 from tocsin.runs.model import RunStatus, RunSummary
@@ -19,8 +21,7 @@ from tocsin.scheduling.overlap import Overlap
 
 
 def _definition_schema() -> dict[str, Any]:
-    schema = record_schema(JOB)
-    schema["properties"]["retry"] = record_schema(RETRY)
+    schema = record_schema(without_names(JOB))
     schema["required"] = ["name", *schema["required"]]
     return schema
 
@@ -34,21 +35,6 @@ def _patch_of_a_definition() -> dict[str, Any]:
 # Read by the feature's own rules, which are those of its files; they tell all mistakes at once.
 JobBody = Annotated[dict[str, Any], WithJsonSchema(_definition_schema())]
 JobPatch = Annotated[dict[str, Any], WithJsonSchema(_patch_of_a_definition())]
-
-
-# What a form, a file or a program gives for a parameter; who is started decides what it must be.
-Param = str | bool | int | float | list[Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RetryRecord:
-    """What happens after a failure."""
-
-    max_attempts: int
-    delay_seconds: int
-    backoff: float
-    max_delay_seconds: int
-    on_exit_codes: list[int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,34 +68,13 @@ class UpcomingJobRun(UpcomingInstant):
 class JobFields:
     """A definition; all but the name is null where a file never was valid."""
 
+    definition: Flat[JobDefinition | None]
     name: str
-    description: str | None
-    schedule: str | None
-    timezone: str | None
     type: JobType | None
-    command: str | None
-    params: dict[str, Param] | None
-    env: dict[str, str] | None
-    working_dir: str | None
     enabled: bool
-    output: str | None
     output_on: Annotated[str | None, "One or several of always, output, failure, success, change, recovery."]
-    timeout_seconds: int | None
     overlap: Overlap | None
-    max_queued: int | None
-    max_parallel: int | None
     catchup: CatchUp | None
-    catchup_window_seconds: int | None
-    jitter_seconds: int | None
-    retry: RetryRecord | None
-    success_exit_codes: list[int] | None
-    history_limit: int | None
-    history_days: int | None
-    log_max_bytes: int | None
-    start_at: Time | None
-    end_at: Time | None
-    paused_until: Time | None
-    auto_disable_after: int | None
     tags: list[str]
 
 
@@ -152,20 +117,24 @@ class JobPreviewRecord(JobFields):
     warnings: list[str]
 
 
-class DisableJob(RequestModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DisableJob(RequestBody):
     """How to disable a job."""
 
-    reason: str = Field(default="", max_length=500, description="It is shown with the job.")
-    until: GivenTime | None = Field(default=None, description="From then on it runs again.")
-    cancel_running: bool = Field(default=False, description="End what runs now.")
+    reason: Annotated[str, text(500), "It is shown with the job."] = ""
+    until: Annotated[GivenTime | None, MOMENT, "From then on it runs again."] = None
+    cancel_running: Annotated[bool, FLAG, "End what runs now."] = False
 
 
-class RunJob(RequestModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunJob(RequestBody):
     """How to run a job now."""
 
-    params: dict[str, Param] = Field(default={}, description="Parameters of this run.")
-    dry_run: bool = Field(default=False, description="Only report what would run.")
-    force: bool = Field(default=False, description="Also where `overlap` does not allow it now.")
+    params: Annotated[dict[str, Param], Written(MappingType(PlainType())), "Parameters of this run."] = field(
+        default_factory=dict
+    )
+    dry_run: Annotated[bool, FLAG, "Only report what would run."] = False
+    force: Annotated[bool, FLAG, "Also where `overlap` does not allow it now."] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

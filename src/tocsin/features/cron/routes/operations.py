@@ -31,9 +31,8 @@ from tocsin.rest.callers import CallerOf
 from tocsin.rest.conditional import check_unchanged, tag
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
-from tocsin.rest.preferences import answer_run
+from tocsin.rest.preferences import RUN_STARTED, answer_run
 from tocsin.rest.reading import JSON
-from tocsin.rest.runs import RUN_STARTED
 from tocsin.runs.model import Run, RunStatus, RunTrigger
 
 MERGE_PATCH = "application/merge-patch+json"  # RFC 7396

@@ -1,13 +1,14 @@
 """What operations on task jobs take and answer."""
 
-from dataclasses import dataclass
-from typing import Annotated, Literal
+from dataclasses import dataclass, field
+from typing import Annotated, Literal, get_args
 
-from pydantic import Field
-
+from tocsin.core.reading.fields import ChoiceType, IntegerType, ListType, TextType
+from tocsin.core.reading.records import Written
 from tocsin.core.records.marks import Time
 from tocsin.features.jobs.model import MAX_COMMAND, MAX_DESCRIPTION, MAX_LABELS, MAX_SUMMARY, MAX_TITLE
-from tocsin.rest.models import MAX_NAME, RequestModel
+from tocsin.rest.bodies import FLAG, RequestBody, text
+from tocsin.rest.models import MAX_NAME
 
 StatusWord = Literal["queued", "running", "completed", "failed", "cancelled"]
 OutcomeWord = Literal["completed", "failed", "cancelled"]
@@ -16,35 +17,29 @@ PriorityWord = Literal["low", "normal", "high"]
 MAX_PATH, MAX_BRANCH = 4096, 255
 
 
-class NewJob(RequestModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewJob(RequestBody):
     """A task job to create."""
 
-    title: str = Field(min_length=1, max_length=MAX_TITLE, examples=["Fix the login"])
-    description: str = Field(default="", max_length=MAX_DESCRIPTION)
-    command: str = Field(default="", max_length=MAX_COMMAND, description="What starting it runs with `sh`.")
-    skill: str = Field(
-        default="",
-        max_length=MAX_NAME,
-        description="The skill that starting it runs.",
-    )
-    repo: str = Field(
-        default="", max_length=MAX_PATH, description="Its repository, in full or below one of JOB_REPOSITORIES."
-    )
-    base_branch: str = Field(
-        default="", max_length=MAX_BRANCH, description="Where its branch begins; the one the repository is on."
-    )
-    branch: str = Field(default="", max_length=MAX_BRANCH, description="Usually `job/<short id>-<title>`.")
-    create_branch: bool = Field(default=True, description="Whether to make the branch, or take the one there is.")
-    priority: PriorityWord = "normal"
-    labels: list[str] = Field(default=[], max_length=MAX_LABELS)
+    title: Annotated[str, Written(TextType(max_chars=MAX_TITLE), examples=("Fix the login",))]
+    description: Annotated[str, text(MAX_DESCRIPTION)] = ""
+    command: Annotated[str, text(MAX_COMMAND), "What starting it runs with `sh`."] = ""
+    skill: Annotated[str, text(MAX_NAME), "The skill that starting it runs."] = ""
+    repo: Annotated[str, text(MAX_PATH), "Its repository, in full or below one of JOB_REPOSITORIES."] = ""
+    base_branch: Annotated[str, text(MAX_BRANCH), "Where its branch begins; the one the repository is on."] = ""
+    branch: Annotated[str, text(MAX_BRANCH), "Usually `job/<short id>-<title>`."] = ""
+    create_branch: Annotated[bool, FLAG, "Whether to make the branch, or take the one there is."] = True
+    priority: Annotated[PriorityWord, Written(ChoiceType(get_args(PriorityWord)))] = "normal"
+    labels: Annotated[list[str], Written(ListType(TextType(), max_items=MAX_LABELS))] = field(default_factory=list)
 
 
-class JobOutcome(RequestModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobOutcome(RequestBody):
     """How a task job has ended."""
 
-    outcome: OutcomeWord = "completed"
-    summary: str = Field(default="", max_length=MAX_SUMMARY)
-    exit_code: int | None = Field(default=None, ge=0, le=255)
+    outcome: Annotated[OutcomeWord, Written(ChoiceType(get_args(OutcomeWord)))] = "completed"
+    summary: Annotated[str, text(MAX_SUMMARY)] = ""
+    exit_code: Annotated[int | None, Written(IntegerType(0, 255), nullable=True)] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

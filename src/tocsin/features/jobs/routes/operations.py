@@ -61,7 +61,7 @@ class JobRoutes:
     )
     async def create_job(self, body: NewJob, response: Response, caller: CallerOf) -> Any:
         """Create a task job, and its branch if it has a repository."""
-        wish = NewTaskJob(**{**body.model_dump(), "priority": TaskPriority(body.priority)})
+        wish = NewTaskJob(**{**body.values(), "priority": TaskPriority(body.priority)})
         job = await self._jobs.create(wish, caller)
         response.headers["Location"] = f"/api/jobs/{job.id}"
         return _tagged(response, job)

@@ -1,12 +1,12 @@
 """What operations on skills take and answer."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from pydantic import Field
-
+from tocsin.core.reading.fields import ChoiceType, IntegerType, ListType, TextType
+from tocsin.core.reading.records import Written
 from tocsin.features.skills.model import MAX_TIMEOUT_S, ExecutionMode, Kind
-from tocsin.rest.models import RequestModel
+from tocsin.rest.bodies import FLAG, RequestBody
 from tocsin.runs.model import RunSummary
 
 
@@ -90,11 +90,16 @@ class SkillDetail(SkillRecord):
     checks: list[ActivationRecord]
 
 
-class RunSkillNow(RequestModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSkillNow(RequestBody):
     """How to run a skill."""
 
-    args: list[str] = Field(default=[], max_length=1000, description="Of an assistant skill: files and folders.")
-    input: str = Field(default="", description="Standard input; of an assistant skill, what to do.")
-    mode: ExecutionMode = Field(default=ExecutionMode.SANDBOXED, strict=False)
-    timeout_seconds: int | None = Field(default=None, ge=1, le=MAX_TIMEOUT_S, description="Less than its own.")
-    dry_run: bool = Field(default=False, description="Only report what would run.")
+    args: Annotated[
+        list[str], Written(ListType(TextType(), max_items=1000)), "Of an assistant skill: files and folders."
+    ] = field(default_factory=list)
+    input: Annotated[str, Written(TextType(blank=True)), "Standard input; of an assistant skill, what to do."] = ""
+    mode: Annotated[ExecutionMode, Written(ChoiceType(tuple(ExecutionMode)))] = ExecutionMode.SANDBOXED
+    timeout_seconds: Annotated[
+        int | None, Written(IntegerType(1, MAX_TIMEOUT_S), nullable=True), "Less than its own."
+    ] = None
+    dry_run: Annotated[bool, FLAG, "Only report what would run."] = False

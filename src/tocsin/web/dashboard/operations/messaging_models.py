@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
-
 from tocsin.channels.contract import SendResult
+from tocsin.core.reading.fields import TextType
+from tocsin.core.reading.records import Written
 from tocsin.core.records.marks import Time
-from tocsin.rest.models import RequestModel
+from tocsin.rest.bodies import FLAG, RequestBody, text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,16 +102,17 @@ class ProfileList:
     items: list[ProfileRecord]
 
 
-class SendMessage(RequestModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendMessage(RequestBody):
     """A message to send."""
 
-    channel: str = Field(min_length=1, max_length=100)
-    target: str = Field(min_length=1, max_length=500)
-    message: str = Field(min_length=1, max_length=400_000, examples=["The backup has finished"])
-    parse_mode: str = Field(default="", max_length=20, description="One of the channel's `parse_modes`.")
-    subject: str = Field(default="", max_length=500, description="Becomes the first line; some channels show it apart.")
-    queue: bool = Field(default=False, description="Queue it durably instead of sending it now.")
-    dry_run: bool = Field(default=False, description="Only show the parts that would be sent.")
+    channel: Annotated[str, Written(TextType(max_chars=100))]
+    target: Annotated[str, Written(TextType(max_chars=500))]
+    message: Annotated[str, Written(TextType(max_chars=400000), examples=("The backup has finished",))]
+    parse_mode: Annotated[str, text(20), "One of the channel's `parse_modes`."] = ""
+    subject: Annotated[str, text(500), "Becomes the first line; some channels show it apart."] = ""
+    queue: Annotated[bool, FLAG, "Queue it durably instead of sending it now."] = False
+    dry_run: Annotated[bool, FLAG, "Only show the parts that would be sent."] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,10 +150,11 @@ class QueuedMessage:
     status: str
 
 
-class ProfileMessage(RequestModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileMessage(RequestBody):
     """A message for every target of a profile."""
 
-    message: str = Field(min_length=1, max_length=400_000)
+    message: Annotated[str, Written(TextType(max_chars=400000))]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

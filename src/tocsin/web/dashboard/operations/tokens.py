@@ -1,15 +1,17 @@
 """The operations on the tokens of scripts and agents."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from fastapi import Request, Response
-from pydantic import Field
 
+from tocsin.core.reading.fields import ChoiceType, ListType, TextType
+from tocsin.core.reading.records import Written
 from tocsin.core.records.marks import Time
+from tocsin.rest.bodies import RequestBody
 from tocsin.rest.callers import CallerOf, require_scope
 from tocsin.rest.conditional import check_unchanged, tag
-from tocsin.rest.models import MAX_NAME, NAME_PATTERN, RequestModel
+from tocsin.rest.models import MAX_NAME, NAME_PATTERN
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.web.access.tokens import ApiToken, ApiTokens
@@ -17,16 +19,17 @@ from tocsin.web.access.tokens import ApiToken, ApiTokens
 ScopeWord = Literal["read", "send", "run", "answer", "admin"]
 
 
-class NewToken(RequestModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewToken(RequestBody):
     """A token to make."""
 
-    name: str = Field(pattern=NAME_PATTERN, max_length=MAX_NAME, examples=["backup-script"])
-    scopes: list[ScopeWord] = Field(
-        min_length=1,
-        max_length=5,
-        description="What it may be used for; `admin` includes the others but `answer`, which only callers with that "
-        "scope may give.",
-    )
+    name: Annotated[str, Written(TextType(pattern=NAME_PATTERN, max_chars=MAX_NAME), examples=("backup-script",))]
+    scopes: Annotated[
+        list[ScopeWord],
+        Written(ListType(ChoiceType(get_args(ScopeWord)), allow_empty=False, max_items=5)),
+        "What it may be used for; `admin` includes the others but `answer`, which only callers with that scope may "
+        "give.",
+    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

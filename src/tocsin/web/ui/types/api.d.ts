@@ -1673,12 +1673,12 @@ export interface WatcherEvent {
 export interface WatcherRecord {
   name: string;
   path: string;
+  command: string;
+  action: "shell" | "skill" | "workflow" | "notify";
   recursive: boolean;
   patterns: string[];
   exclude_patterns: string[];
   events: ("created" | "modified" | "deleted" | "moved")[];
-  action: "shell" | "skill" | "workflow" | "notify";
-  command: string;
   debounce_ms: number;
   cooldown_seconds: number;
   enabled: boolean;
@@ -1694,12 +1694,12 @@ export interface WatcherRecord {
 export interface WatcherWithEvents {
   name: string;
   path: string;
+  command: string;
+  action: "shell" | "skill" | "workflow" | "notify";
   recursive: boolean;
   patterns: string[];
   exclude_patterns: string[];
   events: ("created" | "modified" | "deleted" | "moved")[];
-  action: "shell" | "skill" | "workflow" | "notify";
-  command: string;
   debounce_ms: number;
   cooldown_seconds: number;
   enabled: boolean;
