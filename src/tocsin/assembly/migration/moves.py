@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tocsin.assembly.migration.database_use import is_in_use
 from tocsin.assembly.migration.movable import Move
 from tocsin.assembly.storage import DATABASE_FILE, lazy_redis, schemas
 from tocsin.bot.storage.stores import copy_bot_records, redis_bot_stores, sqlite_bot_stores
@@ -31,6 +30,27 @@ if TYPE_CHECKING:
     from tocsin.core.storage.redis_client import RedisClient
     from tocsin.delivery.store import DeliveryStore
     from tocsin.features.contract import Feature
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+
+def is_in_use(path: Path) -> bool:
+    """Return whether a process has the database open, also one that does nothing with it at present.
+
+    Leaving the write-ahead log needs the file alone, and every connection holds a lock on it for as long as it is
+    open. The next one that opens the database returns to the log.
+    """
+    if not path.exists():
+        return False
+    with closing(sqlite3.connect(path, timeout=0.5)) as connection:
+        try:
+            connection.execute("PRAGMA journal_mode = DELETE")
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError:
+            return True
+    return False
+
 
 SQLITE, REDIS = "sqlite", "redis"
 LOOK_S = 0.5

@@ -20,7 +20,6 @@ from tocsin.core.service import ServiceLoop, StopEvent
 from tocsin.features.context import FeatureContext, Notice, NoticeLevel
 from tocsin.features.cron.definitions.job_files import JobFiles
 from tocsin.features.cron.model import KIND, CronJob, JobDefinition, order_of
-from tocsin.features.cron.notices import missed
 from tocsin.features.cron.running import JobRunner
 from tocsin.features.cron.store import (
     JobStore,
@@ -58,6 +57,8 @@ CATCHUPS_AT_ONCE, CATCHUPS_EVERY_S = 2, 5.0
 JUMP_S = 60.0
 _BATCH = 500
 _INSTANTS_AT_ONCE = 2_000  # others wait for the database meanwhile, and the records are in memory
+_HOUR_S = 3600
+_SHOWN = 10  # names of jobs in the notice about missed runs
 
 
 class _PlannedJob(NamedTuple):
@@ -382,3 +383,14 @@ def _was_missed(queue: RunQueue, run: QueuedRow, now: float) -> bool:
         return False
     end_unstarted(queue, run.id, RunResult(RunStatus.MISSED, reason), now, settled=True)
     return True
+
+
+def missed(counts: Mapping[str, int], now: float) -> Notice:
+    """Return the notice about missed runs; `counts` are by the name of the job."""
+    total = sum(counts.values())
+    lines = [f"{name}: {count:,}" for name, count in sorted(counts.items())]
+    if len(lines) > _SHOWN:
+        lines[_SHOWN:] = [f"and {len(lines) - _SHOWN:,} more jobs"]
+    key = f"cron-missed:{int(now // _HOUR_S)}"
+    title = f"{total:,} cron {'run was' if total == 1 else 'runs were'} missed"
+    return Notice(title, "\n".join(lines), NoticeLevel.WARNING, "cron", "cron", "#/cron", key)
