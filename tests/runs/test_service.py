@@ -371,7 +371,7 @@ from tocsin.core.time.clock import SystemClock
 from tocsin.core.storage.database import Database
 from tocsin.core.process.beats import SqliteBeats
 from tocsin.core.process.presence import Presence
-from tocsin.runs.stored_run import UnknownRunError
+from tocsin.runs.sqlite.records import sqlite_runs
 from tocsin.runs.service import Runs
 
 async def main():

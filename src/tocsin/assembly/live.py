@@ -14,7 +14,7 @@ from tocsin.delivery.store import DeliveryStore, UnknownDeliveryError
 from tocsin.messaging.inbound.model import InboxEvent
 from tocsin.messaging.inbound.store import InboxStore
 from tocsin.web.dashboard.live.hub import EventHub, EventSource
-from tocsin.web.dashboard.live.run_events import RunEvents
+from tocsin.web.dashboard.live.run_events import RUNS, RunEvents
 from tocsin.web.dashboard.live.status_events import StatusEvents
 from tocsin.web.dashboard.live.stream_events import StreamEvents, StreamSource
 
@@ -32,8 +32,10 @@ def event_hub(app: "App") -> EventHub:
     sources = [
         EventSource(live.topic, live.event, records, live.tells_new) for live, records in app.features.live_topics()
     ]
-    runs = RunEvents(app.stores.runs(), app.settings.data_dir / RUNS_FOLDER, app.clock)
-    streams = StreamEvents(_streams(app), app.clock)
+    store = app.stores.runs()
+    runs = RunEvents(store, app.settings.data_dir / RUNS_FOLDER, app.clock)
+    shared = [] if (changes := store.records.changes()) is None else [StreamSource(RUNS, "run", changes, runs.records)]
+    streams = StreamEvents([*_streams(app), *shared], app.clock)
     return EventHub(ChangeFeed(app.database), sources, runs, StatusEvents(status, app.clock), app.clock, streams)
 
 

@@ -149,7 +149,7 @@ class Scheduler:
         now = self._clock.now()
 
         def choose(queue: RunQueue) -> list[QueuedRow]:
-            return [row for row in queue.queued() if _was_missed(queue, row, now)]
+            return [row for row in queue.queued() if row.is_here and _was_missed(queue, row, now)]
 
         await self._context.database.read(self.lease.confirm)
         ended = await self._records.decide(KIND, choose)
@@ -276,7 +276,7 @@ class Scheduler:
     async def _start(self) -> None:
         """Start, skip or leave what is queued."""
         now = self._clock.now()
-        self._has_queued = bool(await self._records.look(KIND, lambda queue: queue.queued()))
+        self._has_queued = await self._records.look(KIND, lambda queue: any(row.is_here for row in queue.queued()))
         if not self._has_queued or self._loop.stopping:
             return
         await self._context.database.read(self.lease.confirm)
@@ -301,7 +301,7 @@ class Scheduler:
             if row.is_cancelling:
                 ending.add(row.id)
         ahead: Counter[str] = Counter()
-        ready = [row for row in queue.queued() if row.not_before is None or row.not_before <= now]
+        ready = [row for row in queue.queued() if row.is_here and (row.not_before or now) <= now]
         newest = {row.subject_id: row.id for row in ready}
         taken, replaced = [], []
         for due in ready:

@@ -43,8 +43,13 @@ def sqlite_runs(database: Database) -> RunStore:
 class SqliteRunRecords:
     """The tables of runs, shared with the other processes of the data directory."""
 
+    home = ""
+
     def __init__(self, database: Database) -> None:
         self._database = database
+
+    def changes(self) -> None:
+        return None
 
     async def add(self, record: StoredRun) -> None:
         await self._database.write(lambda connection: rows.insert(connection, record))
