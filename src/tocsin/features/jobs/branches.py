@@ -28,11 +28,12 @@ class BranchDetails:
 
     def document(self) -> dict[str, Any]:
         """Return the record as the interfaces show it."""
+        patch = {} if self.patch is None else {"patch": self.patch}
         return {
             **self.branch.document(),
             "commits": list(self.commits),
             "files": list(self.files),
-            "patch": self.patch,
+            **patch,
             "truncated": self.truncated,
         }
 

@@ -81,7 +81,8 @@ class JobRoutes:
         """Return the branch of a task job, with its commits and files."""
         job = await self._jobs.get(job_id)
         try:
-            return (await self._jobs.branches.details(job, patch=patch)).document()
+            details = await self._jobs.branches.details(job, patch=patch)
+            return {"patch": None, **details.document()}
         except TaskConflictError as error:  # it has no branch, or has it no more
             raise HttpProblemError("not-found", f"{error.sentence()}.") from None
 
