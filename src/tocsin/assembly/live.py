@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from tocsin.assembly.program import RUNS_FOLDER
 from tocsin.assembly.status import status_report
+from tocsin.core.records.as_json import to_json
 from tocsin.core.storage.change_feed import ChangeFeed
 from tocsin.core.time.timestamps import timestamp
-from tocsin.delivery.document import delivery_document
 from tocsin.delivery.store import DeliveryStore, UnknownDeliveryError
 from tocsin.messaging.inbound.model import InboxEvent
 from tocsin.messaging.inbound.store import InboxStore
@@ -51,7 +51,7 @@ def _streams(app: "App") -> list[StreamSource]:
 async def _deliveries(queue: DeliveryStore, ids: Sequence[str]) -> Mapping[str, Any]:
     async def read(id_: str) -> Any:
         try:
-            return delivery_document(await queue.get(id_))
+            return to_json(await queue.get(id_))
         except UnknownDeliveryError:
             return None
 

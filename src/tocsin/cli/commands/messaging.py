@@ -106,8 +106,6 @@ def _send(arguments: argparse.Namespace, options: Options, out: Console) -> int:
 
 
 def _queue(arguments: argparse.Namespace, message: str, options: Options, out: Console) -> int:
-    from tocsin.delivery.document import delivery_document
-
     async def work(app: App) -> int:
         channel, target = readable(arguments.channel), readable(arguments.target)
         if not (arguments.yes or await may_send(app, out, [(channel, target)], message)):
@@ -116,7 +114,7 @@ def _queue(arguments: argparse.Namespace, message: str, options: Options, out: C
         [delivery] = await app.outbox.enqueue([new], Caller(CLI.name))
         out.effect_done("the message is queued")
         return out.answer(
-            delivery_document(delivery),
+            delivery,
             f"queued on {app.registry.label(delivery.channel)} to {delivery.target} as {delivery.id}",
             "it is sent while `tocsin up`, `gateway`, `bot` or `worker` runs",
         )

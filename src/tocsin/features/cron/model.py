@@ -1,7 +1,7 @@
 """A cron job: its definition, its states, and when it is due."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar
 
@@ -19,9 +19,9 @@ from tocsin.core.reading.fields import (
 from tocsin.core.reading.json_value import JsonIssue
 from tocsin.core.reading.records import Written, record_of
 from tocsin.core.reading.value import WRONG_VALUE
-from tocsin.core.records.marks import Time
+from tocsin.core.records.marks import Converted, Flat, Private, TextOrNull, Time, after
 from tocsin.core.text.shell import params_problem
-from tocsin.core.time.timestamps import seconds_of, timestamp
+from tocsin.core.time.timestamps import seconds_of
 from tocsin.runs.model import RunSpec
 from tocsin.scheduling.expression import ScheduleError
 from tocsin.scheduling.missed import CatchUp
@@ -165,7 +165,7 @@ RETRY = record_of(JobRetry, "Retry")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobDefinition:
-    """What people write, in a file, over the API and as options; times are Unix seconds."""
+    """What people write, in a file, over the API and as options."""
 
     name: Annotated[str, Written(_NAME, inferred=True), "Unique"]
     description: Annotated[str, Written(TextType(blank=True, max_chars=500)), "What it is for"] = ""
@@ -173,7 +173,9 @@ class JobDefinition:
     timezone: Annotated[
         str, Written(TextType(), nullable=True, inferred=True), "An IANA name; the server's zone without it"
     ]
-    type: Annotated[str, Written(ChoiceType(tuple(JobType))), "What the command is"] = JobType.SHELL
+    type: Annotated[str, Converted(str, JobType), Written(ChoiceType(tuple(JobType))), "What the command is"] = (
+        JobType.SHELL
+    )
     command: Annotated[str, Written(TextType(max_chars=100_000)), "Command, workflow, skill, prompt or text"]
     params: Annotated[Mapping[str, Param], Written(MappingType(PlainType())), "Parameters of what is run"] = field(
         default_factory=dict
@@ -188,13 +190,20 @@ class JobDefinition:
     ] = ""
     enabled: Annotated[bool, Written(BooleanType()), "Whether it runs at its times"] = True
     output: Annotated[str | None, Written(TextType(), nullable=True), "`<channel>:<target>` or a profile"] = None
-    output_on: Annotated[Sequence[str], Written(_OUTPUT_ON), "After which runs"] = (OutputOn.ALWAYS,)
+    output_on: Annotated[Sequence[str], Converted(",".join, str), Written(_OUTPUT_ON), "After which runs"] = (
+        OutputOn.ALWAYS,
+    )
     timeout_seconds: Annotated[int, Written(IntegerType(0, 86_400)), "0 is no limit"] = 3600
-    overlap: Annotated[str, Written(ChoiceType(tuple(Overlap))), "When the previous run still runs"] = Overlap.SKIP
+    overlap: Annotated[
+        str, Converted(str, Overlap), Written(ChoiceType(tuple(Overlap))), "When the previous run still runs"
+    ] = Overlap.SKIP
     max_queued: Annotated[int, Written(IntegerType(1, 1000)), "Runs that wait with `overlap: queue`"] = 1
     max_parallel: Annotated[int, Written(IntegerType(1, 1000)), "Runs at a time with `overlap: parallel`"] = 1
     catchup: Annotated[
-        str, Written(ChoiceType(tuple(CatchUp)), nullable=True, inferred=True), "What becomes of missed runs"
+        str,
+        Converted(str, CatchUp),
+        Written(ChoiceType(tuple(CatchUp)), nullable=True, inferred=True),
+        "What becomes of missed runs",
     ] = CatchUp.LATEST
     catchup_window_seconds: Annotated[int, Written(IntegerType(0, 366 * 86_400)), "Older ones stay missed"] = 3600
     jitter_seconds: Annotated[int, Written(IntegerType(0, 3600)), "A delay up to this, always the same for a job"] = 0
@@ -219,15 +228,6 @@ class JobDefinition:
         plain = {name: getattr(self, name) for name in _NAMES}
         return {**plain, "retry": {name: getattr(self.retry, name) for name in _RETRY_NAMES}}
 
-    def document(self) -> dict[str, Any]:
-        """Return the public form, which `read_definition` reads."""
-        found: dict[str, Any] = asdict(self)
-        found |= {name: timestamp(found[name]) for name in ("start_at", "end_at", "paused_until")}
-        found["output_on"] = ",".join(self.output_on)
-        lists = {name: list(found[name]) for name in ("success_exit_codes", "tags")}
-        found["retry"]["on_exit_codes"] = list(self.retry.on_exit_codes)
-        return {**found, **lists}
-
 
 JOB = record_of(JobDefinition, "CronJob")
 _NAMES = tuple(each.name for each in fields(JobDefinition) if each.name != "retry")
@@ -241,27 +241,33 @@ def restored(stored: Mapping[str, Any]) -> JobDefinition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CronJob:
-    """One job. `definition` is None for a file that never was valid."""
+    """One job. All but the name is null where a file never was valid."""
 
     id: str
+    definition: Flat[JobDefinition | None]  # what stands here as well replaces what it says
     name: str
-    source: JobSource
-    definition: JobDefinition | None
-    file: str = ""
-    problem: str = ""  # why the present file is not in force
     enabled: bool = True
-    auto_disabled: bool = False
-    paused_until: float | None = None
-    paused_reason: str = ""
-    failures_since: float = 0.0  # failures before do not count
-    anchor: float = 0.0  # from when `every` counts
-    cursor: float = 0.0
-    next_at: float | None = None  # jitter included
-    boot: str = ""  # the boot after whose start the scheduler last looked at a job with the schedule `at start`
-    version: int = 1
-    created_at: float = 0.0
-    updated_at: float = 0.0
+    paused_until: Time | None = None
+    source: JobSource
+    file: Annotated[TextOrNull, "The file in `cron.d` that defines it."] = ""
+    problem: Annotated[TextOrNull, "Why the present file is not in force."] = ""
+    auto_disabled: Private[bool] = False
+    paused_reason: TextOrNull = ""
+    failures_since: Private[float] = 0.0  # failures before do not count
+    anchor: Private[float] = 0.0  # from when `every` counts
+    cursor: Private[float] = 0.0
+    next_at: Private[float | None] = None  # jitter included
+    boot: Private[str] = ""  # the boot after which the scheduler last looked at a job with the schedule `at start`
+    version: Private[int] = 1
+    created_at: Time = 0.0
+    updated_at: Time = 0.0
     created_by: str = ""
+
+    @property
+    @after("problem")
+    def tags(self) -> Sequence[str]:
+        """Words to find it by."""
+        return self.definition.tags if self.definition else ()
 
     @property
     def offset(self) -> int:

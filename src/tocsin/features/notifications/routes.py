@@ -1,6 +1,7 @@
 """The operations on notifications."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, get_args
 
@@ -8,7 +9,7 @@ from fastapi import Query, Request, Response
 
 from tocsin.core.reading.fields import ChoiceType, TextType
 from tocsin.core.reading.records import Written
-from tocsin.core.records.marks import Time
+from tocsin.core.records.as_json import to_json
 from tocsin.features.context import Notice, NoticeLevel
 from tocsin.features.hooks import OperationsOf
 from tocsin.features.notifications.feeds import atom_feed, json_feed
@@ -48,35 +49,6 @@ CategoryWord = Literal["cron", "workflow", "vault", "ssh", "messaging", "securit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WaitingApproval:
-    """The step that waits: `POST /api/runs/{run_id}/approve` and `/reject` decide."""
-
-    run_id: str
-    step: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NotificationRecord:
-    """Something that the operator should know."""
-
-    id: str
-    title: str
-    body: str
-    level: Level
-    category: CategoryWord
-    source: str
-    link: Annotated[str, "The page of the dashboard, or an address."]
-    read: bool
-    read_at: Time | None
-    created_at: Time
-    last_at: Annotated[Time, "When it happened last: later than `created_at` where `count` is more than 1."]
-    count: Annotated[int, "How often it happened within a day."]
-    dedupe_key: str
-    approval: Annotated[WaitingApproval | None, "What it asks for, until that is decided."]
-    expires_at: Time
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class NewNotification(RequestBody):
     """A notification to keep."""
 
@@ -93,7 +65,7 @@ class UnreadRecord:
     """How many notifications are unread, and the newest of them."""
 
     count: int
-    items: list[NotificationRecord]
+    items: Sequence[Notification]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +101,7 @@ class NotificationRoutes:
         self._opened = opened
         self._notices = opened.service
 
-    @operation("GET", "/api/notifications", problems=("validation-failed",), answer=Page[NotificationRecord])
+    @operation("GET", "/api/notifications", problems=("validation-failed",), answer=Page[Notification])
     async def list_notifications(
         self,
         paging: PagingOf,
@@ -146,7 +118,7 @@ class NotificationRoutes:
             cursor=paging.start,
         )
         found = await self._notices.search(query)
-        return paging.page((each.as_document() for each in found.items), found.next_cursor, found.total)
+        return paging.page(found.items, found.next_cursor, found.total)
 
     @operation(
         "POST",
@@ -155,8 +127,8 @@ class NotificationRoutes:
         once=True,
         problems=("validation-failed",),
         status=201,
-        answer=NotificationRecord,
-        responses={200: {"model": NotificationRecord, "description": "It was counted with one of the same key."}},
+        answer=Notification,
+        responses={200: {"model": Notification, "description": "It was counted with one of the same key."}},
     )
     async def create_notification(self, body: NewNotification, response: Response) -> Any:
         """Keep a notification, or count it with one that has the same `dedupe_key`."""
@@ -174,7 +146,7 @@ class NotificationRoutes:
     async def get_unread_notifications(self) -> Any:
         """Return how many are unread, and the newest 20 of them."""
         found = await self._notices.unread()
-        return {"count": found.count, "items": [each.as_document() for each in found.items]}
+        return UnreadRecord(count=found.count, items=found.items)
 
     @operation(
         "POST",
@@ -210,12 +182,12 @@ class NotificationRoutes:
             )
         return Response(json.dumps(json_feed(found, self._opened.address)), media_type=JSON_FEED)
 
-    @operation("GET", "/api/notifications/{nid}", extension=True, problems=("not-found",), answer=NotificationRecord)
+    @operation("GET", "/api/notifications/{nid}", extension=True, problems=("not-found",), answer=Notification)
     async def get_notification(self, nid: str, response: Response) -> Any:
         """Return one."""
         return _answer(response, await self._notices.get(nid))
 
-    @operation("POST", "/api/notifications/{nid}/read", scope="run", problems=("not-found",), answer=NotificationRecord)
+    @operation("POST", "/api/notifications/{nid}/read", scope="run", problems=("not-found",), answer=Notification)
     async def read_notification(self, nid: str, response: Response) -> Any:
         """Mark one as read."""
         return _answer(response, await self._notices.mark_read(nid, source=DASHBOARD.name))
@@ -226,7 +198,7 @@ class NotificationRoutes:
         scope="run",
         extension=True,
         problems=("not-found",),
-        answer=NotificationRecord,
+        answer=Notification,
     )
     async def unread_notification(self, nid: str, response: Response) -> Any:
         """Mark one as unread again."""
@@ -243,7 +215,7 @@ class NotificationRoutes:
     async def delete_notification(self, request: Request, nid: str) -> Response:
         """Delete one; `If-Match` is honoured."""
         if "if-match" in request.headers:
-            check_unchanged(request, (await self._notices.get(nid)).as_document())
+            check_unchanged(request, to_json(await self._notices.get(nid)))
         await self._notices.delete(nid, source=DASHBOARD.name)
         return Response(status_code=204)
 
@@ -254,7 +226,7 @@ def notification_operations(opened: OpenNotifications) -> Operations:
 
 
 def _answer(response: Response, found: Notification) -> Any:
-    return tag(response, found.as_document(), found.as_document())
+    return tag(response, found, to_json(found))
 
 
 def _feed_type(request: Request) -> str:

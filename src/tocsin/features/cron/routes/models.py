@@ -9,15 +9,13 @@ from pydantic import WithJsonSchema
 from tocsin.core.reading.fields import MappingType, PlainType
 from tocsin.core.reading.json_schema import patch_schema, record_schema, without_names
 from tocsin.core.reading.records import Written
-from tocsin.core.records.marks import Flat, Time
-from tocsin.features.cron.model import JOB, RETRY, JobDefinition, JobSource, JobState, JobType, Param
+from tocsin.core.records.marks import Flat
+from tocsin.features.cron.model import JOB, RETRY, Param
 from tocsin.rest.bodies import FLAG, MOMENT, RequestBody, text
 from tocsin.rest.models import GivenTime
 from tocsin.rest.pages import Page
 from tocsin.runs.log_file import LogPage
-from tocsin.runs.model import RunStatus, RunSummary
-from tocsin.scheduling.missed import CatchUp
-from tocsin.scheduling.overlap import Overlap
+from tocsin.runs.model import RunSummary
 
 
 def _definition_schema() -> dict[str, Any]:
@@ -35,86 +33,6 @@ def _patch_of_a_definition() -> dict[str, Any]:
 # Read by the feature's own rules, which are those of its files; they tell all mistakes at once.
 JobBody = Annotated[dict[str, Any], WithJsonSchema(_definition_schema())]
 JobPatch = Annotated[dict[str, Any], WithJsonSchema(_patch_of_a_definition())]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecentRun:
-    """One run, as a bar shows it."""
-
-    id: str
-    status: RunStatus
-    started_at: Time | None
-    duration_ms: int | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UpcomingInstant:
-    """When a job is due."""
-
-    at: Time
-    local: Annotated[str, "The same in the time zone of the job."]
-    note: Annotated[str | None, "What a clock change does to it."]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UpcomingJobRun(UpcomingInstant):
-    """When which job is due."""
-
-    job_id: str
-    name: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobFields:
-    """A definition; all but the name is null where a file never was valid."""
-
-    definition: Flat[JobDefinition | None]
-    name: str
-    type: JobType | None
-    enabled: bool
-    output_on: Annotated[str | None, "One or several of always, output, failure, success, change, recovery."]
-    overlap: Overlap | None
-    catchup: CatchUp | None
-    tags: list[str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CronJobSummary(JobFields):
-    """A job, as lists show it."""
-
-    id: str
-    source: JobSource
-    file: Annotated[str | None, "The file in `cron.d` that defines it."]
-    problem: Annotated[str | None, "Why the present file is not in force."]
-    state: JobState
-    schedule_text: str | None
-    next_run_at: Time | None
-    last_run: RunSummary | None
-    recent: Annotated[list[RecentRun], "The newest 30 that began."]
-    consecutive_failures: int
-    success_rate_30d: float | None
-    duration_p50_ms: int | None
-    duration_p95_ms: int | None
-    paused_reason: str | None
-    created_at: Time
-    updated_at: Time
-    created_by: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CronJobRecord(CronJobSummary):
-    """A job, and when it is due next."""
-
-    next_runs: list[UpcomingInstant]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobPreviewRecord(JobFields):
-    """What a definition would do; nothing is stored."""
-
-    schedule_text: str
-    next_runs: list[UpcomingInstant]
-    warnings: list[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

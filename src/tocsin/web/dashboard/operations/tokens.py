@@ -1,22 +1,20 @@
 """The operations on the tokens of scripts and agents."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, get_args
 
 from fastapi import Request, Response
 
 from tocsin.core.reading.fields import ChoiceType, ListType, TextType
 from tocsin.core.reading.records import Written
-from tocsin.core.records.marks import Time
+from tocsin.core.records.marks import Flat
 from tocsin.rest.bodies import RequestBody
 from tocsin.rest.callers import CallerOf, require_scope
 from tocsin.rest.conditional import check_unchanged, tag
 from tocsin.rest.models import MAX_NAME, NAME_PATTERN
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
-from tocsin.web.access.tokens import ApiToken, ApiTokens
-
-ScopeWord = Literal["read", "send", "run", "answer", "admin"]
+from tocsin.web.access.tokens import ApiToken, ApiTokens, ScopeWord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,20 +31,10 @@ class NewToken(RequestBody):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TokenRecord:
-    """What is known of a token; not the token itself."""
-
-    id: str
-    name: str
-    scopes: list[ScopeWord]
-    created_at: Time
-    last_used_at: Time | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CreatedToken(TokenRecord):
+class CreatedToken:
     """A token that was made just now."""
 
+    known: Flat[ApiToken]
     token: Annotated[
         str | None, "The token itself, which is shown this once: null where an Idempotency-Key is repeated."
     ]
@@ -64,13 +52,13 @@ class TokenRoutes:
         scope="admin",
         extension=True,
         problems=("validation-failed",),
-        answer=Page[TokenRecord],
+        answer=Page[ApiToken],
     )
     async def list_tokens(self, paging: PagingOf) -> Any:
         """List the tokens by name: what each may be used for, and when it last was."""
         found = await self._tokens.list()
         page, following = paging.cut(found, lambda token: token.name)
-        return paging.page([token.as_document() for token in page], following, len(found))
+        return paging.page(page, following, len(found))
 
     @operation(
         "POST",
@@ -89,13 +77,13 @@ class TokenRoutes:
             require_scope(request.scope, word)
         token, text = await self._tokens.create(body.name, body.scopes, caller)
         response.headers["Location"] = f"/api/tokens/{token.name}"
-        return tag(response, {**token.as_document(), "token": text}, _version(token))
+        return tag(response, CreatedToken(known=token, token=text), _version(token))
 
-    @operation("GET", "/api/tokens/{name}", scope="admin", extension=True, problems=("not-found",), answer=TokenRecord)
+    @operation("GET", "/api/tokens/{name}", scope="admin", extension=True, problems=("not-found",), answer=ApiToken)
     async def get_token(self, name: str, response: Response) -> Any:
         """Return what is known of a token, by name or ID."""
         token = await self._tokens.get(name)
-        return tag(response, token.as_document(), _version(token))
+        return tag(response, token, _version(token))
 
     @operation(
         "DELETE",

@@ -293,6 +293,7 @@ export interface CreatedToken {
 }
 /** A job, and when it is due next. */
 export interface CronJobRecord {
+  id: string;
   name: string;
   description: string | null;
   schedule: string | null;
@@ -322,10 +323,13 @@ export interface CronJobRecord {
   paused_until: string | null;
   auto_disable_after: number | null;
   tags: string[];
-  id: string;
   source: JobSource;
   file: string | null;
   problem: string | null;
+  paused_reason: string | null;
+  created_at: string;
+  updated_at: string;
+  created_by: string;
   state: JobState;
   schedule_text: string | null;
   next_run_at: string | null;
@@ -335,14 +339,11 @@ export interface CronJobRecord {
   success_rate_30d: number | null;
   duration_p50_ms: number | null;
   duration_p95_ms: number | null;
-  paused_reason: string | null;
-  created_at: string;
-  updated_at: string;
-  created_by: string;
   next_runs: UpcomingInstant[];
 }
 /** A job, as lists show it. */
 export interface CronJobSummary {
+  id: string;
   name: string;
   description: string | null;
   schedule: string | null;
@@ -372,10 +373,13 @@ export interface CronJobSummary {
   paused_until: string | null;
   auto_disable_after: number | null;
   tags: string[];
-  id: string;
   source: JobSource;
   file: string | null;
   problem: string | null;
+  paused_reason: string | null;
+  created_at: string;
+  updated_at: string;
+  created_by: string;
   state: JobState;
   schedule_text: string | null;
   next_run_at: string | null;
@@ -385,10 +389,6 @@ export interface CronJobSummary {
   success_rate_30d: number | null;
   duration_p50_ms: number | null;
   duration_p95_ms: number | null;
-  paused_reason: string | null;
-  created_at: string;
-  updated_at: string;
-  created_by: string;
 }
 /** Which entries to remove. */
 export interface Decay {
@@ -408,6 +408,30 @@ export interface DecayRecord {
 export interface DecideStep {
   step?: string;
   comment?: string;
+}
+/** One message to one target, as the queue records it. */
+export interface Delivery {
+  id: string;
+  channel: string;
+  target: string;
+  message: string;
+  source: string;
+  status: DeliveryStatus;
+  policy: Policy;
+  attempts: number;
+  next_attempt_at: string | null;
+  not_before: string | null;
+  expires_at: string | null;
+  idempotency_key: string | null;
+  parts_sent: number;
+  parts_total: number;
+  provider_id: string;
+  error: string;
+  error_class: FailureKind | "";
+  created_at: string;
+  finished_at: string | null;
+  duration_ms: number | null;
+  dismissed: boolean;
 }
 /** How far the messages with a run's output came; it never changes the state of the run. */
 export interface DeliveryRecord {
@@ -586,33 +610,33 @@ export interface JobOutcome {
 /** What a definition would do; nothing is stored. */
 export interface JobPreviewRecord {
   name: string;
-  description: string | null;
-  schedule: string | null;
-  timezone: string | null;
-  type: JobType | null;
-  command: string | null;
-  params: Record<string, string | boolean | number | unknown[]> | null;
-  env: Record<string, string> | null;
-  working_dir: string | null;
+  description: string;
+  schedule: string;
+  timezone: string;
+  type: JobType;
+  command: string;
+  params: Record<string, string | boolean | number | unknown[]>;
+  env: Record<string, string>;
+  working_dir: string;
   enabled: boolean;
   output: string | null;
-  output_on: string | null;
-  timeout_seconds: number | null;
-  overlap: Overlap | null;
-  max_queued: number | null;
-  max_parallel: number | null;
-  catchup: CatchUp | null;
-  catchup_window_seconds: number | null;
-  jitter_seconds: number | null;
-  retry: RetryRecord | null;
-  success_exit_codes: number[] | null;
-  history_limit: number | null;
-  history_days: number | null;
-  log_max_bytes: number | null;
+  output_on: string;
+  timeout_seconds: number;
+  overlap: Overlap;
+  max_queued: number;
+  max_parallel: number;
+  catchup: CatchUp;
+  catchup_window_seconds: number;
+  jitter_seconds: number;
+  retry: RetryRecord;
+  success_exit_codes: number[];
+  history_limit: number;
+  history_days: number;
+  log_max_bytes: number;
   start_at: string | null;
   end_at: string | null;
   paused_until: string | null;
-  auto_disable_after: number | null;
+  auto_disable_after: number;
   tags: string[];
   schedule_text: string;
   next_runs: UpcomingInstant[];
@@ -805,13 +829,17 @@ export interface NextRunRecord {
   name: string;
   at: string;
 }
+/** How urgent a notice is. */
+export type NoticeLevel = "info" | "success" | "warning" | "error";
+/** What a notification is about. */
+export type NotificationCategory = "cron" | "workflow" | "vault" | "ssh" | "messaging" | "security" | "system" | "user";
 /** Something that the operator should know. */
 export interface NotificationRecord {
   id: string;
   title: string;
   body: string;
-  level: "info" | "success" | "warning" | "error";
-  category: "cron" | "workflow" | "vault" | "ssh" | "messaging" | "security" | "system" | "user";
+  level: NoticeLevel;
+  category: NotificationCategory;
   source: string;
   link: string;
   read: boolean;
@@ -856,6 +884,12 @@ export interface Page_CronJobSummary_ {
   total: number | null;
 }
 /** A page of a list; ask for the next one with `cursor`. */
+export interface Page_Delivery_ {
+  items: Delivery[];
+  next_cursor: string | null;
+  total: number | null;
+}
+/** A page of a list; ask for the next one with `cursor`. */
 export interface Page_EntryRecord_ {
   items: EntryRecord[];
   next_cursor: string | null;
@@ -864,12 +898,6 @@ export interface Page_EntryRecord_ {
 /** A page of a list; ask for the next one with `cursor`. */
 export interface Page_NotificationRecord_ {
   items: NotificationRecord[];
-  next_cursor: string | null;
-  total: number | null;
-}
-/** A page of a list; ask for the next one with `cursor`. */
-export interface Page_QueuedDelivery_ {
-  items: QueuedDelivery[];
   next_cursor: string | null;
   total: number | null;
 }
@@ -1012,30 +1040,6 @@ export interface ProfileTarget {
 export interface ProfileUseRecord {
   kind: string;
   name: string;
-}
-/** One message to one target, as the queue records it. */
-export interface QueuedDelivery {
-  id: string;
-  channel: string;
-  target: string;
-  message: string;
-  source: string;
-  status: DeliveryStatus;
-  policy: Policy;
-  attempts: number;
-  next_attempt_at: string | null;
-  not_before: string | null;
-  expires_at: string | null;
-  idempotency_key: string | null;
-  parts_sent: number;
-  parts_total: number;
-  provider_id: string;
-  error: string;
-  error_class: FailureKind | string;
-  created_at: string;
-  finished_at: string | null;
-  duration_ms: number | null;
-  dismissed: boolean;
 }
 /** A message in the queue. */
 export interface QueuedMessage {
@@ -1548,13 +1552,13 @@ export interface SubsystemRecord {
   last_event_at: string | null;
   link: string;
 }
-/** Work with a state, perhaps on a git branch of its own. */
+/** Work with a state, perhaps on a git branch of its own; what git says of the branch is as of the last look. */
 export interface TaskJobRecord {
   id: string;
   title: string;
   description: string;
-  status: "queued" | "running" | "completed" | "failed" | "cancelled";
-  priority: "low" | "normal" | "high";
+  status: TaskJobStatus;
+  priority: TaskPriority;
   labels: string[];
   repo: string | null;
   base_branch: string | null;
@@ -1573,6 +1577,10 @@ export interface TaskJobRecord {
   created_by: string | null;
   error: JobError | null;
 }
+/** The state of a task job. */
+export type TaskJobStatus = "queued" | "running" | "completed" | "failed" | "cancelled";
+/** How urgent a task job is; people and lists read it. */
+export type TaskPriority = "low" | "normal" | "high";
 /** What is known of a token; not the token itself. */
 export interface TokenRecord {
   id: string;
@@ -1617,11 +1625,11 @@ export interface UpcomingInstant {
 }
 /** When which job is due. */
 export interface UpcomingJobRun {
+  job_id: string;
+  name: string;
   at: string;
   local: string;
   note: string | null;
-  job_id: string;
-  name: string;
 }
 /** How many records were changed. */
 export interface UpdatedCount {
@@ -1765,7 +1773,7 @@ export interface GetAnswers {
   "/api/chat/models": ModelList;
   "/api/cron/jobs": Page_CronJobSummary_;
   "/api/cron/upcoming": Page_UpcomingJobRun_;
-  "/api/deliveries": Page_QueuedDelivery_;
+  "/api/deliveries": Page_Delivery_;
   "/api/health": Readiness;
   "/api/jobs": Page_TaskJobRecord_;
   "/api/jobs/branches": BranchList;
