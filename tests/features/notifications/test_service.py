@@ -57,6 +57,14 @@ async def test_the_same_key_within_24_hours_raises_the_count(tmp_path: Path):
         assert [each.count for each in await office.all()] == [1, 4]
 
 
+async def test_a_notice_that_is_given_once_is_not_counted_again_after_a_crash(tmp_path: Path):
+    async with open_office(tmp_path) as office:
+        for _ in range(2):
+            await office.notify("it was interrupted", dedupe_key="r1", once=True)
+        assert [each.count for each in await office.all()] == [1]
+        assert len(office.bench.audit("notification.create")) == 1
+
+
 async def test_notices_without_a_key_are_never_merged(tmp_path: Path):
     async with open_office(tmp_path) as office:
         await office.notify("hello")
