@@ -83,7 +83,7 @@ class SqliteRunRecords:
 
     async def save_parts(self, run_id: str, parts: Sequence[StepRun] | Sequence[HostResult]) -> None:
         def work(connection: sqlite3.Connection) -> None:
-            if rows.find(connection, run_id, parts=False).run.status in ACTIVE:
+            if rows.find_status(connection, run_id) in ACTIVE:
                 rows.put_parts(connection, run_id, parts)
 
         await self._database.write(work)
