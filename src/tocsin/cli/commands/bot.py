@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from tocsin.assembly.bot import open_access
 from tocsin.assembly.program import App
-from tocsin.bot.door.access import Access, Change, Listed, chat_document, labelled
+from tocsin.bot.door.access import Access, Change, Listed, chat_document, label_details
 from tocsin.channels.conversation import ConversationAdapter
 from tocsin.cli.opening import with_app
 from tocsin.core.audit.actions import CLI
@@ -64,7 +64,7 @@ def _list(_: argparse.Namespace, options: Options, out: Console) -> int:
 
 def _row(chat: Listed) -> tuple[str, ...]:
     since = (timestamp(chat.changed_at) or "")[:19] if chat.changed_at else ""
-    who = ", ".join(labelled(chat.details))
+    who = ", ".join(label_details(chat.details))
     return chat.chat_id, str(chat.state), chat.origin, since, who
 
 
