@@ -1,4 +1,4 @@
-"""bot: run the bot, and decide which chats may talk to it."""
+"""bot: run the bot, and manage the chats that may talk to it."""
 
 import argparse
 from collections.abc import Awaitable, Callable
@@ -22,7 +22,7 @@ CALLER = Caller(CLI.name)
 
 
 def configure_bot(parser: argparse.ArgumentParser) -> None:
-    """Add the subcommands of `tocsin bot`; without one it runs the bot."""
+    """Add the subcommands of `tocsin bot`; without a subcommand it runs the bot."""
     parser.set_defaults(run=_serve, parts=frozenset({"bot"}))
     summaries = {"access": "list, approve, deny and remove the chats that may use the bot"}
     commands = add_subcommands(parser, summaries, required=False)
@@ -46,7 +46,7 @@ def configure_bot(parser: argparse.ArgumentParser) -> None:
 
 
 def _serve(arguments: argparse.Namespace, options: Options, out: Console) -> int:
-    # Services bring a web server and a fast event loop, which changing the allowlist does not need.
+    # Services import a web server and uvloop, which changing the allowlist does not need.
     from tocsin.cli.commands.services import run_services
 
     return run_services(arguments, options, out)
