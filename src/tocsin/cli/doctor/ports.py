@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any
 
-from tocsin.core.config.data_dir import id_of
+from tocsin.core.config.data_dir import directory_id
 from tocsin.core.config.security import is_loopback, missing_dashboard_login
 from tocsin.core.config.settings import Settings
 from tocsin.core.config.variables import (
@@ -37,7 +37,9 @@ def check_ports(settings: Settings) -> Iterator[Finding]:
             "warning", "proxy", detail, f"set {ALLOWED_HOSTS.name} to the name under which the proxy is called"
         )
     host, port = settings[GATEWAY_HOST].strip("[]"), settings[GATEWAY_PORT]
-    yield _about_port(host, GATEWAY_HOST, port, GATEWAY_PORT) or _gateway_at(host, port, id_of(settings.data_dir))
+    yield _about_port(host, GATEWAY_HOST, port, GATEWAY_PORT) or _gateway_at(
+        host, port, directory_id(settings.data_dir)
+    )
     if missing := missing_dashboard_login(settings):
         yield Finding("off", "dashboard", f"no login: set {missing}")
         return
@@ -73,8 +75,7 @@ def _gateway_at(host: str, port: int, own: str) -> Finding:
 
 
 def _dashboard_at(host: str, port: int, *, encrypted: bool) -> Finding:
-    """Return the finding about the program on the dashboard's port; unauthenticated callers do not learn whose it is.
-    """
+    """Return the finding about the program on the dashboard's port; unauthenticated callers do not learn whose it is."""
     if encrypted:
         # The certificate is issued for the host that browsers use, not for this address.
         context = ssl.create_default_context()

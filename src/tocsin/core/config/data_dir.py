@@ -55,10 +55,10 @@ def unusable(path: Path, error: OSError) -> ConfigError:
         return ConfigError(f"{path} cannot be written: {error.strerror}", hint="free some space")
     nearest = next(place for place in (path, *path.parents) if _exists(place))
     subject = "it" if nearest == path else str(nearest)
-    user = _name_of(os.geteuid())
+    user = _user_name(os.geteuid())
     give = f"give {nearest} to {user} (chown), or " if isinstance(error, PermissionError) else ""
     return ConfigError(
-        f"{path} cannot be written: {error.strerror}; {subject} belongs to {_name_of(nearest.stat().st_uid)},"
+        f"{path} cannot be written: {error.strerror}; {subject} belongs to {_user_name(nearest.stat().st_uid)},"
         f" this program runs as {user}",
         hint=f"{give}name another directory in TOCSIN_DATA_DIR",
     )
@@ -66,10 +66,10 @@ def unusable(path: Path, error: OSError) -> ConfigError:
 
 def shared_name(path: Path) -> str:
     """Return the name of a data directory among those of all hosts: its ID and the name of this host."""
-    return f"{id_of(path)}@{gethostname()}"
+    return f"{directory_id(path)}@{gethostname()}"
 
 
-def id_of(path: Path) -> str:
+def directory_id(path: Path) -> str:
     """Return an id that no other directory of this machine has, and that does not reveal the path.
 
     Empty where the directory does not exist. A copy of a directory has an id of its own.
@@ -89,7 +89,7 @@ def _exists(path: Path) -> bool:
     return True
 
 
-def _name_of(user: int) -> str:
+def _user_name(user: int) -> str:
     try:
         return pwd.getpwuid(user).pw_name
     except KeyError:

@@ -17,7 +17,7 @@ from tocsin.core.reading.yaml_node import (
     Scalar,
     SourcePosition,
     YamlIssue,
-    kind_of,
+    describe_kind,
 )
 from tocsin.core.storage.files import read_limited
 
@@ -149,7 +149,7 @@ class _Composer:
         mistakes = list(_decorations(event))
         if key == ("<<", False):
             mistakes.append("a merge key is not accepted")
-        elif kind_of(key) in {"nothing", "a switch"}:
+        elif describe_kind(key) in {"nothing", "a switch"}:
             mistakes.append(f"a key is text, this is {key.spelling or 'nothing'}: put it in quotes")
         for detail in mistakes:
             place, steps = level.key_place, (*level.node.steps, key.spelling)
