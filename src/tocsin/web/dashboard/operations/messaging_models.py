@@ -168,7 +168,7 @@ class ProfileResult:
     results: list[SendResult]
 
 
-# The answer is a send result whenever a channel was asked.
+# The answer is a send result whenever a channel was called.
 OUTCOMES: dict[int | str, dict[str, Any]] = {
     404: {"model": SentMessage, "description": "The channel is unknown or not configured; a problem for other causes."},
     422: {"model": SentMessage, "description": "Trying again cannot help; a problem where the body is not valid."},
