@@ -1,7 +1,7 @@
 """Puts the dashboard together: the operations of the core and of every feature, behind one guard."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,8 @@ from tocsin.assembly.program import checked_profiles
 from tocsin.assembly.receiving import MODELS_FOLDER
 from tocsin.assembly.status import status_report
 from tocsin.assembly.storage import is_redis_there, redis_trouble
-from tocsin.bot.door.access import chat_document
+from tocsin.bot.door.access import Change, Listed
+from tocsin.bot.door.operations import access_operations
 from tocsin.core.config.variables import AUDIT_ANCHOR, AUDIT_KEEP_DAYS, CHAT_PROVIDER, REDIS_URL
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.features.context import SubsystemState
@@ -24,7 +25,6 @@ from tocsin.providers.files.speech import Speech
 from tocsin.rest.callers import DASHBOARD
 from tocsin.scheduling.zones import default_zone
 from tocsin.web.dashboard.app import DashboardDependencies, build_dashboard, document_of
-from tocsin.web.dashboard.operations.access import access_operations
 from tocsin.web.dashboard.operations.audit import audit_operations
 from tocsin.web.dashboard.operations.deliveries import delivery_operations
 from tocsin.web.dashboard.operations.health import HealthReports, health_operations
@@ -186,12 +186,12 @@ class BotDoor:
     def __init__(self, app: "App") -> None:
         self._app = app
 
-    async def listing(self) -> Sequence[Mapping[str, Any]]:
-        """Return the record of every known chat."""
+    async def listing(self) -> Sequence[Listed]:
+        """Return every known chat."""
         access, _ = open_access(self._app, Caller(DASHBOARD.name), self._app.stores.bot().access)
-        return [chat_document(chat) for chat in await access.listing()]
+        return await access.listing()
 
-    async def change(self, what: str, chat_id: str, caller: "Caller") -> Mapping[str, Any]:
+    async def change(self, what: str, chat_id: str, caller: "Caller") -> Change:
         """Approve, deny or remove a chat, and return the decision; raises TocsinError."""
         access, channel = open_access(self._app, caller, self._app.stores.bot().access)
         try:
@@ -199,8 +199,7 @@ class BotDoor:
         except ValueError as error:
             raise ConfigError(f"the ID of the chat is not valid: it must be {error}") from None
         changes = {"approve": access.approve, "deny": access.deny, "remove": access.remove}
-        change = await changes[what](known, caller)
-        return {"chat_id": change.chat_id, "before": str(change.before), "state": str(change.after)}
+        return await changes[what](known, caller)
 
 
 async def _integrations_of(app: "App") -> "Sequence[Integration]":

@@ -1,12 +1,13 @@
 """The operations on trigger rules."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 from tocsin.features.hooks import OperationsOf
 from tocsin.features.triggers.hooks import OpenTriggers
-from tocsin.features.triggers.records import explanation_record, rule_record
+from tocsin.features.triggers.rules import Rule, RuleTest
 from tocsin.rest.bodies import RequestBody, text
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.refusals import refuse
@@ -15,23 +16,10 @@ MAX_TEXT = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RuleRecord:
-    """One trigger rule."""
-
-    number: Annotated[int, "Its place in the file, from 1."]
-    line: int
-    pattern: str
-    action: str
-    command: str
-    reply: bool
-    notes: list[str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RuleList:
     """The rules in force."""
 
-    items: list[RuleRecord]
+    items: Sequence[Rule]
     problem: Annotated[str | None, "Why the present file is not in force; the last good one is."]
 
 
@@ -41,26 +29,6 @@ class TriggerText(RequestBody):
 
     text: Annotated[str, text(MAX_TEXT, examples=("deploy web",))]
     channel: Annotated[str, text(100), "Rules are the same for all channels."] = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuleOutcome:
-    """What a rule has to say about a text."""
-
-    number: int
-    pattern: str
-    outcome: Annotated[str, "`fires`, `covered` by an earlier rule, or `no-match`."]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuleTest:
-    """Which rule fires, and what it would run."""
-
-    matched: bool
-    rule: RuleRecord | None
-    groups: list[str]
-    would_run: str | None
-    rules: list[RuleOutcome]
 
 
 class TriggerRoutes:
@@ -75,7 +43,7 @@ class TriggerRoutes:
         """List the rules in force, in the order in which they are tried."""
         rules = await asyncio.to_thread(self._rules.all)
         problem = self._rules.problem
-        return {"items": [rule_record(rule) for rule in rules], "problem": problem.sentence() if problem else None}
+        return RuleList(items=rules, problem=problem.sentence() if problem else None)
 
     @operation("POST", "/api/triggers/test", extension=True, problems=("validation-failed",), answer=RuleTest)
     async def test_triggers(self, body: TriggerText) -> Any:
@@ -83,7 +51,7 @@ class TriggerRoutes:
         known, channel = self._messenger.channel_names(), body.channel.strip().lower()
         if channel and channel not in known:
             raise refuse(("channel",), "bad-value", f"There is no such channel; there are: {', '.join(sorted(known))}")
-        return explanation_record(*await asyncio.to_thread(self._rules.explain, body.text))
+        return await asyncio.to_thread(self._rules.explain, body.text)
 
 
 def trigger_operations(opened: OpenTriggers) -> Operations:

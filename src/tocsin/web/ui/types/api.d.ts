@@ -1,4 +1,6 @@
 // Made by `make docs` from the OpenAPI document of the REST API. Do not edit.
+/** The access state of a chat. */
+export type AccessState = "unknown" | "pending" | "allowed" | "denied";
 /** A question whether a skill acts on a file: why no service looks at it, then the four about the skill. */
 export interface ActivationRecord {
   question: string;
@@ -214,8 +216,8 @@ export interface ChannelRecord {
 /** What became of a decision. */
 export interface ChatDecision {
   chat_id: string;
-  before: "unknown" | "pending" | "allowed" | "denied";
-  state: "unknown" | "pending" | "allowed" | "denied";
+  before: AccessState;
+  state: AccessState;
 }
 /** All known chats. */
 export interface ChatList {
@@ -224,7 +226,7 @@ export interface ChatList {
 /** A chat that asked, or about which something was decided. */
 export interface ChatRecord {
   chat_id: string;
-  state: "unknown" | "pending" | "allowed" | "denied";
+  state: AccessState;
   origin: string;
   changed_at: string | null;
   details: Record<string, string>;
@@ -695,6 +697,8 @@ export interface MatchRecord {
   score: number;
   snippet: SnippetRecord;
 }
+/** What a rule has to say about a message. */
+export type MatchStatus = "fires" | "covered" | "no-match";
 /** What there is, in numbers. */
 export interface MemoryStats {
   count: number;
@@ -1115,14 +1119,14 @@ export interface RuleList {
 export interface RuleOutcome {
   number: number;
   pattern: string;
-  outcome: string;
+  outcome: MatchStatus;
 }
-/** One trigger rule. */
+/** One trigger rule; `words` are a skill's name and its arguments. */
 export interface RuleRecord {
   number: number;
   line: number;
   pattern: string;
-  action: string;
+  action: TriggerAction;
   command: string;
   reply: boolean;
   notes: string[];
@@ -1607,6 +1611,8 @@ export interface TranscriptRecord {
   has_earlier: boolean;
   last_event_id: string;
 }
+/** What a rule runs. */
+export type TriggerAction = "shell" | "claude" | "skill";
 /** A text to try the rules with. */
 export interface TriggerText {
   text: string;
