@@ -24,6 +24,7 @@ from tocsin.providers.files.reading import read_in_child
 from tocsin.providers.files.speech import Speech
 from tocsin.rest.callers import DASHBOARD
 from tocsin.scheduling.zones import default_zone
+from tocsin.status.model import StatusReport
 from tocsin.web.dashboard.app import DashboardDependencies, build_dashboard, document_of
 from tocsin.web.dashboard.operations.audit import audit_operations
 from tocsin.web.dashboard.operations.deliveries import delivery_operations
@@ -127,8 +128,8 @@ def _core_operations(app: "App", live: "LiveUpdates") -> "list[Operations]":
 def _health(app: "App", draining: Callable[[], bool], metrics: "MetricsReport") -> "Operations":
     started = app.clock.monotonic()
 
-    async def status() -> dict[str, Any]:
-        return (await status_report(app, uptime_s=app.clock.monotonic() - started)).as_document()
+    async def status() -> StatusReport:
+        return await status_report(app, uptime_s=app.clock.monotonic() - started)
 
     async def ready() -> dict[str, bool]:
         return {"audit": not app.audit.problem, "queue": await _is_queue_fine(app)}
@@ -263,8 +264,8 @@ async def _of_features(app: "App") -> "list[Integration]":
         if not page.integration:
             continue
         told = found.get(page.subsystem, [])
-        set_up = any(status.state in _SET_UP for status in told)
-        wrong = "; ".join(status.summary for status in told if status.state is SubsystemState.ERROR)
+        set_up = any(status.status in _SET_UP for status in told)
+        wrong = "; ".join(status.summary for status in told if status.status is SubsystemState.ERROR)
         shown.append(
             Integration(
                 id=page.subsystem,

@@ -294,10 +294,10 @@ async def test_the_overall_status_names_what_needs_a_person(around: Around, tmp_
     assert (await subsystem_status(around.opened())).summary == "1 secret"
     around.strongroom.days(91)
     status = await subsystem_status(around.opened())
-    assert (str(status.state), status.summary) == ("degraded", "1 secret, 1 expired")
+    assert (str(status.status), status.summary) == ("degraded", "1 secret, 1 expired")
     assert [item.message for item in status.attention] == ["TOKEN has expired (91 of 90 days)"]
     around.strongroom.store.vault.chmod(0o644)
     status = await subsystem_status(around.opened())
-    assert (str(status.state), "chmod 600" in status.attention[0].message) == ("error", True)
+    assert (str(status.status), "chmod 600" in status.attention[0].message) == ("error", True)
     none = await subsystem_status(Around(Strongroom(tmp_path / "none"), around.database).opened())
-    assert str(none.state) == "unconfigured"
+    assert str(none.status) == "unconfigured"

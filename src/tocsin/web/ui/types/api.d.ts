@@ -30,9 +30,9 @@ export interface AttachmentRecord {
   bytes: number;
   truncated: boolean;
 }
-/** Something that needs a person. */
+/** Something that needs a person, such as a failing job or an expiring secret. */
 export interface AttentionRecord {
-  severity: "info" | "success" | "warning" | "error";
+  severity: NoticeLevel;
   message: string;
   link: string;
 }
@@ -827,7 +827,7 @@ export interface NewToken {
   name: string;
   scopes: ("read" | "send" | "run" | "answer" | "admin")[];
 }
-/** A run that is due. */
+/** A run that is due next. */
 export interface NextRunRecord {
   job_id: string;
   name: string;
@@ -1139,7 +1139,7 @@ export interface RuleTest {
   would_run: string | null;
   rules: RuleOutcome[];
 }
-/** How many runs there are, and how those of the last 24 hours ended. */
+/** How many runs there are now, and how those of the last 24 hours ended. */
 export interface RunCountsRecord {
   active: number;
   waiting: number;
@@ -1341,10 +1341,10 @@ export interface SentRecord {
   assistant_message: MessageRecord;
   stream: string;
 }
-/** Whether a service runs. */
+/** Whether a service runs, as it was found just now. */
 export interface ServiceRecord {
   name: string;
-  status: "ok" | "degraded" | "error" | "disabled" | "unconfigured";
+  status: SubsystemState;
   detail: string;
 }
 /** One setting; secrets are masked. */
@@ -1505,8 +1505,8 @@ export interface SshPlan {
 }
 /** How everything is. */
 export interface Status {
-  status: "ok" | "degraded" | "error";
   version: string;
+  status: "ok" | "degraded" | "error";
   uptime_seconds: number | null;
   checked_at: string;
   timezone: string;
@@ -1548,14 +1548,16 @@ export interface StorageRecord {
   bytes: number;
   by_area: Record<string, number>;
 }
-/** How one of the ten subsystems is. */
+/** The state of a subsystem, from real checks. */
 export interface SubsystemRecord {
-  status: "ok" | "degraded" | "error" | "disabled" | "unconfigured";
+  status: SubsystemState;
   summary: string;
   counts: Record<string, number>;
   last_event_at: string | null;
   link: string;
 }
+/** How a subsystem is; the worst comes last. */
+export type SubsystemState = "disabled" | "unconfigured" | "ok" | "degraded" | "error";
 /** Work with a state, perhaps on a git branch of its own; what git says of the branch is as of the last look. */
 export interface TaskJobRecord {
   id: string;
