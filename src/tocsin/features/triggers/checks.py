@@ -9,7 +9,7 @@ from tocsin.core.text.strings import number_of
 from tocsin.features.hooks import Checks, FeatureCheck
 from tocsin.features.triggers.captures import notes_on
 from tocsin.features.triggers.hooks import OpenTriggers
-from tocsin.features.triggers.rules import TriggerAction, Rule
+from tocsin.features.triggers.rules import Rule, TriggerAction
 from tocsin.terminal.findings import Finding, yield_first
 
 

@@ -115,22 +115,28 @@ export interface BranchWithChanges {
   patch: string | null;
   truncated: boolean;
 }
+/** Who starts the browser of a profile. */
+export type BrowserDriver = "managed" | "existing_session" | "remote";
+/** Which browser a profile belongs to. */
+export type BrowserKind = "chromium" | "chrome" | "firefox";
 /** A browser with a data directory of its own, and how it is. */
 export interface BrowserProfileRecord {
   name: string;
-  browser: "chromium" | "chrome" | "firefox";
-  driver: "managed" | "existing_session" | "remote";
+  browser: BrowserKind;
+  driver: BrowserDriver;
   user_data_dir: string | null;
   cdp_endpoint: string | null;
   headless: boolean | null;
   default: boolean;
   proxy: string | null;
-  status: "stopped" | "running" | "in_use" | "missing" | "error";
+  status: BrowserStatus;
   pid: number | null;
   size_bytes: number | null;
   last_used_at: string | null;
   error: string | null;
 }
+/** How a profile is. */
+export type BrowserStatus = "stopped" | "running" | "in_use" | "missing" | "error";
 /** How to end a run. */
 export interface CancelRun {
   reason?: string;
@@ -213,7 +219,7 @@ export interface ChannelRecord {
   failed_24h: number;
   retry_after_until: string | null;
 }
-/** What became of a decision. */
+/** The result of an access decision. */
 export interface ChatDecision {
   chat_id: string;
   before: AccessState;
@@ -223,7 +229,7 @@ export interface ChatDecision {
 export interface ChatList {
   items: ChatRecord[];
 }
-/** A chat that asked, or about which something was decided. */
+/** A known chat: one that asked for access or has a decision. */
 export interface ChatRecord {
   chat_id: string;
   state: AccessState;
@@ -833,7 +839,7 @@ export interface NextRunRecord {
   name: string;
   at: string;
 }
-/** How urgent a notice is. */
+/** The urgency of a notice. */
 export type NoticeLevel = "info" | "success" | "warning" | "error";
 /** What a notification is about. */
 export type NotificationCategory = "cron" | "workflow" | "vault" | "ssh" | "messaging" | "security" | "system" | "user";
@@ -1139,7 +1145,7 @@ export interface RuleTest {
   would_run: string | null;
   rules: RuleOutcome[];
 }
-/** How many runs there are now, and how those of the last 24 hours ended. */
+/** The number of runs now, and the results of those of the last 24 hours. */
 export interface RunCountsRecord {
   active: number;
   waiting: number;
@@ -1341,7 +1347,7 @@ export interface SentRecord {
   assistant_message: MessageRecord;
   stream: string;
 }
-/** Whether a service runs, as it was found just now. */
+/** Whether a service is running, as measured by a check. */
 export interface ServiceRecord {
   name: string;
   status: SubsystemState;
@@ -1503,7 +1509,7 @@ export interface SshPlan {
   hosts: string[];
   command: string;
 }
-/** How everything is. */
+/** The status of the program at one time. */
 export interface Status {
   version: string;
   status: "ok" | "degraded" | "error";
@@ -1548,7 +1554,7 @@ export interface StorageRecord {
   bytes: number;
   by_area: Record<string, number>;
 }
-/** The state of a subsystem, from real checks. */
+/** The state of a subsystem, as measured by its checks. */
 export interface SubsystemRecord {
   status: SubsystemState;
   summary: string;
@@ -1556,7 +1562,7 @@ export interface SubsystemRecord {
   last_event_at: string | null;
   link: string;
 }
-/** How a subsystem is; the worst comes last. */
+/** The state of a subsystem, from best to worst. */
 export type SubsystemState = "disabled" | "unconfigured" | "ok" | "degraded" | "error";
 /** Work with a state, perhaps on a git branch of its own; what git says of the branch is as of the last look. */
 export interface TaskJobRecord {
