@@ -514,7 +514,7 @@ export interface FileError {
 /** A change of a file. */
 export interface FileEvent {
   at: string;
-  type: "created" | "modified" | "deleted" | "moved";
+  type: WatchEvent;
   path: string;
 }
 /** A step in the graph; those of one wave may run at the same time. */
@@ -1684,49 +1684,55 @@ export interface WaitingApproval {
   run_id: string;
   step: string;
 }
-/** A change of a file, and what was done about it. */
+/** What happened to a file. */
+export type WatchEvent = "created" | "modified" | "deleted" | "moved";
+/** What a rule does. */
+export type WatcherAction = "shell" | "skill" | "workflow" | "notify";
+/** A change of a file, and the run that it started. */
 export interface WatcherEvent {
   at: string;
-  type: "created" | "modified" | "deleted" | "moved";
+  type: WatchEvent;
   path: string;
   run_id: string | null;
 }
-/** A rule that acts when files in a folder change, and how it is. */
+/** A rule that acts when files in a folder change, and its state. */
 export interface WatcherRecord {
   name: string;
   path: string;
   command: string;
-  action: "shell" | "skill" | "workflow" | "notify";
+  action: WatcherAction;
   recursive: boolean;
   patterns: string[];
   exclude_patterns: string[];
-  events: ("created" | "modified" | "deleted" | "moved")[];
+  events: WatchEvent[];
   debounce_ms: number;
   cooldown_seconds: number;
   enabled: boolean;
   output: string | null;
-  state: "watching" | "paused" | "error";
+  state: WatcherState;
   error: string | null;
   backend: string | null;
   last_event: FileEvent | null;
   last_run: RunSummary | null;
   events_24h: number;
 }
-/** A rule, and what it saw last. */
+/** How a rule is. */
+export type WatcherState = "watching" | "paused" | "error";
+/** A rule, and the changes that it saw last. */
 export interface WatcherWithEvents {
   name: string;
   path: string;
   command: string;
-  action: "shell" | "skill" | "workflow" | "notify";
+  action: WatcherAction;
   recursive: boolean;
   patterns: string[];
   exclude_patterns: string[];
-  events: ("created" | "modified" | "deleted" | "moved")[];
+  events: WatchEvent[];
   debounce_ms: number;
   cooldown_seconds: number;
   enabled: boolean;
   output: string | null;
-  state: "watching" | "paused" | "error";
+  state: WatcherState;
   error: string | null;
   backend: string | null;
   last_event: FileEvent | null;
