@@ -150,7 +150,7 @@ export interface CapabilitiesRecord {
   parse_modes: string[];
   markdown: boolean;
 }
-/** Which missed instants are run afterwards. */
+/** Which missed instants are run later. */
 export type CatchUp = "none" | "latest" | "all";
 /** A place where the chain is broken. */
 export interface ChainProblem {
@@ -495,7 +495,7 @@ export type EntrySource = "cli" | "bot" | "dashboard" | "chat" | "skill";
 export type EntryType = "fact" | "preference" | "note" | "event";
 /** How a skill is run. */
 export type ExecutionMode = "standard" | "sandboxed";
-/** What a failed delivery implies for a retry. */
+/** Whether a failed delivery may be retried. */
 export type FailureKind = "permanent" | "transient" | "rate_limited" | "ambiguous";
 /** What is wrong with one value. */
 export interface FieldProblem {
@@ -879,7 +879,7 @@ export interface OutputResultRecord {
   error: string;
   delivery_id: string | null;
 }
-/** The policy. */
+/** The policies. */
 export type Overlap = "skip" | "queue" | "parallel" | "replace";
 /** A page of a list; ask for the next one with `cursor`. */
 export interface Page_BrowserProfileRecord_ {
@@ -1593,7 +1593,7 @@ export interface TaskJobRecord {
 export type TaskJobStatus = "queued" | "running" | "completed" | "failed" | "cancelled";
 /** How urgent a task job is; people and lists read it. */
 export type TaskPriority = "low" | "normal" | "high";
-/** What is known of a token; not the token itself. */
+/** The record of a token, without the token itself. */
 export interface TokenRecord {
   id: string;
   name: string;
