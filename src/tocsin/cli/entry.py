@@ -11,7 +11,7 @@ if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
 
 
 def main() -> None:
-    """Load the command and run it; from then on, an interrupt is an exception that it handles."""
+    """Load the command and run it; an interrupt is then an exception that it handles."""
     from tocsin.cli.main import main as run_command
 
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:

@@ -60,7 +60,7 @@ class StoreUnavailableError(TocsinError):
 
 
 class FailureKind(StrEnum):
-    """What a failed delivery implies for a retry."""
+    """Meaning of a failed delivery for retries."""
 
     PERMANENT = "permanent"  # trying again cannot help
     TRANSIENT = "transient"  # certainly not delivered; a later try may work

@@ -7,8 +7,8 @@
             self._loop.start(self._carry_out(due), name=f"run {due.id}")
         return await self._store.seconds_to_next()
 
-A step does, or starts, what is due now, and returns for how many seconds nothing more can be due. What takes long is
-handed to `start`, so that no step waits for it. `wake` ends a rest early, `stop` ends the service.
+A step does, or starts, what is due now, and returns for how many seconds nothing more can be due. Long work is
+passed to `start`, so that no step waits for it. `wake` ends a rest early, `stop` ends the service.
 """
 
 import asyncio
@@ -147,7 +147,7 @@ class ServiceLoop:
     def works(self) -> None:
         """Note that there is no problem, as the end of a step does; for steps that last."""
         if self._reported:
-            log.info("a service works again", extra={"service": self._name})
+            log.info("a service has recovered", extra={"service": self._name})
         self._failures, self.problem, self._reported = 0, "", ""
 
     async def run(self) -> None:
@@ -181,9 +181,9 @@ class ServiceLoop:
         self._reported = self.problem
         facts = {"service": self._name, "reason": self.problem}
         if isinstance(error, TocsinError):
-            log.warning("a service failed and is retried", extra=facts)
+            log.warning("a service failed and will be retried", extra=facts)
         else:
-            log.error("a service failed and is retried", exc_info=error, extra=facts)
+            log.error("a service failed and will be retried", exc_info=error, extra=facts)
 
     async def _rest(self, seconds: float, *, until_stop: bool = False) -> None:
         if self._pause is not None:

@@ -15,10 +15,10 @@ from tocsin.delivery.model import OPEN, AttemptOutcome, Delivery, DeliveryStatus
 
 # Why `retry`, `replay` and `cancel` refuse.
 MAX_WORDS = 32  # of the text of a search
-ONLY_RETRIES = "only one in retry_wait can be tried now; those behind it follow by themselves"
-ONLY_REPLAYS = "only a finished one that was not sent can be replayed"
-ONLY_DISMISSALS = "only a dead or uncertain one needs to be dismissed"
-ONLY_CANCELS = "only one that waits can be cancelled"
+ONLY_RETRIES = "only a delivery in retry_wait can be retried now; later ones follow automatically"
+ONLY_REPLAYS = "only a finished delivery that was not sent can be replayed"
+ONLY_DISMISSALS = "only a dead or uncertain delivery can be dismissed"
+ONLY_CANCELS = "only a waiting delivery can be cancelled"
 
 
 class UnknownDeliveryError(TocsinError):
@@ -28,7 +28,7 @@ class UnknownDeliveryError(TocsinError):
 
 
 def unknown_delivery(id_: str) -> UnknownDeliveryError:
-    return UnknownDeliveryError(f"there is no delivery {id_}", hint="`tocsin deliveries list` shows them")
+    return UnknownDeliveryError(f"unknown delivery: {id_}", hint="`tocsin deliveries list` shows the deliveries")
 
 
 class TransitionError(TocsinError):

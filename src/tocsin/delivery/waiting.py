@@ -16,11 +16,11 @@ def explained(
     """
     reasons: list[tuple[float, str, str]] = []
     if target is not None:
-        reasons.append((target.until, f"the target is held: {target.reason}", FailureKind.RATE_LIMITED))
+        reasons.append((target.until, f"the target is on hold: {target.reason}", FailureKind.RATE_LIMITED))
     if account is not None:
-        reasons.append((account.until, f"the whole account is held: {account.reason}", FailureKind.RATE_LIMITED))
+        reasons.append((account.until, f"the account is on hold: {account.reason}", FailureKind.RATE_LIMITED))
     if ahead is not None and ahead.id != delivery.id and ahead.status is DeliveryStatus.RETRY_WAIT:
-        sentence = f"waits for delivery {ahead.id} before it: {ahead.error}"
+        sentence = f"waits for the earlier delivery {ahead.id}: {ahead.error}"
         reasons.append((ahead.next_attempt_at or 0.0, sentence, ahead.error_class))
     if not reasons:
         return delivery

@@ -40,7 +40,7 @@ class NoticeLevel(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something that the operator should know."""
+    """Notification for the operator."""
 
     title: str
     body: str = ""
@@ -137,7 +137,7 @@ class Abilities:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class FeatureContext:
-    """What one feature is handed; a value is shared by all features of the program unless it says otherwise."""
+    """The parts that one feature receives; all features of the program share a value unless it says otherwise."""
 
     settings: "Values"  # the feature's own and those of the core, without the secrets of the core
     data_dir: Path

@@ -43,7 +43,7 @@ def check_unchanged(request: Request, version: object) -> None:
     """Raise the 412 answer where `If-Match` names another version than the present one."""
     values = _tags_of(request, "if-match")
     if values and "*" not in values and etag_of(version) not in values:
-        raise HttpProblemError("precondition-failed", "The record has changed since you read it: read it again.")
+        raise HttpProblemError("precondition-failed", "The record has changed since you read it. Read it again.")
 
 
 def wants_new(request: Request) -> bool:

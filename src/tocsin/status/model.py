@@ -95,7 +95,7 @@ def worst_of(states: Sequence[SubsystemState]) -> SubsystemState:
 
 
 def combined(found: Sequence[SubsystemStatus]) -> SubsystemStatus:
-    """Return what several features tell of one subsystem as one status; of none, that it is not installed."""
+    """Combine the statuses of one subsystem from several features; of none, that it is not installed."""
     if len(found) < 2:
         return found[0] if found else NOT_INSTALLED
     return SubsystemStatus(

@@ -231,7 +231,7 @@ async def test_a_question_that_was_cancelled_is_no_part_of_the_conversation(benc
     assert provider.calls[1].turns == ["user: say hello"]
     provider.calls[1].answer("hello")
     await asked
-    assert text_of(await bench.send("/cancel")) == "I am not working on anything here."
+    assert text_of(await bench.send("/cancel")) == "I am not working on anything in this chat."
     assert bench.bot.state() == {"running": 0, "waiting": 0}
 
 
@@ -308,9 +308,9 @@ async def test_a_provider_that_cannot_be_made_is_told_without_internals(make_ben
 async def test_a_failure_that_only_the_operator_can_mend_says_so(bench: Bench, provider: ScriptedProvider):
     running = start(bench, "hello")
     await bench.settle()
-    provider.calls[0].fail(ProviderError("Example refuses the key (401)", provider_code="401", needs_operator=True))
+    provider.calls[0].fail(ProviderError("Example rejects the key (401)", provider_code="401", needs_operator=True))
     verdict = await running
-    assert verdict.reason == "Example refuses the key (401)"
+    assert verdict.reason == "Example rejects the key (401)"
     assert OPERATOR_NEEDED in text_of(verdict)
     assert "later" not in text_of(verdict)
 
@@ -440,7 +440,7 @@ async def test_several_pictures_without_words_are_counted(bench: Bench):
 
 
 async def test_a_caption_goes_to_the_model_with_the_file_that_could_not_be_read(bench: Bench):
-    unread = "[With this came a.docx. It could not be read: it is protected by a password.]"
+    unread = "[With this came a.docx. It could not be read: it is password-protected.]"
     bench.prepared = lambda message: Prepared(message.text, notes=("I could not read a.docx",), unread=(unread,))
     await bench.send("sum it up")
     assert bench.provider is not None

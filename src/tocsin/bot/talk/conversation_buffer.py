@@ -7,7 +7,7 @@ from tocsin.providers.contract import Turn
 
 _OPEN = 50  # exchanges of one chat; one that is never closed must not stay for ever
 # In the place of answers that a question does not have, so that the model does not answer it with the next one.
-IN_WORK = "(I answer this in a message of its own.)"
+IN_WORK = "(I will answer this separately.)"
 UNANSWERED = "(I could not answer this.)"
 
 

@@ -43,7 +43,7 @@ PARSE_MODE = Variable(
     "BOTCHAT_PARSE_MODE",
     parse_mode,
     "Markdown",
-    "How texts are formatted unless the sender says otherwise: `Markdown`, `MarkdownV2`, `HTML`, `plain`.",
+    "Default format of texts: `Markdown`, `MarkdownV2`, `HTML`, `plain`.",
 )
 
 
@@ -156,17 +156,19 @@ class BotchatAdapter(OutboundAdapter):
             try:
                 await observer(old_id, new_id)
             except TocsinError as error:  # the message itself is more important
-                _log().warning("the new ID of a chat is not kept", extra={"reason": error.sentence()})
+                _log().warning("the new ID of a chat could not be stored", extra={"reason": error.sentence()})
 
     def _amend(self, draft: "Draft", refusal: BotApiError) -> bool:
         """Change what the server will not take, and say whether there is something new to try."""
         new_id = refusal.migrate_to
         if new_id is not None and not draft.moved:
-            _log().warning("chat has a new ID", extra={"old_id": draft.chat_id, "new_id": new_id})
+            _log().warning("a chat has a new ID", extra={"old_id": draft.chat_id, "new_id": new_id})
             self._moved[draft.chat_id] = new_id
             draft.move(new_id)
         elif (draft.parse_mode and refusal.says("can't parse entities")) or (draft.entities and refusal.says("entit")):
-            _log().info("markup refused, sent as plain text", extra={"reason": refusal.description})
+            _log().info(
+                "the markup was rejected; the text was sent as plain text", extra={"reason": refusal.description}
+            )
             draft.drop_markup()
         elif draft.thread_id and refusal.says("message thread not found", "TOPIC_DELETED"):
             draft.drop_thread()

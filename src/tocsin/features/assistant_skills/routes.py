@@ -15,21 +15,21 @@ from tocsin.rest.operations import Operations, operation
 
 
 class ApplyPatch(RequestModel):
-    """How to write the changes of a run."""
+    """Options for writing the changes of a run."""
 
-    dry_run: bool = Field(default=False, description="Only show the patch.")
+    dry_run: bool = Field(default=False, description="Only return the patch.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppliedPatch:
-    """What a run proposed, and what was written."""
+    """Proposed changes of a run, and the files that were written."""
 
     run_id: str
     skill: str
     folder: str
     findings: list[dict[str, Any]]
-    patch: Annotated[str, "A unified diff."]
-    written: Annotated[list[str], "The files that were written now."]
+    patch: Annotated[str, "The changes as a unified diff."]
+    written: Annotated[list[str], "Files that were written."]
     applied_at: Time | None
 
 

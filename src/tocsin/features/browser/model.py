@@ -11,7 +11,7 @@ from tocsin.core.text.redaction import MASK
 from tocsin.core.time.timestamps import timestamp
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
-NAME_RULE = "not the name of a profile: use letters, digits and . _ -, and begin with a letter or digit"
+NAME_RULE = "not a valid profile name: use letters, digits and . _ -, starting with a letter or digit"
 
 
 class UnknownBrowserProfileError(TocsinError):

@@ -66,7 +66,7 @@ def wrong_field(name: str, detail: str) -> InvalidJobError:
 
 
 class JobType(StrEnum):
-    """What a job's command is."""
+    """Type of a job's command."""
 
     SHELL = "shell"
     WORKFLOW = "workflow"
@@ -87,7 +87,7 @@ class OutputOn(StrEnum):
 
 
 class JobState(StrEnum):
-    """How a job stands."""
+    """State of a job."""
 
     SCHEDULED = "scheduled"
     RUNNING = "running"
@@ -98,7 +98,7 @@ class JobState(StrEnum):
 
 
 class JobSource(StrEnum):
-    """Where a job is defined."""
+    """Place where a job is defined."""
 
     DATABASE = "database"
     FILE = "file"
@@ -214,7 +214,7 @@ class CronJob:
     def valid(self) -> JobDefinition:
         """Return the definition; raises InvalidJobError where there is none."""
         if self.definition is None:
-            raise InvalidJobError(f"the job {self.name} cannot run: {self.problem}", hint=f"correct {self.file}")
+            raise InvalidJobError(f"job {self.name} cannot run: {self.problem}", hint=f"correct {self.file}")
         return self.definition
 
     def schedule(self) -> Schedule:

@@ -88,7 +88,7 @@ class TaskTransitionError(TocsinError):
 
 @dataclass(frozen=True, slots=True)
 class DiffStat:
-    """How much a branch changes since it left its base."""
+    """Size of the changes of a branch since it left its base."""
 
     files: int = 0
     insertions: int = 0
@@ -97,7 +97,7 @@ class DiffStat:
 
 @dataclass(frozen=True, slots=True)
 class TaskResult:
-    """How a task job ended."""
+    """Result of a task job."""
 
     outcome: TaskJobStatus
     summary: str | None = None
@@ -127,7 +127,7 @@ class NewTaskJob:
         """Raise InvalidTaskJobError for what makes no sense whatever there is."""
         if not self.title.strip() or not self.title.isprintable():
             raise InvalidTaskJobError(
-                "a task job needs a title of one line", hint="say in a few words what is to do", body_key="title"
+                "a task job needs a title of one line", hint="describe the work in a few words", body_key="title"
             )
         for name, limit in (("title", MAX_TITLE), ("description", MAX_DESCRIPTION), ("command", MAX_COMMAND)):
             if len(getattr(self, name)) > limit:
@@ -135,28 +135,28 @@ class NewTaskJob:
                     f"the {name} has more than {limit:,} characters", hint="shorten it", body_key=name
                 )
         if "\0" in self.command + self.description:
-            raise InvalidTaskJobError("command and description hold no NUL character", hint="leave it out")
+            raise InvalidTaskJobError("command and description must not contain a NUL character", hint="remove it")
         if self.command.strip() and self.skill:
             raise InvalidTaskJobError(
-                "a task job has a command or a skill, not both", hint="leave one out", body_key="skill"
+                "a task job can have a command or a skill, but not both", hint="remove one of them", body_key="skill"
             )
         if not self.repo and (self.base_branch or self.branch):
-            raise InvalidTaskJobError("a branch needs a repository", hint="name one as repo", body_key="repo")
+            raise InvalidTaskJobError("a branch needs a repository", hint="set repo", body_key="repo")
         if self.repo and not self.create_branch and not self.branch:
             raise InvalidTaskJobError(
-                "without a new branch, an existing one is needed", hint="name it as branch", body_key="branch"
+                "without a new branch, an existing one is required", hint="set branch", body_key="branch"
             )
         self._check_labels()
 
     def _check_labels(self) -> None:
         if len(self.labels) > MAX_LABELS:
             raise InvalidTaskJobError(
-                f"a task job has at most {MAX_LABELS} labels", hint="leave some out", body_key="labels"
+                f"a task job can have at most {MAX_LABELS} labels", hint="remove some", body_key="labels"
             )
         for label in self.labels:
             if not _LABEL.fullmatch(label):
-                hint = "up to 50 letters, digits, blanks and . _ : / -"
-                raise InvalidTaskJobError(f"{label[:60]!r} is not a label", hint=hint, body_key="labels")
+                hint = "use up to 50 letters, digits, spaces and . _ : / -"
+                raise InvalidTaskJobError(f"{label[:60]!r} is not a valid label", hint=hint, body_key="labels")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,8 +209,8 @@ class TaskJob:
         """Raise TaskTransitionError where it cannot take that state."""
         if wanted in self.allowed:
             return
-        told = f"it can become {', '.join(self.allowed)}" if self.allowed else "it has ended; create another one"
-        raise TaskTransitionError(f"the task job {self.id} is {self.status}", self.allowed, hint=told)
+        told = f"it can become {', '.join(self.allowed)}" if self.allowed else "it has ended; create a new task job"
+        raise TaskTransitionError(f"task job {self.id} is {self.status}", self.allowed, hint=told)
 
     def document(self) -> dict[str, Any]:
         """Return the record as the interfaces show it; times are RFC 3339 in UTC."""

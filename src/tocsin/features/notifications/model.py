@@ -102,13 +102,13 @@ def levels_from(lowest: NoticeLevel) -> tuple[NoticeLevel, ...]:
 def check(notice: Notice) -> None:
     """Raise InvalidNoticeError for a notice that cannot be kept as it is."""
     if not notice.title.strip():
-        raise InvalidNoticeError("a notice needs a title", hint="say in a few words what happened")
+        raise InvalidNoticeError("a notification needs a title", hint="describe the event in a few words")
     if notice.category not in set(NotificationCategory):
-        hint = f"there are: {', '.join(NotificationCategory)}"
-        raise InvalidNoticeError(f"there is no category {truncate(notice.category, 50)!r}", hint=hint)
+        hint = f"categories: {', '.join(NotificationCategory)}"
+        raise InvalidNoticeError(f"unknown category: {truncate(notice.category, 50)!r}", hint=hint)
     if not _is_link(notice.link):
         raise InvalidNoticeError(
-            "a link begins with #/, http:// or https://", hint="leave it out, or correct it", body_key="link"
+            "a link must start with #/, http:// or https://", hint="remove or correct it", body_key="link"
         )
 
 

@@ -47,7 +47,7 @@ CategoryWord = Literal["cron", "workflow", "vault", "ssh", "messaging", "securit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingApproval:
-    """The step that waits: `POST /api/runs/{run_id}/approve` and `/reject` decide."""
+    """Waiting step: decide with `POST /api/runs/{run_id}/approve` or `/reject`."""
 
     run_id: str
     step: str
@@ -55,7 +55,7 @@ class WaitingApproval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotificationRecord:
-    """Something that the operator should know."""
+    """Notification for the operator."""
 
     id: str
     title: str
@@ -63,46 +63,50 @@ class NotificationRecord:
     level: Level
     category: CategoryWord
     source: str
-    link: Annotated[str, "The page of the dashboard, or an address."]
+    link: Annotated[str, "Page of the dashboard, or a URL."]
     read: bool
     read_at: Time | None
     created_at: Time
-    last_at: Annotated[Time, "When it happened last: later than `created_at` where `count` is more than 1."]
-    count: Annotated[int, "How often it happened within a day."]
+    last_at: Annotated[Time, "Time of the last occurrence; later than `created_at` if `count` is more than 1."]
+    count: Annotated[int, "Number of occurrences within a day."]
     dedupe_key: str
-    approval: Annotated[WaitingApproval | None, "What it asks for, until that is decided."]
+    approval: Annotated[WaitingApproval | None, "Pending decision, if any."]
     expires_at: Time
 
 
 class NewNotification(RequestModel):
-    """A notification to keep."""
+    """Notification to store."""
 
     title: str = Field(min_length=1, max_length=MAX_TITLE, examples=["Backup finished"])
     body: str = Field(default="", max_length=MAX_BODY)
     level: Level = "info"
     category: CategoryWord = "user"
     link: str = Field(default="", max_length=500, description="`#/…` is a page of the dashboard.")
-    dedupe_key: str = Field(default="", max_length=MAX_WORD, description="Those of one key within 24 hours are one.")
+    dedupe_key: str = Field(
+        default="",
+        max_length=MAX_WORD,
+        description="Notifications with the same key within 24 hours are counted as one.",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnreadRecord:
-    """How many notifications are unread, and the newest of them."""
+    """Number of unread notifications, and the newest of them."""
 
     count: int
     items: list[NotificationRecord]
 
 
 class ReadAll(RequestModel):
-    """Which notifications to mark as read."""
+    """Notifications to mark as read."""
 
-    before: GivenTime | None = Field(default=None, description="Only those made before.")
+    before: GivenTime | None = Field(default=None, description="Time before which the notifications were created.")
     category: CategoryWord | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdatedCount:
-    """How many records were changed."""
+    """Number of changed records."""
 
     updated: int
 
@@ -129,11 +133,11 @@ class NotificationRoutes:
     async def list_notifications(
         self,
         paging: PagingOf,
-        unread: Annotated[bool, Query(description="Only unread ones.")] = False,
-        level: Annotated[Level | None, Query(description="Only of this level.")] = None,
-        category: Annotated[CategoryWord | None, Query(description="Only of this category.")] = None,
+        unread: Annotated[bool, Query(description="Only unread notifications.")] = False,
+        level: Annotated[Level | None, Query(description="Level of the notifications.")] = None,
+        category: Annotated[CategoryWord | None, Query(description="Category of the notifications.")] = None,
     ) -> Any:
-        """List the notifications, the newest first."""
+        """List notifications, newest first."""
         query = NotificationFilter(
             unread=unread,
             level=NoticeLevel(level) if level else None,
@@ -152,10 +156,12 @@ class NotificationRoutes:
         problems=("validation-failed",),
         status=201,
         answer=NotificationRecord,
-        responses={200: {"model": NotificationRecord, "description": "It was counted with one of the same key."}},
+        responses={
+            200: {"model": NotificationRecord, "description": "It was counted with a notification of the same key."}
+        },
     )
     async def create_notification(self, body: NewNotification, response: Response) -> Any:
-        """Keep a notification, or count it with one that has the same `dedupe_key`."""
+        """Create a notification, or count it with one of the same `dedupe_key`."""
         kept = await self._notices.create(
             Notice(body.title, body.body, NoticeLevel(body.level), body.category, "", body.link, body.dedupe_key),
             source=DASHBOARD.name,
@@ -168,7 +174,7 @@ class NotificationRoutes:
 
     @operation("GET", "/api/notifications/unread", answer=UnreadRecord)
     async def get_unread_notifications(self) -> Any:
-        """Return how many are unread, and the newest 20 of them."""
+        """Get the number of unread notifications, and the newest 20."""
         found = await self._notices.unread()
         return {"count": found.count, "items": [each.as_document() for each in found.items]}
 
@@ -180,7 +186,7 @@ class NotificationRoutes:
         answer=UpdatedCount,
     )
     async def read_all_notifications(self, body: ReadAll | None = None) -> Any:
-        """Mark all as read, or those that the body names."""
+        """Mark all notifications, or those in the body, as read."""
         wish = body or ReadAll()
         category = NotificationCategory(wish.category) if wish.category else None
         return {
@@ -191,10 +197,10 @@ class NotificationRoutes:
         "GET", "/api/notifications/feed", problems=("not-acceptable",), responses=_FEEDS, response_class=Response
     )
     async def get_notification_feed(self, request: Request) -> Any:
-        """Return the newest notifications as JSON Feed 1.1, or as Atom with `Accept: application/atom+xml`.
+        """Get the newest notifications as JSON Feed 1.1, or as Atom with `Accept: application/atom+xml`.
 
-        With `Accept: text/event-stream` it streams `notification.created`, `notification.updated` and
-        `notification.deleted` as they happen.
+        With `Accept: text/event-stream`, the response streams `notification.created`, `notification.updated` and
+        `notification.deleted`.
         """
         media = _feed_type(request)
         if media == EVENT_STREAM:
@@ -213,7 +219,7 @@ class NotificationRoutes:
 
     @operation("POST", "/api/notifications/{nid}/read", scope="run", problems=("not-found",), answer=NotificationRecord)
     async def read_notification(self, nid: str, response: Response) -> Any:
-        """Mark one as read."""
+        """Mark a notification as read."""
         return _answer(response, await self._notices.mark_read(nid, source=DASHBOARD.name))
 
     @operation(
@@ -225,7 +231,7 @@ class NotificationRoutes:
         answer=NotificationRecord,
     )
     async def unread_notification(self, nid: str, response: Response) -> Any:
-        """Mark one as unread again."""
+        """Mark a notification as unread."""
         return _answer(response, await self._notices.mark_unread(nid, source=DASHBOARD.name))
 
     @operation(
@@ -237,7 +243,7 @@ class NotificationRoutes:
         answer=None,
     )
     async def delete_notification(self, request: Request, nid: str) -> Response:
-        """Delete one; `If-Match` is honoured."""
+        """Delete a notification; `If-Match` is supported."""
         if "if-match" in request.headers:
             check_unchanged(request, (await self._notices.get(nid)).as_document())
         await self._notices.delete(nid, source=DASHBOARD.name)
@@ -245,7 +251,7 @@ class NotificationRoutes:
 
 
 def notification_operations(opened: OpenNotifications) -> Operations:
-    """Return the operations."""
+    """List the runs of a job, newest first, with the end of the log of one of them."""
     return Operations("notifications", NotificationRoutes(opened))
 
 
@@ -257,7 +263,7 @@ def _feed_type(request: Request) -> str:
     """Return the media type that the feed is to have; raise 406 where it has none that the caller takes."""
     media = accepted_type(request, tuple(_FEED_TYPES))
     if media is None:
-        raise HttpProblemError("not-acceptable", f"The feed is {JSON_FEED}, {ATOM} or {EVENT_STREAM}.")
+        raise HttpProblemError("not-acceptable", f"The feed is available as {JSON_FEED}, {ATOM} or {EVENT_STREAM}.")
     return _FEED_TYPES[media]
 
 

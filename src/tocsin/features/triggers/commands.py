@@ -25,8 +25,8 @@ def configure_triggers(parser: argparse.ArgumentParser) -> None:
     commands = add_subcommands(
         parser,
         {
-            "list": "list the rules of triggers.yaml in the order in which they are tried",
-            "test": "show which rule a message would fire and why; nothing is run",
+            "list": "list the rules of triggers.yaml in order of evaluation",
+            "test": "show which rule matches a message and why, without running it",
         },
     )
     parser.epilog = f'example: tocsin triggers test "disk home"\n\n{_EXAMPLE}'
@@ -34,9 +34,9 @@ def configure_triggers(parser: argparse.ArgumentParser) -> None:
     commands["list"].set_defaults(run=_list)
     commands[
         "test"
-    ].epilog = 'example: tocsin triggers test "disk home"\n\nexit code 0: a rule would fire, 1: none would'
+    ].epilog = 'example: tocsin triggers test "disk home"\n\nexit code 0: a rule matches, 1: no rule matches'
     commands["test"].add_argument(
-        "text", help="the message; `-` reads standard input; put `--` before one that starts with `-`"
+        "text", help="message text; `-` reads standard input; precede a text that starts with `-` with `--`"
     )
     commands["test"].set_defaults(run=_test, free_text="text")
 
@@ -46,7 +46,7 @@ def _list(_: argparse.Namespace, out: Console, program: Program) -> int:
     if out.as_json:
         out.document([rule_record(rule) for rule in rules])
     elif not rules:
-        out.note(f"no triggers yet; write {triggers.path}; `tocsin triggers --help` shows an example")
+        out.note(f"no triggers exist; create {triggers.path} (`tocsin triggers --help` shows an example)")
     else:
         rows = [
             (str(r.number), r.pattern.source, r.action.value, shorten(r.command), "yes" if r.reply else "no")
@@ -78,16 +78,16 @@ def _read(program: Program) -> tuple[Triggers, tuple[Rule, ...]]:
 
 def _show(match: Match | None, findings: tuple[RuleEvaluation, ...], out: Console) -> None:
     if match is None:
-        out.line("no rule fires")
+        out.line("no rule matches")
     else:
         rule = match.rule
-        out.line(f"rule {rule.number} fires (line {rule.line}): {rule.pattern.source}")
+        out.line(f"rule {rule.number} matches (line {rule.line}): {rule.pattern.source}")
         for number, group in enumerate(match.groups, 1):
             out.line(f"  ${number} = {_quoted(group)}")
         out.line(f"would run ({rule.action}): {_quoted(would_run(match))}")
-        out.line("the output is sent back" if rule.reply else "nothing is sent back")
+        out.line("the output is sent as a reply" if rule.reply else "no reply is sent")
         if not rule.repeat:
-            out.line("if it is interrupted, it is not run again")
+            out.line("an interrupted run is not repeated")
         _advise(out, (rule,))
     if findings:
         out.table(

@@ -18,9 +18,9 @@ MAX_TEXT = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleRecord:
-    """One trigger rule."""
+    """Trigger rule."""
 
-    number: Annotated[int, "Its place in the file, from 1."]
+    number: Annotated[int, "Position in the file, starting at 1."]
     line: int
     pattern: str
     action: str
@@ -31,22 +31,22 @@ class RuleRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleList:
-    """The rules in force."""
+    """Active rules."""
 
     items: list[RuleRecord]
-    problem: Annotated[str | None, "Why the present file is not in force; the last good one is."]
+    problem: Annotated[str | None, "Reason why the current file was rejected; the last valid version is active."]
 
 
 class TriggerText(RequestModel):
-    """A text to try the rules with."""
+    """Text to test the rules with."""
 
     text: str = Field(max_length=MAX_TEXT, examples=["deploy web"])
-    channel: str = Field(default="", max_length=100, description="Rules are the same for all channels.")
+    channel: str = Field(default="", max_length=100, description="Ignored: rules apply to all channels.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleOutcome:
-    """What a rule has to say about a text."""
+    """Result of one rule for a text."""
 
     number: int
     pattern: str
@@ -55,7 +55,7 @@ class RuleOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleTest:
-    """Which rule fires, and what it would run."""
+    """Matching rule, and what it would run."""
 
     matched: bool
     rule: RuleRecord | None
@@ -73,22 +73,22 @@ class TriggerRoutes:
 
     @operation("GET", "/api/triggers", extension=True, answer=RuleList)
     async def list_triggers(self) -> Any:
-        """List the rules in force, in the order in which they are tried."""
+        """List the active rules in order of evaluation."""
         rules = await asyncio.to_thread(self._rules.all)
         problem = self._rules.problem
         return {"items": [rule_record(rule) for rule in rules], "problem": problem.sentence() if problem else None}
 
     @operation("POST", "/api/triggers/test", extension=True, problems=("validation-failed",), answer=RuleTest)
     async def test_triggers(self, body: TriggerText) -> Any:
-        """Show which rule a text would fire, and with which captures; nothing is run."""
+        """Show which rule matches a text, and with which captures, without running it."""
         known, channel = self._messenger.channel_names(), body.channel.strip().lower()
         if channel and channel not in known:
-            raise refuse(("channel",), "bad-value", f"There is no such channel; there are: {', '.join(sorted(known))}")
+            raise refuse(("channel",), "bad-value", f"Unknown channel; choose from: {', '.join(sorted(known))}")
         return explanation_record(*await asyncio.to_thread(self._rules.explain, body.text))
 
 
 def trigger_operations(opened: OpenTriggers) -> Operations:
-    """Return the operations."""
+    """List the runs of a job, newest first, with the end of the log of one of them."""
     return Operations("triggers", TriggerRoutes(opened))
 
 

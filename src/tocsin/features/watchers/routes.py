@@ -15,7 +15,7 @@ EventWord = Literal["created", "modified", "deleted", "moved"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileEvent:
-    """A change of a file."""
+    """Change of a file."""
 
     at: Time
     type: EventWord
@@ -24,14 +24,14 @@ class FileEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatcherEvent(FileEvent):
-    """A change of a file, and what was done about it."""
+    """Change of a file, and the action that followed."""
 
     run_id: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatcherRecord:
-    """A rule that acts when files in a folder change, and how it is."""
+    """Watcher rule with its state."""
 
     name: str
     path: str
@@ -47,7 +47,7 @@ class WatcherRecord:
     output: str | None
     state: Literal["watching", "paused", "error"]
     error: str | None
-    backend: Annotated[str | None, "How changes are seen: `inotify`, `fsevents` or `polling`."]
+    backend: Annotated[str | None, "How changes are detected: `inotify`, `fsevents` or `polling`."]
     last_event: FileEvent | None
     last_run: RunSummary | None
     events_24h: int
@@ -55,9 +55,9 @@ class WatcherRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatcherWithEvents(WatcherRecord):
-    """A rule, and what it saw last."""
+    """Watcher rule with its latest changes."""
 
-    recent: Annotated[list[WatcherEvent], "The newest 50 changes."]
+    recent: Annotated[list[WatcherEvent], "Newest 50 changes."]
 
 
 class WatcherRoutes:
@@ -68,19 +68,19 @@ class WatcherRoutes:
 
     @operation("GET", "/api/watchers/rules", problems=("validation-failed",), answer=Page[WatcherRecord])
     async def list_watchers(self, paging: PagingOf) -> Any:
-        """List the rules by name."""
+        """List the watchers by name."""
         found = sorted(await self._watchers.list_rules(), key=_name)
         page, following = paging.cut(found, _name)
         return paging.page(page, following, len(found))
 
     @operation("GET", "/api/watchers/rules/{name}", problems=("not-found",), answer=WatcherWithEvents)
     async def get_watcher(self, name: str) -> Any:
-        """Return one rule, and what it saw last."""
+        """Get a watcher with its latest changes."""
         return await self._watchers.find_rule(name)
 
 
 def watcher_operations(watchers: Watchers) -> Operations:
-    """Return the operations."""
+    """List the runs of a job, newest first, with the end of the log of one of them."""
     return Operations("watchers", WatcherRoutes(watchers))
 
 

@@ -33,7 +33,7 @@ from tocsin.features.watchers.model import (
 
 FILE_NAME = "watchers.yaml"
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
-NAME_RULE = "not a name of a watcher: use letters, digits and . _ -, at most 100"
+NAME_RULE = "not a valid watcher name: use letters, digits and . _ -, at most 100"
 MAX_COMMAND = 10_000  # characters; longer is a script, which belongs in a file
 
 
@@ -63,50 +63,55 @@ def read_rules(content: bytes, path: Path) -> tuple[WatcherRule, ...]:
 
 def _path(text: str) -> Path:
     if "\0" in text:
-        raise ValueError("a path cannot have a NUL character")
+        raise ValueError("a path must not contain a NUL character")
     path = Path(text)
     if text == "~" or text.startswith("~/"):
         path = Path(pwd.getpwuid(os.geteuid()).pw_dir) / text[2:]
     if not path.is_absolute():
-        raise ValueError("expected the full path of a folder, or one that begins with ~/")
+        raise ValueError("expected the absolute path of a folder, or a path that starts with ~/")
     return Path(os.path.normpath(path))
 
 
 def _pattern(text: str) -> str:
     PathPatterns([text])  # raises ValueError
     if not text.strip() or text.startswith("#"):
-        raise ValueError("this pattern matches nothing; put \\ before a # at its beginning")
+        raise ValueError("this pattern matches no file; put \\ before a # at its beginning")
     return text
 
 
 def _command(text: str) -> str:
     if "\0" in text:
-        raise ValueError("a command cannot have a NUL character")
+        raise ValueError("a command must not contain a NUL character")
     if len(text) > MAX_COMMAND:
-        raise ValueError(f"a command has at most {MAX_COMMAND:,} characters; put a longer one into a file and run that")
+        raise ValueError(f"a command can have at most {MAX_COMMAND:,} characters; put longer commands into a file")
     return text
 
 
 _PATTERNS = ListType(TextType(parse=_pattern))
 RULE = RecordType(
     (
-        Field("name", TextType(pattern=NAME, rule=NAME_RULE), required=True, doc="What the watcher is called"),
+        Field("name", TextType(pattern=NAME, rule=NAME_RULE), required=True, doc="Name of the watcher"),
         Field("path", TextType(parse=_path), required=True, doc="The folder"),
-        Field("recursive", BooleanType(), default=True, doc="Whether folders below it are watched, too"),
-        Field("patterns", _PATTERNS, default=(), doc="Which files count, as in `.gitignore`; without any, all"),
-        Field("exclude_patterns", _PATTERNS, default=(), doc="Which of them do not"),
+        Field("recursive", BooleanType(), default=True, doc="Whether subfolders are watched"),
+        Field("patterns", _PATTERNS, default=(), doc="Files to include, in the syntax of `.gitignore` (default: all)"),
+        Field("exclude_patterns", _PATTERNS, default=(), doc="Files to exclude"),
         Field(
             "events",
             ListType(ChoiceType(tuple(map(str, WatchEvent))), allow_empty=False),
             default=("created", "modified", "moved"),
-            doc="What must happen to a file",
+            doc="Events that run the action",
         ),
-        Field("action", ChoiceType(tuple(map(str, WatcherAction))), default="shell", doc="What is done"),
-        Field("command", TextType(parse=_command), doc="A command, the name of a skill or workflow, or a text"),
-        Field("debounce_ms", IntegerType(0, MAX_DEBOUNCE_MS), default=DEBOUNCE_MS, doc="How long a file must rest"),
-        Field("cooldown_seconds", IntegerType(0, MAX_COOLDOWN_S), default=0, doc="From one run to the next at least"),
-        Field("enabled", BooleanType(), default=True, doc="Whether it acts"),
-        Field("output", TextType(), nullable=True, doc="Where output goes: `<channel>:<target>` or a profile"),
+        Field("action", ChoiceType(tuple(map(str, WatcherAction))), default="shell", doc="Type of action"),
+        Field("command", TextType(parse=_command), doc="Command, name of a skill or workflow, or text"),
+        Field(
+            "debounce_ms",
+            IntegerType(0, MAX_DEBOUNCE_MS),
+            default=DEBOUNCE_MS,
+            doc="Time without changes before a file is processed",
+        ),
+        Field("cooldown_seconds", IntegerType(0, MAX_COOLDOWN_S), default=0, doc="Minimum time between two runs"),
+        Field("enabled", BooleanType(), default=True, doc="Whether the watcher is enabled"),
+        Field("output", TextType(), nullable=True, doc="Destination of the output: `<channel>:<target>` or a profile"),
     )
 )
 _RULES = ListType(RULE)
@@ -121,7 +126,7 @@ def _read(root: Node) -> tuple[WatcherRule, ...]:
         line = read.source.place.line
         first = lines.setdefault(read["name"], line)
         if read["name"] and first != line:
-            read.given["name"].refuse(f"the watcher of line {first} has this name already", DUPLICATE)
+            read.given["name"].refuse(f"the watcher in line {first} already has this name", DUPLICATE)
         rule = _rule(read, line)
         if rule is not None:
             found.append(rule)
@@ -163,7 +168,7 @@ def _check_words(node: Node, command: str) -> None:
     try:
         words = shlex.split(command)
     except ValueError:
-        node.refuse("a quote is never closed")
+        node.refuse("a quote is not closed")
         return
     if not words:
         node.refuse("expected the name of a skill")

@@ -39,7 +39,7 @@ class MessageContext:
     backlog: bool = False  # it arrived while the program was down; the loop guard does not count it
     attempt: int = 1  # above 1 if an earlier process died during the work
     seq: int = 0  # the order in which events came, to all processes; 0: not known
-    # Called before any longer work: only from then on the attempt counts, because a message that was still waiting
+    # Called before any longer work: the attempt counts only afterwards, because a message that was still waiting
     # cannot have killed the process. Raises EventTakenOverError, which handlers let pass.
     begin: Callable[[], Awaitable[None]] = field(default=uncounted, compare=False, repr=False)
 

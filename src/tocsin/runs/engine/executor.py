@@ -355,7 +355,7 @@ class RunExecutor:
             except StoreUnavailableError:  # the next poll may work; its users report the failure
                 continue
             except Exception:  # without signs of life, other processes would end these runs
-                log.exception("looking after the runs of this process failed")
+                log.exception("maintaining the runs of this process failed")
 
     async def _hear(self) -> None:
         """Carry out what other processes want of the runs of this one."""

@@ -26,13 +26,13 @@ _CODES: dict[type[TocsinError], str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrowserProfileRecord:
-    """A browser with a data directory of its own, and how it is."""
+    """Browser profile with its state."""
 
     name: str
     browser: Literal["chromium", "chrome", "firefox"]
-    driver: Annotated[Literal["managed", "existing_session", "remote"], "Who starts it."]
+    driver: Annotated[Literal["managed", "existing_session", "remote"], "How the browser is started."]
     user_data_dir: str | None
-    cdp_endpoint: Annotated[str | None, "Where it listens, without credentials."]
+    cdp_endpoint: Annotated[str | None, "Address of the debugging port, without credentials."]
     headless: bool | None
     default: bool
     proxy: str | None
@@ -44,10 +44,11 @@ class BrowserProfileRecord:
 
 
 class StopBrowser(RequestModel):
-    """How to stop a browser."""
+    """Options for stopping a browser."""
 
     forget: bool = Field(
-        default=False, description="Only drop the record and the lock of a browser of a machine that is gone."
+        default=False,
+        description="Only remove the record and the lock, for a browser on a machine that no longer exists.",
     )
 
 
@@ -59,7 +60,7 @@ class BrowserRoutes:
 
     @operation("GET", "/api/browser/profiles", problems=("validation-failed",), answer=Page[BrowserProfileRecord])
     async def list_browser_profiles(self, paging: PagingOf) -> Any:
-        """List the browser profiles by name, and how each is now."""
+        """List the browser profiles by name, with their state."""
         found = sorted(await self._browsers.documents(), key=_name)
         page, following = paging.cut(found, _name)
         return paging.page(page, following, len(found))
@@ -74,7 +75,7 @@ class BrowserRoutes:
         answer=BrowserProfileRecord,
     )
     async def start_browser(self, name: str) -> Any:
-        """Start the browser of a managed profile, unless it runs already."""
+        """Start the browser of a managed profile, unless it is already running."""
         look, _ = await self._browsers.start(name, source=DASHBOARD.name)
         return (await self._browsers.with_sizes([look]))[0]
 
@@ -87,14 +88,14 @@ class BrowserRoutes:
         answer=BrowserProfileRecord,
     )
     async def stop_browser(self, name: str, body: StopBrowser | None = None) -> Any:
-        """Stop the browser of a managed profile, if it runs."""
+        """Stop the browser of a managed profile, if it is running."""
         forget = body is not None and body.forget
         look, _ = await self._browsers.stop(name, source=DASHBOARD.name, forget=forget)
         return (await self._browsers.with_sizes([look]))[0]
 
 
 def browser_operations(browsers: Browsers) -> Operations:
-    """Return the operations."""
+    """List the runs of a job, newest first, with the end of the log of one of them."""
     return Operations("browser", BrowserRoutes(browsers), _CODES)
 
 

@@ -42,7 +42,7 @@ Param = str | bool | int | float | list[Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryRecord:
-    """What happens after a failure."""
+    """Retry policy after a failure."""
 
     max_attempts: int
     delay_seconds: int
@@ -53,7 +53,7 @@ class RetryRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecentRun:
-    """One run, as a bar shows it."""
+    """Run, as shown in a bar chart."""
 
     id: str
     status: RunStatus
@@ -63,16 +63,16 @@ class RecentRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpcomingInstant:
-    """When a job is due."""
+    """Scheduled run of a job."""
 
     at: Time
-    local: Annotated[str, "The same in the time zone of the job."]
-    note: Annotated[str | None, "What a clock change does to it."]
+    local: Annotated[str, "The same time in the time zone of the job."]
+    note: Annotated[str | None, "Effect of a clock change."]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpcomingJobRun(UpcomingInstant):
-    """When which job is due."""
+    """Scheduled run, with its job."""
 
     job_id: str
     name: str
@@ -93,7 +93,7 @@ class JobFields:
     working_dir: str | None
     enabled: bool
     output: str | None
-    output_on: Annotated[str | None, "One or several of always, output, failure, success, change, recovery."]
+    output_on: Annotated[str | None, "One or more of always, output, failure, success, change, recovery."]
     timeout_seconds: int | None
     overlap: Overlap | None
     max_queued: int | None
@@ -115,17 +115,17 @@ class JobFields:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CronJobSummary(JobFields):
-    """A job, as lists show it."""
+    """Job, as returned in lists."""
 
     id: str
     source: JobSource
-    file: Annotated[str | None, "The file in `cron.d` that defines it."]
-    problem: Annotated[str | None, "Why the present file is not in force."]
+    file: Annotated[str | None, "File in `cron.d` that defines the job."]
+    problem: Annotated[str | None, "Reason why the current file was rejected."]
     state: JobState
     schedule_text: str | None
     next_run_at: Time | None
     last_run: RunSummary | None
-    recent: Annotated[list[RecentRun], "The newest 30 that began."]
+    recent: Annotated[list[RecentRun], "Newest 30 runs that started."]
     consecutive_failures: int
     success_rate_30d: float | None
     duration_p50_ms: int | None
@@ -138,14 +138,14 @@ class CronJobSummary(JobFields):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CronJobRecord(CronJobSummary):
-    """A job, and when it is due next."""
+    """Job with its next runs."""
 
     next_runs: list[UpcomingInstant]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobPreviewRecord(JobFields):
-    """What a definition would do; nothing is stored."""
+    """Effect of a definition; the job is not stored."""
 
     schedule_text: str
     next_runs: list[UpcomingInstant]
@@ -153,24 +153,24 @@ class JobPreviewRecord(JobFields):
 
 
 class DisableJob(RequestModel):
-    """How to disable a job."""
+    """Options for disabling a job."""
 
-    reason: str = Field(default="", max_length=500, description="It is shown with the job.")
-    until: GivenTime | None = Field(default=None, description="From then on it runs again.")
-    cancel_running: bool = Field(default=False, description="End what runs now.")
+    reason: str = Field(default="", max_length=500, description="Reason to show with the job.")
+    until: GivenTime | None = Field(default=None, description="Time at which the schedule is enabled again.")
+    cancel_running: bool = Field(default=False, description="Cancel running and waiting runs.")
 
 
 class RunJob(RequestModel):
-    """How to run a job now."""
+    """Options for running a job now."""
 
     params: dict[str, Param] = Field(default={}, description="Parameters of this run.")
     dry_run: bool = Field(default=False, description="Only report what would run.")
-    force: bool = Field(default=False, description="Also where `overlap` does not allow it now.")
+    force: bool = Field(default=False, description="Run even if `overlap` does not allow it.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobLog:
-    """What one run of a job printed."""
+    """Output of one run of a job."""
 
     run_id: str
     page: Flat[LogPage]
@@ -178,11 +178,11 @@ class JobLog:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobLogs(Page[RunSummary]):
-    """The runs of a job, and what one of them printed."""
+    """Runs of a job, and the output of one of them."""
 
-    log: Annotated[JobLog | None, "Of the run that is asked for, or of the newest one that began."]
+    log: Annotated[JobLog | None, "Log of the requested run, or of the newest one that started."]
 
 
-JobId = Annotated[str, Path(alias="id", description="Its ID or its name.")]
+JobId = Annotated[str, Path(alias="id", description="ID or name of the job.")]
 JobSort = Literal["name", "next_run_at", "updated_at", "created_at"]
 StreamWord = Literal["all", "stdout", "stderr"]

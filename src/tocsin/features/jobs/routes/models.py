@@ -17,30 +17,38 @@ MAX_PATH, MAX_BRANCH = 4096, 255
 
 
 class NewJob(RequestModel):
-    """A task job to create."""
+    """Task job to create."""
 
     title: str = Field(min_length=1, max_length=MAX_TITLE, examples=["Fix the login"])
     description: str = Field(default="", max_length=MAX_DESCRIPTION)
-    command: str = Field(default="", max_length=MAX_COMMAND, description="What starting it runs with `sh`.")
+    command: str = Field(
+        default="", max_length=MAX_COMMAND, description="Command that is run with `sh` when the job starts."
+    )
     skill: str = Field(
         default="",
         max_length=MAX_NAME,
-        description="The skill that starting it runs.",
+        description="Skill that is run when the job starts.",
     )
     repo: str = Field(
-        default="", max_length=MAX_PATH, description="Its repository, in full or below one of JOB_REPOSITORIES."
+        default="",
+        max_length=MAX_PATH,
+        description="Repository: an absolute path, or a path below one of JOB_REPOSITORIES.",
     )
     base_branch: str = Field(
-        default="", max_length=MAX_BRANCH, description="Where its branch begins; the one the repository is on."
+        default="",
+        max_length=MAX_BRANCH,
+        description="Branch or commit to start from (default: the current branch of the repository).",
     )
-    branch: str = Field(default="", max_length=MAX_BRANCH, description="Usually `job/<short id>-<title>`.")
-    create_branch: bool = Field(default=True, description="Whether to make the branch, or take the one there is.")
+    branch: str = Field(
+        default="", max_length=MAX_BRANCH, description="Name of the branch (default: `job/<short id>-<title>`)."
+    )
+    create_branch: bool = Field(default=True, description="Whether to create the branch, or use an existing one.")
     priority: PriorityWord = "normal"
     labels: list[str] = Field(default=[], max_length=MAX_LABELS)
 
 
 class JobOutcome(RequestModel):
-    """How a task job has ended."""
+    """Result of a completed task job."""
 
     outcome: OutcomeWord = "completed"
     summary: str = Field(default="", max_length=MAX_SUMMARY)
@@ -49,7 +57,7 @@ class JobOutcome(RequestModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiffStatRecord:
-    """How much a branch changes since it left its base."""
+    """Size of the changes of a branch since it left its base."""
 
     files: int
     insertions: int
@@ -58,7 +66,7 @@ class DiffStatRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobResultRecord:
-    """How a task job ended."""
+    """Result of a task job."""
 
     outcome: OutcomeWord
     summary: str | None
@@ -67,7 +75,7 @@ class JobResultRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobError:
-    """Why a task job failed."""
+    """Reason for the failure of a task job."""
 
     code: str
     message: str
@@ -75,7 +83,7 @@ class JobError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskJobRecord:
-    """Work with a state, perhaps on a git branch of its own."""
+    """Unit of work with a state, optionally with its own git branch."""
 
     id: str
     title: str
@@ -88,10 +96,10 @@ class TaskJobRecord:
     branch: str | None
     worktree_path: str | None
     head_sha: str | None
-    ahead: Annotated[int | None, "How many commits its base has not."]
-    behind: Annotated[int | None, "How many commits of its base it has not."]
+    ahead: Annotated[int | None, "Number of commits missing from the base."]
+    behind: Annotated[int | None, "Number of commits of the base that are missing here."]
     diffstat: DiffStatRecord | None
-    progress: Annotated[float | None, "0 to 1."]
+    progress: Annotated[float | None, "Progress from 0 to 1."]
     run_id: str | None
     result: JobResultRecord | None
     created_at: Time
@@ -103,33 +111,33 @@ class TaskJobRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchRecord:
-    """A branch of a repository, with its task job if it has one."""
+    """Branch of a repository, with its task job if it has one."""
 
     name: str
     job_id: str | None
     repo: str
-    base: Annotated[str, "The branch that it is compared with."]
+    base: Annotated[str, "Branch that it is compared with."]
     head_sha: str
     head_subject: str
     head_at: Time
     ahead: int | None
     behind: int | None
-    dirty: Annotated[bool | None, "Whether the job's work tree has changes that are in no commit."]
-    merged: Annotated[bool, "Whether the base has all of its commits."]
+    dirty: Annotated[bool | None, "Whether the work tree of the job has uncommitted changes."]
+    merged: Annotated[bool, "Whether the base contains all its commits."]
     worktree_path: str | None
     diffstat: DiffStatRecord | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchList:
-    """Branches, at most 200 of a repository."""
+    """Branches, at most 200 per repository."""
 
     items: list[BranchRecord]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchCommit:
-    """A commit that the base has not."""
+    """Commit missing from the base."""
 
     sha: str
     at: Time
@@ -139,7 +147,7 @@ class BranchCommit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchFile:
-    """A file that a branch changes; lines of a binary one are not counted."""
+    """File changed in a branch; lines of binary files are not counted."""
 
     path: str
     insertions: int | None
@@ -148,9 +156,9 @@ class BranchFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchWithChanges(BranchRecord):
-    """A branch, and what it changes."""
+    """Branch with its commits and changed files."""
 
-    commits: Annotated[list[BranchCommit], "The newest 100 that the base has not."]
-    files: Annotated[list[BranchFile], "At most 1,000."]
-    patch: Annotated[str | None, "With `patch=true`: at most 512 KiB, in whole lines."] = None
-    truncated: Annotated[bool, "Whether `patch` is only the beginning."]
+    commits: Annotated[list[BranchCommit], "Newest 100 commits missing from the base."]
+    files: Annotated[list[BranchFile], "At most 1,000 files."]
+    patch: Annotated[str | None, "With `patch=true`: up to 512 KiB of the patch, in whole lines."] = None
+    truncated: Annotated[bool, "Whether `patch` is incomplete."]

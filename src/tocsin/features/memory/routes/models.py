@@ -53,11 +53,11 @@ class EntryRecord:
     type: EntryType
     tags: list[str]
     scope: Annotated[str, "`global`, or `chat:` and the ID of a chat."]
-    source: Annotated[EntrySource, "Who stored it."]
+    source: Annotated[EntrySource, "Author of the entry."]
     importance: float
     pinned: bool
-    half_life_days: Annotated[float | None, "Null does not fade."]
-    strength: Annotated[float, "From 1 down to 0."]
+    half_life_days: Annotated[float | None, "Half-life in days; null disables decay."]
+    strength: Annotated[float, "Strength from 1 down to 0."]
     access_count: int
     last_accessed_at: Time
     created_at: Time
@@ -67,7 +67,7 @@ class EntryRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastDecay:
-    """The last time that faded entries were removed."""
+    """Last removal of decayed entries."""
 
     at: Time
     removed: int
@@ -75,13 +75,13 @@ class LastDecay:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryStats:
-    """What there is, in numbers."""
+    """Statistics of memory."""
 
     count: int
     bytes: int
     pinned: int
     by_type: dict[str, int]
-    by_tag: Annotated[dict[str, int], "The 20 most frequent."]
+    by_tag: Annotated[dict[str, int], "The 20 most frequent tags."]
     strength_histogram: Annotated[list[int], "Ten bins, from 0 to 1."]
     fading: int
     newest_at: Time | None
@@ -91,7 +91,7 @@ class MemoryStats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnippetRecord:
-    """A part of a value around what was found."""
+    """Part of a value around a match."""
 
     text: str
     matches: Annotated[list[tuple[int, int]], "Start and end of each match, in characters."]
@@ -99,35 +99,39 @@ class SnippetRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatchRecord:
-    """An entry that was found."""
+    """Matching entry."""
 
     entry: EntryRecord
-    score: Annotated[float, "1 is the best of this search."]
+    score: Annotated[float, "Relevance from 0 to 1, relative to the best result of this search."]
     snippet: SnippetRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchRecord:
-    """What a search found, the best first."""
+    """Results of a search, best first."""
 
     items: list[MatchRecord]
     took_ms: int
 
 
 class NewEntry(RequestModel):
-    """An entry to store."""
+    """Entry to store."""
 
     key: EntryKey = Field(examples=["wifi.guest"])
-    value: Annotated[str, _sentence(read_value)] = Field(description="At most 64 KiB.", examples=["The guest network"])
+    value: Annotated[str, _sentence(read_value)] = Field(
+        description="Value, up to 64 KiB.", examples=["The guest network"]
+    )
     type: EntryType = Field(default=EntryType.FACT, strict=False)
     tags: list[EntryTag] = Field(default=[], max_length=MAX_TAGS)
     importance: Annotated[float, _sentence(read_importance)] = Field(
-        default=IMPORTANCE, description="0 to 1: what is important fades more slowly."
+        default=IMPORTANCE, description="Importance from 0 to 1; important entries decay more slowly."
     )
-    pinned: bool = Field(default=False, description="A pinned entry does not fade.")
-    half_life_days: HalfLife | None = Field(default=HALF_LIFE_DAYS, description="Null does not fade.")
+    pinned: bool = Field(default=False, description="Whether the entry is exempt from decay.")
+    half_life_days: HalfLife | None = Field(
+        default=HALF_LIFE_DAYS, description="Half-life in days; null disables decay."
+    )
     expires_at: GivenTime | None = None
-    if_absent: bool = Field(default=False, description="Refuse to replace an entry of this key.")
+    if_absent: bool = Field(default=False, description="Fail if the key already exists.")
 
     def draft(self) -> EntryDraft:
         """Return it as the service takes it."""
@@ -144,23 +148,23 @@ class NewEntry(RequestModel):
 
 
 class Decay(RequestModel):
-    """Which entries to remove."""
+    """Options for removing decayed entries."""
 
     dry_run: bool = Field(default=False, description="Only report what would be removed.")
-    threshold: float = Field(default=FADED_BELOW, ge=0, le=1, description="What is weaker is removed.")
-    half_life_days: HalfLife | None = Field(default=None, description="In place of that of each entry.")
+    threshold: float = Field(default=FADED_BELOW, ge=0, le=1, description="Strength below which entries are removed.")
+    half_life_days: HalfLife | None = Field(default=None, description="Half-life to use instead of that of each entry.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecayRecord:
-    """What was removed, or would be."""
+    """Entries that were removed, or would be."""
 
     dry_run: bool
     evaluated: int
     fading: int
     removed: int
-    removed_keys: Annotated[list[str], "At most 200 of them."]
+    removed_keys: Annotated[list[str], "Removed keys, at most 200."]
 
 
-TypeOf = Annotated[EntryType | None, Query(description="Only of this type.")]
-TagOf = Annotated[str, Query(max_length=50, description="Only with this tag.")]
+TypeOf = Annotated[EntryType | None, Query(description="Type of the entries.")]
+TagOf = Annotated[str, Query(max_length=50, description="Tag of the entries.")]

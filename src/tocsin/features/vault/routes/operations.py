@@ -12,7 +12,7 @@ from tocsin.rest.operations import Operations, operation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VaultKeys:
-    """The names of all secrets."""
+    """Names of all secrets."""
 
     keys: list[str]
     count: int
@@ -20,7 +20,7 @@ class VaultKeys:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretAgeRecord:
-    """How old a secret is."""
+    """Age of a secret."""
 
     name: str
     status: RotationState
@@ -32,7 +32,7 @@ class SecretAgeRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RotationRecord:
-    """How many secrets are in each state, and how old each is."""
+    """Number of secrets by state, and the age of each secret."""
 
     ok: int
     warning: int
@@ -42,10 +42,10 @@ class RotationRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VaultStatusRecord:
-    """The state of the vault."""
+    """State of the vault."""
 
     initialized: bool
-    locked: Annotated[bool, "Whether it cannot be read; `problem` says why."]
+    locked: Annotated[bool, "Whether the vault cannot be read; `problem` has the reason."]
     backend: str
     vault_mode: str | None
     identity_mode: str | None
@@ -64,16 +64,16 @@ class VaultRoutes:
 
     @operation("GET", "/api/vault/keys", answer=VaultKeys)
     async def list_vault_keys(self) -> Any:
-        """List the names of the secrets, never a value."""
+        """List the names of the secrets; values are never returned."""
         names = [age.name for age in await to_thread(self._vault.ages)]
         return {"keys": names, "count": len(names)}
 
     @operation("GET", "/api/vault/status", answer=VaultStatusRecord)
     async def get_vault_status(self) -> Any:
-        """Tell whether the vault can be read, and how old its secrets are."""
+        """Get the state of the vault, and the age of its secrets."""
         return await to_thread(self._vault.document)
 
 
 def vault_operations(opened: OpenVault) -> Operations:
-    """Return the operations."""
+    """List the runs of a job, newest first, with the end of the log of one of them."""
     return Operations("vault", VaultRoutes(opened))

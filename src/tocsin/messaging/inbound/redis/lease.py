@@ -37,4 +37,4 @@ class RedisLease:
         try:
             await self._scripts.run(UNLEASE, [self._name, self._holder])
         except StoreUnavailableError as error:  # it ends by itself
-            log.debug("a lease is not given back", extra={"reason": error.sentence()})
+            log.debug("a lease could not be released", extra={"reason": error.sentence()})

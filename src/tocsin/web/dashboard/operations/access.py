@@ -14,7 +14,7 @@ _CHANGES = ("conflict", "validation-failed")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatRecord:
-    """A chat that asked, or about which something was decided."""
+    """Chat that asked for access, or for which a decision exists."""
 
     chat_id: str
     state: Literal["unknown", "pending", "allowed", "denied"]
@@ -32,7 +32,7 @@ class ChatList:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatDecision:
-    """What became of a decision."""
+    """Result of a decision."""
 
     chat_id: str
     before: Literal["unknown", "pending", "allowed", "denied"]
@@ -59,31 +59,31 @@ class AccessRoutes:
 
     @operation("GET", "/api/access", extension=True, answer=ChatList)
     async def list_access(self) -> Any:
-        """List the chats that may talk to the bot, that asked to, and that may not."""
+        """List allowed, waiting and denied chats."""
         return {"items": list(await self._access.listing())}
 
     @operation(
         "POST", "/api/access/{chat_id}/approve", scope="admin", extension=True, problems=_CHANGES, answer=ChatDecision
     )
     async def approve_chat(self, chat_id: str, caller: CallerOf) -> Any:
-        """Let a chat talk to the bot."""
+        """Allow a chat to use the bot."""
         return await self._access.change("approve", chat_id, caller)
 
     @operation(
         "POST", "/api/access/{chat_id}/deny", scope="admin", extension=True, problems=_CHANGES, answer=ChatDecision
     )
     async def deny_chat(self, chat_id: str, caller: CallerOf) -> Any:
-        """Keep a chat out; it cannot ask again."""
+        """Deny a chat; it cannot ask again."""
         return await self._access.change("deny", chat_id, caller)
 
     @operation(
         "POST", "/api/access/{chat_id}/remove", scope="admin", extension=True, problems=_CHANGES, answer=ChatDecision
     )
     async def remove_chat(self, chat_id: str, caller: CallerOf) -> Any:
-        """Take a chat off the allowlist; it may ask again."""
+        """Remove a chat from the allowlist; it can ask again."""
         return await self._access.change("remove", chat_id, caller)
 
 
 def access_operations(access: ChatAccess) -> Operations:
-    """Return the operations."""
+    """List the runs of a job, newest first, with the end of the log of one of them."""
     return Operations("access", AccessRoutes(access))

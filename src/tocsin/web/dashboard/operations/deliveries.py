@@ -22,7 +22,7 @@ _CHANGES = ("not-found", "invalid-transition")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueuedDelivery:
-    """One message to one target, as the queue records it."""
+    """Delivery: one message to one target."""
 
     id: str
     channel: str
@@ -58,13 +58,13 @@ class DeliveryOperations:
     async def list_deliveries(
         self,
         paging: PagingOf,
-        status: Annotated[DeliveryStatus | None, Query(description="Only in this state.")] = None,
-        channel: Annotated[str, Query(max_length=100, description="Only of this channel.")] = "",
-        target: Annotated[str, Query(max_length=500, description="Only to this target.")] = "",
-        q: Annotated[str, Query(max_length=500, description="Words of message or target.")] = "",
-        since: Annotated[str, Query(max_length=40, description="Only those created at or after this time.")] = "",
+        status: Annotated[DeliveryStatus | None, Query(description="State of the deliveries.")] = None,
+        channel: Annotated[str, Query(max_length=100, description="Channel of the deliveries.")] = "",
+        target: Annotated[str, Query(max_length=500, description="Target of the deliveries.")] = "",
+        q: Annotated[str, Query(max_length=500, description="Words in the message or target.")] = "",
+        since: Annotated[str, Query(max_length=40, description="Earliest time of creation.")] = "",
     ) -> Any:
-        """List the deliveries, the newest first."""
+        """List deliveries, newest first."""
         query = DeliveryFilter(
             status, self._kind(channel), target, q, time_of("since", since), paging.limit, paging.start
         )
@@ -79,7 +79,7 @@ class DeliveryOperations:
 
     @operation("GET", "/api/deliveries/{id}", extension=True, problems=("not-found",), answer=QueuedDelivery)
     async def get_delivery(self, id: str) -> Any:
-        """Return one delivery."""
+        """Get a delivery."""
         return delivery_document(await self._outbox.get(id))
 
     @operation(
@@ -92,14 +92,14 @@ class DeliveryOperations:
         answer=QueuedDelivery,
     )
     async def replay_delivery(self, id: str, caller: CallerOf) -> Any:
-        """Queue one again that has ended without being sent."""
+        """Queue a finished delivery that was not sent again."""
         return delivery_document(await self._outbox.replay(id, caller))
 
     @operation(
         "POST", "/api/deliveries/{id}/dismiss", scope="send", extension=True, problems=_CHANGES, answer=QueuedDelivery
     )
     async def dismiss_delivery(self, id: str, caller: CallerOf) -> Any:
-        """Note that one that ended unsent needs no person any more."""
+        """Dismiss a failed delivery, so that it is no longer reported."""
         return delivery_document(await self._outbox.dismiss(id, caller))
 
     @operation(
@@ -112,17 +112,17 @@ class DeliveryOperations:
         answer=QueuedDelivery,
     )
     async def retry_delivery(self, id: str, caller: CallerOf) -> Any:
-        """Make the next try of one that waits immediately."""
+        """Make the next attempt of a waiting delivery now."""
         return delivery_document(await self._outbox.retry(id, caller))
 
     @operation(
         "POST", "/api/deliveries/{id}/cancel", scope="send", extension=True, problems=_CHANGES, answer=QueuedDelivery
     )
     async def cancel_delivery(self, id: str, caller: CallerOf) -> Any:
-        """Cancel one that waits."""
+        """Cancel a waiting delivery."""
         return delivery_document(await self._outbox.cancel(id, caller))
 
 
 def delivery_operations(outbox: Outbox, registry: Registry) -> Operations:
-    """Return the operations."""
+    """List the runs of a job, newest first, with the end of the log of one of them."""
     return Operations("deliveries", DeliveryOperations(outbox, registry))

@@ -22,7 +22,7 @@ SubsystemWord = Literal["ok", "degraded", "error", "disabled", "unconfigured"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthRecord:
-    """Whether the dashboard answers."""
+    """Liveness of the dashboard."""
 
     status: Literal["ok"]
     version: str
@@ -30,7 +30,7 @@ class HealthRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadinessCheck:
-    """One of the things that must work."""
+    """Result of one readiness check."""
 
     name: str
     status: StatusWord
@@ -38,7 +38,7 @@ class ReadinessCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Readiness:
-    """Whether the service can work."""
+    """Readiness of the service."""
 
     status: StatusWord
     checks: list[ReadinessCheck]
@@ -46,7 +46,7 @@ class Readiness:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubsystemRecord:
-    """How one of the ten subsystems is."""
+    """State of a subsystem."""
 
     status: SubsystemWord
     summary: str
@@ -57,7 +57,7 @@ class SubsystemRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceRecord:
-    """Whether a service runs."""
+    """State of a service."""
 
     name: str
     status: SubsystemWord
@@ -66,9 +66,9 @@ class ServiceRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunCountsRecord:
-    """How many runs there are, and how those of the last 24 hours ended."""
+    """Number of runs by state, and results of the last 24 hours."""
 
-    active: Annotated[int, "Those that wait for a person are not counted."]
+    active: Annotated[int, "Number of runs, without those that wait for a person."]
     waiting: int
     queued: int
     succeeded_24h: int
@@ -78,7 +78,7 @@ class RunCountsRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextRunRecord:
-    """A run that is due."""
+    """Run that is scheduled."""
 
     job_id: str
     name: str
@@ -87,7 +87,7 @@ class NextRunRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttentionRecord:
-    """Something that needs a person."""
+    """Problem or decision that needs a person."""
 
     severity: Literal["info", "success", "warning", "error"]
     message: str
@@ -96,14 +96,14 @@ class AttentionRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """How everything is."""
+    """Overall status."""
 
     status: StatusWord
     version: str
     uptime_seconds: int | None
     checked_at: Time
     timezone: str
-    data_dir: Annotated[str, "The directory that holds the files people edit, such as `watchers.yaml`."]
+    data_dir: Annotated[str, "Directory with the files that people edit, for example `watchers.yaml`."]
     subsystems: dict[str, SubsystemRecord]
     services: list[ServiceRecord]
     runs: RunCountsRecord
@@ -125,10 +125,10 @@ class HealthReports:
 
 
 _READINESS: dict[int | str, dict[str, Any]] = {
-    503: {"model": Readiness, "description": "Something that must work does not."}
+    503: {"model": Readiness, "description": "A required subsystem has failed."}
 }
 _METRICS: dict[int | str, dict[str, Any]] = {
-    200: {"description": "The text format of Prometheus.", "content": {OPEN_METRICS: {"schema": {"type": "string"}}}}
+    200: {"description": "Text format of Prometheus.", "content": {OPEN_METRICS: {"schema": {"type": "string"}}}}
 }
 
 
@@ -141,9 +141,9 @@ class HealthRoutes:
 
     @operation("GET", "/health", scope="", problems=("not-ready",), answer=HealthRecord)
     async def get_health(self) -> Any:
-        """Tell whether the dashboard answers.
+        """Check that the dashboard responds.
 
-        Strangers may ask, so there is nothing more in it. 503 while the service stops.
+        Needs no authentication, and shows only the version. The response is 503 while the service stops.
         """
         if self._reports.draining():
             return JSONResponse({"status": "draining", "version": __version__}, 503)
@@ -151,7 +151,7 @@ class HealthRoutes:
 
     @operation("GET", "/api/health", scope="", answer=Readiness, responses=_READINESS)
     async def get_readiness(self) -> Any:
-        """Tell whether the service can work, for probes. Strangers may ask, so it names no reasons."""
+        """Check whether the service is ready. Needs no authentication, and shows no reasons."""
         found = {**await self._reports.ready(), "accepting": not self._reports.draining()}
         status = "ok" if all(found.values()) else "error"
         checks = [{"name": name, "status": "ok" if fine else "error"} for name, fine in found.items()]
@@ -161,10 +161,10 @@ class HealthRoutes:
     async def get_status(
         self,
         refresh: Annotated[
-            bool, Query(description="Check now instead of returning a result of up to 5 seconds ago.")
+            bool, Query(description="Check now instead of returning a result that is up to 5 seconds old.")
         ] = False,
     ) -> Any:
-        """Return how everything is: the ten subsystems, services, runs, and what needs a person."""
+        """Get the overall status: subsystems, services, runs, and what needs attention."""
         now = self._reports.clock.monotonic()
         if refresh or self._kept is None or now - self._kept[0] >= CACHE_S:
             self._kept = (now, await self._reports.status())
@@ -172,13 +172,13 @@ class HealthRoutes:
 
     @operation("GET", "/metrics", extension=True, response_class=PlainTextResponse, responses=_METRICS)
     async def get_metrics(self, request: Request) -> Any:
-        """Return all numbers of this process, for Prometheus.
+        """Get the metrics of this process for Prometheus.
 
-        They are those of the gateway's `/metrics`; `Accept: application/openmetrics-text` gets OpenMetrics.
+        They are the same as `/metrics` of the gateway. `Accept: application/openmetrics-text` selects OpenMetrics.
         """
         return await self._reports.metrics.answer(",".join(request.headers.getlist("accept")))
 
 
 def health_operations(reports: HealthReports) -> Operations:
-    """Return the operations."""
+    """List the runs of a job, newest first, with the end of the log of one of them."""
     return Operations("health", HealthRoutes(reports))

@@ -12,7 +12,7 @@ from tocsin.rest.models import RequestModel
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapabilitiesRecord:
-    """What a channel can do."""
+    """Capabilities of a channel."""
 
     inbound: Literal["none", "polling", "webhook"]
     max_length: int | None
@@ -23,7 +23,7 @@ class CapabilitiesRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastTestRecord:
-    """The last time that the credentials of a channel were tested."""
+    """Last test of the credentials of a channel."""
 
     ok: bool
     at: Time
@@ -33,13 +33,13 @@ class LastTestRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelRecord:
-    """One of the channels, configured or not."""
+    """Channel, configured or not."""
 
     channel: str
     label: str
     configured: bool
-    available: Annotated[bool, "Whether it can run on this platform."]
-    missing: Annotated[list[str], "The settings that it needs."]
+    available: Annotated[bool, "Whether the channel is available on this platform."]
+    missing: Annotated[list[str], "Required settings."]
     capabilities: CapabilitiesRecord
     default_target: str | None
     state: Literal["unconfigured", "configured", "ok", "failing"]
@@ -47,7 +47,7 @@ class ChannelRecord:
     last_sent_at: Time | None
     sent_24h: int
     failed_24h: int
-    retry_after_until: Annotated[Time | None, "Until when the provider throttles the account."]
+    retry_after_until: Annotated[Time | None, "Time until which the provider limits the account."]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +69,7 @@ class ProfileTarget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileError:
-    """A mistake in a file."""
+    """Target of a profile."""
 
     line: int
     key: str
@@ -78,7 +78,7 @@ class FileError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileUseRecord:
-    """What sends to a profile."""
+    """Error in a file."""
 
     kind: str
     name: str
@@ -86,7 +86,7 @@ class ProfileUseRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileRecord:
-    """A notification profile."""
+    """Job, rule or setting that sends to a profile."""
 
     name: str
     entries: list[ProfileTarget]
@@ -103,15 +103,17 @@ class ProfileList:
 
 
 class SendMessage(RequestModel):
-    """A message to send."""
+    """Notification profile."""
 
     channel: str = Field(min_length=1, max_length=100)
     target: str = Field(min_length=1, max_length=500)
-    message: str = Field(min_length=1, max_length=400_000, examples=["The backup has finished"])
-    parse_mode: str = Field(default="", max_length=20, description="One of the channel's `parse_modes`.")
-    subject: str = Field(default="", max_length=500, description="Becomes the first line; some channels show it apart.")
-    queue: bool = Field(default=False, description="Queue it durably instead of sending it now.")
-    dry_run: bool = Field(default=False, description="Only show the parts that would be sent.")
+    message: str = Field(min_length=1, max_length=400_000, examples=["Message to send."])
+    parse_mode: str = Field(default="", max_length=20, description="One of the `parse_modes` of the channel.")
+    subject: str = Field(
+        default="", max_length=500, description="First line of the message; some channels show it separately."
+    )
+    queue: bool = Field(default=False, description="Queue the message durably instead of sending it now.")
+    dry_run: bool = Field(default=False, description="Only return the parts that would be sent.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +129,7 @@ class SentMessage(SendResult):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartRecord:
-    """One of the messages that a text is sent as."""
+    """Result of one message."""
 
     text: str
     length: int
@@ -135,7 +137,7 @@ class PartRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DryRun:
-    """What would be sent."""
+    """One of the messages into which a text is split."""
 
     parts: list[PartRecord]
     warnings: list[str]
@@ -143,21 +145,21 @@ class DryRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueuedMessage:
-    """A message in the queue."""
+    """Messages that would be sent."""
 
     id: str
     status: str
 
 
 class ProfileMessage(RequestModel):
-    """A message for every target of a profile."""
+    """Queued message."""
 
     message: str = Field(min_length=1, max_length=400_000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileResult:
-    """The outcome of one fan-out."""
+    """Message for every target of a profile."""
 
     profile: str
     ok: bool
@@ -168,14 +170,20 @@ class ProfileResult:
 
 # The answer is a send result whenever a channel was asked.
 OUTCOMES: dict[int | str, dict[str, Any]] = {
-    404: {"model": SentMessage, "description": "The channel is unknown or not configured; a problem for other causes."},
-    422: {"model": SentMessage, "description": "Trying again cannot help; a problem where the body is not valid."},
-    502: {"model": SentMessage, "description": "Nothing was sent, and trying again may help."},
-    503: {"model": SentMessage, "description": "The provider throttles; `Retry-After` says for how long."},
-    504: {"model": SentMessage, "description": "It may have been sent: repeat it only with the same Idempotency-Key."},
+    404: {"model": SentMessage, "description": ("Result of sending to a profile.")},
+    422: {"model": SentMessage, "description": "Retrying cannot help. For an invalid body, a problem document."},
+    502: {"model": SentMessage, "description": "No part was sent. Retrying may help."},
+    503: {
+        "model": SentMessage,
+        "description": ("The provider limits the account. `Retry-After` contains the seconds to wait."),
+    },
+    504: {
+        "model": SentMessage,
+        "description": ("The message may have been sent. Repeat the request only with the same Idempotency-Key."),
+    },
 }
 FAN_OUT: dict[int | str, dict[str, Any]] = {
-    207: {"model": ProfileResult, "description": "Some targets got the message."},
-    422: {"model": ProfileResult, "description": "No target got it, and trying again cannot help."},
-    502: {"model": ProfileResult, "description": "No target got it, and trying again may help."},
+    207: {"model": ProfileResult, "description": "Some targets received the message."},
+    422: {"model": ProfileResult, "description": "No target received the message. Retrying cannot help."},
+    502: {"model": ProfileResult, "description": "No target received the message. Retrying may help."},
 }

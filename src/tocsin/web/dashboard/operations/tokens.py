@@ -18,20 +18,20 @@ ScopeWord = Literal["read", "send", "run", "answer", "admin"]
 
 
 class NewToken(RequestModel):
-    """A token to make."""
+    """Token to create."""
 
     name: str = Field(pattern=NAME_PATTERN, max_length=MAX_NAME, examples=["backup-script"])
     scopes: list[ScopeWord] = Field(
         min_length=1,
         max_length=5,
-        description="What it may be used for; `admin` includes the others but `answer`, which only callers with that "
-        "scope may give.",
+        description="Scopes of the token. `admin` includes all other scopes except `answer`, which only callers "
+        "with that scope can grant.",
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenRecord:
-    """What is known of a token; not the token itself."""
+    """API token, without its secret value."""
 
     id: str
     name: str
@@ -42,11 +42,9 @@ class TokenRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreatedToken(TokenRecord):
-    """A token that was made just now."""
+    """New token."""
 
-    token: Annotated[
-        str | None, "The token itself, which is shown this once: null where an Idempotency-Key is repeated."
-    ]
+    token: Annotated[str | None, "The token, returned only once; null for a repeated Idempotency-Key."]
 
 
 class TokenRoutes:
@@ -64,7 +62,7 @@ class TokenRoutes:
         answer=Page[TokenRecord],
     )
     async def list_tokens(self, paging: PagingOf) -> Any:
-        """List the tokens by name: what each may be used for, and when it last was."""
+        """List tokens by name, with their scopes and last use."""
         found = await self._tokens.list()
         page, following = paging.cut(found, lambda token: token.name)
         return paging.page([token.as_document() for token in page], following, len(found))
@@ -81,7 +79,7 @@ class TokenRoutes:
         answer=CreatedToken,
     )
     async def create_token(self, request: Request, body: NewToken, response: Response, caller: CallerOf) -> Any:
-        """Make a token; the answer shows it this once."""
+        """Create a token; only this response contains its value."""
         for word in body.scopes:  # a caller cannot give a scope it lacks
             require_scope(request.scope, word)
         token, text = await self._tokens.create(body.name, body.scopes, caller)
@@ -90,7 +88,7 @@ class TokenRoutes:
 
     @operation("GET", "/api/tokens/{name}", scope="admin", extension=True, problems=("not-found",), answer=TokenRecord)
     async def get_token(self, name: str, response: Response) -> Any:
-        """Return what is known of a token, by name or ID."""
+        """Get a token by name or ID, without its value."""
         token = await self._tokens.get(name)
         return tag(response, token.as_document(), _version(token))
 
@@ -104,7 +102,7 @@ class TokenRoutes:
         answer=None,
     )
     async def revoke_token(self, request: Request, name: str, caller: CallerOf) -> Response:
-        """Make a token useless at once; `If-Match` is honoured."""
+        """Revoke a token immediately; `If-Match` is supported."""
         if "if-match" in request.headers:
             check_unchanged(request, _version(await self._tokens.get(name)))
         await self._tokens.revoke(name, caller)
@@ -112,7 +110,7 @@ class TokenRoutes:
 
 
 def token_operations(tokens: ApiTokens) -> Operations:
-    """Return the operations."""
+    """List the runs of a job, newest first, with the end of the log of one of them."""
     return Operations("tokens", TokenRoutes(tokens))
 
 
