@@ -188,7 +188,7 @@ def test_a_service_shows_what_is_wrong_with_a_file_and_the_fix(cli: Cli):
     code, screen = run(cli, "up", GATEWAY_HOST="0.0.0.0", LOG_LEVEL="error")  # which ends it at once
     assert code == 2
     told = (
-        f"tocsin: triggers: {cli.data_dir}/triggers.yaml:1:14: in double quotes, \d is not a valid escape "
+        f"tocsin: triggers: {cli.data_dir}/triggers.yaml:1:14: \\d is not a valid escape "
         "sequence in double quotes:"
     )
     assert told in screen
