@@ -388,7 +388,7 @@ async def test_a_step_waits_for_a_person_and_goes_on_or_fails(flows: WorkflowBen
     if approved:
         assert flows.printed("deploy") == ["approved by anna"]
     else:
-        assert run.reason == "the step ask failed: anna rejected it: as agreed"
+        assert run.reason == "step ask failed: anna rejected it: as agreed"
 
 
 async def test_a_wait_that_nobody_decides_about_fails_or_goes_on(flows: WorkflowBench):
