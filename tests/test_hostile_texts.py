@@ -8,7 +8,7 @@ from tocsin.bot.skill_mode.skill_matching import MAX_STEPS, match_steps
 from tocsin.core.text.visible import one_line
 from tocsin.features.ability_records import SkillInfo
 from tocsin.features.assistant_skills.local.dependencies import audit_dependencies
-from tocsin.features.memory.secrets import may_be_secret
+from tocsin.features.memory.chats import may_be_secret
 from tocsin.features.workflows.language.outputs import OutputRuleError, parse_output
 
 MANY = 500_000

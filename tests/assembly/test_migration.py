@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,7 +31,20 @@ from tocsin.messaging.inbound.sqlite_store import SqliteInbox
 from tocsin.messaging.inbound.store import InboxStore
 from tocsin.messaging.outbound.idempotency import IdempotencyKeys, SqliteKeys, StoredResponse
 from tocsin.messaging.outbound.redis_idempotency import RedisKeys
+from tocsin.runs.approvals import StepQuestion, WaitingStep
+from tocsin.runs.filters import RunFilter
+from tocsin.runs.model import RunSpec, RunStatus, RunTrigger, StepRun, new_run
+from tocsin.runs.redis.records import redis_runs
+from tocsin.runs.sqlite.records import sqlite_runs
+from tocsin.runs.store import RunStore
+from tocsin.runs.stored_run import RunTask
 from tocsin.testing.fakes import FakeClock
+
+WAITS = replace(
+    new_run(RunSpec("workflow", "flow", "flow", RunTrigger.MANUAL), RunStatus.RUNNING, 1.0),
+    steps=(StepRun("ask", "wait", RunStatus.RUNNING),),
+)
+QUEUED = new_run(RunSpec("workflow", "flow", "flow", RunTrigger.MANUAL), RunStatus.QUEUED, 1.0)
 
 
 class Side(NamedTuple):
@@ -40,6 +54,7 @@ class Side(NamedTuple):
     keys: IdempotencyKeys
     inbox: InboxStore
     bots: BotStores
+    runs: RunStore
 
 
 @pytest.fixture
@@ -55,10 +70,20 @@ async def opened(settings: Settings, where: str, clock: FakeClock) -> AsyncItera
     try:
         if where == SQLITE:
             records = sqlite_bot_stores(database, clock)
-            yield Side(SqliteStore(database, clock), SqliteKeys(database, clock), SqliteInbox(database, clock), records)
+            yield Side(
+                SqliteStore(database, clock),
+                SqliteKeys(database, clock),
+                SqliteInbox(database, clock),
+                records,
+                sqlite_runs(database),
+            )
         else:
             yield Side(
-                RedisStore(client, clock), RedisKeys(client), RedisInbox(client, clock), redis_bot_stores(client)
+                RedisStore(client, clock),
+                RedisKeys(client),
+                RedisInbox(client, clock),
+                redis_bot_stores(client),
+                redis_runs(client, "here"),
             )
     finally:
         await database.aclose()
@@ -91,6 +116,9 @@ async def fill(side: Side, clock: FakeClock) -> None:
     await side.keys.finish("answered", 202, "body")
     await side.keys.begin("interrupted", "digest")
     await side.inbox.accept([message("one", "x", "e1"), message("two", "x", "e2")], "dead", ("bell", 17))
+    for run in (WAITS, QUEUED):
+        await side.runs.add(run, "", RunTask({"file": "x"}))
+    await side.runs.approvals.wait_for(WaitingStep(WAITS.id, StepQuestion("ask", "Go?"), 2.0))
     await side.bots.access.request("7", {"name": "Ann"})
     await side.bots.access.decide("7", AccessState.ALLOWED)
 
@@ -112,11 +140,13 @@ async def test_everything_that_waits_goes_on_in_the_other_store(settings: Settin
         "received events": 2,
         "cursors": 1,
         "deliveries": 6,
+        "runs": 2,
         "access decisions": 1,
     }
     async with opened(settings, source, clock) as side:
         assert await records(side) == {}, "no service that still has the old setting sends anything"
         assert (await side.inbox.backlog()).counts == {}
+        assert await side.runs.count(RunFilter()) == 0
     async with opened(settings, target, clock) as side:
         after = await records(side)
         assert after["waits"].policy is Policy.AT_MOST_ONCE
@@ -138,6 +168,10 @@ async def test_everything_that_waits_goes_on_in_the_other_store(settings: Settin
         claim = await side.inbox.claim([event.seq for event in events], "w2")
         assert [event.message.text for event in claim.events if event.message] == ["one", "two"]
         assert [record.state for record in await side.bots.access.records()] == [AccessState.ALLOWED]
+        assert await side.runs.released(lambda _: True) == [WAITS.id, QUEUED.id]
+        assert [wait.question.message for wait in await side.runs.approvals.waiting(WAITS.id)] == ["Go?"]
+        assert (await side.runs.get(WAITS.id)).steps == WAITS.steps
+        assert await side.runs.request_of(QUEUED.id) == {"file": "x"}
 
 
 async def test_a_move_that_was_killed_goes_on_and_doubles_nothing(settings: Settings):

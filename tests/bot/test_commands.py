@@ -7,7 +7,7 @@ from tests.bot.bench import ADMIN, Bench, buttons_of, silent, text_of
 from tests.bot.conftest import MakeBench
 from tests.facts import mentions
 
-from tocsin.bot.commands import NO_SKILLS
+from tocsin.bot.commands import IDLE, NO_HISTORY, NO_SKILLS
 from tocsin.bot.contract import ChatMode, Prepared
 from tocsin.bot.executor import TOO_MANY, TaskContext
 from tocsin.bot.registration import register_commands
@@ -231,7 +231,7 @@ async def test_history_shows_the_conversation_and_reset_forgets_it(bench: Bench)
     await bench.send("hello")
     assert text_of(await bench.send("/history")) == "Human: hello\nAssistant: You said: hello"
     await bench.send("/reset")
-    assert text_of(await bench.send("/history")) == "I have no history of this chat."
+    assert text_of(await bench.send("/history")) == NO_HISTORY
 
 
 async def test_history_shows_the_beginning_of_long_messages_and_how_long_they_are(bench: Bench):
@@ -301,7 +301,7 @@ async def test_the_list_of_skills_keeps_its_buttons_when_a_press_is_turned_away(
 
 
 async def test_a_cancel_button_without_a_job_answers_as_the_command_does(bench: Bench):
-    assert text_of(await bench.press("cancel:")) == "I am not working on anything in this chat."
+    assert text_of(await bench.press("cancel:")) == IDLE
 
 
 async def test_confirm_and_cancel_buttons_of_others_are_handed_on(make_bench: MakeBench):

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 from tests.bot.bench import Bench, text_of
 
+from tocsin.bot.commands import HISTORY_CLEARED, IDLE
 from tocsin.bot.executor import BY_PERSON
 from tocsin.bot.shared_work import LOOK_S
 from tocsin.core.storage.database import DatabaseError
@@ -37,7 +38,7 @@ async def test_cancel_ends_the_answer_that_another_process_is_making(bench: Benc
     assert bench.provider is not None
     assert [call.cancelled for call in bench.provider.calls] == [True]
     assert await bench.history() == [], "a cancelled question is not part of the conversation"
-    assert text_of(await other.send("/cancel", seq=3)) == "I am not working on anything in this chat."
+    assert text_of(await other.send("/cancel", seq=3)) == IDLE
 
 
 async def test_cancel_counts_what_all_processes_do_and_leaves_other_chats_alone(bench: Bench, other: Bench):
@@ -70,7 +71,7 @@ async def test_a_message_that_waited_behind_cancelled_work_is_not_answered(bench
 
 async def test_reset_keeps_the_answer_of_another_process_out_of_the_history(bench: Bench, other: Bench):
     answering = await asked(bench, "why?", 1, id="asked")
-    assert text_of(await other.send("/reset", seq=2)) == "I have deleted the history of this chat."
+    assert text_of(await other.send("/reset", seq=2)) == HISTORY_CLEARED
     assert bench.provider is not None
     bench.provider.calls[0].answer("because")
     assert text_of(await answering) == "because"

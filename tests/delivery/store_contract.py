@@ -13,9 +13,9 @@ from tests.facts import mentions
 
 from tocsin.core.errors import LONGEST_TOLD_S, ChannelError
 from tocsin.core.ids import new_id
+from tocsin.core.records.as_json import to_json
 from tocsin.core.time.clock import Clock
 from tocsin.core.time.ratelimit import SHARE
-from tocsin.delivery.document import delivery_document
 from tocsin.delivery.model import (
     IDEMPOTENCY_S,
     LEASE_S,
@@ -82,7 +82,15 @@ def new(
 def finished(at: float) -> Delivery:
     """Return a delivery that was sent without the queue."""
     return Delivery(
-        new_id(), "bell", "door", "direct", "cli", DeliveryStatus.SENT, Policy.AT_MOST_ONCE, at, finished_at=at
+        new_id(),
+        "bell",
+        "door",
+        "direct",
+        "cli",
+        DeliveryStatus.SENT,
+        Policy.AT_MOST_ONCE,
+        created_at=at,
+        finished_at=at,
     )
 
 
@@ -1186,8 +1194,8 @@ class StoreContract:
         await put(store, new("1"), new("2"))
         await store.finish("w1", (await claim_one(store)).id, throttled(400_000_000_000))
         held, _ = sorted((await store.search(DeliveryFilter())).items, key=lambda delivery: delivery.message)
-        assert delivery_document(held)["next_attempt_at"] == "9999-12-31T23:59:59.000Z"
-        assert delivery_document(await store.cancel(held.id))["status"] == "cancelled"
+        assert to_json(held)["next_attempt_at"] == "9999-12-31T23:59:59.000Z"
+        assert to_json(await store.cancel(held.id))["status"] == "cancelled"
         assert (await claim_one(store)).message == "2"
 
     async def test_what_was_told_to_a_target_holds_it_after_a_cancel_too(self, store: DeliveryStore, clock: FakeClock):

@@ -50,7 +50,9 @@ class Queue:
             key = delivery.idempotency_key or ""
             if key not in self._known:
                 facts = (new_id(), delivery.channel, delivery.target, delivery.message, delivery.source)
-                self._known[key] = Delivery(*facts, DeliveryStatus.QUEUED, delivery.policy, 0.0, idempotency_key=key)
+                self._known[key] = Delivery(
+                    *facts, DeliveryStatus.QUEUED, delivery.policy, created_at=0.0, idempotency_key=key
+                )
                 self.accepted.append(delivery)
         return [self._known[delivery.idempotency_key or ""] for delivery in new]
 
@@ -638,7 +640,10 @@ async def main():
     async def enqueue(new):
         for one in new:
             await records.run(keep, [record + ":keys", record], [one.idempotency_key, one.message])
-        return [Delivery("", n.channel, n.target, n.message, "", DeliveryStatus.QUEUED, n.policy, 0.0) for n in new]
+        return [
+            Delivery("", n.channel, n.target, n.message, "", DeliveryStatus.QUEUED, n.policy, created_at=0.0)
+            for n in new
+        ]
     def prepare(channel, entry):
         return NewDelivery(channel, entry.target, entry.message, "bus")
     await Bus(open_redis(url), name, lambda: ["email", "teamchat"], prepare, enqueue, eval(pace)).run()

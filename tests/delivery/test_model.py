@@ -37,7 +37,9 @@ SPENT = len(SCHEDULE_S)
 
 
 def delivery(policy: Policy = AT_LEAST, failures: int = 0) -> Delivery:
-    return Delivery("id", "bell", "door", "hello", "test", DeliveryStatus.SENDING, policy, 0.0, failures=failures)
+    return Delivery(
+        "id", "bell", "door", "hello", "test", DeliveryStatus.SENDING, policy, created_at=0.0, failures=failures
+    )
 
 
 def judged(

@@ -134,7 +134,9 @@ def _count(folder: Path, kills: int) -> KillCount:
         waiting = connection.execute("SELECT COUNT(*) FROM inbox WHERE finished_at IS NULL").fetchone()[0]
         events = connection.execute("SELECT COUNT(*) FROM inbox").fetchone()[0]
         messages = connection.execute("SELECT COUNT(*) FROM deliveries").fetchone()[0]
-        notices = dict(map(tuple, connection.execute("SELECT dedupe_key, count FROM notifications")))
+        notices = Counter[str]()
+        for row in connection.execute("SELECT dedupe_key, count FROM notifications"):
+            notices[row["dedupe_key"]] += row["count"]
     every = list(runs.values())
     retried = {run["retry_of"] for run in every}
     lines = Counter((folder / "trace").read_text().splitlines())
@@ -161,7 +163,7 @@ def _count(folder: Path, kills: int) -> KillCount:
         messages_missing=sum(run["delivery_queued"] == "[]" for run in flows),
         messages_unexpected=abs(messages - events - sum(len(json.loads(run["delivery_queued"])) for run in every)),
         unnotified=sum(run["id"] not in notices for run in told),
-        notified_twice=sum(notices.get(run["id"], 1) > 1 for run in told),
+        notified_twice=sum(notices[run["id"]] > 1 for run in told),
         without_failure_path=sum(f"{run['id']} finish 1" not in lines for run in flows if not _was_cut(folder, run)),
     )
 

@@ -5,19 +5,25 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from tests.delivery.conftest import RedisServer, private_redis, redis_server  # noqa: F401
+from tests.delivery.conftest import RedisServer
 from tests.runs.conftest import RUN_SCHEMAS
 from tests.runs.records_contract import OpenStore, RecordsContract, made
+from tests.waiting import eventually
 
 from tocsin.core.errors import StoreUnavailableError
 from tocsin.core.ids import new_id
+from tocsin.core.process.beats import RedisBeats
+from tocsin.core.process.presence import Presence
 from tocsin.core.storage.database import Database
 from tocsin.core.storage.redis_client import open_redis
-from tocsin.runs.model import RunStatus
+from tocsin.runs.model import RunResult, RunSpec, RunStatus, RunTrigger
+from tocsin.runs.recorder import RunHandle
 from tocsin.runs.redis.records import FORMAT, redis_runs
+from tocsin.runs.service import Runs
 from tocsin.runs.sqlite.records import sqlite_runs
 from tocsin.runs.store import RunStore
 from tocsin.runs.stored_run import RunTask
+from tocsin.testing.fakes import FakeClock
 
 
 class TestSqliteRuns(RecordsContract):
@@ -45,12 +51,12 @@ class TestRedisRuns(RecordsContract):
     """Runs the contract over a real server; each test has a prefix of its own."""
 
     @pytest.fixture
-    def open_store(self, redis_server: RedisServer) -> OpenStore:  # noqa: F811
+    def open_store(self, redis_server: RedisServer) -> OpenStore:
         prefix = f"test-{new_id()}"
         return lambda: runs_of_host(redis_server.url, prefix)
 
 
-async def test_a_run_belongs_to_the_host_that_begins_it(redis_server: RedisServer):  # noqa: F811
+async def test_a_run_belongs_to_the_host_that_begins_it(redis_server: RedisServer):
     prefix, run = f"test-{new_id()}", made(RunStatus.QUEUED, home="")
     async with runs_of_host(redis_server.url, prefix, "a") as a, runs_of_host(redis_server.url, prefix, "b") as b:
         await a.add(run, "", RunTask({"x": 1}))
@@ -61,10 +67,62 @@ async def test_a_run_belongs_to_the_host_that_begins_it(redis_server: RedisServe
         assert (claimed.was_at, claimed.run.home) == ("a", "b")
 
 
-async def test_a_store_that_a_newer_version_has_written_is_refused(private_redis: RedisServer):  # noqa: F811
+async def test_a_store_that_a_newer_version_has_written_is_refused(private_redis: RedisServer):
     async with runs_of_host(private_redis.url, "tocsin") as store:
         await store.add(made(), "me")
     private_redis.ask("SET", "{tocsin:runs}:format", str(FORMAT + 1))
     async with runs_of_host(private_redis.url, "tocsin") as store:
         with pytest.raises(StoreUnavailableError, match="newer version"):
             await store.add(made(), "me")
+
+
+async def test_a_queued_run_is_adopted_when_its_host_is_silent_for_a_minute(redis_server: RedisServer, tmp_path: Path):
+    prefix, clock, run = f"test-{new_id()}", FakeClock(), made(RunStatus.QUEUED, home="", retry_of="an earlier one")
+    client = open_redis(redis_server.url)
+
+    def process(host: str) -> Runs:
+        presence = Presence(RedisBeats(client, prefix=prefix), clock, f"a process of {host}")
+        return Runs(redis_runs(client, host, prefix=prefix), tmp_path / host, clock, presence)
+
+    a, b = process("a"), process("b")
+    await a.store.enqueue([run], not_before=5.0)
+
+    async def is_here() -> bool:
+        (row,) = await b.store.records.look("cron", lambda queue: list(queue.queued()))
+        return row.is_here
+
+    for _ in range(8):
+        await a.recover()
+        await b.recover()
+        assert not await is_here(), "its host is alive"
+        clock.advance(20)
+    for _ in range(4):
+        await b.recover()
+        clock.advance(20)
+    assert await is_here()
+    await client.aclose()
+
+
+async def test_an_end_is_recorded_when_the_store_is_there_again(private_redis: RedisServer, tmp_path: Path):
+    clock, client = FakeClock(), open_redis(private_redis.url)
+    presence = Presence(RedisBeats(client), clock, "me")
+    runs = Runs(redis_runs(client, "here"), tmp_path / "runs", clock, presence, poll_s=0.01)
+
+    async def work(_: RunHandle) -> RunResult:
+        private_redis.kill()
+        return RunResult(RunStatus.SUCCEEDED)
+
+    order = RunSpec("skill", "it", "it", RunTrigger.MANUAL)
+    run = await runs.execute(order, work)
+    assert run.status is RunStatus.SUCCEEDED
+    private_redis.start()
+
+    async def is_recorded() -> bool:
+        try:
+            return (await runs.store.get(run.id)).status is RunStatus.SUCCEEDED
+        except StoreUnavailableError:
+            return False
+
+    await eventually(is_recorded)
+    await runs.aclose()
+    await client.aclose()

@@ -12,8 +12,7 @@ from tocsin.features.hooks import OperationsOf
 from tocsin.rest.callers import CallerOf, cause_of
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
-from tocsin.rest.preferences import answer_run
-from tocsin.rest.runs import RUN_STARTED
+from tocsin.rest.preferences import RUN_STARTED, answer_run
 from tocsin.runs.control import StartRequest
 from tocsin.runs.model import Run, RunSummary
 from tocsin_freshness.service import Freshness

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from tocsin.assembly.program import RUNS_FOLDER
 from tocsin.assembly.status import status_report
+from tocsin.core.records.as_json import to_json
 from tocsin.core.storage.change_feed import ChangeFeed
 from tocsin.core.time.timestamps import timestamp
-from tocsin.delivery.document import delivery_document
 from tocsin.delivery.store import DeliveryStore, UnknownDeliveryError
 from tocsin.messaging.inbound.model import InboxEvent
 from tocsin.messaging.inbound.store import InboxStore
 from tocsin.web.dashboard.live.hub import EventHub, EventSource
-from tocsin.web.dashboard.live.run_events import RunEvents
+from tocsin.web.dashboard.live.run_events import RUNS, RunEvents
 from tocsin.web.dashboard.live.status_events import StatusEvents
 from tocsin.web.dashboard.live.stream_events import StreamEvents, StreamSource
 
@@ -32,8 +32,10 @@ def event_hub(app: "App") -> EventHub:
     sources = [
         EventSource(live.topic, live.event, records, live.tells_new) for live, records in app.features.live_topics()
     ]
-    runs = RunEvents(app.stores.runs(), app.settings.data_dir / RUNS_FOLDER, app.clock)
-    streams = StreamEvents(_streams(app), app.clock)
+    store = app.stores.runs()
+    runs = RunEvents(store, app.settings.data_dir / RUNS_FOLDER, app.clock)
+    shared = [] if (changes := store.records.changes()) is None else [StreamSource(RUNS, "run", changes, runs.records)]
+    streams = StreamEvents([*_streams(app), *shared], app.clock)
     return EventHub(ChangeFeed(app.database), sources, runs, StatusEvents(status, app.clock), app.clock, streams)
 
 
@@ -49,7 +51,7 @@ def _streams(app: "App") -> list[StreamSource]:
 async def _deliveries(queue: DeliveryStore, ids: Sequence[str]) -> Mapping[str, Any]:
     async def read(id_: str) -> Any:
         try:
-            return delivery_document(await queue.get(id_))
+            return to_json(await queue.get(id_))
         except UnknownDeliveryError:
             return None
 

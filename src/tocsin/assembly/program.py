@@ -7,11 +7,11 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from tocsin.assembly.storage import Stores, open_stores, sqlite_beats
+from tocsin.assembly.storage import Stores, open_stores
 from tocsin.channels.contract import OutboundAdapter, Receipt, Tools
 from tocsin.channels.registry import ChannelState, Registry, discover
 from tocsin.core.config.settings import LateLayer, Settings
-from tocsin.core.config.variables import AUDIT_REDACT, MAX_PARTS, REDIS_URL, STORE
+from tocsin.core.config.variables import AUDIT_REDACT, MAX_PARTS, REDIS_URL
 from tocsin.core.text.redaction import Redactor
 from tocsin.core.time.clock import Clock, SystemClock
 from tocsin.features.registry import find_features
@@ -67,7 +67,6 @@ class App:
     database: "Database"
     redis: "Lazy[RedisClient]"
     presence: "Lazy[Presence]"  # of those that share the inbox
-    runs_presence: "Lazy[Presence]"  # of those that share the data directory
     runs: "Lazy[Runs]"
     run_settler: "Callable[[], RunSettler]"
     output: "Callable[[], OutputRouter]"
@@ -193,7 +192,6 @@ def assemble(
         database=stores.database,
         redis=stores.redis,
         presence=Lazy(lambda: _presence(app), lambda presence: presence.leave()),
-        runs_presence=Lazy(lambda: _runs_presence(app), lambda presence: presence.leave()),
         runs=Lazy(lambda: _runs(app), lambda runs: runs.aclose()),
         run_settler=cache(lambda: _run_settler(app)),
         output=cache(lambda: _output(app)),
@@ -222,20 +220,11 @@ def _presence(app: App) -> "Presence":
     return Presence(app.stores.beats(), app.clock)
 
 
-def _runs_presence(app: App) -> "Presence":
-    """Return who is alive for the runs: where one database has inbox and runs, they share the signs of life."""
-    from tocsin.core.process.presence import Presence
-
-    if app.settings[STORE] == "sqlite":
-        return app.presence()
-    return Presence(sqlite_beats(app.database), app.clock)
-
-
 def _runs(app: App) -> "Runs":
     from tocsin.runs.service import Runs
 
     folder = app.settings.data_dir / RUNS_FOLDER
-    return Runs(app.stores.runs(), folder, app.clock, app.runs_presence(), redact=app.redact, settler=app.run_settler())
+    return Runs(app.stores.runs(), folder, app.clock, app.presence(), redact=app.redact, settler=app.run_settler())
 
 
 def _output(app: App) -> "OutputRouter":
@@ -289,7 +278,7 @@ async def open_app(
         stores = open_stores(settings, installed.features, stack)
         app = assemble(settings, installed, tools=tools, stores=stores, monitoring=monitoring)
         stack.callback(app.audit.log.close)
-        for part in (app.messenger, app.models, app.presence, app.runs_presence, app.features, app.runs):
+        for part in (app.messenger, app.models, app.presence, app.features, app.runs):
             stack.push_async_callback(part.aclose)
         yield app
 

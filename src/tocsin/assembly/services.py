@@ -4,6 +4,8 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from tocsin.assembly.migration.movable import Move
+from tocsin.assembly.migration.movable_runs import MovableRuns
 from tocsin.assembly.notices import CoreNotices
 from tocsin.assembly.program import App, Monitoring, publisher_of
 from tocsin.assembly.receiving import open_receiving
@@ -35,6 +37,7 @@ from tocsin.messaging.outbound.audit_anchor import AuditAnchor
 from tocsin.messaging.outbound.channel_watch import ChannelWatch
 from tocsin.runs.engine.active_run import RunsDrain
 from tocsin.runs.engine.settling import DeliveryFollower
+from tocsin.runs.sqlite.records import SqliteRunRecords
 from tocsin.web.http.serving import Service
 from tocsin.web.http.serving import serve as run_services
 
@@ -188,13 +191,26 @@ def run_engine(app: App) -> "RunEngine":
     from tocsin.runs.engine.run_engine import RunEngine
 
     follower = DeliveryFollower(app.stores.runs(), app.output)
-    return RunEngine(app.runs(), app.run_settler(), follower, app.clock, are_kept=app.database.exists)
+    return RunEngine(app.runs(), app.run_settler(), follower, app.clock, are_kept=lambda: _may_have_runs(app))
+
+
+async def take_runs_out_of_database(app: App) -> None:
+    """Move runs into Redis that are in the database, as an earlier version has kept them; none is continued before."""
+    if app.settings[STORE] != "redis" or not app.database.exists():
+        return
+    source, target = MovableRuns(SqliteRunRecords(app.database)), MovableRuns(app.stores.runs().records)
+    await Move("runs", source, target).run(lambda _: None)
+
+
+def _may_have_runs(app: App) -> bool:
+    return app.settings[STORE] == "redis" or app.database.exists()
 
 
 async def _recover_runs(app: App) -> None:
-    if not app.database.exists():
+    if not _may_have_runs(app):
         return
     try:
+        await take_runs_out_of_database(app)
         await app.runs().recover()
     except TocsinError as error:
         log.warning("runs of dead processes are not recovered", extra={"reason": error.sentence()})

@@ -122,7 +122,7 @@ def _in_redis(settings: Settings, database: "Database", redis: "Lazy[RedisClient
         buckets=buckets,
         inbox=cache(lambda: _redis_inbox(redis(), clock)),
         beats=lambda: _redis_beats(redis()),
-        runs=cache(lambda: _sqlite_runs(database)),
+        runs=cache(lambda: _redis_runs(settings, redis())),
         database=database,
         redis=redis,
     )
@@ -197,6 +197,13 @@ def _sqlite_runs(database: "Database") -> "RunStore":
     from tocsin.runs.sqlite.records import sqlite_runs
 
     return sqlite_runs(database)
+
+
+def _redis_runs(settings: Settings, client: "RedisClient") -> "RunStore":
+    from tocsin.core.config.data_dir import shared_name
+    from tocsin.runs.redis.records import redis_runs
+
+    return redis_runs(client, shared_name(settings.data_dir))
 
 
 async def left_in_database(database: "Database") -> str:

@@ -57,6 +57,9 @@ MAX_SHOWN = 160  # characters of a message in /history: 20 of them are one messa
 WELCOME = "Hello! Send me a message, or one of these commands:"
 NO_SKILLS = "No skills are installed."
 NO_RUNS = "No runs yet."
+NO_HISTORY = "I have no history of this chat."
+HISTORY_CLEARED = "I have deleted the history of this chat."
+IDLE = "I am not working on anything in this chat."
 
 
 class FurtherCommand(NamedTuple):
@@ -251,17 +254,17 @@ class Commands:
 
     async def _history(self, received: MessageContext) -> HandlerResult:
         entries = await self._sessions.get(history_key(received.message))
-        return answered(history_text(entries) if entries else "I have no history of this chat.")
+        return answered(history_text(entries) if entries else NO_HISTORY)
 
     async def _reset(self, received: MessageContext) -> HandlerResult:
         await self._executor.forget(received)
         await self._buffer.clear(history_key(received.message))
-        return answered("I have deleted the history of this chat.")
+        return answered(HISTORY_CLEARED)
 
     async def _cancel(self, received: MessageContext) -> HandlerResult:
         count = await self._executor.cancel(received)
         if not count:
-            return answered("I am not working on anything in this chat.")
+            return answered(IDLE)
         return answered("Cancelled." if count == 1 else f"Cancelled {count} jobs.")
 
 

@@ -296,9 +296,7 @@ class OutboundAdapter(ABC):
         """
         target, mode = self.check_target(_one_line(_as_text(outgoing.target))), outgoing.parse_mode
         if mode and mode not in (known := dict.fromkeys((*self.spec.parse_modes, PLAIN, COMMONMARK))):
-            raise ChannelError(
-                f"{self.spec.label} does not support the parse mode {mode}", hint=f"choose from: {', '.join(known)}"
-            )
+            raise ChannelError(f"{self.spec.label} does not support parse mode {mode}", hint=f"use {', '.join(known)}")
         self.check_extra(outgoing.extra)
         parts = self.parts_of(_as_text(outgoing.text), mode)
         if len(parts) > self._max_parts:

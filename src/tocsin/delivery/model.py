@@ -8,10 +8,11 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from tocsin.core.errors import ChannelError, FailureKind, told_wait_s
 from tocsin.core.ids import new_id
+from tocsin.core.records.marks import Converted, Private, Time
 from tocsin.core.text.strings import storable
 from tocsin.core.time.ratelimit import Rate
 
@@ -20,6 +21,7 @@ __all__ = [
     "OPEN",
     "REPLAYABLE",
     "WAITING",
+    "Accepted",
     "AttemptOutcome",
     "Delivery",
     "DeliveryStatus",
@@ -139,7 +141,7 @@ class NewDelivery:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """The record of one delivery. Times are Unix seconds."""
+    """Delivery: one message to one target."""
 
     id: str
     channel: str
@@ -148,23 +150,31 @@ class Delivery:
     source: str
     status: DeliveryStatus
     policy: Policy
-    created_at: float
-    parse_mode: str = ""
+    parse_mode: Private[str] = ""
     attempts: int = 0
-    next_attempt_at: float | None = None
-    not_before: float | None = None
-    expires_at: float | None = None
+    next_attempt_at: Time | None = None
+    not_before: Time | None = None
+    expires_at: Time | None = None
     idempotency_key: str | None = None
     parts_sent: int = 0
     parts_total: int = 0
     provider_id: str = ""
     error: str = ""
-    error_class: str = ""
-    finished_at: float | None = None
-    duration_ms: int | None = None
-    failures: int = 0  # failed attempts other than throttled ones: the position in the schedule
-    extra: Mapping[str, Any] = field(default_factory=dict)
-    dismissed: bool = False  # it ended unsent and needs no person: it was dismissed, or its caller saw the failure
+    error_class: Annotated[str, Converted(str, FailureKind | Literal[""])] = ""
+    created_at: Time = field(kw_only=True)
+    finished_at: Time | None = None
+    duration_ms: Annotated[int | None, "Of the last attempt, in milliseconds."] = None
+    failures: Private[int] = 0  # failed attempts other than throttled ones: the position in the schedule
+    extra: Private[Mapping[str, Any]] = field(default_factory=dict)
+    dismissed: Annotated[bool, "It ended unsent and needs no person: it was dismissed, or its caller saw it."] = False
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A delivery as callers are shown it who may send and not read."""
+
+    id: str
+    status: DeliveryStatus
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,10 @@ not deliveries; its holder may send the lane's first delivery.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
-from tocsin.core.errors import TocsinError
+from tocsin.core.errors import FailureKind, TocsinError
 from tocsin.core.pages import ListPage
 from tocsin.core.storage.change_stream import ChangeStream
 from tocsin.delivery.model import OPEN, AttemptOutcome, Delivery, DeliveryStatus, NewDelivery, Rate
@@ -224,3 +224,25 @@ class DeliveryStore(Protocol):
     async def aclose(self) -> None:
         """Close all connections."""
         ...
+
+
+def explained(
+    delivery: Delivery, target: DeliveryHold | None, account: DeliveryHold | None, ahead: Delivery | None
+) -> Delivery:
+    """Return a waiting delivery with the reason in `error` and its end in `next_attempt_at`.
+
+    `ahead` is the first delivery of the lane. An error of the delivery's own last attempt is kept.
+    """
+    reasons: list[tuple[float, str, str]] = []
+    if target is not None:
+        reasons.append((target.until, f"the target is on hold: {target.reason}", FailureKind.RATE_LIMITED))
+    if account is not None:
+        reasons.append((account.until, f"the account is on hold: {account.reason}", FailureKind.RATE_LIMITED))
+    if ahead is not None and ahead.id != delivery.id and ahead.status is DeliveryStatus.RETRY_WAIT:
+        sentence = f"waits for the earlier delivery {ahead.id}: {ahead.error}"
+        reasons.append((ahead.next_attempt_at or 0.0, sentence, ahead.error_class))
+    if not reasons:
+        return delivery
+    until, error, error_class = max(reasons)
+    shown = replace(delivery, next_attempt_at=max(until, delivery.next_attempt_at or 0.0))
+    return shown if delivery.error else replace(shown, error=error, error_class=error_class)

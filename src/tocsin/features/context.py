@@ -52,6 +52,7 @@ class Notice:
     run_id: str = ""  # the run of which a step waits for approval
     step: str = ""
     output: str = ""  # where a message that says the same was sent: a profile, or `<channel>:<target>`
+    once: bool = False  # a second notice of its key is the same one, and is not counted
     closed: bool = False  # replaces the earlier notice of its key, which needs no person any more
 
 

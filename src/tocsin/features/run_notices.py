@@ -37,7 +37,8 @@ def interrupted(run: Run, *, category: str) -> Notice | None:
     if run.status is not RunStatus.INTERRUPTED or run.parent_run_id or at_terminal:
         return None
     title, body = f"{run.subject_name} was interrupted", f"{run.reason}\n\n{pointers(run.id)}"
-    return Notice(title, body, NoticeLevel.ERROR, category, f"{run.kind}:{run.subject_id}", f"#/runs/{run.id}", run.id)
+    source, link = f"{run.kind}:{run.subject_id}", f"#/runs/{run.id}"
+    return Notice(title, body, NoticeLevel.ERROR, category, source, link, run.id, once=True)
 
 
 def stored_notice(notice: Notice | None) -> dict[str, Any]:

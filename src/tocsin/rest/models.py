@@ -1,27 +1,14 @@
-"""The models from which requests are read, and those of problems and receipts."""
+"""The models of problems and receipts, and times in requests."""
 
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
 
-from tocsin.core.reading.json_value import plain_number
 from tocsin.rest.problems import PROBLEMS
 
 MAX_NAME = 100
-NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
-
-
-class RequestModel(BaseModel):
-    """A body that is read: unknown keys are refused, and no value is converted into another type."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-    # JSON Schema, 6.1.1: `integer` is every number without a fraction, 5.0 too.
-    _whole_numbers = field_validator("*", mode="before")(plain_number)
-
-    def given(self) -> dict[str, Any]:
-        """Return what the request says, without what it leaves out."""
-        return self.model_dump(exclude_unset=True)
+NAME_PATTERN = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
 
 
 class RecordReceipt(BaseModel):

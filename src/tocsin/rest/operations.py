@@ -17,6 +17,7 @@ from starlette.types import Receive, Scope, Send
 from tocsin.core.errors import TocsinError
 from tocsin.core.records.as_json import to_json
 from tocsin.core.scopes import may_read
+from tocsin.rest.bodies import RequestBody
 from tocsin.rest.callers import caller_of, require_scope
 from tocsin.rest.conditional import answer_record
 from tocsin.rest.describing import RECEIPT, UNCHANGED, answers_of, headers_of
@@ -134,7 +135,7 @@ class Operation(APIRoute):
         try:
             if model is None or not await request.body():
                 raise RequestValidationError([{"type": "missing", "loc": ("body",), "msg": "Field required"}])
-            body = model.model_validate(await request.json())
+            body = model.read(await request.json())
         except ValidationError as error:
             found = [{**each, "loc": ("body", *each["loc"])} for each in error.errors(include_url=False)]
             raise RequestValidationError(found) from None
@@ -189,7 +190,8 @@ class Operation(APIRoute):
     def _keys(self) -> Sequence[str]:
         annotation = getattr(getattr(self.body_field, "field_info", None), "annotation", None)
         models = (annotation, *get_args(annotation))  # one that may be left out is a union with None
-        return [name for model in models for name in getattr(model, "model_fields", {})]
+        bodies = [each for each in models if isinstance(each, type) and issubclass(each, RequestBody)]
+        return [name for body in bodies for name in body.names()]
 
 
 class OperationSpec(NamedTuple):

@@ -15,6 +15,11 @@ MAX_WAIT_S = 30
 _WAIT = re.compile(r"wait\s*=\s*\"?([0-9]{1,9})\"?", re.ASCII)
 VARIES = "tocsin.varies"  # in the scope of a request whose answer depends on `Accept`
 _WEIGHT = re.compile(r"q\s*=\s*(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)", re.ASCII)
+# What starting something may answer: the run that has ended, or the one that goes on.
+RUN_STARTED: dict[int | str, dict[str, Any]] = {
+    200: {"model": Run, "description": "The run, which ended within `Prefer: wait=N`."},
+    202: {"model": Run, "description": "The run has started. Its URL is in `Location`."},
+}
 
 
 def wait_s_of(request: Request) -> int:

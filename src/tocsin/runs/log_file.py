@@ -40,6 +40,11 @@ class LogPage:
     truncated: bool
 
 
+def host_of(home: str) -> str:
+    """Return the name of the host in the name of a data directory, as stores that hosts share have it."""
+    return home.partition("@")[2] or home
+
+
 def path_of(directory: Path, run_id: str, queued_at: float) -> Path:
     """Return the path of a run's log: one folder per month."""
     return directory / (timestamp(queued_at) or "")[:7] / f"{run_id}.log"

@@ -6,8 +6,9 @@ and stores what it changed only if that is still true; otherwise it calls it aga
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import NamedTuple, Protocol
+from typing import Annotated, NamedTuple, Protocol
 
+from tocsin.core.records.marks import Converted, Private, Time, after
 from tocsin.runs.model import Run, RunResult, RunStatus, RunTrigger, milliseconds
 from tocsin.runs.stored_run import StoredRun, begin
 
@@ -37,15 +38,16 @@ class QueuedRow(NamedTuple):
     is_here: bool = True  # False: it was queued on another host, which starts it as long as that is alive
 
 
-class RunGlimpse(NamedTuple):
-    """How a run went, without what it did: a history has hundreds, and a whole record costs ten times as much."""
+class RecentRun(NamedTuple):
+    """Run, as shown in a bar chart."""
 
+    # A history has hundreds, and a whole record costs ten times as much.
     id: str
-    status: str
-    queued_at: float
-    started_at: float | None
-    finished_at: float | None
-    retry_of: str | None
+    status: Annotated[str, Converted(str, RunStatus)]
+    queued_at: Private[float]
+    started_at: Time | None
+    finished_at: Private[float | None]
+    retry_of: Private[str | None]
 
     @property
     def ok(self) -> bool:
@@ -53,6 +55,7 @@ class RunGlimpse(NamedTuple):
         return self.status == RunStatus.SUCCEEDED
 
     @property
+    @after("started_at")
     def duration_ms(self) -> int | None:
         """The duration in milliseconds."""
         return milliseconds(self.started_at, self.finished_at)
@@ -62,7 +65,7 @@ class SubjectPast(NamedTuple):
     """The newest run of a subject, and how the runs before it went; also those that never started."""
 
     last: Run | None
-    history: Sequence[RunGlimpse]
+    history: Sequence[RecentRun]
 
 
 class RunQueue(Protocol):

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
+from tocsin.core.storage.change_stream import ChangeStream
 from tocsin.runs.filters import RunFilter
 from tocsin.runs.model import HostResult, OutputDeliveryStatus, Run, RunStatus, StepRun
 from tocsin.runs.queue import RunQueue, SubjectPast
@@ -21,6 +22,12 @@ class ReleasedRun(NamedTuple):
 
 class RunRecords(Protocol):
     """The records of runs in one place, shared with other processes. Every method raises StoreUnavailableError."""
+
+    home: str  # names this data directory among all that share the store; empty if no other one does
+
+    def changes(self) -> ChangeStream | None:
+        """Return the stream of changed runs; `None` where the feed of changes of the database has them."""
+        ...
 
     async def add(self, record: StoredRun) -> None:
         """Add a run; raises InstantRecordedError."""

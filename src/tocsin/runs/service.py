@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from tocsin.core import short_ids
@@ -14,7 +15,7 @@ from tocsin.runs.approvals import ButtonPress, Decision, WaitingStep
 from tocsin.runs.engine.active_run import ActiveRun, result_of_child
 from tocsin.runs.engine.executor import RunExecutor
 from tocsin.runs.filters import RunFilter
-from tocsin.runs.log_file import LogPage, follow, page, plain, read_lines, remove_logs, text_of
+from tocsin.runs.log_file import LogPage, follow, host_of, page, plain, read_lines, remove_logs, text_of
 from tocsin.runs.model import (
     TERMINAL,
     Line,
@@ -28,6 +29,7 @@ from tocsin.runs.model import (
 from tocsin.runs.recorder import RunHandle, Work
 from tocsin.runs.stored_run import RunEndedError, unknown_run
 
+MAX_LOG_LINE = 2**31 - 1  # behind every other line
 KEEP_DAYS, KEEP_PER_SUBJECT, KEEP_FAILED = 30, 200, 500
 
 
@@ -166,7 +168,7 @@ class Runs(RunExecutor):
         run = await self.get(run_id)
 
         def read() -> LogPage:
-            lines = read_lines(self._log_path(run))
+            lines = chain(read_lines(self._log_path(run)), self._pointer(run))
             shown = lines if ansi else plain(lines)
             ended, truncated = run.status in TERMINAL, run.output.truncated
             return page(shown, from_line, stream, ended=ended, truncated=truncated, tail=tail)
@@ -175,13 +177,24 @@ class Runs(RunExecutor):
 
     async def follow(self, run_id: str, from_line: int = 1) -> AsyncIterator[Line]:
         """Yield the lines of a run in any process as they come, escape sequences included, until it has ended."""
-        path = self._log_path(await self.get(run_id))
+        run = await self.get(run_id)
+        path = self._log_path(run)
+        for line in self._pointer(run):
+            yield line
 
         async def ended() -> bool:
             return (await self.get(run_id)).status in TERMINAL
 
         async for line in follow(path, from_line, ended):
             yield line
+
+    def _pointer(self, run: Run) -> list[Line]:
+        """Return the line that says where a log goes on, unless it is here."""
+        if run.home in {"", self.store.home} or run.started_at is None:
+            return []
+        return [
+            Line(MAX_LOG_LINE, run.started_at, "system", f"the output from here on is on the host {host_of(run.home)}")
+        ]
 
     async def text(self, run_id: str, max_chars: int) -> str:
         """Return the beginning of a run's output, streams interleaved in the order of arrival."""

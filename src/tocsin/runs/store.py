@@ -58,6 +58,7 @@ class RunStore:
 
     def __init__(self, records: RunRecords) -> None:
         self.records = records
+        self.home = records.home
         self.approvals = Approvals(records)
 
     async def add(self, run: Run, owner: str, task: RunTask | None = None) -> None:
@@ -140,6 +141,20 @@ class RunStore:
             if found.status in {RunStatus.RUNNING, RunStatus.WAITING}
             or (found.status == RunStatus.QUEUED and queues(found.kind))
         ]
+
+    async def queued_elsewhere(self) -> list[Run]:
+        """Return the queued runs that wait for a process of another data directory, whichever that is."""
+        queued = await self.records.active([RunStatus.QUEUED])
+        return [each.run for each in queued if not each.owner and each.run.home not in {"", self.home}]
+
+    async def adopt(self, run_id: str) -> None:
+        """Let a queued run begin in any data directory."""
+
+        def edit(record: StoredRun) -> StoredRun:
+            waits = record.run.status is RunStatus.QUEUED and not record.owner
+            return replace(record, run=replace(record.run, home="")) if waits else record
+
+        await self.records.change(run_id, edit)
 
     async def request_of(self, run_id: str) -> Mapping[str, Any]:
         """Return what the work of a run is made from again, empty if its end is settled."""

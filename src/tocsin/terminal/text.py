@@ -26,7 +26,7 @@ def message_of(argument: str, out: Console) -> str:
         text = raw.decode()
     except UnicodeDecodeError as error:  # a message with a foreign byte in it must arrive all the same
         out.note(
-            f"tocsin: standard input is not valid UTF-8 after byte {error.start + 1}; invalid bytes were "
+            f"tocsin: standard input is not valid UTF-8 from byte {error.start + 1} on; invalid bytes were "
             "replaced with U+FFFD"
         )
         text = raw.decode(errors="replace")
@@ -54,7 +54,7 @@ def add_subject(parser: argparse.ArgumentParser) -> None:
         "--subject",
         type=_subject,
         metavar="LINE",
-        help="subject of an email; on other channels, the first line of the message",
+        help="subject of the message; on channels without subjects, its first line",
     )
 
 

@@ -100,6 +100,6 @@ async def open_feature(
     try:
         yield FeatureBench(feature, app, app.features, notices)
     finally:
-        for part in (app.runs, app.features, app.presence, app.messenger, database):
+        for part in (app.runs, app.features, app.presence, app.messenger, database, stores.buckets, stores.redis):
             await part.aclose()
         app.audit.log.close()

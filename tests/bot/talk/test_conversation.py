@@ -10,6 +10,7 @@ from tests.bot.bench import Bench, ScriptedProvider, silent, text_of
 from tests.bot.conftest import MakeBench
 
 from tocsin.bot import executor
+from tocsin.bot.commands import IDLE
 from tocsin.bot.contract import Prepared
 from tocsin.bot.executor import TOO_MANY, UNREADABLE
 from tocsin.bot.files.attachments import ACCEPTED
@@ -231,7 +232,7 @@ async def test_a_question_that_was_cancelled_is_no_part_of_the_conversation(benc
     assert provider.calls[1].turns == ["user: say hello"]
     provider.calls[1].answer("hello")
     await asked
-    assert text_of(await bench.send("/cancel")) == "I am not working on anything in this chat."
+    assert text_of(await bench.send("/cancel")) == IDLE
     assert bench.bot.state() == {"running": 0, "waiting": 0}
 
 

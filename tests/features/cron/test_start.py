@@ -92,7 +92,8 @@ async def test_a_job_at_start_is_scheduled_without_a_time(crontab: Crontab):
     over = replace(job, definition=replace(job.definition, end_at=now - 1))
     assert over.state(now, is_running=False) is JobState.COMPLETED
     preview = await crontab.jobs.check({"name": "other", "schedule": "at start", "command": "true"})
-    assert ("machine" in preview.words, preview.upcoming, preview.warnings) == (True, (), ())
+    assert "machine" in preview.schedule_text
+    assert (preview.next_runs, preview.warnings) == ((), ())
 
 
 async def test_a_job_in_a_file_runs_at_start(crontab: Crontab):

@@ -12,6 +12,7 @@ from tests.waiting import eventually
 
 from tocsin.channels.inbound import InboundMessage, MessageKind
 from tocsin.core.process.identity import own_identity
+from tocsin.core.records.as_json import to_json
 from tocsin.features.ability_records import AssistantRequest, AssistantRun
 from tocsin.features.jobs.hooks import start_job, startable_jobs, status_of
 from tocsin.features.jobs.model import (
@@ -41,7 +42,7 @@ async def test_the_command_of_a_job_runs_in_its_work_tree_and_its_end_completes_
     assert (job.status, job.branch) == (TaskJobStatus.QUEUED, branch_name(job.id, "Fix the login"))
     assert str(job.branch).endswith("-fix-the-login")
     ended = await workshop.run(job)
-    record = ended.document()
+    record = to_json(ended)
     assert list(record) == FIELDS
     assert (record["status"], record["result"]["exit_code"], record["error"]) == ("completed", 0, None)
     assert (record["ahead"], record["behind"]) == (1, 0)
@@ -153,7 +154,7 @@ async def test_people_do_the_work_of_a_job_without_a_command_and_complete_it(wor
     place = await workshop.work_tree(job)
     assert git(place, "branch", "--show-current") == job.branch
     done = await workshop.jobs.complete(job.id, TaskJobStatus.COMPLETED, ANA, summary="merged by hand")
-    assert done.document()["result"] == {"outcome": "completed", "summary": "merged by hand", "exit_code": None}
+    assert to_json(done)["result"] == {"outcome": "completed", "summary": "merged by hand", "exit_code": None}
     assert done.run_id is None
 
 

@@ -7,8 +7,7 @@ from tests.features.memory.conftest import CLI, MemoryBench
 
 from tocsin.channels.inbound import InboundMessage, MessageKind, Quote
 from tocsin.core.errors import TocsinError
-from tocsin.features.memory.chats import ChatEntries
-from tocsin.features.memory.secrets import may_be_secret
+from tocsin.features.memory.chats import ChatEntries, may_be_secret
 
 
 async def say(kept: MemoryBench, text: str, chat: str = "7", **fields: Any) -> str:

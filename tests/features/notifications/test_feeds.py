@@ -18,7 +18,9 @@ NAMES = {"a": "http://www.w3.org/2005/Atom"}
 
 def notification(title: str = "Disk full", body: str = "", link: str = "#/home") -> Notification:
     level, category = NoticeLevel.ERROR, NotificationCategory.SYSTEM
-    return Notification(ID, title, body, level, category, "disk", link, "", 1_700_000_000.0, 1_700_000_060.0)
+    return Notification(
+        ID, title, body, level, category, "disk", link, "", created_at=1_700_000_000.0, last_at=1_700_000_060.0
+    )
 
 
 def test_the_json_feed_has_what_version_1_1_requires():

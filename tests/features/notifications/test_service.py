@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from tests.features.notifications.conftest import open_office
 
+from tocsin.core.records.as_json import to_json
 from tocsin.core.short_ids import AmbiguousIdError
 from tocsin.features.context import Notice, NoticeLevel
 from tocsin.features.notifications.model import (
@@ -23,7 +24,7 @@ async def test_a_notice_is_kept_with_every_field_of_its_record(tmp_path: Path):
         await office.notify(
             "Disk full", NoticeLevel.ERROR, body="/var", category="system", source="disk", link="#/home"
         )
-        (kept,) = [each.as_document() for each in await office.all()]
+        (kept,) = [to_json(each) for each in await office.all()]
     assert kept.pop("id")
     assert kept == {
         "title": "Disk full",
@@ -56,6 +57,14 @@ async def test_the_same_key_within_24_hours_raises_the_count(tmp_path: Path):
         assert [each.count for each in await office.all()] == [1, 4]
 
 
+async def test_a_notice_that_is_given_once_is_not_counted_again_after_a_crash(tmp_path: Path):
+    async with open_office(tmp_path) as office:
+        for _ in range(2):
+            await office.notify("it was interrupted", dedupe_key="r1", once=True)
+        assert [each.count for each in await office.all()] == [1]
+        assert len(office.bench.audit("notification.create")) == 1
+
+
 async def test_notices_without_a_key_are_never_merged(tmp_path: Path):
     async with open_office(tmp_path) as office:
         await office.notify("hello")
@@ -74,11 +83,11 @@ async def test_a_notice_of_an_approval_is_closed_by_its_decision_and_opened_by_t
     asks = {"source": "workflow w", "dedupe_key": "approval:r:ask", "run_id": "r", "step": "ask"}
     async with open_office(tmp_path) as office:
         await office.notify("w waits", **asks)
-        assert (await office.all())[0].as_document()["approval"] == {"run_id": "r", "step": "ask"}
+        assert to_json((await office.all())[0])["approval"] == {"run_id": "r", "step": "ask"}
         office.clock.advance(2 * DAY_S)
         await office.notify("w was approved", NoticeLevel.INFO, **asks, closed=True)
         (closed,) = await office.all()
-        shown = closed.as_document()
+        shown = to_json(closed)
         assert (shown["title"], shown["read"], shown["approval"], shown["count"]) == ("w was approved", True, None, 1)
         assert await office.forward() == [], "nobody is told of what needs no person any more"
         await office.notify("w was approved", closed=True, **{**asks, "dedupe_key": "approval:r:other"})
@@ -91,7 +100,7 @@ async def test_a_question_that_is_asked_again_within_a_day_is_unread_again(tmp_p
         await office.notify("w waits", **asks)
         await office.notify("w was rejected", **asks, closed=True)
         await office.notify("w waits", **asks)
-        (again,) = [each.as_document() for each in await office.all()]
+        (again,) = [to_json(each) for each in await office.all()]
     assert (again["read"], again["approval"], again["count"]) == (False, {"run_id": "r", "step": "ask"}, 2)
 
 

@@ -3,7 +3,6 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.facts import mentions
 
 from tocsin.channels.inbound import Attachment, InboundMessage, MessageKind, Quote
 from tocsin.messaging.inbound.attribution import attributed, quotation
@@ -31,13 +30,17 @@ def test_without_a_user_name_the_speaker_is_told_by_the_number():
 
 
 def test_what_is_answered_stands_between_the_speaker_and_the_words():
-    assert mentions(attributed(message(quote=BOB), "8"), "@alice", "@bob", ">", "8", "9")
-    assert mentions(attributed(message("private", quote=BOB), "8"), "@bob", ">", "8", "9")
+    assert attributed(message(quote=BOB), "8") == (
+        "Alice Ames (@alice), in reply to Bob (@bob):\n> Let us meet at 8.\n> Or 9?\n  8"
+    )
+    assert attributed(message("private", quote=BOB), "8") == (
+        "In reply to Bob (@bob):\n> Let us meet at 8.\n> Or 9?\n\n8"
+    )
 
 
 def test_an_answer_to_the_bot_says_so_and_a_cut_quote_shows_that_it_goes_on():
     quote = Quote("Tocsin", text="A long", is_cut=True, by_bot=True)
-    assert ">" in attributed(message("private", quote=quote), "why?")
+    assert attributed(message("private", quote=quote), "why?") == "In reply to you:\n> A long\n> […]\n\nwhy?"
 
 
 def test_an_answer_to_a_file_or_a_place_names_it():
@@ -53,12 +56,14 @@ def test_an_answer_to_a_file_or_a_place_names_it():
 
 
 def test_who_passes_a_message_on_is_told_from_who_wrote_it():
-    assert mentions(attributed(message(forwarded_from="Bob"), "8"), "@alice", "8")
-    assert "8" in attributed(message("private", forwarded_from="Bob"), "8")
+    assert attributed(message(forwarded_from="Bob"), "8") == ("Alice Ames (@alice), passing on what Bob wrote:\n  8")
+    assert attributed(message("private", forwarded_from="Bob"), "8") == "Passing on what Bob wrote:\n\n8"
 
 
 def test_a_mention_alone_in_answer_to_somebody_has_the_quote():
-    assert mentions(attributed(message(quote=BOB), ""), "@alice", "@bob", ">", "8", "9")
+    assert attributed(message(quote=BOB), "") == (
+        "Alice Ames (@alice), in reply to Bob (@bob):\n> Let us meet at 8.\n> Or 9?"
+    )
     assert attributed(message(), " ") == ""
 
 
@@ -75,10 +80,10 @@ def test_nobody_can_write_a_line_in_the_name_of_another(line_end: str):
 def test_whatever_people_are_called_and_write_one_line_alone_is_at_the_margin(name: str, said: str, quoted: str):
     found = attributed(message(sender_name=name, quote=Quote(name, text=quoted)), said)
     heading, *rest = found.splitlines()
-    assert "@alice" in heading
+    assert "(@alice), in reply to " in heading
     assert all(not line or line.startswith(("  ", ">")) for line in rest)
 
 
 def test_the_quotation_alone_is_there_for_prompts_of_ones_own():
     assert quotation(message()) == ""
-    assert mentions(quotation(message(quote=BOB)), "@bob", ">", "8", "9")
+    assert quotation(message(quote=BOB)) == "The message is in reply to Bob (@bob):\n> Let us meet at 8.\n> Or 9?"

@@ -920,4 +920,4 @@ async def test_nothing_that_answers_directly_is_ever_logged(hall: Hall, caplog: 
     async with running(inbox):
         await inbox.accept([message(reply_context=CONTEXT)])
         await hall.ended()
-    assert "answer" not in caplog.text + repr([record.__dict__ for record in caplog.records])
+    assert "for one answer" not in caplog.text + repr([record.__dict__ for record in caplog.records])

@@ -6,11 +6,12 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tocsin.assembly.migration.database_use import is_in_use
 from tocsin.assembly.migration.movable import Move
+from tocsin.assembly.migration.movable_runs import MovableRuns
 from tocsin.assembly.storage import DATABASE_FILE, lazy_redis, schemas
 from tocsin.bot.storage.stores import copy_bot_records, redis_bot_stores, sqlite_bot_stores
 from tocsin.core.audit.actions import AuditAction, AuditField
+from tocsin.core.config.data_dir import shared_name
 from tocsin.core.config.settings import Settings
 from tocsin.core.config.variables import REDIS_URL
 from tocsin.core.errors import MissingSettingError, TocsinError
@@ -25,12 +26,35 @@ from tocsin.delivery.sqlite.store import SqliteStore
 from tocsin.messaging.inbound.redis import moving as inbox_there
 from tocsin.messaging.inbound.sqlite_moving import SqliteCursors, SqliteDedupeKeys, SqliteEvents
 from tocsin.messaging.outbound.key_moving import RedisKeyRecords, SqliteKeyRecords
+from tocsin.runs.redis.records import RedisRunRecords
+from tocsin.runs.sqlite.records import SqliteRunRecords
 
 if TYPE_CHECKING:
     from tocsin.bot.storage.stores import BotStores
     from tocsin.core.storage.redis_client import RedisClient
     from tocsin.delivery.store import DeliveryStore
     from tocsin.features.contract import Feature
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+
+def is_in_use(path: Path) -> bool:
+    """Return whether a process has the database open, also one that does nothing with it at present.
+
+    Leaving the write-ahead log needs the file alone, and every connection holds a lock on it for as long as it is
+    open. The next one that opens the database returns to the log.
+    """
+    if not path.exists():
+        return False
+    with closing(sqlite3.connect(path, timeout=0.5)) as connection:
+        try:
+            connection.execute("PRAGMA journal_mode = DELETE")
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError:
+            return True
+    return False
+
 
 SQLITE, REDIS = "sqlite", "redis"
 LOOK_S = 0.5
@@ -63,7 +87,7 @@ class StoreMigration:
         self._clock = clock
         self._to = to
         self._directory = settings.data_dir
-        self._moves = _moves(database, client, clock, to)
+        self._moves = _moves(database, client, clock, to, shared_name(settings.data_dir))
 
     async def counts(self) -> dict[str, int]:
         """Return how many records of each kind are to be moved; the bot's are copied."""
@@ -138,7 +162,7 @@ async def _refuse_listeners(client: "RedisClient", clock: Clock) -> None:
         await clock.sleep(LOOK_S)
 
 
-def _moves(database: "Database", client: "RedisClient", clock: Clock, to: str) -> list[Move[Any]]:
+def _moves(database: "Database", client: "RedisClient", clock: Clock, to: str, home: str) -> list[Move[Any]]:
     ways: list[tuple[str, Any, Any]] = [
         # First what recognises repeats: a kill between two kinds must not let one pass.
         ("idempotency keys of requests", SqliteKeyRecords(database, clock), RedisKeyRecords(client)),
@@ -146,6 +170,7 @@ def _moves(database: "Database", client: "RedisClient", clock: Clock, to: str) -
         ("received events", SqliteEvents(database), inbox_there.RedisEvents(client, clock)),
         ("cursors", SqliteCursors(database), inbox_there.RedisCursors(client)),
         ("deliveries", SqliteDeliveries(database, clock), RedisDeliveries(client, clock, former_names(client))),
+        ("runs", MovableRuns(SqliteRunRecords(database)), MovableRuns(RedisRunRecords(client, home))),
     ]
     return [Move(what, there, here) if to == SQLITE else Move(what, here, there) for what, here, there in ways]
 

@@ -6,6 +6,7 @@ from tocsin.assembly.program import App
 from tocsin.cli.opening import with_app
 from tocsin.core.audit.actions import CLI
 from tocsin.core.errors import ConfigError
+from tocsin.core.records.as_json import to_json
 from tocsin.core.scopes import SCOPES
 from tocsin.core.time.timestamps import timestamp
 from tocsin.messaging.outbound.caller import Caller
@@ -53,7 +54,7 @@ def _create(arguments: argparse.Namespace, options: Options, out: Console) -> in
         tokens = _tokens(app)
         token, text = await tokens.create(arguments.name, arguments.scopes, CALLER)
         try:
-            out.secret({**token.as_document(), "token": text}, "token", only_here=True)
+            out.secret({**to_json(token), "token": text}, "token", only_here=True)
         except OutputError as error:  # the token could not be shown
             await tokens.revoke(token.name, CALLER)
             raise OutputError(f"{error}: the token was revoked, because it cannot be shown again") from None
@@ -69,7 +70,7 @@ def _create(arguments: argparse.Namespace, options: Options, out: Console) -> in
 def _list(_: argparse.Namespace, options: Options, out: Console) -> int:
     tokens = with_app(options, out, lambda app: _tokens(app).list())
     return out.listing(
-        [token.as_document() for token in tokens],
+        tokens,
         ("name", "scopes", "created", "last used"),
         (_row(token) for token in tokens),
         empty="no tokens exist; create one with `tocsin tokens create NAME --scope SCOPE`",
@@ -88,7 +89,7 @@ def _revoke(arguments: argparse.Namespace, options: Options, out: Console) -> in
         out.note("no change was made")
         return FAILED
     out.effect_done("the token was revoked")
-    return out.answer(token.as_document(), f"revoked {token.name}")
+    return out.answer(token, f"revoked {token.name}")
 
 
 def _tokens(app: App) -> ApiTokens:

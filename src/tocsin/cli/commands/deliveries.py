@@ -9,8 +9,8 @@ from tocsin.assembly.program import App, publisher_of
 from tocsin.cli.opening import with_app
 from tocsin.core.audit.actions import CLI
 from tocsin.core.errors import UnknownChannelError
+from tocsin.core.records.as_json import to_json
 from tocsin.core.time.timestamps import timestamp
-from tocsin.delivery.document import delivery_document
 from tocsin.delivery.model import WAITING, Delivery, DeliveryStatus
 from tocsin.delivery.short_ids import shortened
 from tocsin.delivery.store import DeliveryFilter
@@ -65,7 +65,7 @@ def configure_publish(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `tocsin publish`."""
     parser.epilog = 'example: tocsin publish email ops@example.org "Backup done"'
     parser.add_argument("channel", help="channel or alias; `tocsin channels` lists them")
-    parser.add_argument("target", help="address on the channel, such as a chat ID or an email address")
+    parser.add_argument("target", help="address of the recipient on the channel, such as a chat ID")
     parser.add_argument("message", help="message text; `-` reads standard input")
     parser.set_defaults(run=_publish, free_text="message")
 
@@ -91,7 +91,7 @@ def _list(arguments: argparse.Namespace, options: Options, out: Console) -> int:
 
     found, short, label = with_app(options, out, work)
     return out.listing(
-        [delivery_document(delivery) for delivery in found],
+        found,
         ("id", "created", "channel", "target", "status", "tries", "next try", "outcome"),
         (_row(delivery, short[delivery.id], label, time()) for delivery in found),
         empty="no matching deliveries",
@@ -151,7 +151,7 @@ def _one(arguments: argparse.Namespace, options: Options, out: Console) -> int:
         return delivery, app.registry.label(delivery.channel)
 
     delivery, channel = with_app(options, out, work, writes=arguments.change != "show")
-    document = delivery_document(delivery)
+    document = to_json(delivery)
     if arguments.change != "show":
         out.effect_done(f"the delivery is {'dismissed' if delivery.dismissed else document['status']}")
     shown = {**document, "channel": channel}

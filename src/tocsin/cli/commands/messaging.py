@@ -32,13 +32,13 @@ def configure_test(parser: argparse.ArgumentParser) -> None:
 
 def configure_send(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `tocsin send`."""
-    parser.epilog = (
-        'examples:\n  tocsin send email ops@example.org "Backup done"\n  df -h | tocsin send email '
-        'ops@example.org --subject "Disks of web1" -\n\nThe subject of an email is --subject, or '
-        "the first line of a text of several lines."
-    )
+    parser.epilog = """examples:
+  tocsin send email ops@example.org "Backup done"
+  df -h | tocsin send email ops@example.org --subject "Disks of web1" -
+
+Where a channel has subjects, the subject is --subject, or the first line of a text of several lines."""
     parser.add_argument("channel", help="channel or alias; `tocsin channels` lists them")
-    parser.add_argument("target", help="address on the channel, such as a chat ID or an email address")
+    parser.add_argument("target", help="address of the recipient on the channel, such as a chat ID")
     parser.add_argument(
         "message", help="message text; `-` reads standard input; precede a text that starts with `-` with `--`"
     )
@@ -110,8 +110,6 @@ def _send(arguments: argparse.Namespace, options: Options, out: Console) -> int:
 
 
 def _queue(arguments: argparse.Namespace, message: str, options: Options, out: Console) -> int:
-    from tocsin.delivery.document import delivery_document
-
     async def work(app: App) -> int:
         channel, target = readable(arguments.channel), readable(arguments.target)
         if not (arguments.yes or await may_send(app, out, [(channel, target)], message)):
@@ -120,7 +118,7 @@ def _queue(arguments: argparse.Namespace, message: str, options: Options, out: C
         [delivery] = await app.outbox.enqueue([new], Caller(CLI.name))
         out.effect_done("the message was queued")
         return out.answer(
-            delivery_document(delivery),
+            delivery,
             f"queued on {app.registry.label(delivery.channel)} to {delivery.target} as {delivery.id}",
             "`tocsin up`, `gateway`, `bot` or `worker` sends it",
         )

@@ -6,6 +6,7 @@ import pwd
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
+from socket import gethostname
 
 from tocsin.core.errors import ConfigError
 from tocsin.core.storage.files import make_directory
@@ -61,6 +62,11 @@ def unusable(path: Path, error: OSError) -> ConfigError:
         f"Tocsin runs as {user}",
         hint=f"{give}set TOCSIN_DATA_DIR to another directory",
     )
+
+
+def shared_name(path: Path) -> str:
+    """Return the name of a data directory among those of all hosts: its ID and the name of this host."""
+    return f"{id_of(path)}@{gethostname()}"
 
 
 def id_of(path: Path) -> str:

@@ -52,6 +52,10 @@ class Presence:
         self._pulses: dict[str, _Pulse] = {}
         self._pruned: dict[str, int] = {}
 
+    def named(self, identity: str) -> "Presence":
+        """Return the signs of life of another identity in the same store, such as that of a host."""
+        return Presence(self._beats, self._clock, identity, is_dead=lambda _: False, is_alive=lambda _: False)
+
     async def beat(self) -> None:
         """Leave a sign of life unless the last one is fresh; to be called often while this process holds work."""
         now, due_at = self._clock.monotonic(), self._beat_at

@@ -166,12 +166,17 @@ class ListType:
 
     item: "FieldType"
     allow_empty: bool = True
+    max_items: int = 0  # 0 is no limit
 
     harmless: ClassVar[Any] = ()
 
     def read(self, value: InputValue) -> list[Any]:
         """Return the values."""
-        return [self.item.read(item) for item in value.items(allow_empty=self.allow_empty)]
+        items = value.items(allow_empty=self.allow_empty)
+        if self.max_items and len(items) > self.max_items:
+            value.refuse(f"expected at most {self.max_items:,} entries, found {len(items):,}")
+            return []
+        return [self.item.read(item) for item in items]
 
 
 @dataclass(frozen=True, slots=True)

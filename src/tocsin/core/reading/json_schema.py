@@ -1,8 +1,9 @@
-"""JSON schemas of field types, for OpenAPI documents."""
+"""JSON schemas of field types, for OpenAPI documents and for editors of files."""
 
 from collections.abc import Container
+from dataclasses import replace
 from math import isfinite
-from typing import Any
+from typing import Any, TypeVar
 
 from tocsin.core.reading.fields import (
     MAX_WHOLE,
@@ -21,6 +22,10 @@ from tocsin.core.reading.fields import (
     RecordType,
     TextType,
 )
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+T = TypeVar("T", bound=FieldType)
 
 
 def schema_of(type_: FieldType) -> dict[str, Any]:
@@ -49,8 +54,9 @@ def _of_many(type_: PlainType | ListType | OneOrManyType | MappingType | RecordT
             return {"type": ["string", "number", "boolean", "array"]}
         case OneOrManyType(item, allow_empty):
             return {"anyOf": [schema_of(item), schema_of(ListType(item, allow_empty))]}
-        case ListType(item, allow_empty):
-            return {"type": "array", "items": schema_of(item), **({} if allow_empty else {"minItems": 1})}
+        case ListType(item, allow_empty, max_items):
+            most = {"maxItems": max_items} if max_items else {}
+            return {"type": "array", "items": schema_of(item), **({} if allow_empty else {"minItems": 1}), **most}
         case MappingType(item, pattern, _, max_keys):
             names = {"propertyNames": {"pattern": f"^(?:{pattern})$"}} if pattern else {}
             most = {"maxProperties": max_keys} if max_keys else {}
@@ -68,6 +74,22 @@ def record_schema(record: RecordType) -> dict[str, Any]:
     }
     described = {"description": record.doc} if record.doc else {}
     return {**schema, **({"additionalProperties": False} if record.closed else {}), **described}
+
+
+def file_schema(title: str, type_: FieldType) -> dict[str, Any]:
+    """Return the schema of a file whose root has this type."""
+    return {"$schema": DIALECT, "title": title, **schema_of(without_names(type_))}
+
+
+def without_names(type_: T) -> T:
+    """Return a type whose records have no names: their schemas hold each other and refer to none."""
+    match type_:
+        case RecordType(members):
+            fields = tuple(replace(each, type=without_names(each.type)) for each in members)
+            return replace(type_, fields=fields, name="")
+        case ListType(item) | OneOrManyType(item) | MappingType(item):
+            return replace(type_, item=without_names(item))
+    return type_
 
 
 def patch_schema(record: RecordType, always: Container[str] = ()) -> dict[str, Any]:

@@ -23,9 +23,13 @@ _WORDS: Mapping[Any, dict[str, Any]] = {
 
 
 class RecordSchemas:
-    """The schemas of records and of what they refer to; `found` has them by name."""
+    """The schemas of records and of what they refer to; `found` has them by name.
 
-    def __init__(self) -> None:
+    Those that are not `closed` allow for fields of later versions.
+    """
+
+    def __init__(self, *, closed: bool = True) -> None:
+        self._ends = {"additionalProperties": False} if closed else {}
         self.found: dict[str, dict[str, Any]] = {}
         self._classes: dict[str, Any] = {}
 
@@ -98,7 +102,7 @@ class RecordSchemas:
             "description": cleandoc((get_origin(type_) or type_).__doc__),
             "properties": {name: self._property(field) for name, field in fields.items()},
             "required": list(fields),
-            "additionalProperties": False,
+            **self._ends,
         }
 
     def _property(self, field: PublicField) -> dict[str, Any]:

@@ -44,10 +44,8 @@ _HINTS = {
     sqlite3.SQLITE_FULL: "free some disk space; accepted messages are not lost",
     sqlite3.SQLITE_IOERR: "check the disk and its free space; accepted messages are not lost",
     sqlite3.SQLITE_BUSY: "another process keeps it locked; stop that process",
-    sqlite3.SQLITE_CORRUPT: (
-        "the file is damaged; restore it from a backup, or move it away to start with an empty one"
-    ),
-    sqlite3.SQLITE_NOTADB: "the file is damaged; restore it from a backup, or move it away to start with an empty one",
+    sqlite3.SQLITE_CORRUPT: "the file is damaged; restore it from a backup, or move it away to start empty",
+    sqlite3.SQLITE_NOTADB: "the file is damaged; restore it from a backup, or move it away to start empty",
 }
 
 
@@ -379,8 +377,8 @@ def _version(connection: sqlite3.Connection, component: str, known: int, path: P
     version = int(row["version"]) if row else 0
     if version > known:
         raise DatabaseError(
-            f"the database {path} was written by a newer version of Tocsin ({component}: {version}, supported "
-            f"here: {known})",
+            f"the database {path} was written by a newer version of Tocsin"
+            f" ({component}: {version}, supported here: {known})",
             hint="install that version again, or restore the backup from before the upgrade",
         )
     return version

@@ -23,7 +23,7 @@ from tocsin.delivery.model import (
 )
 
 _LUA = Path(__file__).parent / "lua"
-_ANY = Delivery("", "", "", "", "", DeliveryStatus.SENDING, Policy.AT_LEAST_ONCE, 0.0)
+_ANY = Delivery("", "", "", "", "", DeliveryStatus.SENDING, Policy.AT_LEAST_ONCE, created_at=0.0)
 _LONGEST_HOLD_US = round(LONGEST_HOLD_S * 1_000_000)
 
 

@@ -55,11 +55,11 @@ from tocsin.delivery.store import (
     DeliveryHold,
     Health,
     check_finished,
+    explained,
     most_words,
     not_allowed,
     unknown_delivery,
 )
-from tocsin.delivery.waiting import explained
 
 PRUNE_BATCH = 500
 # A search reads records, newest first, until it has a page; after this many it returns what it found and a cursor,

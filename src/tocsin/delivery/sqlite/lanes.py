@@ -22,8 +22,7 @@ from tocsin.delivery.model import (
     judge_abandoned,
     policy_of,
 )
-from tocsin.delivery.store import ChannelRules, DeliveryHold
-from tocsin.delivery.waiting import explained
+from tocsin.delivery.store import ChannelRules, DeliveryHold, explained
 
 # Rows of each kind that one claim ends, wakes or deletes at most, which bounds its duration.
 TIDY_BATCH = 500

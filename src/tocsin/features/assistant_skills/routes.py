@@ -3,21 +3,20 @@
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import Field
-
 from tocsin.core.records.marks import Time
 from tocsin.core.time.timestamps import timestamp
 from tocsin.features.assistant_skills.service import AssistantSkills
 from tocsin.features.hooks import OperationsOf
+from tocsin.rest.bodies import FLAG, RequestBody
 from tocsin.rest.callers import CallerOf
-from tocsin.rest.models import RequestModel
 from tocsin.rest.operations import Operations, operation
 
 
-class ApplyPatch(RequestModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApplyPatch(RequestBody):
     """Options for writing the changes of a run."""
 
-    dry_run: bool = Field(default=False, description="Only return the patch.")
+    dry_run: Annotated[bool, FLAG, "Only return the patch."] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,12 +1,13 @@
 """The operations on conversations."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from fastapi import Header, Query, Request, Response
 from fastapi.responses import JSONResponse
-from pydantic import Field
 
+from tocsin.core.reading.fields import ListType, TextType
+from tocsin.core.reading.records import Written
 from tocsin.core.records.as_json import to_json
 from tocsin.core.records.marks import TextOrNull
 from tocsin.features.chat.feed import feed_of
@@ -25,10 +26,10 @@ from tocsin.features.chat.store import MessageDraft, Transcript
 from tocsin.features.hooks import OperationsOf
 from tocsin.providers.files.documents import KINDS, UNKNOWN_TYPES
 from tocsin.providers.files.reading import UnreadableFileError
+from tocsin.rest.bodies import FLAG, RequestBody, text
 from tocsin.rest.callers import DASHBOARD
 from tocsin.rest.conditional import check_unchanged, tag
 from tocsin.rest.event_stream import EVENT_STREAM, last_event_id
-from tocsin.rest.models import RequestModel
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.reading import JSON
@@ -44,36 +45,30 @@ class ConversationPageRecord(Page[ChatConversation]):
     notice: Annotated[TextOrNull, "Reason why conversations of the bot may be missing."]
 
 
-class NewConversation(RequestModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewConversation(RequestBody):
     """Conversation to start."""
 
-    title: str = Field(
-        default="", max_length=MAX_TITLE, description="Title; by default, the beginning of the first message."
-    )
-    model: str = Field(default="", max_length=200, description="Model of the provider to use instead of CHAT_MODEL.")
-    system_prompt: str = Field(
-        default="", max_length=MAX_PROMPT, description="System prompt to use instead of the default one."
-    )
+    title: Annotated[str, text(MAX_TITLE), "Title; by default, the beginning of the first message."] = ""
+    model: Annotated[str, text(200), "Model of the provider to use instead of CHAT_MODEL."] = ""
+    system_prompt: Annotated[str, text(MAX_PROMPT), "System prompt to use instead of the default one."] = ""
 
 
-class NewMessage(RequestModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewMessage(RequestBody):
     """Message to answer, or `stop`."""
 
-    conversation_id: str = Field(
-        default="", max_length=200, description="Conversation of the message; by default, a new one is started."
-    )
-    content: str = Field(default="", max_length=MAX_MESSAGE, examples=["How do I restart the backup?"])
-    client_message_id: str = Field(
-        default="",
-        max_length=100,
-        description="Idempotency key: requests with the same key send the message only once.",
-    )
-    model: str = Field(default="", max_length=200, description="Model of the provider to use from this message.")
-    replace_message_id: str = Field(
-        default="", max_length=100, description="Message of yours to replace; all later messages are deleted."
-    )
-    attachments: list[str] = Field(default=[], max_length=MAX_ATTACHMENTS, description="IDs of uploaded files.")
-    stop: bool = Field(default=False, description="Stop the answer in progress, and send no message.")
+    conversation_id: Annotated[str, text(200), "Conversation of the message; by default, a new one is started."] = ""
+    content: Annotated[str, text(MAX_MESSAGE, examples=("How do I restart the backup?",))] = ""
+    client_message_id: Annotated[
+        str, text(100), "Idempotency key: requests with the same key send the message only once."
+    ] = ""
+    model: Annotated[str, text(200), "Model of the provider to use from this message."] = ""
+    replace_message_id: Annotated[str, text(100), "Message of yours to replace; all later messages are deleted."] = ""
+    attachments: Annotated[
+        list[str], Written(ListType(TextType(), max_items=MAX_ATTACHMENTS)), "IDs of uploaded files."
+    ] = field(default_factory=list)
+    stop: Annotated[bool, FLAG, "Stop the answer in progress, and send no message."] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,7 +220,7 @@ class ChatRoutes:
         )
 
     async def _stop(self, body: NewMessage) -> Any:
-        if not body.conversation_id or body.given().keys() - {"conversation_id", "stop"}:
+        if not body.conversation_id or body.given - {"conversation_id", "stop"}:
             raise InvalidMessageError(
                 "stop can be combined only with conversation_id", hint="send only these two fields", body_key="stop"
             )
@@ -311,7 +306,7 @@ def _version(conversation: Any) -> object:
 
 
 def chat_operations(chats: Chats) -> Operations:
-    """List the runs of a job, newest first, with the end of the log of one of them."""
+    """Return the operations."""
     return Operations("chat", ChatRoutes(chats), {UnreadableFileError: "validation-failed"})
 
 

@@ -39,13 +39,14 @@ def scheduler_of(jobs: CronJobs) -> "Scheduler":
 
 async def live_records(jobs: CronJobs, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Return the records of the jobs that exist, by ID."""
+    from tocsin.core.records.as_json import to_json
     from tocsin.features.cron.records import job_records
 
     found = []
     for job_id in ids:
         with suppress(UnknownJobError):  # it was removed meanwhile
             found.append(await jobs.get(job_id))
-    return {record["id"]: record for record in await job_records(jobs, found)}
+    return {record.job.id: to_json(record) for record in await job_records(jobs, found)}
 
 
 async def start_job(jobs: CronJobs, name_or_id: str, asked: "StartRequest") -> "ActiveRun":

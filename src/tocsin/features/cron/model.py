@@ -1,15 +1,27 @@
 """A cron job: its definition, its states, and when it is due."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from tocsin.core.errors import ConfigError, TocsinError
+from tocsin.core.reading.fields import (
+    BooleanType,
+    ChoiceType,
+    IntegerType,
+    ListType,
+    MappingType,
+    NumberType,
+    PlainType,
+    TextType,
+)
 from tocsin.core.reading.json_value import JsonIssue
+from tocsin.core.reading.records import Written, record_of
 from tocsin.core.reading.value import WRONG_VALUE
+from tocsin.core.records.marks import Converted, Flat, Private, TextOrNull, Time, after
 from tocsin.core.text.shell import params_problem
-from tocsin.core.time.timestamps import timestamp
+from tocsin.core.time.timestamps import seconds_of
 from tocsin.runs.model import RunSpec
 from tocsin.scheduling.expression import ScheduleError
 from tocsin.scheduling.missed import CatchUp
@@ -17,6 +29,8 @@ from tocsin.scheduling.overlap import Overlap, OverlapRules
 from tocsin.scheduling.schedule import Schedule, StartSchedule, read_schedule, stable_offset
 
 KIND = "cron"
+# What a form, a file or a program gives for a parameter; who is started decides what it must be.
+Param = str | bool | int | float | list[Any]
 
 
 class UnknownJobError(TocsinError):
@@ -104,54 +118,125 @@ class JobSource(StrEnum):
     FILE = "file"
 
 
+# One line that people can read, and that no command line takes for an option.
+NAME_RULE = r"(?![\s-])[^\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]{1,100}(?<!\s)"
+
+
+def _time(text: str) -> float:
+    try:
+        return seconds_of(text)
+    except ValueError as error:
+        raise ValueError(f"expected {error}") from None
+
+
+def _output_on(text: str) -> tuple[str, ...]:
+    words = tuple(word.strip() for word in text.split(","))
+    for word in words:
+        if word not in set(OutputOn):
+            raise ValueError(f"expected one or more of: {', '.join(OutputOn)}")
+    return words
+
+
+_NAME = TextType(
+    pattern=NAME_RULE, rule="not a valid name: use 1 to 100 characters on one line, not starting with a dash"
+)
+_ENV = MappingType(TextType(blank=True, max_chars=100_000), r"[A-Za-z_][A-Za-z0-9_]*", "not a valid variable name", 500)
+_OUTPUT_ON = TextType(parse=_output_on, schema={"default": str(OutputOn.ALWAYS)})
+_EXIT_CODE = IntegerType(0, 255)
+_TIME = TextType(parse=_time)
+
+
 @dataclass(frozen=True, slots=True)
 class JobRetry:
-    """How often a failed run is repeated, and after how long."""
+    """Retry policy after a failure."""
 
-    max_attempts: int = 1
-    delay_seconds: int = 60
-    backoff: float = 2.0
-    max_delay_seconds: int = 3600
-    on_exit_codes: Sequence[int] = ()
+    schema_name: ClassVar[str] = "RetryRecord"
+    max_attempts: Annotated[int, Written(IntegerType(1, 100)), "Maximum number of attempts"] = 1
+    delay_seconds: Annotated[int, Written(IntegerType(0, 86_400)), "Delay before the second attempt"] = 60
+    backoff: Annotated[float, Written(NumberType(1, 10)), "Factor for each further delay"] = 2.0
+    max_delay_seconds: Annotated[int, Written(IntegerType(0, 86_400)), "Maximum delay"] = 3600
+    on_exit_codes: Annotated[
+        Sequence[int], Written(ListType(_EXIT_CODE)), "Exit codes to retry after; empty means any"
+    ] = ()
 
     def delay_s(self, attempt: int) -> float:
         """Return the wait after that attempt, from 1."""
         return float(min(self.max_delay_seconds, self.delay_seconds * self.backoff ** (attempt - 1)))
 
 
+RETRY = record_of(JobRetry, "Retry")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobDefinition:
-    """What people write; times are Unix seconds."""
+    """What people write, in a file, over the API and as options."""
 
-    name: str
-    schedule: str
-    timezone: str
-    command: str
-    description: str = ""
-    type: str = JobType.SHELL
-    params: Mapping[str, Any] = field(default_factory=dict)
-    env: Mapping[str, str] = field(default_factory=dict)
-    working_dir: str = ""
-    enabled: bool = True
-    output: str | None = None
-    output_on: Sequence[str] = (OutputOn.ALWAYS,)
-    timeout_seconds: int = 3600
-    overlap: str = Overlap.SKIP
-    max_queued: int = 1
-    max_parallel: int = 1
-    catchup: str = CatchUp.LATEST
-    catchup_window_seconds: int = 3600
-    jitter_seconds: int = 0
-    retry: JobRetry = field(default_factory=JobRetry)
-    success_exit_codes: Sequence[int] = (0,)
-    history_limit: int = 200
-    history_days: int = 30
-    log_max_bytes: int = 1_048_576
-    start_at: float | None = None
-    end_at: float | None = None
-    paused_until: float | None = None
-    auto_disable_after: int = 0
-    tags: Sequence[str] = ()
+    name: Annotated[str, Written(_NAME, inferred=True), "Unique"]
+    description: Annotated[str, Written(TextType(blank=True, max_chars=500)), "Description"] = ""
+    schedule: Annotated[str, Written(TextType(max_chars=200)), "Schedule"]
+    timezone: Annotated[
+        str, Written(TextType(), nullable=True, inferred=True), "IANA time zone (default: that of the server)"
+    ]
+    type: Annotated[str, Converted(str, JobType), Written(ChoiceType(tuple(JobType))), "Type of the command"] = (
+        JobType.SHELL
+    )
+    command: Annotated[str, Written(TextType(max_chars=100_000)), "Command, workflow, skill, prompt or text"]
+    params: Annotated[
+        Mapping[str, Param], Written(MappingType(PlainType())), "Parameters of the workflow, skill or prompt"
+    ] = field(default_factory=dict)
+    env: Annotated[
+        Mapping[str, str], Written(_ENV), "Environment variables; `${vault:NAME}` is a secret of the vault"
+    ] = field(default_factory=dict)
+    working_dir: Annotated[
+        str,
+        Written(TextType(blank=True, max_chars=4096)),
+        "Working directory (default: the data directory)",
+    ] = ""
+    enabled: Annotated[bool, Written(BooleanType()), "Whether the schedule is enabled"] = True
+    output: Annotated[
+        str | None, Written(TextType(), nullable=True), "Destination of the output: `<channel>:<target>` or a profile"
+    ] = None
+    output_on: Annotated[
+        Sequence[str], Converted(",".join, str), Written(_OUTPUT_ON), "Results after which the output is sent"
+    ] = (OutputOn.ALWAYS,)
+    timeout_seconds: Annotated[int, Written(IntegerType(0, 86_400)), "Time limit; 0 is unlimited"] = 3600
+    overlap: Annotated[
+        str, Converted(str, Overlap), Written(ChoiceType(tuple(Overlap))), "Policy if the previous run is still running"
+    ] = Overlap.SKIP
+    max_queued: Annotated[
+        int, Written(IntegerType(1, 1000)), "Maximum number of waiting runs with `overlap: queue`"
+    ] = 1
+    max_parallel: Annotated[
+        int, Written(IntegerType(1, 1000)), "Maximum number of parallel runs with `overlap: parallel`"
+    ] = 1
+    catchup: Annotated[
+        str,
+        Converted(str, CatchUp),
+        Written(ChoiceType(tuple(CatchUp)), nullable=True, inferred=True),
+        "Policy for missed runs",
+    ] = CatchUp.LATEST
+    catchup_window_seconds: Annotated[
+        int, Written(IntegerType(0, 366 * 86_400)), "Maximum age of a missed run to catch up on"
+    ] = 3600
+    jitter_seconds: Annotated[
+        int, Written(IntegerType(0, 3600)), "Maximum delay of the start; constant for each job"
+    ] = 0
+    retry: Annotated[JobRetry, Written(RETRY, inferred=True), "Retry policy"] = field(default_factory=JobRetry)
+    success_exit_codes: Annotated[Sequence[int], Written(ListType(_EXIT_CODE, allow_empty=False)), "Success"] = (0,)
+    history_limit: Annotated[int, Written(IntegerType(1, 100_000)), "Number of runs to keep"] = 200
+    history_days: Annotated[int, Written(IntegerType(1, 3650)), "Days to keep runs"] = 30
+    log_max_bytes: Annotated[int, Written(IntegerType(1024, 2**30)), "Maximum size of the output of one run"] = (
+        1_048_576
+    )
+    start_at: Annotated[Time | None, Written(_TIME, nullable=True), "Earliest time of a run"] = None
+    end_at: Annotated[Time | None, Written(_TIME, nullable=True), "Latest time of a run"] = None
+    paused_until: Annotated[Time | None, Written(_TIME, nullable=True), "Time until which the schedule is paused"] = (
+        None
+    )
+    auto_disable_after: Annotated[
+        int, Written(IntegerType(0, 1000)), "Failures in a row after which the job is disabled; 0 means never"
+    ] = 0
+    tags: Annotated[Sequence[str], Written(ListType(TextType(max_chars=50))), "Tags, at most 20"] = ()
 
     @property
     def overlap_rules(self) -> OverlapRules:
@@ -163,16 +248,8 @@ class JobDefinition:
         plain = {name: getattr(self, name) for name in _NAMES}
         return {**plain, "retry": {name: getattr(self.retry, name) for name in _RETRY_NAMES}}
 
-    def document(self) -> dict[str, Any]:
-        """Return the public form, which `read_definition` reads."""
-        found: dict[str, Any] = asdict(self)
-        found |= {name: timestamp(found[name]) for name in ("start_at", "end_at", "paused_until")}
-        found["output_on"] = ",".join(self.output_on)
-        lists = {name: list(found[name]) for name in ("success_exit_codes", "tags")}
-        found["retry"]["on_exit_codes"] = list(self.retry.on_exit_codes)
-        return {**found, **lists}
 
-
+JOB = record_of(JobDefinition, "CronJob")
 _NAMES = tuple(each.name for each in fields(JobDefinition) if each.name != "retry")
 _RETRY_NAMES = tuple(each.name for each in fields(JobRetry))
 
@@ -184,27 +261,33 @@ def restored(stored: Mapping[str, Any]) -> JobDefinition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CronJob:
-    """One job. `definition` is None for a file that never was valid."""
+    """One job. All but the name is null where a file never was valid."""
 
     id: str
+    definition: Flat[JobDefinition | None]  # what stands here as well replaces what it says
     name: str
-    source: JobSource
-    definition: JobDefinition | None
-    file: str = ""
-    problem: str = ""  # why the present file is not in force
     enabled: bool = True
-    auto_disabled: bool = False
-    paused_until: float | None = None
-    paused_reason: str = ""
-    failures_since: float = 0.0  # failures before do not count
-    anchor: float = 0.0  # from when `every` counts
-    cursor: float = 0.0
-    next_at: float | None = None  # jitter included
-    boot: str = ""  # the boot after whose start the scheduler last looked at a job with the schedule `at start`
-    version: int = 1
-    created_at: float = 0.0
-    updated_at: float = 0.0
+    paused_until: Time | None = None
+    source: JobSource
+    file: Annotated[TextOrNull, "File in `cron.d` that defines the job."] = ""
+    problem: Annotated[TextOrNull, "Reason why the current file was rejected."] = ""
+    auto_disabled: Private[bool] = False
+    paused_reason: TextOrNull = ""
+    failures_since: Private[float] = 0.0  # failures before do not count
+    anchor: Private[float] = 0.0  # from when `every` counts
+    cursor: Private[float] = 0.0
+    next_at: Private[float | None] = None  # jitter included
+    boot: Private[str] = ""  # the boot after which the scheduler last looked at a job with the schedule `at start`
+    version: Private[int] = 1
+    created_at: Time = 0.0
+    updated_at: Time = 0.0
     created_by: str = ""
+
+    @property
+    @after("problem")
+    def tags(self) -> Sequence[str]:
+        """Words to find it by."""
+        return self.definition.tags if self.definition else ()
 
     @property
     def offset(self) -> int:

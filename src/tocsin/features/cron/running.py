@@ -22,7 +22,7 @@ from tocsin.runs.engine.active_run import ActiveRun
 from tocsin.runs.engine.note_once import note_once
 from tocsin.runs.engine.run_type import DelayedRun, RunAuditEntry, RunMessage, RunType
 from tocsin.runs.model import FAILING, TERMINAL, Line, Run, RunSpec, RunStatus, new_run
-from tocsin.runs.queue import RunGlimpse, RunQueue
+from tocsin.runs.queue import RecentRun, RunQueue
 from tocsin.runs.recorder import Work
 from tocsin.runs.service import waiting_for
 from tocsin.runs.stored_run import RunTask, StoredRun, UnknownRunError
@@ -172,7 +172,7 @@ def definition_of(run: Run) -> JobDefinition:
     return restored(run.snapshot or {})
 
 
-def count_failures(runs: Sequence[RunGlimpse], since: float) -> int:
+def count_failures(runs: Sequence[RecentRun], since: float) -> int:
     """Return how many of the newest runs failed in a row; cancelled and repeated ones do not count."""
     repeated, failures = {run.retry_of for run in runs}, 0
     for run in runs:

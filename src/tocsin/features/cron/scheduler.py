@@ -20,7 +20,6 @@ from tocsin.core.service import ServiceLoop, StopEvent
 from tocsin.features.context import FeatureContext, Notice, NoticeLevel
 from tocsin.features.cron.definitions.job_files import JobFiles
 from tocsin.features.cron.model import KIND, CronJob, JobDefinition, order_of
-from tocsin.features.cron.notices import missed
 from tocsin.features.cron.running import JobRunner
 from tocsin.features.cron.store import (
     JobStore,
@@ -58,6 +57,8 @@ CATCHUPS_AT_ONCE, CATCHUPS_EVERY_S = 2, 5.0
 JUMP_S = 60.0
 _BATCH = 500
 _INSTANTS_AT_ONCE = 2_000  # others wait for the database meanwhile, and the records are in memory
+_HOUR_S = 3600
+_SHOWN = 10  # names of jobs in the notice about missed runs
 
 
 class _PlannedJob(NamedTuple):
@@ -148,7 +149,7 @@ class Scheduler:
         now = self._clock.now()
 
         def choose(queue: RunQueue) -> list[QueuedRow]:
-            return [row for row in queue.queued() if _was_missed(queue, row, now)]
+            return [row for row in queue.queued() if row.is_here and _was_missed(queue, row, now)]
 
         await self._context.database.read(self.lease.confirm)
         ended = await self._records.decide(KIND, choose)
@@ -209,7 +210,7 @@ class Scheduler:
             await self._context.abilities.notices.notify(missed(counts, self._clock.now()))
 
     async def _plan(self) -> None:
-        """Record each instant that is due, and advance the cursors; tell of those that were missed."""
+        """Record each instant that is due, and advance the cursors; report missed instants."""
         while True:
             now = self._clock.now()
             jobs = await self._store.due(now, _BATCH)
@@ -275,7 +276,7 @@ class Scheduler:
     async def _start(self) -> None:
         """Start, skip or leave what is queued."""
         now = self._clock.now()
-        self._has_queued = bool(await self._records.look(KIND, lambda queue: queue.queued()))
+        self._has_queued = await self._records.look(KIND, lambda queue: any(row.is_here for row in queue.queued()))
         if not self._has_queued or self._loop.stopping:
             return
         await self._context.database.read(self.lease.confirm)
@@ -300,7 +301,7 @@ class Scheduler:
             if row.is_cancelling:
                 ending.add(row.id)
         ahead: Counter[str] = Counter()
-        ready = [row for row in queue.queued() if row.not_before is None or row.not_before <= now]
+        ready = [row for row in queue.queued() if row.is_here and (row.not_before or now) <= now]
         newest = {row.subject_id: row.id for row in ready}
         taken, replaced = [], []
         for due in ready:
@@ -384,3 +385,14 @@ def _was_missed(queue: RunQueue, run: QueuedRow, now: float) -> bool:
         return False
     end_unstarted(queue, run.id, RunResult(RunStatus.MISSED, reason), now, settled=True)
     return True
+
+
+def missed(counts: Mapping[str, int], now: float) -> Notice:
+    """Return the notice about missed runs; `counts` are by the name of the job."""
+    total = sum(counts.values())
+    lines = [f"{name}: {count:,}" for name, count in sorted(counts.items())]
+    if len(lines) > _SHOWN:
+        lines[_SHOWN:] = [f"and {len(lines) - _SHOWN:,} more jobs"]
+    key = f"cron-missed:{int(now // _HOUR_S)}"
+    title = f"{total:,} cron {'run was' if total == 1 else 'runs were'} missed"
+    return Notice(title, "\n".join(lines), NoticeLevel.WARNING, "cron", "cron", "#/cron", key)

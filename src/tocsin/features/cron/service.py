@@ -11,14 +11,15 @@ from tocsin.core.ids import new_id
 from tocsin.core.lazy import Lazy
 from tocsin.core.pages import ListPage
 from tocsin.core.process.identity import boot_id
+from tocsin.core.records.as_json import to_json
 from tocsin.core.time.timestamps import timestamp
 from tocsin.features.context import FeatureContext
 from tocsin.features.cron.audit_actions import CRON_ADD, CRON_DISABLE, CRON_EDIT, CRON_ENABLE, CRON_REMOVE
-from tocsin.features.cron.definitions.job_fields import JOB
 from tocsin.features.cron.definitions.job_files import FOLDER, JobFiles, changed_fields, edited, switched
 from tocsin.features.cron.definitions.reading import JobReader, merged, without_defaults
 from tocsin.features.cron.definitions.upcoming import JobPreview, Upcoming, UpcomingRun, due, instants
 from tocsin.features.cron.model import (
+    JOB,
     KIND,
     CronJob,
     JobConflictError,
@@ -162,7 +163,7 @@ class CronJobs:
         """Change fields of a job, from its next instant on; None means its default. Raises like `add`."""
         job = await self.get(name_or_id)
         self._refuse_file(job)
-        return await self._redefine(job, {**job.valid().document(), **changes}, actor)
+        return await self._redefine(job, {**to_json(job.valid()), **changes}, actor)
 
     async def patch(self, job: CronJob, patch: Mapping[str, Any], actor: Actor) -> CronJob:
         """Apply a JSON Merge Patch (RFC 7396) to a job as it was read; null means the default.
@@ -170,7 +171,7 @@ class CronJobs:
         Raises like `add`, and JobChangedError if it was changed since.
         """
         self._refuse_file(job)
-        fields = {**job.valid().document(), "enabled": job.enabled, "paused_until": timestamp(job.paused_until)}
+        fields = {**to_json(job.valid()), "enabled": job.enabled, "paused_until": timestamp(job.paused_until)}
         return await self._redefine(job, merged(fields, patch, JOB), actor, version=job.version)
 
     async def _redefine(

@@ -1,41 +1,33 @@
 """What git says of the branches of task jobs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, ClassVar
 
 from tocsin.core.errors import TocsinError
 from tocsin.core.process.git import GitFailedError
+from tocsin.core.records.marks import Flat
 from tocsin.core.text.strings import number_of
 from tocsin.core.time.clock import Clock
 from tocsin.features.jobs.git import comparison
 from tocsin.features.jobs.git.places import RepositoryPlaces
 from tocsin.features.jobs.git.repository import BranchTip, GitRepository
-from tocsin.features.jobs.model import JobEvent, TaskBranch, TaskConflictError, TaskJob
+from tocsin.features.jobs.model import BranchCommit, BranchFile, JobEvent, TaskBranch, TaskConflictError, TaskJob
 from tocsin.features.jobs.recovery import JobRecovery
 from tocsin.features.jobs.store import TaskJobStore
 
 
 @dataclass(frozen=True, slots=True)
 class BranchDetails:
-    """A branch with its commits, files and patch; `patch` is None unless it was asked for."""
+    """Branch with its commits and changed files."""
 
-    branch: TaskBranch
-    commits: Sequence[Mapping[str, Any]]
-    files: Sequence[Mapping[str, Any]]
-    patch: str | None = None
-    truncated: bool = False
+    schema_name: ClassVar[str] = "BranchWithChanges"
 
-    def document(self) -> dict[str, Any]:
-        """Return the record as the interfaces show it."""
-        patch = {} if self.patch is None else {"patch": self.patch}
-        return {
-            **self.branch.document(),
-            "commits": list(self.commits),
-            "files": list(self.files),
-            **patch,
-            "truncated": self.truncated,
-        }
+    branch: Flat[TaskBranch]
+    commits: Annotated[Sequence[BranchCommit], "Newest 100 commits missing from the base."]
+    files: Annotated[Sequence[BranchFile], "At most 1,000 files."]
+    patch: Annotated[str | None, "With `patch=true`: up to 512 KiB of it, in whole lines; otherwise null."] = None
+    truncated: Annotated[bool, "Whether `patch` is incomplete."] = False
 
 
 class JobBranches:

@@ -6,6 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from tocsin.core.audit.actions import CLI
+from tocsin.core.records.as_json import to_json
+from tocsin.core.records.table import short_time
 from tocsin.core.text.strings import number_of
 from tocsin.features.contract import Commands
 from tocsin.features.jobs.branches import BranchDetails
@@ -130,7 +132,7 @@ def _list(arguments: argparse.Namespace, out: Console, program: Program) -> int:
 
     found = program.run(work)
     return out.listing(
-        [job.document() for job in found],
+        found,
         ("id", "created", "status", "priority", "title", "branch", "commits"),
         (_row(job) for job in found),
         empty="no task jobs; create one with `tocsin jobs create`",
@@ -138,10 +140,9 @@ def _list(arguments: argparse.Namespace, out: Console, program: Program) -> int:
 
 
 def _row(job: TaskJob) -> tuple[str, ...]:
-    document = job.document()
     return (
         _short(job.id),
-        document["created_at"][5:16].replace("T", " "),
+        short_time(job.created_at)[5:],
         f"{job.status}{'' if job.progress is None else f' {job.progress:.0%}'}",
         str(job.priority),
         job.title,
@@ -160,10 +161,10 @@ def _show(arguments: argparse.Namespace, out: Console, program: Program) -> int:
 
 def _tell(job: TaskJob, out: Console) -> None:
     if out.as_json:
-        out.document(job.document())
+        out.document(job)
         return
     work = {"command": job.command} if job.command else {"skill": job.skill} if job.skill else {}
-    out.table(("field", "value"), [(name, _shown(value)) for name, value in {**job.document(), **work}.items()])
+    out.table(("field", "value"), [(name, _shown(value)) for name, value in {**to_json(job), **work}.items()])
 
 
 def _shown(value: Any) -> str:
@@ -192,7 +193,7 @@ def _create(arguments: argparse.Namespace, out: Console, program: Program) -> in
     job = program.run(work, writes=True)
     out.effect_done("the task job was created")
     if out.as_json:
-        out.document(job.document())
+        out.document(job)
     else:
         on = f" on the branch {job.branch}" if job.branch else ""
         out.line(f"created {_short(job.id)}{on}")
@@ -213,7 +214,7 @@ def _start(arguments: argparse.Namespace, out: Console, program: Program) -> int
 
     job = program.run(work, writes=True)
     if out.as_json:
-        out.document(job.document())
+        out.document(job)
     elif job.status is TaskJobStatus.RUNNING:
         out.line(f"started {_short(job.id)} in {job.worktree_path}")
     elif job.status is not TaskJobStatus.COMPLETED:
@@ -230,7 +231,7 @@ def _complete(arguments: argparse.Namespace, out: Console, program: Program) -> 
 
     job = program.run(work, writes=True)
     out.effect_done("the task job was completed")
-    return out.answer(job.document(), f"{job.title}: {job.status}")
+    return out.answer(job, f"{job.title}: {job.status}")
 
 
 def _delete(arguments: argparse.Namespace, out: Console, program: Program) -> int:
@@ -259,7 +260,7 @@ def _branches(arguments: argparse.Namespace, out: Console, program: Program) -> 
 
     found = program.run(work)
     return out.listing(
-        [branch.document() for branch in found],
+        found,
         ("job", "branch", "base", "commits", "changes", "state", "last commit"),
         (_branch_row(branch) for branch in found),
         empty="no branches of task jobs",
@@ -286,11 +287,11 @@ def _show_branch(id_: str, patch: bool, out: Console, program: Program) -> int:
 
     found = program.run(work)
     if out.as_json:
-        out.document(found.document())
+        out.document(found)
         return DONE
-    out.table(("field", "value"), [(name, _shown(value)) for name, value in found.branch.document().items()])
-    _table_of(("commit", "author", "subject"), [(c["sha"][:12], c["author"], c["subject"]) for c in found.commits], out)
-    changes = [(_shown(f["insertions"]), _shown(f["deletions"]), f["path"]) for f in found.files]
+    out.table(("field", "value"), [(name, _shown(value)) for name, value in to_json(found.branch).items()])
+    _table_of(("commit", "author", "subject"), [(c.sha[:12], c.author, c.subject) for c in found.commits], out)
+    changes = [(_shown(f.insertions), _shown(f.deletions), f.path) for f in found.files]
     _table_of(("added", "removed", "file"), changes, out)
     if found.patch:
         out.text(found.patch, end="")

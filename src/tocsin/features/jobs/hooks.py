@@ -7,6 +7,7 @@ from typing import Any
 from tocsin.channels.inbound import InboundMessage
 from tocsin.core.errors import TocsinError
 from tocsin.core.process.git import GIT_DIRECTORIES, GitProgram
+from tocsin.core.records.as_json import to_json
 from tocsin.core.service import ServiceLoop
 from tocsin.features.context import FeatureContext
 from tocsin.features.hooks import FeatureHooks
@@ -103,7 +104,7 @@ def watch_of(jobs: TaskJobs) -> ServiceLoop:
 
 async def live_jobs(jobs: TaskJobs, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Return the records of the jobs that exist, by ID."""
-    return {job.id: job.document() for job in await jobs.store.several(ids)}
+    return {job.id: to_json(job) for job in await jobs.store.several(ids)}
 
 
 async def live_branches(jobs: TaskJobs, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -111,7 +112,7 @@ async def live_branches(jobs: TaskJobs, ids: Sequence[str]) -> dict[str, dict[st
     found = {}
     for job in await jobs.store.several(ids):
         try:
-            found[job.id] = (await jobs.branches.of_job(job)).document()
+            found[job.id] = to_json(await jobs.branches.of_job(job))
         except TocsinError as error:  # it is gone, or its repository is away
             log.info("a branch cannot be shown", extra={"job": job.id, "reason": error.sentence()})
     return found

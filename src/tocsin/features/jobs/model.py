@@ -3,12 +3,12 @@
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, ClassVar, Literal, TypedDict
 
 from tocsin.core.errors import TocsinError
-from tocsin.core.time.timestamps import timestamp
+from tocsin.core.records.marks import Converted, Private, Time
 
 MAX_TITLE, MAX_DESCRIPTION, MAX_COMMAND, MAX_SUMMARY = 200, 20_000, 100_000, 2_000
 MAX_LABELS = 20
@@ -90,6 +90,8 @@ class TaskTransitionError(TocsinError):
 class DiffStat:
     """Size of the changes of a branch since it left its base."""
 
+    schema_name: ClassVar[str] = "DiffStatRecord"
+
     files: int = 0
     insertions: int = 0
     deletions: int = 0
@@ -99,13 +101,11 @@ class DiffStat:
 class TaskResult:
     """Result of a task job."""
 
-    outcome: TaskJobStatus
+    schema_name: ClassVar[str] = "JobResultRecord"
+
+    outcome: Annotated[TaskJobStatus, Converted(str, Literal["completed", "failed", "cancelled"])]
     summary: str | None = None
     exit_code: int | None = None
-
-    def document(self) -> dict[str, object]:
-        """Return the record as a dictionary."""
-        return {"outcome": str(self.outcome), "summary": self.summary, "exit_code": self.exit_code}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,41 +159,50 @@ class NewTaskJob:
                 raise InvalidTaskJobError(f"{label[:60]!r} is not a valid label", hint=hint, body_key="labels")
 
 
+class JobError(TypedDict):
+    """Reason for the failure of a task job."""
+
+    code: str
+    message: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskJob:
-    """One task. Times are Unix seconds; what git says of the branch is as of the last look at it."""
+    """Unit of work with a state, optionally with its own git branch; facts of the branch are those of the last look."""
+
+    schema_name: ClassVar[str] = "TaskJobRecord"
 
     id: str
     title: str
-    created_at: float
-    updated_at: float
     description: str = ""
     status: TaskJobStatus = TaskJobStatus.QUEUED
     priority: TaskPriority = TaskPriority.NORMAL
     labels: tuple[str, ...] = ()
-    command: str = ""
-    skill: str = ""
     repo: str | None = None
     base_branch: str | None = None
-    base_sha: str | None = None
     branch: str | None = None
     worktree_path: str | None = None
     head_sha: str | None = None
-    ahead: int | None = None
-    behind: int | None = None
+    ahead: Annotated[int | None, "Number of commits missing from the base."] = None
+    behind: Annotated[int | None, "Number of commits of the base that are missing here."] = None
     diffstat: DiffStat | None = None
-    progress: float | None = None
+    progress: Annotated[float | None, "Progress from 0 to 1."] = None
     run_id: str | None = None
     result: TaskResult | None = None
-    error: dict[str, str] | None = None  # code and message
-    started_at: float | None = None
-    completed_at: float | None = None
+    created_at: Time
+    started_at: Time | None = None
+    completed_at: Time | None = None
     created_by: str | None = None
-    version: int = 1
-    phase: TaskPhase = TaskPhase.READY
-    phase_owner: str = ""
-    phase_at: float = 0.0
-    delete_branch: bool = False
+    error: Annotated[dict[str, str], Converted(dict, JobError)] | None = None
+    command: Private[str] = ""
+    skill: Private[str] = ""
+    base_sha: Private[str | None] = None
+    updated_at: Private[float]
+    version: Private[int] = 1
+    phase: Private[TaskPhase] = TaskPhase.READY
+    phase_owner: Private[str] = ""
+    phase_at: Private[float] = 0.0
+    delete_branch: Private[bool] = False
 
     @property
     def has_work(self) -> bool:
@@ -212,69 +221,45 @@ class TaskJob:
         told = f"it can become {', '.join(self.allowed)}" if self.allowed else "it has ended; create a new task job"
         raise TaskTransitionError(f"task job {self.id} is {self.status}", self.allowed, hint=told)
 
-    def document(self) -> dict[str, Any]:
-        """Return the record as the interfaces show it; times are RFC 3339 in UTC."""
-        return {
-            "id": self.id,
-            "title": self.title,
-            "description": self.description,
-            "status": str(self.status),
-            "priority": str(self.priority),
-            "labels": list(self.labels),
-            "repo": self.repo,
-            "base_branch": self.base_branch,
-            "branch": self.branch,
-            "worktree_path": self.worktree_path,
-            "head_sha": self.head_sha,
-            "ahead": self.ahead,
-            "behind": self.behind,
-            "diffstat": None if self.diffstat is None else asdict(self.diffstat),
-            "progress": self.progress,
-            "run_id": self.run_id,
-            "result": None if self.result is None else self.result.document(),
-            "created_at": timestamp(self.created_at),
-            "started_at": timestamp(self.started_at),
-            "completed_at": timestamp(self.completed_at),
-            "created_by": self.created_by,
-            "error": None if self.error is None else dict(self.error),
-        }
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskBranch:
-    """A branch of a repository, with or without a task job; `dirty` is None where its work tree is not of a job."""
+    """Branch of a repository, with its task job if it has one."""
+
+    schema_name: ClassVar[str] = "BranchRecord"
 
     name: str
+    job_id: str | None = None
     repo: str
-    base: str
+    base: Annotated[str, "Branch that it is compared with."]
     head_sha: str
     head_subject: str
-    head_at: float
-    job_id: str | None = None
+    head_at: Time
     ahead: int | None = None
     behind: int | None = None
-    dirty: bool | None = None
-    merged: bool = False
+    dirty: Annotated[bool | None, "Whether the work tree of the job has uncommitted changes."] = None
+    merged: Annotated[bool, "Whether the base contains all its commits."] = False
     worktree_path: str | None = None
     diffstat: DiffStat | None = None
 
-    def document(self) -> dict[str, Any]:
-        """Return the record as the interfaces show it."""
-        return {
-            "name": self.name,
-            "job_id": self.job_id,
-            "repo": self.repo,
-            "base": self.base,
-            "head_sha": self.head_sha,
-            "head_subject": self.head_subject,
-            "head_at": timestamp(self.head_at),
-            "ahead": self.ahead,
-            "behind": self.behind,
-            "dirty": self.dirty,
-            "merged": self.merged,
-            "worktree_path": self.worktree_path,
-            "diffstat": None if self.diffstat is None else asdict(self.diffstat),
-        }
+
+@dataclass(frozen=True, slots=True)
+class BranchCommit:
+    """Commit missing from the base."""
+
+    sha: str
+    at: Time
+    author: str
+    subject: str
+
+
+@dataclass(frozen=True, slots=True)
+class BranchFile:
+    """File changed in a branch; lines of binary files are not counted."""
+
+    path: str
+    insertions: int | None
+    deletions: int | None
 
 
 def branch_name(job_id: str, title: str) -> str:

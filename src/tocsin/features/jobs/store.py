@@ -13,6 +13,7 @@ from typing import Any
 
 from tocsin.core import short_ids
 from tocsin.core.pages import ListPage
+from tocsin.core.records.as_json import to_json
 from tocsin.core.storage.change_feed import ChangeKind, note_change
 from tocsin.core.storage.database import Database
 from tocsin.features.jobs.model import (
@@ -251,7 +252,7 @@ def _row_of(job: TaskJob) -> dict[str, Any]:
         **{name: getattr(job, name) for name in _PLAIN},
         "labels": json.dumps(job.labels),
         "diffstat": None if job.diffstat is None else json.dumps(asdict(job.diffstat)),
-        "result": None if job.result is None else json.dumps(job.result.document()),
+        "result": None if job.result is None else json.dumps(to_json(job.result)),
         "error": None if job.error is None else json.dumps(job.error),
         "delete_branch": int(job.delete_branch),
     }

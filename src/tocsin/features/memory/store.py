@@ -1,5 +1,6 @@
 """Memory in the database: entries, the index of words, and the index of pieces for languages without spaces."""
 
+import base64
 import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +23,6 @@ from tocsin.features.memory.model import (
     strength_of,
 )
 from tocsin.features.memory.query import IndexQuery
-from tocsin.features.memory.tables.cursors import cursor_of, place_of
 from tocsin.features.memory.tables.rows import (
     LIVE,
     EntryFilter,
@@ -37,6 +37,25 @@ from tocsin.features.memory.tables.rows import (
     put,
 )
 from tocsin.features.memory.tables.stats import stats_of
+
+
+def cursor_of(sort: str, place: Any, at: float, last: int) -> str:
+    """Return the cursor behind a row: what it is sorted by, when the listing began, and the ID of the row."""
+    return base64.urlsafe_b64encode(json.dumps([sort, place, at, last]).encode()).decode().rstrip("=")
+
+
+def place_of(cursor: str, sort: str) -> tuple[Any, float, int]:
+    """Return what a cursor says; raises InvalidEntryError for one of another listing."""
+    try:
+        raw = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
+        found, place, at, last = json.loads(raw)
+        usable = found == sort and isinstance(place, str if sort == "key" else float | int)
+        if usable and isinstance(at, float) and isinstance(last, int):
+            return place, at, last
+    except (ValueError, TypeError, RecursionError):
+        pass
+    raise InvalidEntryError("the cursor does not belong to this listing", hint="begin with the first page")
+
 
 MAX_PAGE = 200
 MAX_KEYS_TOLD = 200

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tocsin.core.audit.actions import CLI
+from tocsin.core.records.as_json import to_json
 from tocsin.core.text.strings import number_of
 from tocsin.core.time.timestamps import timestamp
 from tocsin.features.context import NoticeLevel
@@ -85,7 +86,7 @@ def _list(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     )
     found = program.run(lambda opened: _newest(opened, query, arguments.limit))
     if out.as_json:
-        out.document([each.as_document() for each in found])
+        out.document(found)
     elif not found:
         out.note("no notifications")
     else:
@@ -126,7 +127,7 @@ def _unread(_: argparse.Namespace, out: Console, program: Program) -> int:
 
     unread = program.run(work)
     if out.as_json:
-        out.document({"count": unread.count, "items": [each.as_document() for each in unread.items]})
+        out.document({"count": unread.count, "items": unread.items})
         return DONE
     out.line(f"{number_of(unread.count, 'notification')} unread")
     if unread.items:
@@ -143,7 +144,7 @@ def _show(arguments: argparse.Namespace, out: Console, program: Program) -> int:
 
 
 def _tell(found: Notification, out: Console) -> None:
-    document = found.as_document()
+    document = to_json(found)
     if out.as_json:
         out.document(document)
         return
@@ -165,7 +166,7 @@ def _read(arguments: argparse.Namespace, out: Console, program: Program) -> int:
 
     found = program.run(work, writes=True)
     out.effect_done("the notification was marked as read")
-    return out.answer(found.as_document(), f"{found.title}: read")
+    return out.answer(found, f"{found.title}: read")
 
 
 def _read_all(arguments: argparse.Namespace, out: Console, program: Program) -> int:

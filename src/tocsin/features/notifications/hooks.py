@@ -10,6 +10,7 @@ from tocsin.core.audit.actions import NOTICES
 from tocsin.core.config.settings import Values
 from tocsin.core.config.variables import DASHBOARD_HOST, DASHBOARD_PORT
 from tocsin.core.errors import ConfigError, TocsinError
+from tocsin.core.records.as_json import to_json
 from tocsin.core.service import ServiceLoop
 from tocsin.features.context import FeatureContext, NoticeLevel
 from tocsin.features.hooks import FeatureHooks, ProvidedAbilities
@@ -119,7 +120,7 @@ async def status_of(opened: OpenNotifications) -> list[str]:
 
 async def live_records(opened: OpenNotifications, ids: Sequence[str]) -> dict[str, dict[str, object]]:
     """Return the records of the notifications that exist, by ID."""
-    return {found.id: found.as_document() for found in await opened.service.store.several(ids)}
+    return {found.id: to_json(found) for found in await opened.service.store.several(ids)}
 
 
 async def prune(opened: OpenNotifications) -> None:

@@ -1,13 +1,14 @@
 """What a notification is."""
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Annotated, ClassVar
 
 from tocsin.core.errors import TocsinError
+from tocsin.core.records.marks import Private, Time, after
 from tocsin.core.text.strings import normalise, truncate
 from tocsin.core.text.visible import one_line
-from tocsin.core.time.timestamps import timestamp
 from tocsin.features.context import Notice, NoticeLevel
 
 KEEP_DAYS, KEEP = 30, 1_000
@@ -43,8 +44,18 @@ class NotificationCategory(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class WaitingApproval:
+    """Waiting step: decide with `POST /api/runs/{run_id}/approve` or `/reject`."""
+
+    run_id: str
+    step: str
+
+
+@dataclass(frozen=True, slots=True)
 class Notification:
-    """A notice as it is kept. Times are Unix seconds."""
+    """Notification for the operator."""
+
+    schema_name: ClassVar[str] = "NotificationRecord"
 
     id: str
     title: str
@@ -52,41 +63,36 @@ class Notification:
     level: NoticeLevel
     category: NotificationCategory
     source: str
-    link: str
+    link: Annotated[str, "Page of the dashboard, or a URL."]
+    read_at: Time | None = field(default=None, kw_only=True)
+    created_at: Time = field(kw_only=True)
+    last_at: Annotated[Time, "Time of the last occurrence; later than `created_at` if `count` is more than 1."] = field(
+        kw_only=True
+    )
+    count: Annotated[int, "Number of occurrences within a day."] = field(default=1, kw_only=True)
     dedupe_key: str
-    created_at: float
-    last_at: float
-    read_at: float | None = None
-    count: int = 1
-    told: int = 0  # how often it was forwarded
-    told_count: int = 0  # `count` when it was forwarded last
-    run_id: str = ""
-    step: str = ""  # the step of that run that waits for approval; empty once it was decided
+    told: Private[int] = 0  # how often it was forwarded
+    told_count: Private[int] = 0  # `count` when it was forwarded last
+    run_id: Private[str] = ""
+    step: Private[str] = ""  # the step of that run that waits for approval; empty once it was decided
 
     @property
-    def expires_at(self) -> float:
+    @after("link")
+    def read(self) -> bool:
+        """Whether it is read."""
+        return self.read_at is not None
+
+    @property
+    @after("dedupe_key")
+    def approval(self) -> WaitingApproval | None:
+        """Pending decision, if any."""
+        return WaitingApproval(self.run_id, self.step) if self.step else None
+
+    @property
+    @after("dedupe_key")
+    def expires_at(self) -> Time:
         """When it is deleted, unless newer ones push it out before."""
         return self.created_at + KEEP_DAYS * 86400
-
-    def as_document(self) -> dict[str, object]:
-        """Return the record as the interfaces show it; times are RFC 3339 in UTC."""
-        return {
-            "id": self.id,
-            "title": self.title,
-            "body": self.body,
-            "level": str(self.level),
-            "category": str(self.category),
-            "source": self.source,
-            "link": self.link,
-            "read": self.read_at is not None,
-            "read_at": timestamp(self.read_at),
-            "created_at": timestamp(self.created_at),
-            "last_at": timestamp(self.last_at),
-            "count": self.count,
-            "dedupe_key": self.dedupe_key,
-            "approval": {"run_id": self.run_id, "step": self.step} if self.step else None,
-            "expires_at": timestamp(self.expires_at),
-        }
 
 
 def rank(level: NoticeLevel) -> int:

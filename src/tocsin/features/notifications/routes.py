@@ -1,13 +1,15 @@
 """The operations on notifications."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from fastapi import Query, Request, Response
-from pydantic import Field
 
-from tocsin.core.records.marks import Time
+from tocsin.core.reading.fields import ChoiceType, TextType
+from tocsin.core.reading.records import Written
+from tocsin.core.records.as_json import to_json
 from tocsin.features.context import Notice, NoticeLevel
 from tocsin.features.hooks import OperationsOf
 from tocsin.features.notifications.feeds import atom_feed, json_feed
@@ -20,10 +22,11 @@ from tocsin.features.notifications.model import (
     NotificationCategory,
 )
 from tocsin.features.notifications.store import NotificationFilter
+from tocsin.rest.bodies import MOMENT, RequestBody, text
 from tocsin.rest.callers import DASHBOARD
 from tocsin.rest.conditional import check_unchanged, tag
 from tocsin.rest.event_stream import EVENT_STREAM, last_event_id
-from tocsin.rest.models import GivenTime, RequestModel
+from tocsin.rest.models import GivenTime
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.preferences import accepted_type
@@ -46,47 +49,17 @@ CategoryWord = Literal["cron", "workflow", "vault", "ssh", "messaging", "securit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WaitingApproval:
-    """Waiting step: decide with `POST /api/runs/{run_id}/approve` or `/reject`."""
-
-    run_id: str
-    step: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NotificationRecord:
-    """Notification for the operator."""
-
-    id: str
-    title: str
-    body: str
-    level: Level
-    category: CategoryWord
-    source: str
-    link: Annotated[str, "Page of the dashboard, or a URL."]
-    read: bool
-    read_at: Time | None
-    created_at: Time
-    last_at: Annotated[Time, "Time of the last occurrence; later than `created_at` if `count` is more than 1."]
-    count: Annotated[int, "Number of occurrences within a day."]
-    dedupe_key: str
-    approval: Annotated[WaitingApproval | None, "Pending decision, if any."]
-    expires_at: Time
-
-
-class NewNotification(RequestModel):
+class NewNotification(RequestBody):
     """Notification to store."""
 
-    title: str = Field(min_length=1, max_length=MAX_TITLE, examples=["Backup finished"])
-    body: str = Field(default="", max_length=MAX_BODY)
-    level: Level = "info"
-    category: CategoryWord = "user"
-    link: str = Field(default="", max_length=500, description="`#/…` is a page of the dashboard.")
-    dedupe_key: str = Field(
-        default="",
-        max_length=MAX_WORD,
-        description="Notifications with the same key within 24 hours are counted as one.",
-    )
+    title: Annotated[str, Written(TextType(max_chars=MAX_TITLE), examples=("Backup finished",))]
+    body: Annotated[str, text(MAX_BODY)] = ""
+    level: Annotated[Level, Written(ChoiceType(get_args(Level)))] = "info"
+    category: Annotated[CategoryWord, Written(ChoiceType(get_args(CategoryWord)))] = "user"
+    link: Annotated[str, text(500), "`#/…` is a page of the dashboard."] = ""
+    dedupe_key: Annotated[
+        str, text(MAX_WORD), "Notifications with the same key within 24 hours are counted as one."
+    ] = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,14 +67,15 @@ class UnreadRecord:
     """Number of unread notifications, and the newest of them."""
 
     count: int
-    items: list[NotificationRecord]
+    items: Sequence[Notification]
 
 
-class ReadAll(RequestModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadAll(RequestBody):
     """Notifications to mark as read."""
 
-    before: GivenTime | None = Field(default=None, description="Time before which the notifications were created.")
-    category: CategoryWord | None = None
+    before: Annotated[GivenTime | None, MOMENT, "Time before which the notifications were created."] = None
+    category: Annotated[CategoryWord | None, Written(ChoiceType(get_args(CategoryWord)), nullable=True)] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +103,7 @@ class NotificationRoutes:
         self._opened = opened
         self._notices = opened.service
 
-    @operation("GET", "/api/notifications", problems=("validation-failed",), answer=Page[NotificationRecord])
+    @operation("GET", "/api/notifications", problems=("validation-failed",), answer=Page[Notification])
     async def list_notifications(
         self,
         paging: PagingOf,
@@ -146,7 +120,7 @@ class NotificationRoutes:
             cursor=paging.start,
         )
         found = await self._notices.search(query)
-        return paging.page((each.as_document() for each in found.items), found.next_cursor, found.total)
+        return paging.page(found.items, found.next_cursor, found.total)
 
     @operation(
         "POST",
@@ -155,10 +129,8 @@ class NotificationRoutes:
         once=True,
         problems=("validation-failed",),
         status=201,
-        answer=NotificationRecord,
-        responses={
-            200: {"model": NotificationRecord, "description": "It was counted with a notification of the same key."}
-        },
+        answer=Notification,
+        responses={200: {"model": Notification, "description": "It was counted with a notification of the same key."}},
     )
     async def create_notification(self, body: NewNotification, response: Response) -> Any:
         """Create a notification, or count it with one of the same `dedupe_key`."""
@@ -176,7 +148,7 @@ class NotificationRoutes:
     async def get_unread_notifications(self) -> Any:
         """Get the number of unread notifications, and the newest 20."""
         found = await self._notices.unread()
-        return {"count": found.count, "items": [each.as_document() for each in found.items]}
+        return UnreadRecord(count=found.count, items=found.items)
 
     @operation(
         "POST",
@@ -212,12 +184,12 @@ class NotificationRoutes:
             )
         return Response(json.dumps(json_feed(found, self._opened.address)), media_type=JSON_FEED)
 
-    @operation("GET", "/api/notifications/{nid}", extension=True, problems=("not-found",), answer=NotificationRecord)
+    @operation("GET", "/api/notifications/{nid}", extension=True, problems=("not-found",), answer=Notification)
     async def get_notification(self, nid: str, response: Response) -> Any:
         """Return one."""
         return _answer(response, await self._notices.get(nid))
 
-    @operation("POST", "/api/notifications/{nid}/read", scope="run", problems=("not-found",), answer=NotificationRecord)
+    @operation("POST", "/api/notifications/{nid}/read", scope="run", problems=("not-found",), answer=Notification)
     async def read_notification(self, nid: str, response: Response) -> Any:
         """Mark a notification as read."""
         return _answer(response, await self._notices.mark_read(nid, source=DASHBOARD.name))
@@ -228,7 +200,7 @@ class NotificationRoutes:
         scope="run",
         extension=True,
         problems=("not-found",),
-        answer=NotificationRecord,
+        answer=Notification,
     )
     async def unread_notification(self, nid: str, response: Response) -> Any:
         """Mark a notification as unread."""
@@ -245,18 +217,18 @@ class NotificationRoutes:
     async def delete_notification(self, request: Request, nid: str) -> Response:
         """Delete a notification; `If-Match` is supported."""
         if "if-match" in request.headers:
-            check_unchanged(request, (await self._notices.get(nid)).as_document())
+            check_unchanged(request, to_json(await self._notices.get(nid)))
         await self._notices.delete(nid, source=DASHBOARD.name)
         return Response(status_code=204)
 
 
 def notification_operations(opened: OpenNotifications) -> Operations:
-    """List the runs of a job, newest first, with the end of the log of one of them."""
+    """Return the operations."""
     return Operations("notifications", NotificationRoutes(opened))
 
 
 def _answer(response: Response, found: Notification) -> Any:
-    return tag(response, found.as_document(), found.as_document())
+    return tag(response, found, to_json(found))
 
 
 def _feed_type(request: Request) -> str:

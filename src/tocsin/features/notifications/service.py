@@ -91,6 +91,8 @@ class Notifications:
         check(notice)
         forwarded = () if notice.output and self._is_told(notice.output) else self._forwarded
         kept = await self.store.add(shortened(self._masked(notice)), self._clock.now(), forwarded=forwarded)
+        if kept.merged and notice.once:
+            return kept
         found = kept.notification
         facts: dict[str, object] = {"level": str(found.level), "category": str(found.category), "count": found.count}
         counted = f"occurred {found.count} times" if kept.merged else "kept"

@@ -223,6 +223,8 @@ _PUSHED_OUT = (
 
 def _add(connection: sqlite3.Connection, notice: Notice, now: float, forwarded: Collection[NoticeLevel]) -> KeptNotice:
     known = _same(connection, notice, now - MERGE_S)
+    if known is not None and notice.once:
+        return KeptNotice(_find(connection, known["id"]), True)
     if known is not None:
         return KeptNotice(_merge(connection, known, notice, now, forwarded), True)
     values = {

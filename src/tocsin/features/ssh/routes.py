@@ -1,12 +1,13 @@
 """The operations on hosts."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from fastapi import Query, Request
 from fastapi.responses import JSONResponse
-from pydantic import Field
 
+from tocsin.core.reading.fields import IntegerType, ListType, MappingType, TextType
+from tocsin.core.reading.records import Written
 from tocsin.core.records.marks import Time
 from tocsin.features.hooks import OperationsOf
 from tocsin.features.ssh.execution import remote_command
@@ -22,12 +23,11 @@ from tocsin.features.ssh.model import (
     SshRequest,
 )
 from tocsin.features.ssh.service import Ssh
+from tocsin.rest.bodies import FLAG, RequestBody, text
 from tocsin.rest.callers import CallerOf, cause_of
-from tocsin.rest.models import RequestModel
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
-from tocsin.rest.preferences import answer_run
-from tocsin.rest.runs import RUN_STARTED
+from tocsin.rest.preferences import RUN_STARTED, answer_run
 from tocsin.runs.model import Run
 
 
@@ -116,19 +116,22 @@ class SshHealth:
     items: list[HostHealthRecord]
 
 
-class NewSshRun(RequestModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewSshRun(RequestBody):
     """Command, and the hosts to run it on."""
 
-    command: str = Field(min_length=1, max_length=MAX_COMMAND, examples=["uptime"])
-    hosts: list[str] = Field(default=[], max_length=1000)
-    groups: list[str] = Field(default=[], max_length=100)
-    timeout_seconds: int = Field(default=60, ge=1, le=MAX_TIMEOUT_S, description="Timeout per host.")
-    max_parallel: int = Field(default=5, ge=1, le=MAX_PARALLEL, description="Maximum number of hosts at the same time.")
-    stop_on_failure: bool = Field(default=False, description="After a failure, do not start on further hosts.")
-    env: dict[str, str] = Field(default={}, description="Environment variables on the hosts.")
-    working_dir: str = Field(default="", max_length=4096, description="Working directory on the hosts.")
-    dry_run: bool = Field(default=False, description="Only return the hosts.")
-    output: str | None = Field(default=None, max_length=500, description="`<channel>:<target>` or a profile.")
+    command: Annotated[str, Written(TextType(max_chars=MAX_COMMAND), examples=("uptime",))]
+    hosts: Annotated[list[str], Written(ListType(TextType(), max_items=1000))] = field(default_factory=list)
+    groups: Annotated[list[str], Written(ListType(TextType(), max_items=100))] = field(default_factory=list)
+    timeout_seconds: Annotated[int, Written(IntegerType(1, MAX_TIMEOUT_S)), "Timeout per host."] = 60
+    max_parallel: Annotated[int, Written(IntegerType(1, MAX_PARALLEL)), "Maximum number of hosts at the same time."] = 5
+    stop_on_failure: Annotated[bool, FLAG, "After a failure, do not start on further hosts."] = False
+    env: Annotated[
+        dict[str, str], Written(MappingType(TextType(blank=True))), "Environment variables on the hosts."
+    ] = field(default_factory=dict)
+    working_dir: Annotated[str, text(4096), "Working directory on the hosts."] = ""
+    dry_run: Annotated[bool, FLAG, "Only return the hosts."] = False
+    output: Annotated[str | None, text(500, nullable=True), "`<channel>:<target>` or a profile."] = None
 
     def request(self) -> SshRequest:
         """Return it as the service takes it."""
@@ -221,7 +224,7 @@ class SshRoutes:
 
 
 def ssh_operations(ssh: Ssh) -> Operations:
-    """List the runs of a job, newest first, with the end of the log of one of them."""
+    """Return the operations."""
     return Operations("ssh", SshRoutes(ssh), {DenyListError: "not-ready"})
 
 

@@ -4,12 +4,10 @@ import asyncio
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import Field
-
 from tocsin.features.hooks import OperationsOf
 from tocsin.features.triggers.hooks import OpenTriggers
 from tocsin.features.triggers.records import explanation_record, rule_record
-from tocsin.rest.models import RequestModel
+from tocsin.rest.bodies import RequestBody, text
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.refusals import refuse
 
@@ -37,11 +35,12 @@ class RuleList:
     problem: Annotated[str | None, "Reason why the current file was rejected; the last valid version is active."]
 
 
-class TriggerText(RequestModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TriggerText(RequestBody):
     """Text to test the rules with."""
 
-    text: str = Field(max_length=MAX_TEXT, examples=["deploy web"])
-    channel: str = Field(default="", max_length=100, description="Ignored: rules apply to all channels.")
+    text: Annotated[str, text(MAX_TEXT, examples=("deploy web",))]
+    channel: Annotated[str, text(100), "Ignored: rules apply to all channels."] = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +87,7 @@ class TriggerRoutes:
 
 
 def trigger_operations(opened: OpenTriggers) -> Operations:
-    """List the runs of a job, newest first, with the end of the log of one of them."""
+    """Return the operations."""
     return Operations("triggers", TriggerRoutes(opened))
 
 

@@ -1,17 +1,24 @@
 """A rule that acts when files change, what changed, and how the rule is."""
 
 import os
+import pwd
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from tocsin.core.errors import TocsinError
+from tocsin.core.reading.fields import BooleanType, ChoiceType, IntegerType, ListType, TextType
+from tocsin.core.reading.path_patterns import PathPatterns
+from tocsin.core.reading.records import Written
+from tocsin.core.records.as_json import to_json
+from tocsin.core.records.marks import Converted, Private, TextOrNull
 
 KIND = "watcher"
 DEBOUNCE_MS, MAX_DEBOUNCE_MS = 500, 60_000
 MAX_COOLDOWN_S = 86_400
+MAX_COMMAND = 10_000  # characters; longer is a script, which belongs in a file
 # Who writes to a file for a minute without a pause does so for long: a log, not an upload.
 LONGEST_WAIT_S = 60.0
 MAX_WAITING = 100_000  # changes of one rule that wait for their turn
@@ -51,40 +58,77 @@ class WatcherState(StrEnum):
     ERROR = "error"
 
 
+def _path(text: str) -> Path:
+    if "\0" in text:
+        raise ValueError("a path must not contain a NUL character")
+    path = Path(text)
+    if text == "~" or text.startswith("~/"):
+        path = Path(pwd.getpwuid(os.geteuid()).pw_dir) / text[2:]
+    if not path.is_absolute():
+        raise ValueError("expected the absolute path of a folder, or a path that starts with ~/")
+    return Path(os.path.normpath(path))
+
+
+def _pattern(text: str) -> str:
+    PathPatterns([text])  # raises ValueError
+    if not text.strip() or text.startswith("#"):
+        raise ValueError("this pattern matches no file; put \\ before a # at its beginning")
+    return text
+
+
+def _command(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("a command must not contain a NUL character")
+    if len(text) > MAX_COMMAND:
+        raise ValueError(f"a command can have at most {MAX_COMMAND:,} characters; put longer commands into a file")
+    return text
+
+
+def _shown_path(path: Path) -> str:
+    return shown(str(path))
+
+
+_NAME = TextType(
+    pattern=r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}",
+    rule="not a valid watcher name: use letters, digits and . _ -, at most 100",
+)
+_PATTERNS = ListType(TextType(parse=_pattern))
+_EVENTS = ListType(ChoiceType(tuple(map(str, WatchEvent))), allow_empty=False)
+_ACTION = ChoiceType(tuple(map(str, WatcherAction)))
+_COMMAND = "Command, name of a skill or workflow, or text"
+_OUTPUT = "Destination of the output: `<channel>:<target>` or a profile"
+
+
 @dataclass(frozen=True, slots=True)
 class WatcherRule:
     """One rule of `watchers.yaml`."""
 
-    name: str
-    path: Path
-    command: str = ""
-    action: WatcherAction = WatcherAction.SHELL
-    recursive: bool = True
-    patterns: tuple[str, ...] = ()
-    exclude_patterns: tuple[str, ...] = ()
-    events: tuple[WatchEvent, ...] = (WatchEvent.CREATED, WatchEvent.MODIFIED, WatchEvent.MOVED)
-    debounce_ms: int = DEBOUNCE_MS
-    cooldown_seconds: int = 0
-    enabled: bool = True
-    output: str = ""
-    line: int = 0
+    name: Annotated[str, Written(_NAME), "Name of the watcher"]
+    path: Annotated[Path, Written(TextType(parse=_path)), Converted(_shown_path, str), "The folder"]
+    command: Annotated[str, Written(TextType(parse=_command), inferred=True), _COMMAND] = ""
+    action: Annotated[WatcherAction, Written(_ACTION), "Type of action"] = WatcherAction.SHELL
+    recursive: Annotated[bool, Written(BooleanType()), "Whether subfolders are watched"] = True
+    patterns: Annotated[
+        tuple[str, ...], Written(_PATTERNS), "Files to include, in the syntax of `.gitignore` (default: all)"
+    ] = ()
+    exclude_patterns: Annotated[tuple[str, ...], Written(_PATTERNS), "Files to exclude"] = ()
+    events: Annotated[tuple[WatchEvent, ...], Written(_EVENTS), "Events that run the action"] = (
+        WatchEvent.CREATED,
+        WatchEvent.MODIFIED,
+        WatchEvent.MOVED,
+    )
+    debounce_ms: Annotated[
+        int, Written(IntegerType(0, MAX_DEBOUNCE_MS)), "Time without changes before a file is processed"
+    ] = DEBOUNCE_MS
+    cooldown_seconds: Annotated[int, Written(IntegerType(0, MAX_COOLDOWN_S)), "Minimum time between two runs"] = 0
+    enabled: Annotated[bool, Written(BooleanType()), "Whether the watcher is enabled"] = True
+    output: Annotated[TextOrNull, Written(TextType(), nullable=True, inferred=True), _OUTPUT] = ""
+    line: Private[int] = 0
 
     def document(self) -> dict[str, Any]:
         """Return what the file says, in its public form."""
-        return {
-            "name": self.name,
-            "path": shown(str(self.path)),
-            "recursive": self.recursive,
-            "patterns": list(self.patterns),
-            "exclude_patterns": list(self.exclude_patterns),
-            "events": [str(event) for event in self.events],
-            "action": str(self.action),
-            "command": self.command,
-            "debounce_ms": self.debounce_ms,
-            "cooldown_seconds": self.cooldown_seconds,
-            "enabled": self.enabled,
-            "output": self.output or None,
-        }
+        found: dict[str, Any] = to_json(self)
+        return found
 
 
 @dataclass(frozen=True, slots=True)

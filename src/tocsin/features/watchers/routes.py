@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from tocsin.core.records.marks import Time
+from tocsin.core.records.marks import Flat, Time
 from tocsin.features.hooks import OperationsOf
+from tocsin.features.watchers.model import WatcherRule
 from tocsin.features.watchers.service import Watchers
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
@@ -33,18 +34,9 @@ class WatcherEvent(FileEvent):
 class WatcherRecord:
     """Watcher rule with its state."""
 
-    name: str
-    path: str
-    recursive: bool
-    patterns: list[str]
-    exclude_patterns: list[str]
+    rule: Flat[WatcherRule]
     events: list[EventWord]
     action: Literal["shell", "skill", "workflow", "notify"]
-    command: str
-    debounce_ms: int
-    cooldown_seconds: int
-    enabled: bool
-    output: str | None
     state: Literal["watching", "paused", "error"]
     error: str | None
     backend: Annotated[str | None, "How changes are detected: `inotify`, `fsevents` or `polling`."]
@@ -80,7 +72,7 @@ class WatcherRoutes:
 
 
 def watcher_operations(watchers: Watchers) -> Operations:
-    """List the runs of a job, newest first, with the end of the log of one of them."""
+    """Return the operations."""
     return Operations("watchers", WatcherRoutes(watchers))
 
 

@@ -30,9 +30,9 @@ from tocsin.messaging.inbound.handling import (
 from tocsin.messaging.inbound.loop_guard import MUTED_S, WINDOW_S, LoopGuard, LoopVerdict
 from tocsin.messaging.inbound.model import URGENT, Chat, InboxEvent, InboxStatus
 from tocsin.messaging.inbound.store import InboxStore, encode
+from tocsin.messaging.outbound.audit_actions import record_send
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.messaging.outbound.outbox import Outbox
-from tocsin.messaging.outbound.send_entry import record_send
 
 log = logging.getLogger(__name__)
 

@@ -1,5 +1,7 @@
 """The audit entries of what leaves."""
 
+from collections.abc import Mapping
+
 from tocsin.core.audit.actions import (
     ATTEMPTS,
     CHANNEL,
@@ -14,6 +16,7 @@ from tocsin.core.audit.actions import (
     AuditField,
     AuditSource,
 )
+from tocsin.core.audit.trail import AuditTrail
 
 BUS = AuditSource("bus", "an entry from the bus")
 QUEUE = AuditSource("queue", "the durable queue")
@@ -39,3 +42,9 @@ MSG_DISMISS = AuditAction("msg.dismiss", "A failed delivery was dismissed by a p
 MSG_CANCEL = AuditAction("msg.cancel", "A waiting delivery was cancelled.", (DELIVERY, CHANNEL, TARGET))
 MSG_NOTIFY = AuditAction("msg.notify", "A message was sent to every target of a profile.", (_PROFILE, OK, _TARGETS))
 MSG_TEST = AuditAction("msg.test", "The credentials of a channel were verified.", (CHANNEL, OK))
+
+
+def record_send(audit: AuditTrail, outcome: str, comment: str, *, source: str, metadata: Mapping[str, object]) -> None:
+    """Write one `msg.send`; `metadata` has at least what every entry of that action has."""
+    detail = f"{outcome} on {metadata['channel']} to {metadata['target']}{comment}"
+    audit.record(MSG_SEND, detail, source=source, metadata=metadata)

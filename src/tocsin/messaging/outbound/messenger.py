@@ -14,10 +14,9 @@ from tocsin.core.tasks import to_the_end
 from tocsin.core.text.strings import number_of, truncate
 from tocsin.delivery.model import Delivery, NewDelivery
 from tocsin.messaging.outbound.account_holds import AccountHolds
-from tocsin.messaging.outbound.audit_actions import MSG_NOTIFY, MSG_TEST
+from tocsin.messaging.outbound.audit_actions import MSG_NOTIFY, MSG_TEST, record_send
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.messaging.outbound.outbox import Outbox, may_be_out
-from tocsin.messaging.outbound.send_entry import record_send
 
 if TYPE_CHECKING:
     from asyncio import Task

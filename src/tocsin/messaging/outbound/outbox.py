@@ -17,9 +17,16 @@ from tocsin.core.time.clock import Clock
 from tocsin.delivery.model import OPEN, AttemptOutcome, Delivery, DeliveryStatus, NewDelivery, Policy
 from tocsin.delivery.short_ids import whole_id
 from tocsin.delivery.store import DeliveryStore
-from tocsin.messaging.outbound.audit_actions import MSG_CANCEL, MSG_DISMISS, MSG_QUEUE, MSG_REPLAY, MSG_RETRY, QUEUE
+from tocsin.messaging.outbound.audit_actions import (
+    MSG_CANCEL,
+    MSG_DISMISS,
+    MSG_QUEUE,
+    MSG_REPLAY,
+    MSG_RETRY,
+    QUEUE,
+    record_send,
+)
 from tocsin.messaging.outbound.caller import Caller
-from tocsin.messaging.outbound.send_entry import record_send
 
 if TYPE_CHECKING:
     # Sending needs nothing of what is received, and that takes 4 ms to import.

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from tocsin.runs.engine.active_run import ActiveRun, PendingRun
 from tocsin.runs.engine.recovery import WAS_LEFT, Recovery, interrupted, not_begun
 from tocsin.runs.engine.run_type import RunType
 from tocsin.runs.engine.settling import RunSettler
-from tocsin.runs.log_file import path_of, read_lines, summary_of
+from tocsin.runs.log_file import host_of, path_of, read_lines, summary_of
 from tocsin.runs.model import (
     LOG_MAX_BYTES,
     TERMINAL,
@@ -31,7 +32,7 @@ from tocsin.runs.model import (
 from tocsin.runs.output_log import OutputLog
 from tocsin.runs.recorder import RunHandle, Work
 from tocsin.runs.store import ClaimedRun, RunStore
-from tocsin.runs.stored_run import RunEndedError, RunTask
+from tocsin.runs.stored_run import RunEndedError, RunTask, UnknownRunError
 
 log = logging.getLogger(__name__)
 
@@ -71,6 +72,7 @@ class RunExecutor:
         self._active: dict[str, ActiveRun] = {}
         self._queued: dict[str, Run] = {}  # runs of this process that begin later
         self._turns: set[asyncio.Task[Run]] = set()  # each begins one of them
+        self._unrecorded: dict[str, Callable[[], Awaitable[Run]]] = {}  # how to record the end of each of these runs
         self._recovery = Recovery(store, directory, clock, presence, may_continue=self._may_continue)
         self._poller: asyncio.Task[None] | None = None
 
@@ -161,10 +163,12 @@ class RunExecutor:
         log_max_bytes: int = LOG_MAX_BYTES,
         watch: Callable[[Line], None] | None = None,
         request: Mapping[str, Any] | None = None,
+        was_at: str = "",
     ) -> ActiveRun:
         """Start the work of a run that is recorded as running by this process already.
 
-        With a `request`, it continues a run of another process, and appends to its log.
+        With a `request`, it continues a run of another process, and appends to its log. `was_at` is the data directory
+        of that process, which the log names if it is another one.
         """
 
         async def enter() -> Run:
@@ -173,6 +177,9 @@ class RunExecutor:
         running = self._prepare(run, log_max_bytes, watch, request or {})
         if request is not None:
             await asyncio.to_thread(running.capture.reopen)
+        if was_at != self.store.home:
+            said = f"continued here: the output before this line is on the host {host_of(was_at)}\n"
+            running.capture.feed("system", said.encode())
         return await self._launch(running, work, enter)
 
     @property
@@ -219,7 +226,7 @@ class RunExecutor:
             log.exception("continuing a run failed", extra={"run": run.id})
         if work is not None:
             log.info("continuing a run", extra={"run": run.id, "subject": run.subject_name})
-            await self.start_taken(run, work, request=claimed.request)
+            await self.start_taken(run, work, request=claimed.request, was_at=claimed.was_at)
         else:
             output = await asyncio.to_thread(lambda: summary_of(read_lines(self._log_path(run))))
             await self.settle(await self._finish(run, interrupted(reason, run.id), output))
@@ -333,7 +340,7 @@ class RunExecutor:
 
     def _poll_as_needed(self) -> None:
         """Poll while there are runs of this process that have not ended."""
-        if self._active or self._queued:
+        if self._active or self._queued or self._unrecorded:
             self._poller = self._poller or asyncio.create_task(self._poll())
         elif self._poller:
             self._poller.cancel()
@@ -352,10 +359,19 @@ class RunExecutor:
                     heard_at = loop.time()
                     await self._presence.beat()
                     await self._hear()
+                    await self._record_ends()
             except StoreUnavailableError:  # the next poll may work; its users report the failure
                 continue
             except Exception:  # without signs of life, other processes would end these runs
                 log.exception("maintaining the runs of this process failed")
+
+    async def _record_ends(self) -> None:
+        """Record the ends that could not be recorded while the store was unavailable."""
+        for run_id, finish in list(self._unrecorded.items()):
+            with suppress(UnknownRunError):  # it was deleted with its subject
+                await self.settle(await finish())
+            del self._unrecorded[run_id]
+        self._poll_as_needed()
 
     async def _hear(self) -> None:
         """Carry out what other processes want of the runs of this one."""
@@ -376,7 +392,8 @@ class RunExecutor:
             except StoreUnavailableError as error:
                 problem = error.sentence()
                 await asyncio.sleep(self._poll_s)
-        # The waiting caller still gets the result; the next start corrects the record.
+        # The waiting caller still gets the result.
         log.error("recording the end of a run failed", extra={"run": run.id, "reason": problem})
+        self._unrecorded[run.id] = partial(self.store.finish, run.id, ended, output, now)
         run = replace(run, status=ended.status, reason=ended.reason, finished_at=now, output=output)
         return replace(run, exit_code=ended.exit_code, signal=ended.signal, error=ended.error)

@@ -10,12 +10,13 @@ from tocsin.core.process.identity import identity_of
 from tocsin.core.process.presence import SILENCE_S, Presence
 from tocsin.core.process.starting import kill_tree
 from tocsin.core.time.clock import Clock
-from tocsin.runs.log_file import path_of, read_lines, summary_of
+from tocsin.runs.log_file import host_of, path_of, read_lines, summary_of
 from tocsin.runs.model import Run, RunResult, RunStatus
 from tocsin.runs.store import Orphan, RunStore
 
 log = logging.getLogger(__name__)
 
+_HOME = "home "  # begins the identity of a data directory, among those of processes
 _NOT_BEGUN = "Tocsin stopped before the run started"
 WAS_LEFT = "the Tocsin process of the run stopped"
 _DEAD = "Tocsin was killed or crashed during the run"
@@ -39,15 +40,30 @@ class Recovery:
         self._directory = directory
         self._clock = clock
         self._presence = presence
+        # While a process of this data directory works, no other one begins what is queued here.
+        self._home = presence.named(f"{_HOME}{store.home}")
         self._may_continue = may_continue
 
     async def recover(self) -> list[Run]:
         """End or release the runs of all processes that have ended, and return them."""
+        await self._adopt_queued()
         orphans = await self._store.active()
         # A queued run without an owner belongs to whichever process schedules its kind.
         gone = await self._presence.gone({orphan.owner for orphan in orphans if orphan.owner})
         left = [orphan for orphan in orphans if orphan.owner in gone]
         return [await self._take_over(orphan) for orphan in left]
+
+    async def _adopt_queued(self) -> None:
+        """Have queued runs begin in any data directory whose own one has been silent for a minute."""
+        if not self._store.home:
+            return
+        await self._home.beat()
+        queued = await self._store.queued_elsewhere()
+        gone = await self._home.gone({f"{_HOME}{run.home}" for run in queued})
+        for run in queued:
+            if f"{_HOME}{run.home}" in gone:
+                log.warning("a queued run of another host is adopted", extra={"run": run.id, "host": host_of(run.home)})
+                await self._store.adopt(run.id)
 
     async def interrupt_runs_of(self, owner: str) -> list[Run]:
         """End or release the runs of one process that has ended, and return them."""

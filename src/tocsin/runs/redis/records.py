@@ -11,7 +11,7 @@ from tocsin.core.storage.change_stream import KEPT, RedisChangeStream
 from tocsin.core.storage.redis_client import Argument, RedisClient, Script, for_each, load_script
 from tocsin.runs.filters import RunFilter, matches
 from tocsin.runs.model import FAILING, TERMINAL, HostResult, OutputDeliveryStatus, Run, RunStatus, StepRun
-from tocsin.runs.queue import RunGlimpse, RunQueue, SubjectPast
+from tocsin.runs.queue import RecentRun, RunQueue, SubjectPast
 from tocsin.runs.records import ReleasedRun
 from tocsin.runs.redis.documents import (
     Commit,
@@ -306,5 +306,5 @@ def _texts(words: Iterable[bytes]) -> list[str]:
     return [bytes(word).decode() for word in words]
 
 
-def _glimpse(run: Run) -> RunGlimpse:
-    return RunGlimpse(run.id, run.status, run.queued_at, run.started_at, run.finished_at, run.retry_of)
+def _glimpse(run: Run) -> RecentRun:
+    return RecentRun(run.id, run.status, run.queued_at, run.started_at, run.finished_at, run.retry_of)

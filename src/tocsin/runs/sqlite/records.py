@@ -20,7 +20,7 @@ from tocsin.runs.model import (
     RunStatus,
     StepRun,
 )
-from tocsin.runs.queue import ActiveRow, QueuedRow, RunGlimpse, RunQueue, SubjectPast
+from tocsin.runs.queue import ActiveRow, QueuedRow, RecentRun, RunQueue, SubjectPast
 from tocsin.runs.records import ReleasedRun
 from tocsin.runs.sqlite import rows
 from tocsin.runs.store import RunStore
@@ -43,8 +43,13 @@ def sqlite_runs(database: Database) -> RunStore:
 class SqliteRunRecords:
     """The tables of runs, shared with the other processes of the data directory."""
 
+    home = ""
+
     def __init__(self, database: Database) -> None:
         self._database = database
+
+    def changes(self) -> None:
+        return None
 
     async def add(self, record: StoredRun) -> None:
         await self._database.write(lambda connection: rows.insert(connection, record))
@@ -78,7 +83,7 @@ class SqliteRunRecords:
 
     async def save_parts(self, run_id: str, parts: Sequence[StepRun] | Sequence[HostResult]) -> None:
         def work(connection: sqlite3.Connection) -> None:
-            if rows.find(connection, run_id, parts=False).run.status in ACTIVE:
+            if rows.find_status(connection, run_id) in ACTIVE:
                 rows.put_parts(connection, run_id, parts)
 
         await self._database.write(work)
@@ -230,7 +235,7 @@ _OLD = f"""
     ) AND delivery_status <> 'pending'
 """  # noqa: S608  # our own words
 _GLIMPSES = f"""
-    SELECT {", ".join(RunGlimpse._fields)} FROM runs WHERE kind = ? AND subject_id = ? ORDER BY id DESC LIMIT ?
+    SELECT {", ".join(RecentRun._fields)} FROM runs WHERE kind = ? AND subject_id = ? ORDER BY id DESC LIMIT ?
 """  # noqa: S608  # our own names
 _LAST = "SELECT * FROM runs WHERE kind = ? AND subject_id = ? ORDER BY id DESC LIMIT 1"
 
@@ -254,7 +259,7 @@ def _enqueue(connection: sqlite3.Connection, record: StoredRun) -> bool:
 
 def _past(connection: sqlite3.Connection, kind: str, subject: str, limit: int) -> SubjectPast:
     row = connection.execute(_LAST, [kind, subject]).fetchone()
-    history = [RunGlimpse(*each) for each in connection.execute(_GLIMPSES, [kind, subject, limit])]
+    history = [RecentRun(*each) for each in connection.execute(_GLIMPSES, [kind, subject, limit])]
     return SubjectPast(read_run(row) if row else None, history)
 
 

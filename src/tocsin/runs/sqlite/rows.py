@@ -17,7 +17,7 @@ from tocsin.runs.columns import (
     write_task,
     write_wait,
 )
-from tocsin.runs.model import HostResult, Run, StepRun
+from tocsin.runs.model import HostResult, Run, RunStatus, StepRun
 from tocsin.runs.stored_run import StepWait, StoredRun, instant_taken_error, unknown_run
 
 
@@ -40,7 +40,8 @@ def insert(connection: sqlite3.Connection, record: StoredRun) -> None:
 
 def update(connection: sqlite3.Connection, before: StoredRun, after: StoredRun) -> None:
     """Store what differs: the feed of changes takes each column that is written for a change."""
-    old, new = write_record(before), write_record(after)
+    same = replace(before, task=after.task, waits=after.waits) == after
+    old, new = ({}, {}) if same else (write_record(before), write_record(after))
     changed = {name: value for name, value in new.items() if value != old[name]}
     if changed:
         sets = ", ".join(f"{name} = :{name}" for name in changed)
@@ -51,6 +52,14 @@ def update(connection: sqlite3.Connection, before: StoredRun, after: StoredRun) 
         _put_task(connection, after)
     if after.waits != before.waits:
         _put_waits(connection, after, before.waits)
+
+
+def find_status(connection: sqlite3.Connection, run_id: str) -> RunStatus:
+    """Return the state of a run; raises UnknownRunError."""
+    row = connection.execute("SELECT status FROM runs WHERE id = ?", [run_id]).fetchone()
+    if row is None:
+        raise unknown_run(run_id)
+    return RunStatus(row["status"])
 
 
 def find(connection: sqlite3.Connection, run_id: str, *, parts: bool) -> StoredRun:

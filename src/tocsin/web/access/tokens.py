@@ -5,17 +5,18 @@ import secrets
 import sqlite3
 import string
 from collections.abc import Iterable
+from dataclasses import dataclass
 from hashlib import sha256
-from typing import NamedTuple
+from typing import Annotated, ClassVar, Literal
 
 from tocsin.core.audit.actions import AuditAction
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import TocsinError
 from tocsin.core.ids import new_id
+from tocsin.core.records.marks import Converted, Time
 from tocsin.core.scopes import ALL_SCOPES, SCOPES, allowed_by
 from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import Clock
-from tocsin.core.time.timestamps import timestamp
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.web.access.audit_actions import TOKEN_CREATE, TOKEN_REVOKE
 
@@ -47,29 +48,25 @@ class UnknownTokenError(TocsinError):
     code = "not-found"
 
 
-class ApiToken(NamedTuple):
+ScopeWord = Literal["read", "send", "run", "answer", "admin"]
+
+
+@dataclass(frozen=True, slots=True)
+class ApiToken:
     """API token, without its secret value."""
+
+    schema_name: ClassVar[str] = "TokenRecord"
 
     id: str
     name: str
-    scopes: tuple[str, ...]
-    created_at: float
-    last_used_at: float | None
+    scopes: Annotated[tuple[str, ...], Converted(list, list[ScopeWord])]
+    created_at: Time
+    last_used_at: Time | None
 
     @property
     def user(self) -> str:
         """The name under which its requests are counted and recorded."""
         return f"token:{self.name}"
-
-    def as_document(self) -> dict[str, object]:
-        """Return what people and programs are shown of it."""
-        return {
-            "id": self.id,
-            "name": self.name,
-            "scopes": list(self.scopes),
-            "created_at": timestamp(self.created_at),
-            "last_used_at": timestamp(self.last_used_at),
-        }
 
     @property
     def allows(self) -> frozenset[str]:

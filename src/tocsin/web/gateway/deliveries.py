@@ -1,6 +1,7 @@
 """The gateway's routes to the durable queue: list, show, replay, retry, cancel."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from urllib.parse import parse_qsl
 
 from starlette.types import Receive, Scope
@@ -9,10 +10,10 @@ from tocsin.channels.registry import Registry
 from tocsin.core.errors import TocsinError, UnknownChannelError
 from tocsin.core.reading.fields import ChoiceType, Field, RecordType, TextType
 from tocsin.core.reading.json_value import read_json
+from tocsin.core.records.as_json import to_json
 from tocsin.core.scopes import may_read
 from tocsin.core.short_ids import AmbiguousIdError, IncompleteIdError, complete_ids
-from tocsin.delivery.document import acceptance_document, delivery_document
-from tocsin.delivery.model import Delivery, DeliveryStatus
+from tocsin.delivery.model import Accepted, Delivery, DeliveryStatus
 from tocsin.delivery.store import DeliveryFilter, TransitionError, UnknownDeliveryError
 from tocsin.delivery.terms import TIME
 from tocsin.messaging.outbound.caller import Caller
@@ -79,6 +80,15 @@ QUERY = RecordType(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class DeliveryPage:
+    """A page of deliveries; ask for the next one with `cursor`."""
+
+    items: Sequence[Delivery]
+    next_cursor: str | None
+    total: int | None = None
+
+
 class DeliveryRoutes:
     """The handlers."""
 
@@ -93,12 +103,11 @@ class DeliveryRoutes:
             page = await self._outbox.store.search(query)
         except TocsinError as error:
             raise HttpProblemError("not-ready", f"The queue cannot be read: {error.sentence()}.") from None
-        items = [delivery_document(delivery) for delivery in page.items]
-        return JsonResponse({"items": items, "next_cursor": page.next_cursor, "total": None})
+        return JsonResponse(to_json(DeliveryPage(page.items, page.next_cursor)))
 
     async def show(self, scope: Scope, receive: Receive) -> JsonResponse:
         """GET /deliveries/{id}: one delivery."""
-        return await _answer(self._outbox.get(scope["path_params"]["id"]), delivery_document)
+        return await _answer(self._outbox.get(scope["path_params"]["id"]), Delivery)
 
     async def replay(self, scope: Scope, receive: Receive) -> JsonResponse:
         """POST /deliveries/{id}/replay: queue it again."""
@@ -142,14 +151,15 @@ async def _change(scope: Scope, change: Callable[[str, Caller], Awaitable[Delive
     """Change a delivery; a caller who may not read must give its complete ID, and is shown no more than its state."""
     work = change(scope["path_params"]["id"], caller_of(scope))
     if may_read(scope):
-        return await _answer(work, delivery_document)
+        return await _answer(work, Delivery)
     with complete_ids(required=True):
-        return await _answer(work, acceptance_document)
+        return await _answer(work, Accepted)
 
 
-async def _answer(work: Awaitable[Delivery], document: Callable[[Delivery], Mapping[str, object]]) -> JsonResponse:
+async def _answer(work: Awaitable[Delivery], shown: type) -> JsonResponse:
+    """Answer a delivery with what `shown` shows of it."""
     try:
-        return JsonResponse(document(await work))
+        return JsonResponse(to_json(await work, shown))
     except UnknownDeliveryError as error:
         raise HttpProblemError("not-found", f"{error}.") from None
     except (AmbiguousIdError, IncompleteIdError) as error:

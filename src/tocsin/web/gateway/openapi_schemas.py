@@ -4,10 +4,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from tocsin.channels.contract import SendResult
 from tocsin.core.reading.fields import Field
 from tocsin.core.reading.json_schema import field_schema, record_schema, schema_of
-from tocsin.web.gateway import records
-from tocsin.web.gateway.records import CHANNEL, QUEUE_REQUEST, SEND_REQUEST, TERMS
+from tocsin.core.records.schema import RecordSchemas
+from tocsin.delivery.model import Accepted
+from tocsin.web.gateway.deliveries import DeliveryPage
+from tocsin.web.gateway.records import CHANNEL, HEALTH, PROBLEM, QUEUE_REQUEST, SEND_REQUEST, TERMS
 
 
 def parameter(field: Field, *, where: str = "query") -> dict[str, Any]:
@@ -23,19 +26,15 @@ def parameter(field: Field, *, where: str = "query") -> dict[str, Any]:
 
 def schemas(kinds: Sequence[str]) -> dict[str, Any]:
     """Return all records; `kinds` are the channels there are."""
-    answers = (
-        records.SEND_RESULT,
-        records.ACCEPTED,
-        records.DELIVERY,
-        records.DELIVERY_PAGE,
-        records.HEALTH,
-        records.PROBLEM,
-    )
+    answers = RecordSchemas(closed=False)
+    for record in (SendResult, Accepted, DeliveryPage):
+        answers.of(record)
     requests = {"SendRequest": record_schema(SEND_REQUEST), "QueueRequest": _queue_request()}
     for request in requests.values():
         described = {"description": f"One of {', '.join(kinds)}, or an alias", "examples": list(kinds)}
         request["properties"][CHANNEL.name] = {**schema_of(CHANNEL.type), **described}
-    return {**requests, **{record.name: record_schema(record) for record in answers}}
+    written = {record.name: record_schema(record) for record in (HEALTH, PROBLEM)}
+    return {**requests, **answers.found, **written}
 
 
 def _queue_request() -> dict[str, Any]:

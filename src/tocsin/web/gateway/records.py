@@ -1,9 +1,6 @@
 """The records of the gateway's requests and answers, from which its OpenAPI document is made."""
 
-from tocsin.channels.contract import SendResult
-from tocsin.core.errors import FailureKind
 from tocsin.core.reading.fields import (
-    BooleanType,
     ChoiceType,
     Field,
     FieldType,
@@ -51,45 +48,6 @@ QUEUE_REQUEST = RecordType((*SEND_REQUEST.fields, *TERMS), "QueueRequest")
 
 # Answers
 
-SEND_RESULT = _answer(
-    SendResult.__name__,
-    _always("ok", BooleanType()),
-    _always("channel", TEXT),
-    _always("target", TEXT),
-    _always("message", TEXT),
-    _always("error", TEXT),
-)
-ACCEPTED = _answer("Accepted", _always("id", TEXT), _always("status", STATUSES))
-DELIVERY = _answer(
-    "Delivery",
-    _always("id", TEXT),
-    _always("channel", TEXT),
-    _always("target", TEXT),
-    _always("message", TEXT),
-    _always("source", TEXT),
-    _always("status", STATUSES),
-    _always("policy", ChoiceType(POLICIES)),
-    _always("attempts", COUNT),
-    _always("next_attempt_at", MOMENT, nullable=True),
-    _always("not_before", MOMENT, nullable=True),
-    _always("expires_at", MOMENT, nullable=True),
-    _always("idempotency_key", TEXT, nullable=True),
-    _always("parts_sent", COUNT),
-    _always("parts_total", COUNT),
-    _always("provider_id", TEXT),
-    _always("error", TEXT),
-    _always("error_class", ChoiceType(tuple(map(str, FailureKind)), blank=True)),
-    _always("created_at", TEXT),
-    _always("finished_at", MOMENT, nullable=True),
-    _always("duration_ms", COUNT, nullable=True),
-    _always("dismissed", BooleanType()),
-)
-DELIVERY_PAGE = _answer(
-    "DeliveryPage",
-    _always("items", ListType(DELIVERY)),
-    _always("next_cursor", TEXT, nullable=True),
-    _always("total", COUNT, nullable=True),
-)
 HEALTH = _answer(
     "Health",
     _always("status", ChoiceType(("ok", "degraded", "draining"))),

@@ -12,7 +12,8 @@ from starlette.types import ASGIApp, Receive, Scope
 
 from tocsin.channels.contract import Receipt, SendResult
 from tocsin.core.errors import ChannelError, ConfigError, TocsinError
-from tocsin.delivery.document import acceptance_document
+from tocsin.core.records.as_json import to_json
+from tocsin.delivery.model import Accepted
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.messaging.outbound.idempotency import IdempotencyKeys, KeyReusedError, StillRunningError, held
 from tocsin.messaging.outbound.messenger import Messenger
@@ -129,7 +130,7 @@ class SendHandler:
             raise HttpProblemError("not-ready", f"The message cannot be queued: {error.sentence()}.") from None
         if (delivery.channel, delivery.target, delivery.message) != (new.channel, new.target, new.message):
             raise KeyReusedError("the idempotency key is already in the queue")  # from a try whose answer was lost
-        return SendResponse(acceptance_document(delivery), 202, keep=True, headers=_where(delivery.id))
+        return SendResponse(to_json(delivery, Accepted), 202, keep=True, headers=_where(delivery.id))
 
 
 def caller_of(scope: Scope) -> Caller:

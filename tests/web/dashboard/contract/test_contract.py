@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import pytest
 import pytest_asyncio
 import uvicorn
+from jsonschema_rs import Draft202012Validator
 from tests.audit_entries import check_audit_log
 from tests.docs.pages import ROOT
 from tests.waiting import eventually
@@ -102,6 +103,13 @@ def codes_of(document: dict[str, Any], answer: dict[str, Any]) -> list[str]:
     return found
 
 
+def misfits(document: dict[str, Any], described: dict[str, Any], answer: DashboardAnswer) -> list[str]:
+    """Return where an answer differs from its schema."""
+    schema = {**described["content"]["application/json"]["schema"], "components": document["components"]}
+    found = Draft202012Validator(schema).iter_errors(answer.json())
+    return [f"{error.instance_path}: {error.message[:200]}" for error in found]
+
+
 def filled(path: str, value: str) -> str:
     return re.sub(r"\{\w+\}", value, path)
 
@@ -180,6 +188,8 @@ async def test_each_succeeds_as_documented_and_each_change_is_one_audit_entry(wo
             wrong.append(f"{operation.name}: {answer.status} {answer.body[:300]!r}")
         elif absent := [name for name in described.get("headers", ()) if name.lower() not in answer.headers]:
             wrong.append(f"{operation.name}: no {', '.join(absent)}")
+        elif answer.headers.get("content-type") == "application/json":
+            wrong += [f"{operation.name}: {why}" for why in misfits(world.document, described, answer)]
         expected[operation.name] = (headers["x-request-id"], 0 if operation.reads else 1)
     # What was started is recorded when it has ended.
     await eventually(world.is_idle)

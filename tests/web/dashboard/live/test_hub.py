@@ -14,6 +14,7 @@ from tests.waiting import eventually
 
 from tocsin.assembly.live import event_hub
 from tocsin.assembly.program import App
+from tocsin.core.records.as_json import to_json
 from tocsin.core.storage.change_feed import ChangeFeed
 from tocsin.core.time.clock import SystemClock
 from tocsin.features.context import Notice
@@ -90,7 +91,7 @@ async def test_a_change_is_told_to_those_who_listen_to_its_topic_as_lists_show_i
         async with still.reader("cron") as other:
             notice = await still.tell("the disk is full")
             await still.hub.look()
-            record = (await still.notifications.get(notice)).as_document()
+            record = to_json(await still.notifications.get(notice))
             assert await one.got(1) == await both.got(1) == [("notification.created", record)]
             job = await still.add_job()
             await still.hub.look()

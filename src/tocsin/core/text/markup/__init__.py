@@ -4,11 +4,10 @@
 Source: docs/facts/markdown.md and docs/facts/splitting.md.
 """
 
-from tocsin.core.text.markup.dialect import Renderer
+from tocsin.core.text.markup.dialect import PlainText, Renderer
 from tocsin.core.text.markup.fitting import fit
 from tocsin.core.text.markup.model import BOLD, CODE, ITALIC, LINK, STRIKE, Block, Mark, Shown, TextRun
 from tocsin.core.text.markup.parsing import parse
-from tocsin.core.text.markup.plain import PlainText
 from tocsin.core.text.markup.unfinished import completed
 
 __all__ = [

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar
 
-from tocsin.core.text.markup.model import Block, Shown
+from tocsin.core.text.markup.model import Block, Shown, plain_text
 from tocsin.core.text.measures import Measure, code_points
 
 SMALLEST_LIMIT = 10  # one character takes up to 5: &amp;
@@ -76,3 +76,13 @@ class Renderer(ABC):
         if not prefix and not following:
             return text
         return f"{prefix}{first}{text}".replace("\n", f"\n{prefix}{following}").rstrip()
+
+
+class PlainText(Renderer):
+    """Keeps structure by line breaks, bullets and indentation; addresses of links stand behind their text."""
+
+    aligned_tables = False
+
+    def show(self, block: Block) -> Shown:
+        """Show code as it is, everything else as its text."""
+        return Shown(self.laid_out(block, plain_text(block.runs)) if block.code is None else block.code)

@@ -3,14 +3,12 @@
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
-
 from tocsin.core.errors import ConfigError, ProcessError, TocsinError
 from tocsin.core.records.marks import Time
 from tocsin.features.browser.model import BrowserError, BrowserInUseError, UnknownBrowserProfileError
 from tocsin.features.browser.service import Browsers
+from tocsin.rest.bodies import FLAG, RequestBody
 from tocsin.rest.callers import DASHBOARD
-from tocsin.rest.models import RequestModel
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
 
@@ -43,13 +41,13 @@ class BrowserProfileRecord:
     error: str | None
 
 
-class StopBrowser(RequestModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopBrowser(RequestBody):
     """Options for stopping a browser."""
 
-    forget: bool = Field(
-        default=False,
-        description="Only remove the record and the lock, for a browser on a machine that no longer exists.",
-    )
+    forget: Annotated[
+        bool, FLAG, "Only remove the record and the lock, for a browser on a machine that no longer exists."
+    ] = False
 
 
 class BrowserRoutes:
@@ -95,7 +93,7 @@ class BrowserRoutes:
 
 
 def browser_operations(browsers: Browsers) -> Operations:
-    """List the runs of a job, newest first, with the end of the log of one of them."""
+    """Return the operations."""
     return Operations("browser", BrowserRoutes(browsers), _CODES)
 
 

@@ -5,8 +5,9 @@ from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any
 
 from tocsin.features.cron.commands.fields import add_fields, fields_of
+from tocsin.features.cron.definitions.upcoming import JobPreview
 from tocsin.features.cron.model import CronJob
-from tocsin.features.cron.records import job_record, next_time, preview_record
+from tocsin.features.cron.records import CronJobRecord, job_record, next_time, upcoming_text
 from tocsin.features.cron.service import Actor, CronJobs
 from tocsin.runs.model import Line, Run
 from tocsin.terminal.output import DONE, FAILED, Console
@@ -82,7 +83,7 @@ def _add(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     if arguments.dry_run:
         return _preview(fields, out, program)
 
-    async def work(jobs: CronJobs) -> tuple[CronJob, dict[str, Any], Sequence[str]]:
+    async def work(jobs: CronJobs) -> tuple[CronJob, CronJobRecord, Sequence[str]]:
         warnings = (await jobs.check(fields)).warnings
         job = await jobs.add(fields, CALLER)
         return job, await job_record(jobs, job), warnings
@@ -93,21 +94,21 @@ def _add(arguments: argparse.Namespace, out: Console, program: Program) -> int:
         out.note(warning)
     if not out.as_json:
         out.note("Scheduled runs need a running `tocsin up`.")
-    return out.answer(record, f"added {job.name}: {record['schedule_text']}", *_next_run(job))
+    return out.answer(record, f"added {job.name}: {record.summary.schedule_text}", *_next_run(job))
 
 
 def _preview(fields: Mapping[str, Any], out: Console, program: Program) -> int:
-    async def work(jobs: CronJobs) -> dict[str, Any]:
-        return preview_record(await jobs.check(fields))
+    async def work(jobs: CronJobs) -> JobPreview:
+        return await jobs.check(fields)
 
     record = program.run(work)
     if out.as_json:
         out.document(record)
         return DONE
-    out.line(record["schedule_text"])
-    for run in record["next_runs"]:
-        out.line(f"  {run['local']}{'  ' + run['note'] if run['note'] else ''}")
-    for warning in record["warnings"]:
+    out.line(record.schedule_text)
+    for run in record.next_runs:
+        out.line(f"  {upcoming_text(run)}")
+    for warning in record.warnings:
         out.note(warning)
     return DONE
 
@@ -129,7 +130,7 @@ def _disable(arguments: argparse.Namespace, out: Console, program: Program) -> i
 
 
 def _changed(change: Any, done: str, out: Console, program: Program) -> int:
-    async def work(jobs: CronJobs) -> tuple[CronJob, dict[str, Any]]:
+    async def work(jobs: CronJobs) -> tuple[CronJob, CronJobRecord]:
         made: Coroutine[Any, Any, CronJob] = change(jobs)
         job = await made
         return job, await job_record(jobs, job)

@@ -1,88 +1,78 @@
-"""The fields of a job as options."""
+"""The fields of a job as options, made from their declaration."""
 
 import argparse
-from typing import Any, NamedTuple
+from typing import Any
 
-from tocsin.features.cron.definitions.job_fields import JOB
-from tocsin.features.cron.model import JobType
-from tocsin.scheduling.missed import CatchUp
-from tocsin.scheduling.overlap import Overlap
+from tocsin.core.reading.fields import ChoiceType, Field, IntegerType, ListType, MappingType, NumberType
+from tocsin.features.cron.model import JOB, RETRY
 from tocsin.terminal.text import readable
 
-
-class _Option(NamedTuple):
-    """How an option is written; by default it takes a text."""
-
-    flags: tuple[str, ...]
-    metavar: str = ""
-    kind: str = "text"  # text, number, decimal, words, pairs, codes
-    choices: tuple[str, ...] = ()
-
-
-_OPTIONS = {
-    "name": _Option(("--name",), "NAME"),
-    "schedule": _Option(("--schedule",), "SCHEDULE"),
-    "command": _Option(("--command",), "COMMAND"),
-    "description": _Option(("--description",), "TEXT"),
-    "type": _Option(("--type",), choices=tuple(map(str, JobType))),
-    "timezone": _Option(("--timezone", "--zone"), "ZONE"),
-    "output": _Option(("--output",), "DESTINATION"),
-    "output_on": _Option(("--output-on",), "WHEN"),
-    "params": _Option(("--param",), "K=V", "pairs"),
-    "env": _Option(("--env",), "K=V", "pairs"),
-    "working_dir": _Option(("--working-dir",), "DIR"),
-    "timeout_seconds": _Option(("--timeout",), "SECONDS", "number"),
-    "overlap": _Option(("--overlap",), choices=tuple(map(str, Overlap))),
-    "max_queued": _Option(("--max-queued",), "N", "number"),
-    "max_parallel": _Option(("--max-parallel",), "N", "number"),
-    "catchup": _Option(("--catchup",), choices=tuple(map(str, CatchUp))),
-    "catchup_window_seconds": _Option(("--catchup-window",), "SECONDS", "number"),
-    "jitter_seconds": _Option(("--jitter",), "SECONDS", "number"),
-    "success_exit_codes": _Option(("--success-exit-codes",), "N[,N...]", "codes"),
-    "history_limit": _Option(("--history-limit",), "N", "number"),
-    "history_days": _Option(("--history-days",), "N", "number"),
-    "log_max_bytes": _Option(("--log-max-bytes",), "N", "number"),
-    "start_at": _Option(("--start-at",), "TIME"),
-    "end_at": _Option(("--end-at",), "TIME"),
-    "auto_disable_after": _Option(("--auto-disable-after",), "N", "number"),
-    "tags": _Option(("--tag",), "TAG", "words"),
+# Options that are not called like their field, without its unit.
+_FLAGS = {
+    "timezone": ("--timezone", "--zone"),
+    "params": ("--param",),
+    "tags": ("--tag",),
+    "max_attempts": ("--max-attempts",),
+    "on_exit_codes": ("--retry-on",),
 }
-_RETRY = {
-    "max_attempts": _Option(("--max-attempts",), "N", "number"),
-    "delay_seconds": _Option(("--retry-delay",), "SECONDS", "number"),
-    "backoff": _Option(("--retry-backoff",), "FACTOR", "decimal"),
-    "max_delay_seconds": _Option(("--retry-max-delay",), "SECONDS", "number"),
-    "on_exit_codes": _Option(("--retry-on",), "N[,N...]", "codes"),
+_METAVARS = {
+    "description": "TEXT",
+    "timezone": "ZONE",
+    "output": "DESTINATION",
+    "output_on": "WHEN",
+    "working_dir": "DIR",
+    "start_at": "TIME",
+    "end_at": "TIME",
+    "tags": "TAG",
+    "backoff": "FACTOR",
 }
+# `--disabled` and the options of the retry stand for the first two; a job is paused by a command of its own.
+_FIELDS = {each.name: each for each in JOB.fields if each.name not in {"enabled", "retry", "paused_until"}}
 
 
 def add_fields(parser: argparse.ArgumentParser) -> None:
     """Add an option for every field of a job."""
-    fields = {field.name: field for field in JOB.fields}
     group = parser.add_argument_group("fields")
-    for name, option in _OPTIONS.items():
-        _add(group, f"field_{name}", option, fields[name].doc)
-    for field in fields["retry"].type.fields:  # type: ignore[union-attr]  # it is a record
-        _add(group, f"retry_{field.name}", _RETRY[field.name], field.doc)
+    for field in _FIELDS.values():
+        _add(group, f"field_{field.name}", "--", field)
+    for field in RETRY.fields:
+        _add(group, f"retry_{field.name}", "--retry-", field)
     group.add_argument("--disabled", action="store_true", help="store the job with its schedule disabled")
 
 
-def _add(group: Any, dest: str, option: _Option, doc: str) -> None:
-    more: dict[str, Any] = {"choices": option.choices} if option.choices else {"metavar": option.metavar}
-    if option.kind in {"pairs", "words"}:
-        more |= {"action": "append"}
-    if option.kind in {"number", "decimal"}:
-        more |= {"type": _number if option.kind == "number" else _decimal}
-    if option.kind == "codes":
-        more |= {"type": _codes}
-    group.add_argument(*option.flags, dest=dest, default=None, help=doc.replace("%", "%%"), **more)
+def _add(group: Any, dest: str, prefix: str, field: Field) -> None:
+    flags = _FLAGS.get(field.name, (_flag(prefix, field),))
+    group.add_argument(*flags, dest=dest, default=None, help=field.doc.replace("%", "%%"), **_values(field))
+
+
+def _flag(prefix: str, field: Field) -> str:
+    return prefix + field.name.removesuffix("_seconds").replace("_", "-")
+
+
+def _values(field: Field) -> dict[str, Any]:
+    """Return what an option takes, in the words of argparse."""
+    metavar = {"metavar": _METAVARS.get(field.name, field.name.upper())}
+    match field.type:
+        case ChoiceType(words):
+            return {"choices": tuple(map(str, words))}
+        case IntegerType():
+            return {"type": _number, "metavar": "SECONDS" if field.name.endswith("_seconds") else "N"}
+        case NumberType():
+            return {"type": _decimal, **metavar}
+        case MappingType():
+            return {"action": "append", "metavar": "K=V"}
+        case ListType(IntegerType()):
+            return {"type": _codes, "metavar": "N[,N...]"}
+        case ListType():
+            return {"action": "append", **metavar}
+    return metavar
 
 
 def fields_of(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the fields that were given; an empty text means the default."""
-    given = {name: getattr(arguments, f"field_{name}") for name in _OPTIONS}
+    given = {name: getattr(arguments, f"field_{name}") for name in _FIELDS}
     found = {name: _value(arguments, name, value) for name, value in given.items() if value is not None}
-    retry = {name: getattr(arguments, f"retry_{name}") for name in _RETRY}
+    retry = {each.name: getattr(arguments, f"retry_{each.name}") for each in RETRY.fields}
     retry = {name: value for name, value in retry.items() if value is not None}
     if retry:
         found["retry"] = retry
@@ -92,15 +82,17 @@ def fields_of(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _value(arguments: argparse.Namespace, name: str, value: Any) -> Any:
+    field = _FIELDS[name]
     if isinstance(value, str):
         text = readable(value)
-        return text if text or _OPTIONS[name].choices else None
-    if _OPTIONS[name].kind != "pairs":
+        return text if text or isinstance(field.type, ChoiceType) else None
+    if not isinstance(field.type, MappingType):
         return value
     pairs = [readable(each).partition("=") for each in value]
     for key, equals, _ in pairs:
         if not (key and equals):
-            arguments.parser.error(f"{_OPTIONS[name].flags[0]} {key}: write NAME=VALUE")
+            flag, *_ = _FLAGS.get(name, (_flag("--", field),))
+            arguments.parser.error(f"{flag} {key}: write NAME=VALUE")
     return {key: text for key, _, text in pairs}
 
 

@@ -2,13 +2,22 @@
 
 import argparse
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from tocsin.core.errors import TocsinError
 from tocsin.core.records.as_json import to_json
+from tocsin.core.records.table import field_rows, short_time
+from tocsin.core.time.timestamps import timestamp
 from tocsin.features.cron.definitions.upcoming import Upcoming, UpcomingRun
 from tocsin.features.cron.model import CronJob, JobState
-from tocsin.features.cron.records import due_record, job_record, job_records, next_time, upcoming_record
+from tocsin.features.cron.records import (
+    CronJobRecord,
+    CronJobSummary,
+    due_record,
+    job_record,
+    job_records,
+    next_time,
+    upcoming_text,
+)
 from tocsin.features.cron.service import CronJobs
 from tocsin.runs.log_file import LogPage
 from tocsin.runs.model import Run, RunStatus
@@ -53,7 +62,7 @@ def configure_views(commands: Mapping[str, argparse.ArgumentParser]) -> None:
 
 
 def _list(arguments: argparse.Namespace, out: Console, program: Program) -> int:
-    async def work(jobs: CronJobs) -> tuple[list[tuple[CronJob, dict[str, Any]]], str]:
+    async def work(jobs: CronJobs) -> tuple[list[tuple[CronJob, CronJobSummary]], str]:
         found = await jobs.search(state=arguments.state, tag=readable(arguments.tag))
         return list(zip(found, await job_records(jobs, found), strict=True)), jobs.files.problem
 
@@ -72,16 +81,14 @@ def _list(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     return DONE
 
 
-def _row(job: CronJob, record: Mapping[str, Any]) -> tuple[str, ...]:
-    last = record["last_run"]
-    ended = (
-        f"{last['status']} {(last['started_at'] or last['scheduled_for'] or '')[:16].replace('T', ' ')}" if last else ""
-    )
-    return job.name, record["schedule"] or "", record["state"], next_time(job), ended
+def _row(job: CronJob, record: CronJobSummary) -> tuple[str, ...]:
+    last, schedule = record.last_run, job.definition.schedule if job.definition else ""
+    ended = f"{last.status} {short_time(last.started_at or last.scheduled_for)}" if last else ""
+    return job.name, schedule, record.state, next_time(job), ended
 
 
 def _show(arguments: argparse.Namespace, out: Console, program: Program) -> int:
-    async def work(jobs: CronJobs) -> dict[str, Any]:
+    async def work(jobs: CronJobs) -> CronJobRecord:
         return await job_record(jobs, await jobs.get(readable(arguments.job)))
 
     record = program.run(work)
@@ -89,25 +96,13 @@ def _show(arguments: argparse.Namespace, out: Console, program: Program) -> int:
         out.document(record)
         return DONE
     hidden = {"next_runs", "recent", "last_run", "next_run_at"}
-    rows = [
-        (name, _text(value)) for name, value in record.items() if name not in hidden and value not in (None, "", [], {})
-    ]
-    rows += [("next run", _upcoming_text(each)) for each in record["next_runs"]]
-    if last := record["last_run"]:
-        rows.append(("last run", f"{last['status']} {last['started_at'] or ''} {last['reason'] or ''}".strip()))
-        rows.append(("delivery", last["delivery"]["status"]))
+    rows = field_rows(record, hidden)
+    rows += [("next run", upcoming_text(each)) for each in record.next_runs]
+    if last := record.summary.last_run:
+        rows.append(("last run", f"{last.status} {timestamp(last.started_at) or ''} {last.reason or ''}".strip()))
+        rows.append(("delivery", str(last.delivery.status)))
     out.table(("field", "value"), rows)
     return DONE
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return ", ".join(f"{name}={_text(each)}" for name, each in value.items())
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def _upcoming_text(each: Mapping[str, Any]) -> str:
-    return f"{each['local']}  {each['note']}" if each["note"] else str(each["local"])
 
 
 def _logs(arguments: argparse.Namespace, out: Console, program: Program) -> int:
@@ -124,7 +119,7 @@ def _logs(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     runs, chosen, page = program.run(work)
     if out.as_json:
         log = {"run_id": chosen.id, **to_json(page)} if chosen and page else None
-        out.document({"items": [to_json(run) for run in runs], "log": log})
+        out.document({"items": runs, "log": log})
         return DONE
     if not runs:
         out.note("the job has not run yet")
@@ -137,8 +132,7 @@ def _logs(arguments: argparse.Namespace, out: Console, program: Program) -> int:
 
 
 def _run_row(run: Run) -> tuple[str, ...]:
-    document = to_json(run)
-    due, started = (str(document[name] or "")[:19].replace("T", " ") for name in ("scheduled_for", "started_at"))
+    due, started = short_time(run.scheduled_for, 19), short_time(run.started_at, 19)
     took = "" if run.duration_ms is None or run.started_at is None else f"{run.duration_ms} ms"
     return run.id, str(run.status), due, started, took, str(run.delivery.status), run.reason or ""
 
@@ -156,7 +150,7 @@ def _next(arguments: argparse.Namespace, out: Console, program: Program) -> int:
 
     of, words, found = program.run(work)
     if out.as_json:
-        out.document({"schedule": of, "schedule_text": words, "next_runs": [upcoming_record(each) for each in found]})
+        out.document({"schedule": of, "schedule_text": words, "next_runs": found})
         return DONE
     out.line(words)
     for each in found:

@@ -19,6 +19,7 @@ from tocsin.core.errors import ConfigError
 from tocsin.core.ids import new_id
 from tocsin.core.reading.yaml_file import load_yaml
 from tocsin.core.reading.yaml_node import Node
+from tocsin.core.records.as_json import to_json
 from tocsin.core.storage.files import QUIET_NS, refuse_others
 from tocsin.core.time.clock import Clock
 from tocsin.features.cron.audit_actions import CRON, CRON_ADD, CRON_EDIT, CRON_REMOVE
@@ -221,7 +222,7 @@ class JobFiles:
 
 def changed_fields(before: JobDefinition | None, after: JobDefinition) -> list[str]:
     """Return the names of the fields that differ."""
-    old, new = before.document() if before else {}, after.document()
+    old, new = to_json(before) if before else {}, to_json(after)
     return [name for name, value in new.items() if old.get(name) != value]
 
 

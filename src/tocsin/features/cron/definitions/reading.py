@@ -10,9 +10,9 @@ from tocsin.core.reading.fields import RecordType
 from tocsin.core.reading.json_value import JsonIssue, JsonIssues, JsonValue
 from tocsin.core.reading.value import WRONG_VALUE, shorten
 from tocsin.features.context import AbilityMissingError, FeatureContext
-from tocsin.features.cron.definitions.job_fields import JOB, read_definition
+from tocsin.features.cron.definitions.job_fields import read_definition
 from tocsin.features.cron.definitions.upcoming import JobPreview, preview_of
-from tocsin.features.cron.model import InvalidJobError, JobDefinition, JobType, wrong_field
+from tocsin.features.cron.model import JOB, InvalidJobError, JobDefinition, JobType, wrong_field
 from tocsin.scheduling.schedule import OnceSchedule, StartSchedule, read_schedule
 
 

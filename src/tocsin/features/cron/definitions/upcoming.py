@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from heapq import merge
 from itertools import islice, takewhile
-from typing import NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
+from tocsin.core.records.marks import Converted, Flat, TextOrNull, Time
 from tocsin.features.cron.model import CronJob, JobDefinition, JobSource
 from tocsin.scheduling.schedule import OnceSchedule, Schedule, StartSchedule, duration_words
 from tocsin.scheduling.zones import zone_of
@@ -14,12 +15,19 @@ from tocsin.scheduling.zones import zone_of
 ORDER = r"\d{13}\.\d{3} .{1,200}"  # of UpcomingRun.order, as a pattern
 
 
-class Upcoming(NamedTuple):
-    """An instant to come, jitter included; `note` says what a clock change does to it."""
+def _to_seconds(local: datetime) -> str:
+    return local.isoformat(timespec="seconds")
 
-    at: float
-    local: datetime
-    note: str
+
+@dataclass(frozen=True, slots=True)
+class Upcoming:
+    """Scheduled run of a job."""
+
+    schema_name: ClassVar[str] = "UpcomingInstant"
+
+    at: Annotated[Time, "Jitter included."]
+    local: Annotated[datetime, Converted(_to_seconds, str), "The same time in the time zone of the job."]
+    note: Annotated[TextOrNull, "Effect of a clock change."]
 
 
 class UpcomingRun(NamedTuple):
@@ -36,12 +44,14 @@ class UpcomingRun(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class JobPreview:
-    """What a definition would do: its schedule in words, its next instants, and what may not be meant."""
+    """Effect of a definition; the job is not stored."""
 
-    definition: JobDefinition
-    words: str
-    upcoming: Sequence[Upcoming]
-    warnings: Sequence[str]
+    schema_name: ClassVar[str] = "JobPreviewRecord"
+
+    definition: Flat[JobDefinition]
+    schedule_text: Annotated[str, "The schedule in words."]
+    next_runs: Sequence[Upcoming]
+    warnings: Annotated[Sequence[str], "Probable mistakes."]
 
 
 def instants(schedule: Schedule, zone: str, after: float, job: CronJob | None = None) -> Iterator[Upcoming]:

@@ -6,23 +6,26 @@ from fastapi import Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from tocsin.core.records.as_json import to_json
-from tocsin.features.cron.definitions.upcoming import ORDER
+from tocsin.features.cron.definitions.upcoming import ORDER, JobPreview
 from tocsin.features.cron.model import CronJob, JobChangedError, JobState
-from tocsin.features.cron.records import due_record, job_record, job_records, preview_record
-from tocsin.features.cron.routes.models import (
+from tocsin.features.cron.records import (
     CronJobRecord,
     CronJobSummary,
+    UpcomingJobRun,
+    due_record,
+    job_record,
+    job_records,
+)
+from tocsin.features.cron.routes.models import (
     DisableJob,
     JobBody,
     JobId,
     JobLog,
     JobLogs,
     JobPatch,
-    JobPreviewRecord,
     JobSort,
     RunJob,
     StreamWord,
-    UpcomingJobRun,
 )
 from tocsin.features.cron.routes.problems import pointing_out
 from tocsin.features.cron.service import Actor, CronJobs
@@ -31,15 +34,14 @@ from tocsin.rest.callers import CallerOf
 from tocsin.rest.conditional import check_unchanged, tag
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
-from tocsin.rest.preferences import answer_run
+from tocsin.rest.preferences import RUN_STARTED, answer_run
 from tocsin.rest.reading import JSON
-from tocsin.rest.runs import RUN_STARTED
 from tocsin.runs.model import Run, RunStatus, RunTrigger
 
 MERGE_PATCH = "application/merge-patch+json"  # RFC 7396
 _LAST = 99_999_999_999.0  # after every time
 _PREVIEW: dict[int | str, dict[str, Any]] = {
-    200: {"model": JobPreviewRecord, "description": "With `dry_run=true`: the effect; no job is stored."}
+    200: {"model": JobPreview, "description": "With `dry_run=true`: the effect; no job is stored."}
 }
 _PLANNED: dict[int | str, dict[str, Any]] = {
     **RUN_STARTED,
@@ -90,7 +92,7 @@ class CronRoutes:
         """Create a job; with `dry_run`, only return its next runs and possible problems."""
         with pointing_out(body):
             if dry_run:
-                return JSONResponse(preview_record(await self._jobs.check(body)))
+                return JSONResponse(to_json(await self._jobs.check(body)))
             job = await self._jobs.add(body, _who(caller))
         response.headers["Location"] = f"/api/cron/jobs/{job.id}"
         return await self._answer(response, job)
@@ -246,7 +248,7 @@ class CronRoutes:
 
 
 def cron_operations(jobs: CronJobs) -> Operations:
-    """List the runs of a job, newest first, with the end of the log of one of them."""
+    """Return the operations."""
     return Operations("cron", CronRoutes(jobs))
 
 

@@ -2,12 +2,10 @@
 
 import re
 from dataclasses import dataclass
-from typing import Any
 
 from tocsin.core.process.git import GitFailedError
-from tocsin.core.time.timestamps import timestamp
 from tocsin.features.jobs.git.repository import GitRepository
-from tocsin.features.jobs.model import DiffStat
+from tocsin.features.jobs.model import BranchCommit, BranchFile, DiffStat
 
 MAX_COMMITS, MAX_FILES = 100, 1000
 MAX_PATCH_BYTES = 512 * 1024
@@ -51,24 +49,21 @@ async def distance(repository: GitRepository, base: str, head: str) -> BranchDis
     return BranchDistance(ahead, behind, _diffstat(told))
 
 
-async def commits(repository: GitRepository, base: str, head: str) -> list[dict[str, Any]]:
+async def commits(repository: GitRepository, base: str, head: str) -> list[BranchCommit]:
     """Return the newest commits that the base has not."""
     words = ("log", "--no-color", "--no-show-signature", "--format=%H%x00%ct%x00%an%x00%s%x00", "-n", str(MAX_COMMITS))
     found = (await repository.git(*words, f"{base}..{head}", "--")).split("\0")
     rows = [found[n : n + 4] for n in range(0, len(found) - 4, 4)]
-    return [
-        {"sha": sha.lstrip("\n"), "at": timestamp(float(at)), "author": author, "subject": subject}
-        for sha, at, author, subject in rows
-    ]
+    return [BranchCommit(sha.lstrip("\n"), float(at), author, subject) for sha, at, author, subject in rows]
 
 
-async def files(repository: GitRepository, base: str, head: str) -> list[dict[str, Any]]:
+async def files(repository: GitRepository, base: str, head: str) -> list[BranchFile]:
     """Return the files that a branch changes, at most 1,000; lines of a binary file are not counted."""
     words = (*_DIFF, "--numstat", "-z", "--no-renames", await _start(repository, base, head), head, "--")
     output = await repository.commands.beginning(MAX_PATCH_BYTES, *words)
     rows = output.data.decode(errors="replace").split("\0")[:-1][:MAX_FILES]
     found = [re.fullmatch(r"(\d+|-)\t(\d+|-)\t(.+)", row, re.DOTALL) for row in rows]
-    return [{"path": row[3], "insertions": _lines(row[1]), "deletions": _lines(row[2])} for row in found if row]
+    return [BranchFile(row[3], _lines(row[1]), _lines(row[2])) for row in found if row]
 
 
 async def patch(repository: GitRepository, base: str, head: str) -> BranchPatch:

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from fastapi import Query, Request, Response
 
 from tocsin.core.process.git import GitFailedError
+from tocsin.features.jobs.branches import BranchDetails
 from tocsin.features.jobs.model import (
     NewTaskJob,
     TaskConflictError,
@@ -16,11 +17,9 @@ from tocsin.features.jobs.model import (
 from tocsin.features.jobs.routes.models import (
     MAX_PATH,
     BranchList,
-    BranchWithChanges,
     JobOutcome,
     NewJob,
     StatusWord,
-    TaskJobRecord,
 )
 from tocsin.features.jobs.service import TaskJobs
 from tocsin.features.jobs.store import TaskJobFilter
@@ -37,7 +36,7 @@ class JobRoutes:
     def __init__(self, jobs: TaskJobs) -> None:
         self._jobs = jobs
 
-    @operation("GET", "/api/jobs", problems=("validation-failed",), answer=Page[TaskJobRecord])
+    @operation("GET", "/api/jobs", problems=("validation-failed",), answer=Page[TaskJob])
     async def list_jobs(
         self,
         paging: PagingOf,
@@ -48,7 +47,7 @@ class JobRoutes:
         """List task jobs, newest first."""
         wanted = tuple(map(TaskJobStatus, status or ()))
         found = await self._jobs.search(TaskJobFilter(wanted, label, q, paging.limit, paging.start))
-        return paging.page((job.document() for job in found.items), found.next_cursor, found.total)
+        return paging.page(found.items, found.next_cursor, found.total)
 
     @operation(
         "POST",
@@ -57,11 +56,11 @@ class JobRoutes:
         once=True,
         problems=("validation-failed", "not-found", "conflict"),
         status=201,
-        answer=TaskJobRecord,
+        answer=TaskJob,
     )
     async def create_job(self, body: NewJob, response: Response, caller: CallerOf) -> Any:
         """Create a task job, and its branch if it has a repository."""
-        wish = NewTaskJob(**{**body.model_dump(), "priority": TaskPriority(body.priority)})
+        wish = NewTaskJob(**{**body.values(), "priority": TaskPriority(body.priority)})
         job = await self._jobs.create(wish, caller)
         response.headers["Location"] = f"/api/jobs/{job.id}"
         return _tagged(response, job)
@@ -74,20 +73,20 @@ class JobRoutes:
         ] = "",
     ) -> Any:
         """List the branches of all task jobs, or of one repository."""
-        return {"items": [branch.document() for branch in await self._jobs.branches.all(repo)]}
+        return BranchList(items=await self._jobs.branches.all(repo))
 
-    @operation("GET", "/api/jobs/branches/{job_id}", problems=("not-found", "conflict"), answer=BranchWithChanges)
+    @operation("GET", "/api/jobs/branches/{job_id}", problems=("not-found", "conflict"), answer=BranchDetails)
     async def get_job_branch(
         self, job_id: str, patch: Annotated[bool, Query(description="Include the patch.")] = False
     ) -> Any:
         """Get the branch of a task job, with its commits and files."""
         job = await self._jobs.get(job_id)
         try:
-            return (await self._jobs.branches.details(job, patch=patch)).document()
+            return await self._jobs.branches.details(job, patch=patch)
         except TaskConflictError as error:  # it has no branch, or has it no more
             raise HttpProblemError("not-found", f"{error.sentence()}.") from None
 
-    @operation("GET", "/api/jobs/{jid}", problems=("not-found",), answer=TaskJobRecord)
+    @operation("GET", "/api/jobs/{jid}", problems=("not-found",), answer=TaskJob)
     async def get_job(self, jid: str, response: Response) -> Any:
         """Get a task job."""
         return _tagged(response, await self._jobs.get(jid))
@@ -98,7 +97,7 @@ class JobRoutes:
         scope="run",
         once=True,
         problems=("not-found", "invalid-transition", "conflict"),
-        answer=TaskJobRecord,
+        answer=TaskJob,
     )
     async def start_job(self, request: Request, jid: str, response: Response, caller: CallerOf) -> Any:
         """Start a queued task job: run its command or skill, or create its work tree for manual work."""
@@ -113,7 +112,7 @@ class JobRoutes:
         "/api/jobs/{jid}/complete",
         scope="run",
         problems=("not-found", "invalid-transition", "validation-failed"),
-        answer=TaskJobRecord,
+        answer=TaskJob,
     )
     async def complete_job(self, jid: str, response: Response, caller: CallerOf, body: JobOutcome | None = None) -> Any:
         """Complete, fail or cancel a task job; an active run of it is cancelled."""
@@ -154,7 +153,7 @@ def job_operations(jobs: TaskJobs) -> Operations:
 
 
 def _tagged(response: Response, job: TaskJob) -> Any:
-    return tag(response, job.document(), _version(job))
+    return tag(response, job, _version(job))
 
 
 def _version(job: TaskJob) -> object:

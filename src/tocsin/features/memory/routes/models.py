@@ -1,12 +1,14 @@
 """What operations on memory take and answer."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from fastapi import Query
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator
 
+from tocsin.core.reading.fields import ChoiceType, ListType, NumberType, TextType
+from tocsin.core.reading.records import Written
 from tocsin.core.records.marks import Time
 from tocsin.features.memory.model import (
     FADED_BELOW,
@@ -23,7 +25,8 @@ from tocsin.features.memory.model import (
     read_tag,
     read_value,
 )
-from tocsin.rest.models import GivenTime, RequestModel
+from tocsin.rest.bodies import FLAG, MOMENT, RequestBody
+from tocsin.rest.models import GivenTime
 
 
 def _sentence(read: Callable[[Any], Any]) -> AfterValidator:
@@ -114,24 +117,29 @@ class SearchRecord:
     took_ms: int
 
 
-class NewEntry(RequestModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewEntry(RequestBody):
     """Entry to store."""
 
-    key: EntryKey = Field(examples=["wifi.guest"])
-    value: Annotated[str, _sentence(read_value)] = Field(
-        description="Value, up to 64 KiB.", examples=["The guest network"]
-    )
-    type: EntryType = Field(default=EntryType.FACT, strict=False)
-    tags: list[EntryTag] = Field(default=[], max_length=MAX_TAGS)
-    importance: Annotated[float, _sentence(read_importance)] = Field(
-        default=IMPORTANCE, description="Importance from 0 to 1; important entries decay more slowly."
-    )
-    pinned: bool = Field(default=False, description="Whether the entry is exempt from decay.")
-    half_life_days: HalfLife | None = Field(
-        default=HALF_LIFE_DAYS, description="Half-life in days; null disables decay."
-    )
-    expires_at: GivenTime | None = None
-    if_absent: bool = Field(default=False, description="Fail if the key already exists.")
+    key: Annotated[EntryKey, Written(TextType(blank=True), examples=("wifi.guest",))]
+    value: Annotated[
+        Annotated[str, _sentence(read_value)],
+        Written(TextType(blank=True), examples=("The guest network",)),
+        "Value, up to 64 KiB.",
+    ]
+    type: Annotated[EntryType, Written(ChoiceType(tuple(EntryType)))] = EntryType.FACT
+    tags: Annotated[list[EntryTag], Written(ListType(TextType(), max_items=MAX_TAGS))] = field(default_factory=list)
+    importance: Annotated[
+        Annotated[float, _sentence(read_importance)],
+        Written(NumberType()),
+        "Importance from 0 to 1; important entries decay more slowly.",
+    ] = IMPORTANCE
+    pinned: Annotated[bool, FLAG, "Whether the entry is exempt from decay."] = False
+    half_life_days: Annotated[
+        HalfLife | None, Written(NumberType(), nullable=True), "Half-life in days; null disables decay."
+    ] = HALF_LIFE_DAYS
+    expires_at: Annotated[GivenTime | None, MOMENT] = None
+    if_absent: Annotated[bool, FLAG, "Fail if the key already exists."] = False
 
     def draft(self) -> EntryDraft:
         """Return it as the service takes it."""
@@ -147,12 +155,15 @@ class NewEntry(RequestModel):
         )
 
 
-class Decay(RequestModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decay(RequestBody):
     """Options for removing decayed entries."""
 
-    dry_run: bool = Field(default=False, description="Only report what would be removed.")
-    threshold: float = Field(default=FADED_BELOW, ge=0, le=1, description="Strength below which entries are removed.")
-    half_life_days: HalfLife | None = Field(default=None, description="Half-life to use instead of that of each entry.")
+    dry_run: Annotated[bool, FLAG, "Only report what would be removed."] = False
+    threshold: Annotated[float, Written(NumberType(0, 1)), "Strength below which entries are removed."] = FADED_BELOW
+    half_life_days: Annotated[
+        HalfLife | None, Written(NumberType(), nullable=True), "Half-life to use instead of that of each entry."
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,12 +1,12 @@
 """What operations on skills take and answer."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from pydantic import Field
-
+from tocsin.core.reading.fields import ChoiceType, IntegerType, ListType, TextType
+from tocsin.core.reading.records import Written
 from tocsin.features.skills.model import MAX_TIMEOUT_S, ExecutionMode, Kind
-from tocsin.rest.models import RequestModel
+from tocsin.rest.bodies import FLAG, RequestBody
 from tocsin.runs.model import RunSummary
 
 
@@ -90,13 +90,16 @@ class SkillDetail(SkillRecord):
     checks: list[ActivationRecord]
 
 
-class RunSkillNow(RequestModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSkillNow(RequestBody):
     """Options for running a skill."""
 
-    args: list[str] = Field(default=[], max_length=1000, description="For an assistant skill: files and folders.")
-    input: str = Field(default="", description="Standard input; for an assistant skill, the task.")
-    mode: ExecutionMode = Field(default=ExecutionMode.SANDBOXED, strict=False)
-    timeout_seconds: int | None = Field(
-        default=None, ge=1, le=MAX_TIMEOUT_S, description="Time limit, at most the skill's own."
-    )
-    dry_run: bool = Field(default=False, description="Only report what would run.")
+    args: Annotated[
+        list[str], Written(ListType(TextType(), max_items=1000)), "For an assistant skill: files and folders."
+    ] = field(default_factory=list)
+    input: Annotated[str, Written(TextType(blank=True)), "Standard input; for an assistant skill, the task."] = ""
+    mode: Annotated[ExecutionMode, Written(ChoiceType(tuple(ExecutionMode)))] = ExecutionMode.SANDBOXED
+    timeout_seconds: Annotated[
+        int | None, Written(IntegerType(1, MAX_TIMEOUT_S), nullable=True), "Time limit, at most the skill's own."
+    ] = None
+    dry_run: Annotated[bool, FLAG, "Only report what would run."] = False

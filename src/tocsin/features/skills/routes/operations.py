@@ -14,9 +14,8 @@ from tocsin.features.skills.starting import begin
 from tocsin.rest.callers import CallerOf, cause_of
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
-from tocsin.rest.preferences import answer_run
+from tocsin.rest.preferences import RUN_STARTED, answer_run
 from tocsin.rest.problems import HttpProblemError
-from tocsin.rest.runs import RUN_STARTED
 from tocsin.runs.model import Run
 
 

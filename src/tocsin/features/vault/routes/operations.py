@@ -75,5 +75,5 @@ class VaultRoutes:
 
 
 def vault_operations(opened: OpenVault) -> Operations:
-    """List the runs of a job, newest first, with the end of the log of one of them."""
+    """Return the operations."""
     return Operations("vault", VaultRoutes(opened))

@@ -2,18 +2,16 @@
 
 from typing import Any
 
-from tocsin.core.reading.json_schema import record_schema
+from tocsin.core.reading.json_schema import file_schema, record_schema
 from tocsin.features.workflows.language.model import ALIASES, StepType
 from tocsin.features.workflows.language.schema import STEPS, WORKFLOW
-
-DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def published_schema() -> dict[str, Any]:
     """Return the schema."""
     definitions: dict[str, Any] = {"step": _step()}
     definitions |= {f"{kind}_step": _step_of(kind) for kind in StepType}
-    return {"$schema": DIALECT, "title": "Workflow of Tocsin", **record_schema(WORKFLOW), "$defs": definitions}
+    return {**file_schema("Workflow of Tocsin", WORKFLOW), "$defs": definitions}
 
 
 def _words(kind: StepType) -> list[str]:

@@ -1,14 +1,15 @@
 """What operations on workflows take and answer."""
 
-from dataclasses import dataclass
-from typing import Annotated, Any
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar
 
 from fastapi import Path
-from pydantic import Field, model_validator
 
+from tocsin.core.reading.fields import AnyType, ListType, MappingType, TextType
+from tocsin.core.reading.records import Written
 from tocsin.core.records.marks import Time
 from tocsin.features.workflows.language.schema import WORKFLOW_NAME
-from tocsin.rest.models import RequestModel
+from tocsin.rest.bodies import FLAG, RequestBody, text
 from tocsin.runs.model import RunStatus, RunSummary
 
 YAML = "application/yaml"  # RFC 9512
@@ -93,47 +94,39 @@ class WorkflowRecord(WorkflowSummary, ValidationRecord):
     params: Annotated[dict[str, Any], "Schema of each parameter."]
 
 
-class _OfText(RequestModel):
-    """A body that may be the text itself."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _of_text(cls, value: Any) -> Any:
-        """Take the body itself where it is YAML."""
-        if not isinstance(value, bytes):
-            return value
-        try:
-            return {"yaml": value.decode()}
-        except UnicodeDecodeError:
-            raise ValueError("The text must be UTF-8") from None
-
-
-class WorkflowText(_OfText):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkflowText(RequestBody):
     """Text of a workflow."""
 
-    yaml: str = Field(min_length=1)
+    text_field: ClassVar[str] = "yaml"
+    yaml: Annotated[str, Written(TextType())]
 
 
-class WorkflowCheck(_OfText):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkflowCheck(RequestBody):
     """Text to validate; by default, the stored file."""
 
-    yaml: str | None = None
+    text_field: ClassVar[str] = "yaml"
+    yaml: Annotated[str | None, Written(TextType(blank=True), nullable=True)] = None
 
 
-class RunWorkflow(RequestModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunWorkflow(RequestBody):
     """Options for running a workflow."""
 
-    params: dict[str, Any] = Field(default={}, description="Its parameters.")
-    dry_run: bool = Field(default=False, description="Only report the plan.")
-    from_step: str = Field(
-        default="",
-        max_length=200,
-        description="Start from this step. Approvals before it are requested again, unless the caller may approve.",
+    params: Annotated[dict[str, Any], Written(MappingType(AnyType())), "Its parameters."] = field(default_factory=dict)
+    dry_run: Annotated[bool, FLAG, "Only report the plan."] = False
+    from_step: Annotated[
+        str, text(200), "Start from this step. Approvals before it are requested again, unless the caller may approve."
+    ] = ""
+    only: Annotated[
+        list[str],
+        Written(ListType(TextType(), max_items=1000)),
+        "Run only these steps, after the approvals before them.",
+    ] = field(default_factory=list)
+    env: Annotated[dict[str, str], Written(MappingType(TextType(blank=True))), "Environment variables of this run."] = (
+        field(default_factory=dict)
     )
-    only: list[str] = Field(
-        default=[], max_length=1000, description="Run only these steps, after the approvals before them."
-    )
-    env: dict[str, str] = Field(default={}, description="Environment variables of this run.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

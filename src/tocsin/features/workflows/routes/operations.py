@@ -30,10 +30,9 @@ from tocsin.rest.callers import CallerOf, cause_of, while_connected
 from tocsin.rest.conditional import check_unchanged, tag, wants_new
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
-from tocsin.rest.preferences import answer_run
+from tocsin.rest.preferences import RUN_STARTED, answer_run
 from tocsin.rest.problems import HttpProblemError
 from tocsin.rest.reading import JSON
-from tocsin.rest.runs import RUN_STARTED
 from tocsin.runs.model import Run
 
 _STARTED: dict[int | str, dict[str, Any]] = {
@@ -171,7 +170,7 @@ def _content_of(text: str) -> bytes:
 
 
 def workflow_operations(workflows: Workflows) -> Operations:
-    """List the runs of a job, newest first, with the end of the log of one of them."""
+    """Return the operations."""
     return Operations("workflows", WorkflowRoutes(workflows))
 
 

@@ -85,5 +85,5 @@ class AccessRoutes:
 
 
 def access_operations(access: ChatAccess) -> Operations:
-    """List the runs of a job, newest first, with the end of the log of one of them."""
+    """Return the operations."""
     return Operations("access", AccessRoutes(access))

@@ -180,5 +180,5 @@ class HealthRoutes:
 
 
 def health_operations(reports: HealthReports) -> Operations:
-    """List the runs of a job, newest first, with the end of the log of one of them."""
+    """Return the operations."""
     return Operations("health", HealthRoutes(reports))

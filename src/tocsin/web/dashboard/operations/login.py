@@ -1,18 +1,18 @@
 """Operations with which people sign in and out."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import parse_qsl
 
 from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, RedirectResponse
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
 from tocsin.core.errors import TocsinError
 from tocsin.core.records.marks import Time
 from tocsin.core.time.timestamps import timestamp
-from tocsin.rest.models import RequestModel
+from tocsin.rest.bodies import FLAG, RequestBody, text
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.problems import HttpProblemError
 from tocsin.rest.reading import JSON, media_type_of
@@ -29,13 +29,14 @@ FORM = "application/x-www-form-urlencoded"
 HOME = "/#/home"
 
 
-class SignInRequest(RequestModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignInRequest(RequestBody):
     """User name and password."""
 
-    username: str = Field(max_length=1000, description="The value of DASHBOARD_USER.", examples=["operator"])
-    password: str = Field(max_length=4096, description="The password.", examples=["a long random password"])
-    remember: bool = Field(
-        default=False, description="Stay signed in until 30 days without use have passed, instead of 12 hours."
+    username: Annotated[str, text(1000, examples=("operator",)), "The value of DASHBOARD_USER."]
+    password: Annotated[str, text(4096, examples=("a long random password",)), "The password."]
+    remember: Annotated[bool, FLAG, "Stay signed in until 30 days without use have passed, instead of 12 hours."] = (
+        False
     )
 
 
@@ -48,7 +49,7 @@ class SignedIn:
 
 
 # The form is described in words: of two kinds of body with one schema, generators of clients make code that fails.
-_REQUEST = {"requestBody": {"required": True, "content": {JSON: {"schema": SignInRequest.model_json_schema()}}}}
+_REQUEST = {"requestBody": {"required": True, "content": {JSON: {"schema": SignInRequest.json_schema()}}}}
 _TO_THE_PAGE: dict[int | str, dict[str, Any]] = {
     303: {"description": "For a submitted form: the page, with the cookie"}
 }
@@ -128,7 +129,7 @@ class LoginRoutes:
 
 
 def login_operations(sign_ins: SignIns) -> Operations:
-    """List the runs of a job, newest first, with the end of the log of one of them."""
+    """Return the operations."""
     return Operations("login", LoginRoutes(sign_ins))
 
 
@@ -153,7 +154,7 @@ async def _read(request: Request) -> SignInRequest:
     else:
         fields = await request.json()
     try:
-        return SignInRequest.model_validate(fields)
+        return SignInRequest.read(fields)
     except ValidationError as error:
         # Without what was given: it is a password.
         found = error.errors(include_input=False, include_url=False)

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
-
 from tocsin.channels.contract import SendResult
+from tocsin.core.reading.fields import TextType
+from tocsin.core.reading.records import Written
 from tocsin.core.records.marks import Time
-from tocsin.rest.models import RequestModel
+from tocsin.rest.bodies import FLAG, RequestBody, text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ class ChannelList:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileTarget:
-    """One target of a profile."""
+    """Target of a profile."""
 
     channel: str
     target: str
@@ -69,7 +69,7 @@ class ProfileTarget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileError:
-    """Target of a profile."""
+    """Error in a file."""
 
     line: int
     key: str
@@ -78,7 +78,7 @@ class FileError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileUseRecord:
-    """Error in a file."""
+    """Job, rule or setting that sends to a profile."""
 
     kind: str
     name: str
@@ -86,7 +86,7 @@ class ProfileUseRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileRecord:
-    """Job, rule or setting that sends to a profile."""
+    """Notification profile."""
 
     name: str
     entries: list[ProfileTarget]
@@ -102,23 +102,22 @@ class ProfileList:
     items: list[ProfileRecord]
 
 
-class SendMessage(RequestModel):
-    """Notification profile."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendMessage(RequestBody):
+    """Message to send."""
 
-    channel: str = Field(min_length=1, max_length=100)
-    target: str = Field(min_length=1, max_length=500)
-    message: str = Field(min_length=1, max_length=400_000, examples=["Message to send."])
-    parse_mode: str = Field(default="", max_length=20, description="One of the `parse_modes` of the channel.")
-    subject: str = Field(
-        default="", max_length=500, description="First line of the message; some channels show it separately."
-    )
-    queue: bool = Field(default=False, description="Queue the message durably instead of sending it now.")
-    dry_run: bool = Field(default=False, description="Only return the parts that would be sent.")
+    channel: Annotated[str, Written(TextType(max_chars=100))]
+    target: Annotated[str, Written(TextType(max_chars=500))]
+    message: Annotated[str, Written(TextType(max_chars=400000), examples=("The backup has finished",))]
+    parse_mode: Annotated[str, text(20), "One of the `parse_modes` of the channel."] = ""
+    subject: Annotated[str, text(500), "First line of the message; some channels show it separately."] = ""
+    queue: Annotated[bool, FLAG, "Queue the message durably instead of sending it now."] = False
+    dry_run: Annotated[bool, FLAG, "Only return the parts that would be sent."] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentMessage(SendResult):
-    """The outcome of one message, and the facts behind it."""
+    """Result of one message."""
 
     message_id: str | None = None
     code: str | None = None
@@ -129,7 +128,7 @@ class SentMessage(SendResult):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartRecord:
-    """Result of one message."""
+    """One of the messages into which a text is split."""
 
     text: str
     length: int
@@ -137,7 +136,7 @@ class PartRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DryRun:
-    """One of the messages into which a text is split."""
+    """Messages that would be sent."""
 
     parts: list[PartRecord]
     warnings: list[str]
@@ -145,21 +144,22 @@ class DryRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueuedMessage:
-    """Messages that would be sent."""
+    """Queued message."""
 
     id: str
     status: str
 
 
-class ProfileMessage(RequestModel):
-    """Queued message."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileMessage(RequestBody):
+    """Message for every target of a profile."""
 
-    message: str = Field(min_length=1, max_length=400_000)
+    message: Annotated[str, Written(TextType(max_chars=400000))]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileResult:
-    """Message for every target of a profile."""
+    """Result of sending to a profile."""
 
     profile: str
     ok: bool
@@ -170,16 +170,19 @@ class ProfileResult:
 
 # The answer is a send result whenever a channel was asked.
 OUTCOMES: dict[int | str, dict[str, Any]] = {
-    404: {"model": SentMessage, "description": ("Result of sending to a profile.")},
+    404: {
+        "model": SentMessage,
+        "description": "The channel is unknown or not configured. For other causes, a problem document.",
+    },
     422: {"model": SentMessage, "description": "Retrying cannot help. For an invalid body, a problem document."},
     502: {"model": SentMessage, "description": "No part was sent. Retrying may help."},
     503: {
         "model": SentMessage,
-        "description": ("The provider limits the account. `Retry-After` contains the seconds to wait."),
+        "description": "The provider limits the account. `Retry-After` contains the seconds to wait.",
     },
     504: {
         "model": SentMessage,
-        "description": ("The message may have been sent. Repeat the request only with the same Idempotency-Key."),
+        "description": "The message may have been sent. Repeat the request only with the same Idempotency-Key.",
     },
 }
 FAN_OUT: dict[int | str, dict[str, Any]] = {

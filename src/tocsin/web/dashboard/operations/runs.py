@@ -6,19 +6,19 @@ from typing import Annotated, Any, Literal
 
 from fastapi import Query, Request
 from fastapi.responses import JSONResponse, StreamingResponse
-from pydantic import Field
 
+from tocsin.core.reading.fields import IntegerType
+from tocsin.core.reading.records import Written
 from tocsin.core.records.as_json import to_json
 from tocsin.core.records.marks import Flat
 from tocsin.core.time.timestamps import timestamp
+from tocsin.rest.bodies import RequestBody, text
 from tocsin.rest.callers import CallerOf
-from tocsin.rest.models import RequestModel
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
-from tocsin.rest.preferences import accepted, accepted_type, answer_run
+from tocsin.rest.preferences import RUN_STARTED, accepted, accepted_type, answer_run
 from tocsin.rest.reading import JSON
 from tocsin.rest.refusals import refuse_parameter, time_of
-from tocsin.rest.runs import RUN_STARTED
 from tocsin.runs.control import RunControl
 from tocsin.runs.filters import RunFilter
 from tocsin.runs.log_file import MAX_LINES, LogPage, plain
@@ -46,24 +46,27 @@ class RunWithLog:
     log: LogPage | None
 
 
-class CancelRun(RequestModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CancelRun(RequestBody):
     """Options for cancelling a run."""
 
-    reason: str = Field(default="", max_length=500, description="Comment to record with the run.")
-    grace_seconds: int = Field(default=10, ge=0, le=60, description="Seconds before the run is killed.")
+    reason: Annotated[str, text(500), "Comment to record with the run."] = ""
+    grace_seconds: Annotated[int, Written(IntegerType(0, 60)), "Seconds before the run is killed."] = 10
 
 
-class RetryRun(RequestModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryRun(RequestBody):
     """Options for retrying a run."""
 
-    from_step: str = Field(default="", max_length=200, description=_FROM_STEP)
+    from_step: Annotated[str, text(200), _FROM_STEP] = ""
 
 
-class DecideStep(RequestModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecideStep(RequestBody):
     """Decision on a waiting step."""
 
-    step: str = Field(default="", max_length=200, description="Name of the step, if several wait.")
-    comment: str = Field(default="", max_length=1000, description="Comment to record with the decision.")
+    step: Annotated[str, text(200), "Name of the step, if several wait."] = ""
+    comment: Annotated[str, text(1000), "Comment to record with the decision."] = ""
 
 
 class RunRoutes:

@@ -261,7 +261,7 @@ class SettingsRoutes:
 
 
 def settings_operations(parts: SettingsDependencies) -> Operations:
-    """List the runs of a job, newest first, with the end of the log of one of them."""
+    """Return the operations."""
     return Operations("settings", SettingsRoutes(parts))
 
 

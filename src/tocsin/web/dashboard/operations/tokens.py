@@ -1,49 +1,40 @@
 """The operations on the tokens of scripts and agents."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, get_args
 
 from fastapi import Request, Response
-from pydantic import Field
 
-from tocsin.core.records.marks import Time
+from tocsin.core.reading.fields import ChoiceType, ListType, TextType
+from tocsin.core.reading.records import Written
+from tocsin.core.records.marks import Flat
+from tocsin.rest.bodies import RequestBody
 from tocsin.rest.callers import CallerOf, require_scope
 from tocsin.rest.conditional import check_unchanged, tag
-from tocsin.rest.models import MAX_NAME, NAME_PATTERN, RequestModel
+from tocsin.rest.models import MAX_NAME, NAME_PATTERN
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
-from tocsin.web.access.tokens import ApiToken, ApiTokens
-
-ScopeWord = Literal["read", "send", "run", "answer", "admin"]
+from tocsin.web.access.tokens import ApiToken, ApiTokens, ScopeWord
 
 
-class NewToken(RequestModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewToken(RequestBody):
     """Token to create."""
 
-    name: str = Field(pattern=NAME_PATTERN, max_length=MAX_NAME, examples=["backup-script"])
-    scopes: list[ScopeWord] = Field(
-        min_length=1,
-        max_length=5,
-        description="Scopes of the token. `admin` includes all other scopes except `answer`, which only callers "
-        "with that scope can grant.",
-    )
+    name: Annotated[str, Written(TextType(pattern=NAME_PATTERN, max_chars=MAX_NAME), examples=("backup-script",))]
+    scopes: Annotated[
+        list[ScopeWord],
+        Written(ListType(ChoiceType(get_args(ScopeWord)), allow_empty=False, max_items=5)),
+        "Scopes of the token. `admin` includes all other scopes except `answer`, which only callers with that scope "
+        "can grant.",
+    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TokenRecord:
-    """API token, without its secret value."""
-
-    id: str
-    name: str
-    scopes: list[ScopeWord]
-    created_at: Time
-    last_used_at: Time | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CreatedToken(TokenRecord):
+class CreatedToken:
     """New token."""
 
+    known: Flat[ApiToken]
     token: Annotated[str | None, "The token, returned only once; null for a repeated Idempotency-Key."]
 
 
@@ -59,13 +50,13 @@ class TokenRoutes:
         scope="admin",
         extension=True,
         problems=("validation-failed",),
-        answer=Page[TokenRecord],
+        answer=Page[ApiToken],
     )
     async def list_tokens(self, paging: PagingOf) -> Any:
         """List tokens by name, with their scopes and last use."""
         found = await self._tokens.list()
         page, following = paging.cut(found, lambda token: token.name)
-        return paging.page([token.as_document() for token in page], following, len(found))
+        return paging.page(page, following, len(found))
 
     @operation(
         "POST",
@@ -84,13 +75,13 @@ class TokenRoutes:
             require_scope(request.scope, word)
         token, text = await self._tokens.create(body.name, body.scopes, caller)
         response.headers["Location"] = f"/api/tokens/{token.name}"
-        return tag(response, {**token.as_document(), "token": text}, _version(token))
+        return tag(response, CreatedToken(known=token, token=text), _version(token))
 
-    @operation("GET", "/api/tokens/{name}", scope="admin", extension=True, problems=("not-found",), answer=TokenRecord)
+    @operation("GET", "/api/tokens/{name}", scope="admin", extension=True, problems=("not-found",), answer=ApiToken)
     async def get_token(self, name: str, response: Response) -> Any:
         """Get a token by name or ID, without its value."""
         token = await self._tokens.get(name)
-        return tag(response, token.as_document(), _version(token))
+        return tag(response, token, _version(token))
 
     @operation(
         "DELETE",
@@ -110,7 +101,7 @@ class TokenRoutes:
 
 
 def token_operations(tokens: ApiTokens) -> Operations:
-    """List the runs of a job, newest first, with the end of the log of one of them."""
+    """Return the operations."""
     return Operations("tokens", TokenRoutes(tokens))
 
 

@@ -293,6 +293,7 @@ export interface CreatedToken {
 }
 /** Job with its next runs. */
 export interface CronJobRecord {
+  id: string;
   name: string;
   description: string | null;
   schedule: string | null;
@@ -322,10 +323,13 @@ export interface CronJobRecord {
   paused_until: string | null;
   auto_disable_after: number | null;
   tags: string[];
-  id: string;
   source: JobSource;
   file: string | null;
   problem: string | null;
+  paused_reason: string | null;
+  created_at: string;
+  updated_at: string;
+  created_by: string;
   state: JobState;
   schedule_text: string | null;
   next_run_at: string | null;
@@ -335,14 +339,11 @@ export interface CronJobRecord {
   success_rate_30d: number | null;
   duration_p50_ms: number | null;
   duration_p95_ms: number | null;
-  paused_reason: string | null;
-  created_at: string;
-  updated_at: string;
-  created_by: string;
   next_runs: UpcomingInstant[];
 }
 /** Job, as returned in lists. */
 export interface CronJobSummary {
+  id: string;
   name: string;
   description: string | null;
   schedule: string | null;
@@ -372,10 +373,13 @@ export interface CronJobSummary {
   paused_until: string | null;
   auto_disable_after: number | null;
   tags: string[];
-  id: string;
   source: JobSource;
   file: string | null;
   problem: string | null;
+  paused_reason: string | null;
+  created_at: string;
+  updated_at: string;
+  created_by: string;
   state: JobState;
   schedule_text: string | null;
   next_run_at: string | null;
@@ -385,10 +389,6 @@ export interface CronJobSummary {
   success_rate_30d: number | null;
   duration_p50_ms: number | null;
   duration_p95_ms: number | null;
-  paused_reason: string | null;
-  created_at: string;
-  updated_at: string;
-  created_by: string;
 }
 /** Options for removing decayed entries. */
 export interface Decay {
@@ -408,6 +408,30 @@ export interface DecayRecord {
 export interface DecideStep {
   step?: string;
   comment?: string;
+}
+/** Delivery: one message to one target. */
+export interface Delivery {
+  id: string;
+  channel: string;
+  target: string;
+  message: string;
+  source: string;
+  status: DeliveryStatus;
+  policy: Policy;
+  attempts: number;
+  next_attempt_at: string | null;
+  not_before: string | null;
+  expires_at: string | null;
+  idempotency_key: string | null;
+  parts_sent: number;
+  parts_total: number;
+  provider_id: string;
+  error: string;
+  error_class: FailureKind | "";
+  created_at: string;
+  finished_at: string | null;
+  duration_ms: number | null;
+  dismissed: boolean;
 }
 /** How far the messages with a run's output came; it never changes the state of the run. */
 export interface DeliveryRecord {
@@ -434,7 +458,7 @@ export interface DisableJob {
   until?: string | null;
   cancel_running?: boolean;
 }
-/** One of the messages into which a text is split. */
+/** Messages that would be sent. */
 export interface DryRun {
   parts: PartRecord[];
   warnings: string[];
@@ -473,7 +497,7 @@ export interface FieldProblem {
   parameter?: string | null;
   suggestion?: string | null;
 }
-/** Target of a profile. */
+/** Error in a file. */
 export interface FileError {
   line: number;
   key: string;
@@ -586,33 +610,33 @@ export interface JobOutcome {
 /** Effect of a definition; the job is not stored. */
 export interface JobPreviewRecord {
   name: string;
-  description: string | null;
-  schedule: string | null;
-  timezone: string | null;
-  type: JobType | null;
-  command: string | null;
-  params: Record<string, string | boolean | number | unknown[]> | null;
-  env: Record<string, string> | null;
-  working_dir: string | null;
+  description: string;
+  schedule: string;
+  timezone: string;
+  type: JobType;
+  command: string;
+  params: Record<string, string | boolean | number | unknown[]>;
+  env: Record<string, string>;
+  working_dir: string;
   enabled: boolean;
   output: string | null;
-  output_on: string | null;
-  timeout_seconds: number | null;
-  overlap: Overlap | null;
-  max_queued: number | null;
-  max_parallel: number | null;
-  catchup: CatchUp | null;
-  catchup_window_seconds: number | null;
-  jitter_seconds: number | null;
-  retry: RetryRecord | null;
-  success_exit_codes: number[] | null;
-  history_limit: number | null;
-  history_days: number | null;
-  log_max_bytes: number | null;
+  output_on: string;
+  timeout_seconds: number;
+  overlap: Overlap;
+  max_queued: number;
+  max_parallel: number;
+  catchup: CatchUp;
+  catchup_window_seconds: number;
+  jitter_seconds: number;
+  retry: RetryRecord;
+  success_exit_codes: number[];
+  history_limit: number;
+  history_days: number;
+  log_max_bytes: number;
   start_at: string | null;
   end_at: string | null;
   paused_until: string | null;
-  auto_disable_after: number | null;
+  auto_disable_after: number;
   tags: string[];
   schedule_text: string;
   next_runs: UpcomingInstant[];
@@ -805,13 +829,17 @@ export interface NextRunRecord {
   name: string;
   at: string;
 }
+/** How urgent a notice is. */
+export type NoticeLevel = "info" | "success" | "warning" | "error";
+/** What a notification is about. */
+export type NotificationCategory = "cron" | "workflow" | "vault" | "ssh" | "messaging" | "security" | "system" | "user";
 /** Notification for the operator. */
 export interface NotificationRecord {
   id: string;
   title: string;
   body: string;
-  level: "info" | "success" | "warning" | "error";
-  category: "cron" | "workflow" | "vault" | "ssh" | "messaging" | "security" | "system" | "user";
+  level: NoticeLevel;
+  category: NotificationCategory;
   source: string;
   link: string;
   read: boolean;
@@ -856,6 +884,12 @@ export interface Page_CronJobSummary_ {
   total: number | null;
 }
 /** A page of a list; ask for the next one with `cursor`. */
+export interface Page_Delivery_ {
+  items: Delivery[];
+  next_cursor: string | null;
+  total: number | null;
+}
+/** A page of a list; ask for the next one with `cursor`. */
 export interface Page_EntryRecord_ {
   items: EntryRecord[];
   next_cursor: string | null;
@@ -864,12 +898,6 @@ export interface Page_EntryRecord_ {
 /** A page of a list; ask for the next one with `cursor`. */
 export interface Page_NotificationRecord_ {
   items: NotificationRecord[];
-  next_cursor: string | null;
-  total: number | null;
-}
-/** A page of a list; ask for the next one with `cursor`. */
-export interface Page_QueuedDelivery_ {
-  items: QueuedDelivery[];
   next_cursor: string | null;
   total: number | null;
 }
@@ -927,7 +955,7 @@ export interface Page_WorkflowSummary_ {
   next_cursor: string | null;
   total: number | null;
 }
-/** Result of one message. */
+/** One of the messages into which a text is split. */
 export interface PartRecord {
   text: string;
   length: number;
@@ -981,11 +1009,11 @@ export interface Problem {
 export interface ProfileList {
   items: ProfileRecord[];
 }
-/** Queued message. */
+/** Message for every target of a profile. */
 export interface ProfileMessage {
   message: string;
 }
-/** Job, rule or setting that sends to a profile. */
+/** Notification profile. */
 export interface ProfileRecord {
   name: string;
   entries: ProfileTarget[];
@@ -993,7 +1021,7 @@ export interface ProfileRecord {
   errors: FileError[];
   used_by: ProfileUseRecord[];
 }
-/** Message for every target of a profile. */
+/** Result of sending to a profile. */
 export interface ProfileResult {
   profile: string;
   ok: boolean;
@@ -1001,43 +1029,19 @@ export interface ProfileResult {
   failed: number;
   results: SendResult[];
 }
-/** One target of a profile. */
+/** Target of a profile. */
 export interface ProfileTarget {
   channel: string;
   target: string;
   usable: boolean;
   problem: string | null;
 }
-/** Error in a file. */
+/** Job, rule or setting that sends to a profile. */
 export interface ProfileUseRecord {
   kind: string;
   name: string;
 }
-/** Delivery: one message to one target. */
-export interface QueuedDelivery {
-  id: string;
-  channel: string;
-  target: string;
-  message: string;
-  source: string;
-  status: DeliveryStatus;
-  policy: Policy;
-  attempts: number;
-  next_attempt_at: string | null;
-  not_before: string | null;
-  expires_at: string | null;
-  idempotency_key: string | null;
-  parts_sent: number;
-  parts_total: number;
-  provider_id: string;
-  error: string;
-  error_class: FailureKind | string;
-  created_at: string;
-  finished_at: string | null;
-  duration_ms: number | null;
-  dismissed: boolean;
-}
-/** Messages that would be sent. */
+/** Queued message. */
 export interface QueuedMessage {
   id: string;
   status: string;
@@ -1295,7 +1299,7 @@ export interface SecurityWarning {
   message: string;
   fix: string;
 }
-/** Notification profile. */
+/** Message to send. */
 export interface SendMessage {
   channel: string;
   target: string;
@@ -1313,7 +1317,7 @@ export interface SendResult {
   message: string;
   error: string;
 }
-/** The outcome of one message, and the facts behind it. */
+/** Result of one message. */
 export interface SentMessage {
   ok: boolean;
   channel: string;
@@ -1548,13 +1552,13 @@ export interface SubsystemRecord {
   last_event_at: string | null;
   link: string;
 }
-/** Unit of work with a state, optionally with its own git branch. */
+/** Unit of work with a state, optionally with its own git branch; facts of the branch are those of the last look. */
 export interface TaskJobRecord {
   id: string;
   title: string;
   description: string;
-  status: "queued" | "running" | "completed" | "failed" | "cancelled";
-  priority: "low" | "normal" | "high";
+  status: TaskJobStatus;
+  priority: TaskPriority;
   labels: string[];
   repo: string | null;
   base_branch: string | null;
@@ -1573,6 +1577,10 @@ export interface TaskJobRecord {
   created_by: string | null;
   error: JobError | null;
 }
+/** The state of a task job. */
+export type TaskJobStatus = "queued" | "running" | "completed" | "failed" | "cancelled";
+/** How urgent a task job is; people and lists read it. */
+export type TaskPriority = "low" | "normal" | "high";
 /** API token, without its secret value. */
 export interface TokenRecord {
   id: string;
@@ -1617,11 +1625,11 @@ export interface UpcomingInstant {
 }
 /** Scheduled run, with its job. */
 export interface UpcomingJobRun {
+  job_id: string;
+  name: string;
   at: string;
   local: string;
   note: string | null;
-  job_id: string;
-  name: string;
 }
 /** Number of changed records. */
 export interface UpdatedCount {
@@ -1673,12 +1681,12 @@ export interface WatcherEvent {
 export interface WatcherRecord {
   name: string;
   path: string;
+  command: string;
+  action: "shell" | "skill" | "workflow" | "notify";
   recursive: boolean;
   patterns: string[];
   exclude_patterns: string[];
   events: ("created" | "modified" | "deleted" | "moved")[];
-  action: "shell" | "skill" | "workflow" | "notify";
-  command: string;
   debounce_ms: number;
   cooldown_seconds: number;
   enabled: boolean;
@@ -1694,12 +1702,12 @@ export interface WatcherRecord {
 export interface WatcherWithEvents {
   name: string;
   path: string;
+  command: string;
+  action: "shell" | "skill" | "workflow" | "notify";
   recursive: boolean;
   patterns: string[];
   exclude_patterns: string[];
   events: ("created" | "modified" | "deleted" | "moved")[];
-  action: "shell" | "skill" | "workflow" | "notify";
-  command: string;
   debounce_ms: number;
   cooldown_seconds: number;
   enabled: boolean;
@@ -1765,7 +1773,7 @@ export interface GetAnswers {
   "/api/chat/models": ModelList;
   "/api/cron/jobs": Page_CronJobSummary_;
   "/api/cron/upcoming": Page_UpcomingJobRun_;
-  "/api/deliveries": Page_QueuedDelivery_;
+  "/api/deliveries": Page_Delivery_;
   "/api/health": Readiness;
   "/api/jobs": Page_TaskJobRecord_;
   "/api/jobs/branches": BranchList;

@@ -1,0 +1,72 @@
+"""Records declared once, as dataclasses: the value, what files and bodies may say of it, and its schemas.
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Probe:
+        url: Annotated[str, Written(TextType()), "What to fetch"]
+        every_s: Annotated[float, Written(DurationType(lowest_s=1)), "How often"] = 60.0
+
+    PROBE = record_of(Probe)
+
+A text in `Annotated` describes the field, as in public records (`tocsin.core.records`). `record_of` makes the type that
+reads files and the members of JSON objects, `tocsin.core.reading.json_schema` makes schemas of that, and
+`tocsin.rest.bodies` the models of requests.
+"""
+
+from collections.abc import Iterator
+from dataclasses import MISSING, dataclass, fields
+from typing import Annotated, Any, NamedTuple, get_type_hints
+
+from tocsin.core.reading.fields import Field, FieldType, RecordType
+
+
+@dataclass(frozen=True, slots=True, eq=False)  # types are hashed with what is in their `Annotated`
+class Written:
+    """How a field of a dataclass is written; a field without it is not written at all."""
+
+    type: FieldType
+    nullable: bool = False  # whether `null` is accepted, and means absent
+    inferred: bool = False  # whether the reader of the record decides what an absent field is
+    examples: tuple[Any, ...] = ()
+
+
+class DeclaredField(NamedTuple):
+    """A field of a dataclass that is written: its Python type without `Written`, and its default."""
+
+    name: str
+    annotation: Any
+    written: Written
+    doc: str
+    default: Any  # MISSING if it is required
+
+
+def declared_fields(record: type) -> Iterator[DeclaredField]:
+    """Yield the fields of a dataclass that are written."""
+    hints = get_type_hints(record, include_extras=True)
+    for each in fields(record):
+        notes = getattr(hints[each.name], "__metadata__", ())
+        written = next((note for note in notes if isinstance(note, Written)), None)
+        if written is not None:
+            kind: Any = hints[each.name].__origin__
+            doc = next((note for note in notes if isinstance(note, str)), "")
+            for note in notes:
+                kind = kind if note is written or note is doc else Annotated[kind, note]
+            default = each.default if each.default_factory is MISSING else each.default_factory()
+            yield DeclaredField(each.name, kind, written, doc, default)
+
+
+def record_of(record: type, name: str = "") -> RecordType:
+    """Return the type that reads a record; `name` is that of its schema in an OpenAPI document."""
+    return RecordType(tuple(map(_field, declared_fields(record))), name)
+
+
+def _field(declared: DeclaredField) -> Field:
+    written, default = declared.written, declared.default
+    is_required = default is MISSING and not written.inferred
+    return Field(
+        declared.name,
+        written.type,
+        required=is_required,
+        default=None if default is MISSING or written.inferred else default,
+        nullable=written.nullable,
+        doc=declared.doc,
+    )

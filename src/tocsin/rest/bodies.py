@@ -1,0 +1,136 @@
+"""Bodies of requests, declared like the records of files; pydantic reads and describes them by models made of these."""
+
+from dataclasses import MISSING, dataclass, field
+from enum import Enum
+from functools import cache
+from math import isfinite
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, TypeAdapter, create_model, field_validator
+from pydantic import Field as ModelField
+
+from tocsin.core.reading.fields import MAX_WHOLE, BooleanType, FieldType, IntegerType, ListType, NumberType, TextType
+from tocsin.core.reading.json_value import plain_number
+from tocsin.core.reading.records import DeclaredField, Written, declared_fields
+
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestBody:
+    """A body that is read: unknown keys are refused, and no value is converted into another type.
+
+    Subclasses are dataclasses whose fields are `Written`. Where an operation also takes bodies that are not JSON, the
+    text of such a body is the value of `text_field`.
+    """
+
+    text_field: ClassVar[str] = ""
+    given: frozenset[str] = field(default=frozenset(), repr=False, compare=False)  # the names of what the body has
+
+    @classmethod
+    def read(cls, value: Any) -> Self:
+        """Return the body that a JSON object is; raises pydantic's ValidationError."""
+        found: Self = _adapter(_class(cls)).validate_python(value)
+        return found
+
+    @classmethod
+    def json_schema(cls) -> dict[str, Any]:
+        """Return the schema of the body."""
+        return _adapter(_class(cls)).json_schema()
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """Return the keys that the body may have."""
+        return tuple(each.name for each in declared_fields(cls))
+
+    def values(self) -> dict[str, Any]:
+        """Return the fields of the body, defaults included."""
+        return {name: getattr(self, name) for name in self.names()}
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: "GetCoreSchemaHandler") -> Any:
+        """Return how pydantic reads it: as the model that its fields make."""
+        made: Any = Annotated[_model_of(_class(cls)), AfterValidator(cls._of_model)]
+        return handler.generate_schema(Annotated[made, BeforeValidator(cls._of_text)] if cls.text_field else made)
+
+    @classmethod
+    def _of_model(cls, read: BaseModel) -> Self:
+        given = frozenset(read.model_fields_set)
+        return cls(**{name: getattr(read, name) for name in given}, given=given)
+
+    @classmethod
+    def _of_text(cls, value: Any) -> Any:
+        if not isinstance(value, bytes):
+            return value
+        try:
+            return {cls.text_field: value.decode()}
+        except UnicodeDecodeError:
+            raise ValueError("The text must be UTF-8") from None
+
+
+class _StrictModel(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+    # JSON Schema, 6.1.1: `integer` is every number without a fraction, 5.0 too.
+    _whole_numbers = field_validator("*", mode="before")(plain_number)
+
+
+FLAG = Written(BooleanType())
+MOMENT = Written(TextType(blank=True), nullable=True)  # a time, or null for none
+
+
+def text(max_chars: int, *, nullable: bool = False, examples: tuple[str, ...] = ()) -> Written:
+    """Return how a text is written that may be empty."""
+    return Written(TextType(blank=True, max_chars=max_chars), nullable, examples=examples)
+
+
+def _class(body: Any) -> type:
+    """Return the class itself: mypy takes the hash of its instances for that of the class."""
+    found: type = body
+    return found
+
+
+@cache
+def _model_of(body: type) -> type[BaseModel]:
+    members: dict[str, Any] = {each.name: (each.annotation, _model_field(each)) for each in declared_fields(body)}
+    return create_model(body.__name__, __base__=_StrictModel, __doc__=body.__doc__, **members)
+
+
+def _model_field(declared: DeclaredField) -> Any:
+    written = declared.written
+    return ModelField(
+        ... if declared.default is MISSING else declared.default,
+        description=declared.doc or None,
+        examples=list(written.examples) or None,
+        strict=False if _is_enum(declared.annotation) else None,
+        **_limits(written.type),
+    )
+
+
+def _is_enum(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, Enum)
+
+
+def _limits(type_: FieldType) -> dict[str, Any]:
+    """Return the limits of a type as pydantic names them."""
+    found: dict[str, Any] = {}
+    match type_:
+        case TextType(parse=None):
+            found = {
+                "min_length": 0 if type_.blank or type_.pattern else 1,
+                "max_length": type_.max_chars,
+                "pattern": f"^{type_.pattern}$" if type_.pattern else None,
+            }
+        case ListType():
+            found = {"min_length": 0 if type_.allow_empty else 1, "max_length": type_.max_items}
+        case IntegerType(lowest, highest) | NumberType(lowest, highest):
+            return {
+                **({"ge": lowest} if isfinite(lowest) else {}),
+                **({"le": highest} if highest < MAX_WHOLE else {}),
+            }
+    return {name: limit for name, limit in found.items() if limit}
+
+
+@cache
+def _adapter(body: type) -> TypeAdapter[Any]:
+    return TypeAdapter(body)
