@@ -750,9 +750,12 @@ async def test_a_server_that_hangs_up_amid_a_short_mail_delivered_nothing(
     assert "(DATA)" in receipt.result.error
 
 
-async def test_a_server_that_stops_reading_amid_a_long_mail_delivered_nothing(secure_server: MailServer):
+async def test_a_server_that_stops_reading_amid_a_long_mail_delivered_nothing(
+    secure_server: MailServer, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(Session, "listen_s", PATIENCE_S)  # ends when the connection does
     secure_server.faults.push(mail.DROP_IN_DATA)
-    receipt = await failed(adapter_of(secure_server), "long\n" + "x" * 20_000_000)
+    receipt = await failed(adapter_of(secure_server, adapter=PatientAdapter), "long\n" + "x" * 20_000_000)
     assert kind(receipt) is FailureKind.TRANSIENT
     assert len(secure_server.recorder) == 0
 
