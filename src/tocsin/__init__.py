@@ -20,7 +20,7 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    # The interface loads when it is used: every command starts by importing this package.
+    # Import the interface on first use: every command starts by importing this package.
     if name not in __all__:
         raise AttributeError(f"module 'tocsin' has no attribute {name!r}")
     from tocsin import api

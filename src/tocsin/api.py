@@ -1,4 +1,4 @@
-"""The Python interface: `async with tocsin.open() as t: await t.send(…)`, and blocking twins."""
+"""The Python interface: `async with tocsin.open() as t: await t.send(…)`, and its blocking equivalents."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -26,22 +26,22 @@ _CLOSED = "not sent: this Tocsin object is closed; use it inside `async with toc
 
 
 class ClosedError(TocsinError):
-    """What `open` gave was used after the end of its block."""
+    """An object that `open` returned was used after the end of its `async with` block."""
 
     code = "closed"
 
 
 class Tocsin:
-    """An open Tocsin. Its sends never raise: a failure is a result whose `error` says why."""
+    """An open Tocsin. Its sends never raise: a failed send returns a result whose `error` gives the reason."""
 
     def __init__(self, app: App) -> None:
         self._app = app
-        self.closed = False  # then nothing is sent: it could not be recorded
+        self.closed = False  # sends then fail: their outcome could not be recorded
 
     async def send(self, channel: str, target: str, message: str) -> SendResult:
         """Send `message` to `target` on `channel`, a kind or an alias such as `slack`."""
         given: dict[str, object] = {"channel": channel, "target": target, "message": message}
-        for name, value in given.items():  # callers may hand over anything, and a send never raises
+        for name, value in given.items():  # callers may pass any type, and a send never raises
             if not isinstance(value, str):
                 error = f"{name} must be text, not {type(value).__name__}"
                 return SendResult(False, _shown(channel), _shown(target), error=error)
@@ -60,10 +60,10 @@ class Tocsin:
     ) -> Delivery:
         """Queue a message durably; it is sent while `tocsin up`, `gateway`, `bot` or `worker` runs.
 
-        `policy` is at_least_once or at_most_once; empty is the channel's default. A second call with
-        the same key within 24 hours returns the first delivery. Raises UnknownChannelError and
-        ChannelError for what could never be sent, ConfigError for an unknown policy, KeyReusedError
-        when the key came with another message, and DatabaseError when nothing was queued.
+        `policy` is at_least_once or at_most_once; empty selects the channel's default. A second call with the same
+        key within 24 hours returns the first delivery. Raises UnknownChannelError and ChannelError for a message that
+        could never be sent, ConfigError for an unknown policy, KeyReusedError if the key was used with another
+        message, and DatabaseError if the message was not queued.
         """
         outbox = self._app.outbox
         new = outbox.prepare(channel, target, message, _CALLER.source, policy)
@@ -138,7 +138,7 @@ def notify(
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """Run `work` to its end, from plain code as well as from inside a running event loop."""
+    """Run `work` to completion, also when the calling thread already runs an event loop."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -12,8 +12,8 @@ import pytest
 
 from tocsin.assembly.storage import schemas
 from tocsin.features.context import Abilities
-from tocsin.features.contract import Feature, commands_of
-from tocsin.features.hooks import ProvidedAbilities, hooks_of
+from tocsin.features.contract import Feature, load_commands
+from tocsin.features.hooks import ProvidedAbilities, load_hooks
 from tocsin.features.registry import RESERVED, find_features
 from tocsin.terminal.command_table import COMMANDS
 
@@ -48,17 +48,17 @@ def test_every_folder_is_a_feature_of_its_name():
 
 @EACH
 def test_the_bots_status_has_one_line_for_it_that_of_its_subsystem_or_its_own(feature: Feature):
-    assert not (hooks_of(feature).status and feature.subsystems)
+    assert not (load_hooks(feature).status and feature.subsystems)
 
 
 @EACH
 def test_what_it_names_is_what_it_has_hooks_for(feature: Feature):
-    hooks = hooks_of(feature)
+    hooks = load_hooks(feature)
     assert {each.name for each in feature.subsystems} == {*hooks.subsystems}
     assert {*feature.run_kinds} == {*hooks.run_types}
     assert {command.name for command in feature.bot_commands} == {*hooks.bot_commands}
     assert {live.topic for live in feature.live} == {*hooks.live}
-    assert {command.words for command in feature.commands} == {*commands_of(feature)}
+    assert {command.words for command in feature.commands} == {*load_commands(feature)}
     provided = [each.name for each in fields(ProvidedAbilities) if getattr(hooks.provides, each.name)]
     assert sorted(feature.provides) == sorted(provided)
     assert hooks.subjects.keys() <= hooks.starts.keys() <= hooks.run_types.keys()
@@ -80,7 +80,7 @@ def test_no_two_have_a_name_in_common():
     names += [f"tocsin {name}" for name in COMMANDS]
     names += [action.name for feature in FEATURES for action in feature.audit_actions]
     names += [f"ability {ability}" for feature in FEATURES for ability in feature.provides]
-    names += [f"runs {kind}" for feature in FEATURES for kind in hooks_of(feature).starts]
+    names += [f"runs {kind}" for feature in FEATURES for kind in load_hooks(feature).starts]
     assert [name for name, count in Counter(names).items() if count > 1] == []
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from tocsin.core.config.variables import CORE_VARIABLES
 from tocsin.core.errors import TocsinError
 from tocsin.core.lazy import lazily
-from tocsin.features.contract import Feature, LiveTopic, module_of, run_kinds
-from tocsin.features.hooks import FeatureHooks, checks_of, hooks_of
+from tocsin.features.contract import Feature, LiveTopic, load_module, run_kinds
+from tocsin.features.hooks import FeatureHooks, load_checks, load_hooks
 
 if TYPE_CHECKING:
     from tocsin.channels.inbound import InboundMessage
@@ -59,7 +59,7 @@ class OpenFeatures:
     def hooks(self, name: str) -> "FeatureHooks[Any]":
         """Return what a feature does while the program runs."""
         if name not in self._hooks:
-            self._hooks[name] = hooks_of(self.known[name])
+            self._hooks[name] = load_hooks(self.known[name])
         return self._hooks[name]
 
     def _usable(self, names: Iterable[str]) -> "Iterator[tuple[str, FeatureHooks[Any]]]":
@@ -140,7 +140,8 @@ class OpenFeatures:
 
     def _constants(self, module: str, constant: str) -> list[Any]:
         found = {
-            name: self._tried(name, module, partial(module_of, feature, module)) for name, feature in self.known.items()
+            name: self._tried(name, module, partial(load_module, feature, module))
+            for name, feature in self.known.items()
         }
         usable = [name for name, _ in self._usable(name for name, each in found.items() if each)]
         return [getattr(found[name], constant)(self.opened(name)) for name in usable]
@@ -165,7 +166,7 @@ class OpenFeatures:
         ]
 
     async def _checked(self, name: str, *, at_start: bool) -> "AsyncIterator[Finding]":
-        for check in checks_of(self.known[name]):  # an error of importing or opening is a finding, too
+        for check in load_checks(self.known[name]):  # an error of importing or opening is a finding, too
             if check.at_start or not at_start:
                 async for finding in check.find(self.opened(name)):
                     yield finding

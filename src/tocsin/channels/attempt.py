@@ -1,4 +1,4 @@
-"""The progress of one send, and the meaning of exceptions."""
+"""Track the progress of one send, and convert exceptions to failures."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -17,14 +17,14 @@ class Progress:
     started: float
     patient: bool = True
     between_parts: BetweenParts | None = None
-    note: str = ""  # of the first part sent by this attempt
+    note: str = ""  # of the first part that this attempt sent
     sent: int = 0
     total: int = 0
     attempts: int = 0
     departure: Departure | None = None  # of the current attempt
 
     def cut_off(self) -> ChannelError:
-        """Return the error for a send that is cancelled now."""
+        """Return the error for a send that is being cancelled."""
         if self.departure is None or not self.departure.possible:
             return ChannelError("interrupted before the send started", kind=FailureKind.TRANSIENT)
         return ChannelError(
@@ -35,7 +35,7 @@ class Progress:
 
 
 def failure_of(error: Exception) -> RemoteError:
-    """Return the failure for any exception of an author's code."""
+    """Return the failure for an exception raised by a channel's code."""
     if isinstance(error, RemoteError):
         return error
     if isinstance(error, ModuleNotFoundError) and error.name:
@@ -45,7 +45,7 @@ def failure_of(error: Exception) -> RemoteError:
         return ChannelError("outcome unknown: no response in time", kind=FailureKind.AMBIGUOUS, provider_code="timeout")
     if isinstance(error, TocsinError):
         return ChannelError(str(error), hint=error.hint)
-    # logging costs 3 ms to import and a send that works never gets here.
+    # Importing logging takes 3 ms, which a successful send does not need.
     from logging import getLogger
 
     getLogger(__name__).error("adapter raised an unexpected error", exc_info=error)

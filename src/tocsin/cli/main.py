@@ -16,7 +16,7 @@ from typing import NamedTuple, NoReturn, cast
 
 from tocsin import __version__
 from tocsin.core.errors import ConfigError, TocsinError
-from tocsin.features.contract import Feature, FeatureCommand, commands_of
+from tocsin.features.contract import Feature, FeatureCommand, load_commands
 from tocsin.features.registry import find_features
 from tocsin.terminal.command_table import AUTOMATION, GROUPS
 from tocsin.terminal.options import Options, add_global_options, add_subcommand, options_of
@@ -217,7 +217,7 @@ def _configure(module: str, name: str, parser: argparse.ArgumentParser) -> None:
 
 
 def _configure_feature(feature: Feature, command: FeatureCommand, parser: argparse.ArgumentParser) -> None:
-    commands_of(feature)[command.words](parser)
+    load_commands(feature)[command.words](parser)
     parser.set_defaults(feature=feature.name)
     for other in find_features().features:
         for below in other.commands:

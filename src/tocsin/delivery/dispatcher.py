@@ -1,6 +1,6 @@
-"""The dispatcher: takes what is due from the store, sends it, and writes down what it came to.
+"""Claim due deliveries from the store, send them, and record the outcomes.
 
-Any number of them work side by side, in one process or in many: the store hands each lane to one.
+Any number of dispatchers may run concurrently, in one process or in many: the store gives each lane to one of them.
 """
 
 import asyncio
@@ -27,34 +27,34 @@ log = logging.getLogger(__name__)
 
 OnAttempt = Callable[[Delivery, Receipt, AttemptOutcome], None]
 
-# How soon a dispatcher notices what another process queued; each look is one small read.
+# How soon a dispatcher notices deliveries that another process queued; each look is one small read.
 POLL_S = 0.25
-SLOTS = 64  # of each channel: one that hangs takes none of another's
-# Never spin: what is due but held by a rate is looked at again after that.
+SLOTS = 64  # per channel, so that a channel that hangs takes no slots of another one
+# Avoid a busy loop: the wait before due deliveries held by a rate are looked at again.
 LEAST_WAIT_S = 0.01
-# Between two parts, a longer wait is the queue's: the lane is given back with its progress.
+# The longest wait between two parts; for longer ones, the lane is released with its progress.
 LONGEST_PAUSE_S = 30.0
-# At a stop, what is being sent may finish for so long; no lease ends before (LEASE_S - HEARTBEAT_S).
+# The grace period for running sends at a stop; no lease ends before (LEASE_S - HEARTBEAT_S).
 DRAIN_S = 5.0
 
 
 class InterruptedSendError(TocsinError):
-    """The sending ends between two parts."""
+    """The send was interrupted between two parts."""
 
     code = "send-interrupted"
 
 
 @dataclass(slots=True)
 class InFlightDelivery:
-    """One delivery that is being sent."""
+    """A delivery that is being sent."""
 
     delivery: Delivery
     task: asyncio.Task[None] | None = None
     parts_sent: int = 0
     parts_total: int = 0
-    lost: bool = False  # another worker has taken it over; this one must not go on
-    interrupted: bool = False  # nothing is in flight: it can be given back
-    finishing: bool = False  # the outcome is known and only has to be written down
+    lost: bool = False  # another worker has taken it over; this one must stop
+    interrupted: bool = False  # no part is in flight: the delivery can be released
+    finishing: bool = False  # the outcome is known, but not recorded yet
 
 
 class Dispatcher:
@@ -69,7 +69,7 @@ class Dispatcher:
         slots: int = SLOTS,
         on_attempt: OnAttempt | None = None,
     ) -> None:
-        """`on_attempt` gets receipt and outcome of every try."""
+        """`on_attempt` receives the receipt and the outcome of every attempt."""
         self.worker = f"{socket.gethostname()}:{os.getpid()}:{new_id()[-8:]}"
         self._store = store
         self._registry = registry
@@ -82,20 +82,20 @@ class Dispatcher:
         self._loop = ServiceLoop("the dispatcher", self._step, clock, on_failure=_step_failed, drain_s=DRAIN_S)
 
     def wake(self) -> None:
-        """Look for work at once: something was queued in this process."""
+        """Look for work immediately, because something was queued in this process."""
         self._loop.wake()
 
     def stop(self) -> None:
-        """Take nothing more; `run` returns when what is being sent has finished, or after `DRAIN_S`."""
+        """Claim nothing more; `run` returns when all running sends have finished, or after `DRAIN_S`."""
         self._loop.stop()
 
     async def run(self) -> None:
-        """Send until `stop`; a failing store is retried with exponential back-off."""
+        """Send until `stop`; retry a failing store with exponential back-off."""
         self._rules = self._usable()
         await self._loop.run()
 
     def _usable(self) -> dict[str, ChannelRules]:
-        """Return the rules of every channel that can send; the others' deliveries stay queued."""
+        """Return the rules of every channel that can send; deliveries of other channels stay queued."""
         rules = {}
         for kind in self._registry.configured():
             try:
@@ -105,10 +105,11 @@ class Dispatcher:
         return rules
 
     async def _step(self) -> float:
-        """Start whatever may be sent now; return how long nothing more can be due."""
+        """Start the deliveries that are due; return the number of seconds until more can be due."""
         await self._renew()
         busy = Counter(sending.delivery.channel for sending in self._running.values())
-        # Who has taken all its places is left out of the next claim, so that a backlog holds up no other channel.
+        # Channels without a free slot are left out of the next claim, so that their backlog does not hold up other
+        # channels.
         rules = {kind: rule for kind, rule in self._rules.items() if busy[kind] < self._slots}
         if self._rules and not rules:
             return POLL_S
@@ -127,10 +128,9 @@ class Dispatcher:
         return 0.0 if claimed else LEAST_WAIT_S
 
     async def _renew(self) -> None:
-        """Renew the leases of what is being sent, when it is time; stop sending what is no longer ours.
+        """Renew the leases of running sends if that is due; cancel sends whose lease was lost.
 
-        Comes before every claim: after a long stall, a claim would take our own deliveries for a dead
-        worker's.
+        Must run before every claim: after a long stall, a claim would treat this worker's own deliveries as abandoned.
         """
         now = self._clock.monotonic()
         if now < self._renew_at:
@@ -145,7 +145,7 @@ class Dispatcher:
                 sending.task.cancel()
 
     async def _deliver(self, sending: InFlightDelivery) -> None:
-        """Make one try and write it down; never raises, because an error would end all the others."""
+        """Make one attempt and record it; never raises, because an exception would end all other deliveries."""
         try:
             receipt = await self._send(sending)
             if sending.lost:
@@ -184,11 +184,12 @@ class Dispatcher:
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
-            # This task was not cancelled: a channel let it out, as only errors of the kind `Exception` are caught.
+            # This task was not cancelled: the channel's code raised the exception, and only subclasses of `Exception`
+            # are caught there.
             return _unexplained(sending, error)
 
     async def _between_parts(self, sending: InFlightDelivery, sent: int, total: int) -> None:
-        """Keep the progress and wait for the pace; raise when the sending must not go on."""
+        """Record the progress and wait for the rate; raise if sending must not continue."""
         sending.parts_sent, sending.parts_total = sent, total
         sending.lost = not await self._keep_progress(sending)
         if not sending.lost and not self._loop.stopping:
@@ -198,16 +199,16 @@ class Dispatcher:
                 await self._clock.sleep(wait_s)
         sending.interrupted = sending.interrupted or self._loop.stopping
         if sending.lost or sending.interrupted:
-            # `transmit` returns it as a failure, which is dropped.
+            # `transmit` returns this as a failure, which is discarded.
             raise InterruptedSendError("the send was stopped between two parts")
 
     async def _keep_progress(self, sending: InFlightDelivery) -> bool:
-        """Write down how far it got; false when the delivery is no longer ours."""
+        """Record the progress; return False if another worker has taken the delivery over."""
         try:
             return await self._store.progress(self.worker, sending.delivery.id, sending.parts_sent, sending.parts_total)
         except TocsinError as error:
             _report("the progress of a delivery could not be stored", error, logging.WARNING)
-            return True  # what is out is out: the outcome will tell
+            return True  # the part is sent already; the outcome will record it
 
     async def _pace(self, delivery: Delivery) -> float:
         rules = self._rules[delivery.channel]
@@ -236,12 +237,12 @@ class Dispatcher:
             )
             outcome = judge(facts, sending.delivery, recognises_repeats=repeats, jitter=random())  # noqa: S311  # jitter
         sent, total = receipt.parts_sent, receipt.parts_total
-        if not total:  # the try ended before the text was split: nothing new is known of its parts
+        if not total:  # the attempt ended before the text was split, so the number of its parts is unknown
             sent, total = sending.parts_sent, sending.parts_total
         return outcome.with_progress(sent, total, receipt.duration_ms)
 
     async def _finish(self, sending: InFlightDelivery, outcome: AttemptOutcome) -> None:
-        """Write the outcome down; while the store is away, keep it and try again."""
+        """Record the outcome; while the store is unavailable, retry."""
         delivery = sending.delivery
         sending.finishing = True
         for attempt in count():
@@ -262,7 +263,7 @@ class Dispatcher:
 
 
 def rules_of(adapter: OutboundAdapter) -> ChannelRules:
-    """Return what the store must know of a channel."""
+    """Return the rules by which the store claims deliveries of a channel."""
     spec = adapter.spec
     return ChannelRules(
         target_rate=spec.target_rate,
@@ -288,7 +289,7 @@ async def _step_failed(error: Exception, before: int) -> None:
 
 
 def _report(phrase: str, error: Exception, level: int, **facts: str) -> None:
-    """Log an expected error as its sentence, any other one with its trace."""
+    """Log an expected error as a sentence, and any other one with its traceback."""
     if isinstance(error, TocsinError):
         log.log(level, phrase, extra={**facts, "reason": error.sentence()})
     else:

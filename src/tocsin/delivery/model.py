@@ -38,11 +38,11 @@ __all__ = [
 
 LEASE_S = 9.0  # with poll and claim, a killed worker's deliveries continue within 10 s
 HEARTBEAT_S = 3.0
-IDEMPOTENCY_S = 24 * 3600.0  # a key that is used again later makes a new delivery
+IDEMPOTENCY_S = 24 * 3600.0  # a key that is reused later creates a new delivery
 # Waits between attempts after temporary failures; then the delivery is dead.
 SCHEDULE_S = (5.0, 30.0, 120.0, 600.0, 1800.0, 7200.0, 21600.0, 43200.0)
-# For answers that a person waits for: each wait is 15 % of the outage so far, so that an outage of 20 s ends for them
-# 3 s late, and one of a day costs the provider only this many attempts.
+# For answers that a person is waiting for: each wait is 15 % of the outage so far. An outage of 20 s then delays them
+# by 3 s, and an outage of a day costs the provider only this many attempts.
 PROMPT_SOURCES = frozenset({"inbox", "bot"})
 _PROMPT_SHARE, _PROMPT_LEAST_S, _PROMPT_WHOLE_S = 0.15, 1.0, 86_400.0
 # Jitter only lengthens a wait, because the provider may have asked for it.
@@ -97,7 +97,7 @@ class Policy(StrEnum):
 
 
 def policy_of(stored: str) -> Policy:
-    """Return the policy that is stored; of one that another version knew, the one that sends nothing twice."""
+    """Return the stored policy; an unknown policy of another version becomes the one that never sends twice."""
     return Policy(stored) if stored in set(Policy) else Policy.AT_MOST_ONCE
 
 
@@ -121,7 +121,7 @@ class NewDelivery:
         return replace(self, not_before=not_before, expires_at=expires_at, idempotency_key=key)
 
     def accepted(self, now: float) -> "Delivery":
-        """Return the record of this message as it is queued, under a new id and in text that a store can hold."""
+        """Return the record of this message when it is queued: with a new ID, and text that a store can represent."""
         return Delivery(
             id=new_id(),
             channel=storable(self.channel),

@@ -13,8 +13,8 @@ from tocsin.core.pages import ListPage
 from tocsin.core.storage.change_stream import ChangeStream
 from tocsin.delivery.model import OPEN, AttemptOutcome, Delivery, DeliveryStatus, NewDelivery, Rate
 
-# Why `retry`, `replay` and `cancel` refuse.
 MAX_WORDS = 32  # of the text of a search
+# The hints of errors when a change is refused.
 ONLY_RETRIES = "only a delivery in retry_wait can be retried now; later ones follow automatically"
 ONLY_REPLAYS = "only a finished delivery that was not sent can be replayed"
 ONLY_DISMISSALS = "only a dead or uncertain delivery can be dismissed"
@@ -38,19 +38,19 @@ class TransitionError(TocsinError):
 
 
 def not_allowed(id_: str, status: str, hint: str) -> TransitionError:
-    """Return the error of a delivery whose status does not allow what is asked; `hint` says which one would."""
+    """Return the error for a delivery whose status does not allow the change; `hint` names the statuses that do."""
     return TransitionError(f"delivery {id_} is {status}", hint=hint)
 
 
 def check_finished(delivery: Delivery) -> None:
-    """Raise TransitionError for a record that a worker would have to send."""
+    """Raise TransitionError for a delivery that a worker would have to send."""
     if delivery.status in OPEN:
         raise not_allowed(delivery.id, delivery.status, "queue it instead")
 
 
 @dataclass(frozen=True, slots=True)
 class ChannelRules:
-    """What a store must know about a channel to claim its deliveries."""
+    """The rules by which a store claims the deliveries of a channel."""
 
     target_rate: Rate | None = None
     group_rate: Rate | None = None  # in addition, for targets that begin with `group_prefix`
@@ -74,7 +74,7 @@ class DeliveryFilter:
 
 
 def most_words(words: Iterable[str]) -> list[str]:
-    """Return what a search looks for of the words of its text: each takes a search of its own."""
+    """Return the distinct words of a search text, at most `MAX_WORDS`: each requires a search of its own."""
     return list(dict.fromkeys(words))[:MAX_WORDS]
 
 
@@ -88,7 +88,7 @@ class DeliveryHold:
 
 @dataclass(frozen=True, slots=True)
 class ChannelFigures:
-    """What became of a channel's deliveries since some time."""
+    """The outcomes of a channel's deliveries since some time."""
 
     sent: int = 0
     failed: int = 0
@@ -190,7 +190,7 @@ class DeliveryStore(Protocol):
         ...
 
     async def dismiss(self, id: str) -> Delivery:
-        """Note that a dead or uncertain delivery needs no person any more; raise TransitionError for others."""
+        """Mark a dead or uncertain delivery as no longer needing a person; raise TransitionError for others."""
         ...
 
     async def counts(self) -> dict[DeliveryStatus, int]:
@@ -198,7 +198,7 @@ class DeliveryStore(Protocol):
         ...
 
     async def figures(self, since: float) -> dict[str, ChannelFigures]:
-        """Return by channel what became of the deliveries that were created since."""
+        """Return by channel the outcomes of the deliveries created since."""
         ...
 
     async def prune(self, before: float) -> int:
@@ -218,7 +218,7 @@ class DeliveryStore(Protocol):
         ...
 
     def changes(self) -> ChangeStream:
-        """Return the stream of the IDs of deliveries that are new or got another state."""
+        """Return the stream of the IDs of deliveries that are new or changed their state."""
         ...
 
     async def aclose(self) -> None:

@@ -1,1 +1,1 @@
-"""What Tocsin does beside messaging. Features do not know each other; app.py introduces them."""
+"""The features: everything that Tocsin does beyond messaging. Features do not import each other."""

@@ -1,8 +1,9 @@
-"""The abilities that features use of each other and of the program, as interfaces.
+"""The interfaces through which features use each other and the program.
 
-One feature, or the program, provides an object that has the methods of an interface; `Abilities` (`context.py`) holds
-one object for each. `null_abilities.py` has what is used if no feature provides one, `ability_records.py` what the
-methods accept and return. Only annotations need this module: import it for type checking alone.
+One feature, or the program, provides an object that implements an interface; `Abilities` (`context.py`) holds one
+object per interface. `null_abilities.py` has the fallbacks for interfaces that no feature provides, and
+`ability_records.py` the records that the methods accept and return. Only annotations need this module: import it
+under `TYPE_CHECKING`.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -30,7 +31,7 @@ T = TypeVar("T")
 
 
 class Models(Protocol):
-    """The configured chat model; each method raises TocsinError if none answers."""
+    """The configured chat model. Every method raises TocsinError if no model answers."""
 
     async def ask(
         self,
@@ -43,16 +44,17 @@ class Models(Protocol):
         max_tokens: int | None = None,
         temperature: float | None = None,
     ) -> str:
-        """Return the answer to `prompt`, which `message` follows unless the prompt quotes it.
+        """Return the answer to `prompt`, with `message` appended unless the prompt quotes it.
 
-        `system` are instructions, `model` is another model of the provider than CHAT_MODEL.
+        `system` holds instructions; `model` is another model of the provider than CHAT_MODEL.
         """
         ...
 
     def open(self, model: str = "", /) -> AbstractAsyncContextManager[ChatProvider]:
-        """Lend CHAT_MODEL, or another model of the provider, to a caller that shows the answer as it is written.
+        """Open CHAT_MODEL, or another model of the provider, for a caller that streams the answer.
 
-        Entering raises ProviderError if no model is configured, ConfigError for one that cannot be used.
+        Entering the context raises ProviderError if no model is configured, and ConfigError if the model cannot be
+        used.
         """
         ...
 
@@ -64,10 +66,10 @@ class Models(Protocol):
 
 
 class RunnableSkills(Protocol):
-    """Skills that can be run: programs, and those for the assistant that have a folder to look at."""
+    """The skills that can be run: programs, and assistant skills that have a folder to work on."""
 
     async def list(self, *, every: bool = False) -> "Sequence[SkillInfo]":
-        """Return by name those that can be run; with `every`, all that are installed."""
+        """Return the runnable skills by name; with `every`, all installed skills."""
         ...
 
     async def run(
@@ -84,9 +86,9 @@ class RunnableSkills(Protocol):
     ) -> Run:
         """Run a skill in the sandbox and return the ended run; raises TocsinError if it cannot be started.
 
-        With `part_of`, the audit entry of that run is the only one; else the entry has the source `source`. `args` of
-        a skill for the assistant are files of `folder`, by default of the first folder that is watched. If a person
-        typed them to the bot, leading words are files, and the rest is the input.
+        With `part_of`, only the audit entry of that run is written; otherwise the run has its own entry with the
+        source `source`. For an assistant skill, `args` are files of `folder`, by default of the first watched folder.
+        If a person typed them to the bot, the leading words that are files are the files, and the rest is the input.
         """
         ...
 
@@ -95,69 +97,66 @@ class Assistants(Protocol):
     """Assistant skills."""
 
     async def list(self) -> "Sequence[Mapping[str, Any]]":
-        """Return their records by name."""
+        """Return the records of all skills by name."""
         ...
 
     async def names(self) -> Collection[str]:
-        """Return their names, valid or not; no file of them is read."""
+        """Return the names of all skills, valid or not, without reading their files."""
         ...
 
     async def run(self, name: str, request: AssistantRequest) -> AssistantRun:
-        """Run one to its end; raises TocsinError if it cannot be started."""
+        """Run a skill to completion; raises TocsinError if it cannot be started."""
         ...
 
     async def start(self, name: str, request: AssistantRequest, *, dry_run: bool = False) -> ActiveRun | Run:
-        """Return the run as soon as it is recorded; raises TocsinError if it cannot be started.
-
-        With `dry_run`, return a run that is neither executed nor recorded.
-        """
+        """Start a skill and return the run once it is recorded; raises TocsinError if it cannot be started."""
         ...
 
     async def describe(self, name: str, file: str = "", /) -> Mapping[str, Any]:
-        """Return the `body` of one, and `checks`: whether it acts on a file."""
+        """Return the `body` of a skill, and `checks`: whether it acts on a file."""
         ...
 
 
 class Notices(Protocol):
-    """What the operator should know."""
+    """The notices for the operator."""
 
     async def notify(self, notice: Notice) -> None:
-        """Store or send a notice; never raises for one that cannot be delivered."""
+        """Store or send a notice; never raises if it cannot be delivered."""
         ...
 
     async def unread_count(self) -> int:
-        """Return how many notices are unread; 0 if no feature stores them."""
+        """Return the number of unread notices; 0 if no feature stores them."""
         ...
 
 
 class OperatorChats(Protocol):
-    """Chats of the bot in which the operator is told and asked."""
+    """The chats in which the bot sends messages and questions to the operator."""
 
     def find(self, ids: Collection[str] = (), /) -> Sequence[AskedChat]:
-        """Return the chats with these IDs, by default BOTCHAT_DEFAULT_CHAT_ID, else the admin chat.
+        """Return the chats with these IDs; by default BOTCHAT_DEFAULT_CHAT_ID, or the admin chat if that is empty.
 
-        Return none if no bot is set up.
+        Empty if no bot is set up.
         """
         ...
 
     async def tell(self, text: str, /, *, key: str) -> bool:
-        """Queue a text for the default chat, once for each `key`; return False if there is none. Raises TocsinError."""
+        """Queue a text for the default chat, once per `key`; False if there is no such chat. Raises TocsinError."""
         ...
 
     async def ask(self, chat: AskedChat, text: str, /, *, key: str, buttons: Keyboard) -> None:
-        """Queue a text with buttons, once for each `key`; a pressed button reaches `handlers`. Raises TocsinError."""
+        """Queue a text with buttons, once per `key`. A pressed button reaches `handlers`. Raises TocsinError."""
         ...
 
 
 class Secrets(Protocol):
-    """Secrets of the vault; `reader` names the caller in the audit log."""
+    """The secrets of the vault. `reader` names the caller in the audit log."""
 
     async def reveal(self, name: str, /, *, reader: str) -> str:
-        """Return a value; raises AbilityMissingError if no feature has a vault."""
+        """Return the value of a secret; raises AbilityMissingError if no feature has a vault."""
         ...
 
     async def reveal_several(self, names: Collection[str] | None = None, /, *, reader: str) -> Mapping[str, str]:
-        """Return values by name, with one audit entry; without `names` all of them, and none if there is no vault."""
+        """Return values by name, with one audit entry: those of `names`, or all. Empty if there is no vault."""
         ...
 
     async def names(self) -> Sequence[str] | None:
@@ -166,53 +165,53 @@ class Secrets(Protocol):
 
 
 class RunStarter(Protocol):
-    """Starts runs of any kind that a feature has; raises AbilityMissingError if no feature starts runs of a kind."""
+    """Starts runs of every kind that a feature provides; raises AbilityMissingError for a kind that none provides."""
 
     async def start(self, kind: str, subject: str, request: StartRequest, /) -> ActiveRun:
-        """Return the run as soon as it is recorded; raises TocsinError if it cannot be started."""
+        """Start a run and return it once it is recorded; raises TocsinError if it cannot be started."""
         ...
 
     async def subjects(self, kind: str, /) -> Sequence[str] | None:
-        """Return the names of what runs of a kind can be started with; `None` if they are not known."""
+        """Return the names of the subjects that runs of a kind can be started with; `None` if they are unknown."""
         ...
 
 
 class Schedules(Protocol):
-    """What starts runs at times, such as cron jobs."""
+    """The schedules that start runs, such as cron jobs."""
 
     async def jobs_by_subject(self, kind: str, /) -> Mapping[str, Sequence[str]]:
-        """Return the IDs of the jobs that start runs of a kind, by the name of what they start."""
+        """Return the IDs of the jobs that start runs of a kind, by the name of the run's subject."""
         ...
 
 
 class ChatNotes(Protocol):
-    """What is stored for single chats."""
+    """The notes that are stored per chat."""
 
     async def recall(self, chat_id: str, question: str, /) -> Sequence[RecalledEntry]:
-        """Return the few entries that may help to answer `question`, the most relevant first; often none."""
+        """Return the few entries that may help to answer `question`, the most relevant first; often empty."""
         ...
 
     async def remember(self, chat_id: str, text: str, /) -> str:
         """Store a text at the request of a chat model and return its key.
 
-        Raises TocsinError for what must not be stored, such as a secret.
+        Raises TocsinError for text that must not be stored, such as a secret.
         """
         ...
 
     async def follow(self, old_id: str, new_id: str, /) -> None:
-        """Move the entries of a chat that got another ID, as a group that becomes a supergroup; may be called twice."""
+        """Move the entries of a chat to its new ID, as when a group becomes a supergroup; idempotent."""
         ...
 
 
 class BotView(Protocol):
-    """The conversations of the bot, and what the program knows of a received message."""
+    """The conversations of the bot, and the context of a received message."""
 
     async def windows(self, chat_id: str = "", /) -> BotWindowList:
-        """Return the windows of all chats, or that of one."""
+        """Return the windows of all chats, or of one chat."""
         ...
 
     def indicate(self, message: InboundMessage, /) -> AbstractAsyncContextManager[None]:
-        """Show in the chat of a message that it is being worked on, until the context is left."""
+        """Show a typing indicator in the chat of a message until the context is left."""
         ...
 
     def cause(self, message: InboundMessage, /) -> str:

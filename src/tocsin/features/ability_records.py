@@ -1,4 +1,4 @@
-"""What the interfaces of `abilities.py` accept and return. Listing commands load this module, so it imports little."""
+"""The records that the interfaces of `abilities.py` accept and return. Listing commands load it, so keep it light."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SkillInfo:
-    """One skill that is installed."""
+    """An installed skill."""
 
     name: str
     description: str = ""
@@ -22,28 +22,28 @@ class SkillInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssistantRequest:
-    """On what, for whom and why an assistant skill is run. `source` is what asks, as the audit log has it."""
+    """A request to run an assistant skill. `source` is the source of the audit entry."""
 
     source: str
     cause: str
     actor: str | None = None
-    folder: Path | None = None  # the working directory of who asks; None is the first folder that is watched
-    files: Sequence[str] = ()  # files and folders, from there; without any, the folder itself
-    input: str = ""  # what a person asks for
-    is_typed: bool = False  # `files` are words of a person: from the first that is not a file on, they are the input
-    watch: "Callable[[Line], None] | None" = None  # gets each line as it comes
+    folder: Path | None = None  # the working directory of the caller; None is the first watched folder
+    files: Sequence[str] = ()  # files and folders relative to `folder`; if empty, `folder` itself
+    input: str = ""  # the request of a person
+    is_typed: bool = False  # `files` are typed words: the input starts at the first word that is not a file
+    watch: "Callable[[Line], None] | None" = None  # called with each line of output
     parent_run_id: str | None = None
-    audited: bool = True  # False: the entry of its parent is the only one
-    retry: "Retry | None" = None  # an earlier run, which is executed again on what it was about
+    audited: bool = True  # False: only the parent's audit entry is written
+    retry: "Retry | None" = None  # an earlier run that is executed again with the same input
 
 
 @dataclass(frozen=True, slots=True)
 class AssistantRun:
-    """The ended run of an assistant skill, and what it found and proposes."""
+    """The ended run of an assistant skill, with its findings and its proposed change."""
 
     run: "Run"
     findings: Sequence[Mapping[str, Any]] = ()
-    patch: str = ""  # a unified diff; empty where it proposes no change
+    patch: str = ""  # a unified diff; empty if no change is proposed
 
 
 class AskedChat(NamedTuple):
@@ -57,14 +57,14 @@ class AskedChat(NamedTuple):
 
 
 class RecalledEntry(NamedTuple):
-    """An entry that was stored for a chat."""
+    """An entry that is stored for a chat."""
 
     key: str
     text: str
 
 
 class BotWindow(NamedTuple):
-    """The window of one chat of the bot; turns are roles, `user` and `assistant`, and texts, the oldest first."""
+    """The window of one chat of the bot: turns of role (`user` or `assistant`) and text, the oldest first."""
 
     id: str
     channel: str
@@ -73,7 +73,7 @@ class BotWindow(NamedTuple):
 
 
 class BotWindowList(NamedTuple):
-    """The chats of the bot that this process can show; `notice` says why there may be others."""
+    """The chats of the bot that this process can show; `notice` explains why the list may be incomplete."""
 
     chats: Sequence[BotWindow] = ()
     notice: str = ""

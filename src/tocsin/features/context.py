@@ -1,6 +1,6 @@
-"""The context that a feature gets, and what it reports about itself.
+"""The context that a feature receives, and the records that it reports its state with.
 
-Most commands import this module, and few need what its types come from: that is imported for type checking alone.
+Most commands import this module but not the types in its annotations: import those under `TYPE_CHECKING`.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 
 class AbilityMissingError(TocsinError):
-    """No feature of this installation provides what was asked for."""
+    """No feature of this installation provides the requested ability."""
 
     code = "ability-missing"
 
 
 class NoticeLevel(StrEnum):
-    """How urgent a notice is."""
+    """The urgency of a notice."""
 
     INFO = "info"
     SUCCESS = "success"
@@ -40,26 +40,26 @@ class NoticeLevel(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Notification for the operator."""
+    """A message for the operator."""
 
     title: str
     body: str = ""
     level: NoticeLevel = NoticeLevel.WARNING
     category: str = "system"  # such as cron, workflow, vault, ssh, messaging, security, system
-    source: str = ""  # which feature or object tells it
+    source: str = ""  # the feature or object that reports it
     link: str = ""  # the page of the dashboard, such as `#/cron/…`
-    dedupe_key: str = ""  # notices of one key within a day are one
-    run_id: str = ""  # the run of which a step waits for approval
+    dedupe_key: str = ""  # notices with the same key within a day are merged
+    run_id: str = ""  # the run with a step that waits for approval
     step: str = ""
-    output: str = ""  # where a message that says the same was sent: a profile, or `<channel>:<target>`
-    once: bool = False  # a second notice of its key is the same one, and is not counted
-    closed: bool = False  # replaces the earlier notice of its key, which needs no person any more
+    output: str = ""  # where the same message was already sent: a profile, or `<channel>:<target>`
+    once: bool = False  # a repeated notice with this key is ignored, not counted
+    closed: bool = False  # replaces the earlier notice with this key, which needs no action any more
 
 
 class SubsystemState(StrEnum):
-    """How a subsystem is; the worst comes last."""
+    """The state of a subsystem, from best to worst."""
 
-    DISABLED = "disabled"  # it is not installed, or switched off
+    DISABLED = "disabled"  # not installed or switched off
     UNCONFIGURED = "unconfigured"
     OK = "ok"
     DEGRADED = "degraded"
@@ -86,42 +86,43 @@ class NextRun:
 
 @dataclass(frozen=True, slots=True)
 class SubsystemStatus:
-    """The state of a subsystem, from real checks."""
+    """The state of a subsystem, as measured by its checks."""
 
     state: SubsystemState
     summary: str  # such as `12 jobs, 1 failing`
     counts: Mapping[str, int] = field(default_factory=dict)
     last_event_at: float | None = None  # Unix seconds
-    link: str = ""  # the page of the dashboard; empty: that of the subsystem
+    link: str = ""  # the page of the dashboard; if empty, the page of the subsystem
     attention: Sequence[AttentionItem] = ()
     next_runs: Sequence[NextRun] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class GatewayRoute:
-    """A route of the gateway; `handler` gets ASGI scope and receive and returns a response."""
+    """A route of the gateway. `handler` is called with the ASGI scope and receive, and returns a response."""
 
     method: str
     path: str
     handler: Callable[[Any, Any], Awaitable[Any]]
-    protected: bool = True  # needs the gateway's token where one is set
+    protected: bool = True  # requires the gateway's token, if one is set
 
 
 class ProfileUse(NamedTuple):
-    """Something that sends to a notification profile."""
+    """A subject that sends to a notification profile."""
 
     profile: str
     kind: str  # such as cron or workflow
     name: str
 
 
-# The two are never compared or printed: without `__eq__` and `__repr__` they take half as long to make.
+# `Abilities` and `FeatureContext` are never compared or printed: omitting `__eq__` and `__repr__` halves the time to
+# create the classes.
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Abilities:
-    """What features may use of the rest of the program: one object for each interface of `abilities.py`.
+    """The interfaces of `abilities.py`, with one object for each.
 
-    A feature that provides one is opened when a method of it is first used, not before: keep the object, or this one,
-    rather than a method.
+    The feature that provides an object is opened when a method of the object is first used: keep a reference to the
+    object, or to this class, not to a method.
     """
 
     models: "abilities.Models"
@@ -138,9 +139,9 @@ class Abilities:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class FeatureContext:
-    """The parts that one feature receives; all features of the program share a value unless it says otherwise."""
+    """The context of one feature. Unless noted otherwise, all features of the program share a value."""
 
-    settings: "Values"  # the feature's own and those of the core, without the secrets of the core
+    settings: "Values"  # the settings of the feature and of the core, without the core's secrets
     data_dir: Path
     clock: "Clock"
     audit: "AuditTrail"
@@ -149,5 +150,5 @@ class FeatureContext:
     output: "OutputRouter"  # queues texts for a channel and target, or for a profile
     runs: "Callable[[], Runs]"
     redact: "Redactor"
-    environment: Callable[[], Mapping[str, str]]  # that a started program may have: ours without our secrets
+    environment: Callable[[], Mapping[str, str]]  # the environment of started programs: without Tocsin's secrets
     abilities: Abilities

@@ -1,8 +1,9 @@
-"""What a feature is, as data: everything that the rest of the program iterates over.
+"""The description of a feature as data: everything that the rest of the program iterates over.
 
-A feature is one folder whose `feature.py` defines `FEATURE`. Every start of the command imports that module, so
-it imports this one, `core/config/variables`, `core/audit/actions` and modules that hold only text. What the feature
-does is in other modules of the folder, under names that `hooks.py` lists; they are imported when they are needed.
+A feature is one folder whose `feature.py` defines `FEATURE`. Every command imports that module at start, so it
+imports only this module, `core/config/variables`, `core/audit/actions` and modules that hold text. The behaviour of
+the feature is in other modules of the folder, under names that `hooks.py` lists; they are imported when they are
+needed.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,97 +24,98 @@ if TYPE_CHECKING:
     from tocsin.core.config.variables import Variable
 
 
-# By the words of the command, such as `skills why`. Each gets the argument parser and sets `run`, which is called with
-# the arguments, the console and a `Program` (`terminal/program.py`), and returns the exit code.
+# Keyed by the words of the command, such as `skills why`. Each function configures the argument parser and sets
+# `run`, which is called with the arguments, the console and a `Program` (`terminal/program.py`) and returns the exit
+# code.
 Commands: TypeAlias = "Mapping[str, Callable[[ArgumentParser], None]]"
 
 
 class FeatureCommand(NamedTuple):
-    """A command of `tocsin`; `COMMANDS` of the module `commands` has what adds its arguments."""
+    """A command of `tocsin`. `COMMANDS` of the module `commands` has the function that adds its arguments."""
 
     name: str
-    help: str  # what `tocsin --help` says: a lower-case phrase
-    under: str = ""  # a command of another feature that has subcommands: then it is one more of them
-    group: str = AUTOMATION  # of `tocsin --help`; see `terminal/command_table.py`
+    help: str  # shown by `tocsin --help`: a lower-case phrase
+    under: str = ""  # the parent: a command of another feature that has subcommands
+    group: str = AUTOMATION  # the group in `tocsin --help`; see `terminal/command_table.py`
 
     @property
     def words(self) -> str:
-        """How it is typed, without `tocsin`."""
+        """The words of the command, without `tocsin`."""
         return f"{self.under} {self.name}".strip()
 
 
 class BotCommand(NamedTuple):
-    """A command of the bot, besides the bot's own."""
+    """A command of the bot that a feature adds."""
 
     name: str  # lower-case letters
-    help: str  # what `/help` says: a lower-case phrase
+    help: str  # shown by `/help`: a lower-case phrase
 
 
 class Subsystem(NamedTuple):
-    """A part of Tocsin with a state of its own, on Home and in `tocsin status`."""
+    """A part of Tocsin with its own state on Home and in `tocsin status`."""
 
     name: str
     title: str
-    place: int = 9999  # among the others: the lowest comes first
-    page: str = ""  # of the dashboard, without `#/`
+    place: int = 9999  # position among the subsystems: the lowest comes first
+    page: str = ""  # its page in the dashboard, without `#/`
 
 
 class LiveTopic(NamedTuple):
-    """Records whose changes the dashboard tells at once.
+    """Records whose changes the dashboard shows live.
 
-    Changes reach it through the table of changes: a migration has the triggers that
-    `tocsin.core.storage.changes.recorded` returns.
+    The changes are read from the table of changes: add the triggers that `tocsin.core.storage.changes.recorded`
+    returns in a migration.
     """
 
-    topic: str  # of the changes
-    event: str  # events are called after it: `job` is told as `job.updated` and `job.deleted`
-    tells_new: bool = False  # a new one is told as `job.created`, else as an update, too
+    topic: str  # topic of the changes
+    event: str  # prefix of the events: `job` gives `job.updated` and `job.deleted`
+    tells_new: bool = False  # send `job.created` for a new record; by default it is sent as an update
 
 
-# Every start makes this class: without `__eq__`, `__repr__` and slots that takes half as long.
+# Every command creates this class: omitting `__eq__`, `__repr__` and slots halves the time that takes.
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Feature:
-    """One feature."""
+    """The description of one feature."""
 
-    name: str  # of the folder, a Python identifier
-    package: str | None = None  # that holds its modules: `__package__` of `feature.py`
+    name: str  # the name of the folder, a Python identifier
+    package: str | None = None  # the package of its modules: `__package__` of `feature.py`
     summary: str  # a sentence without a full stop
-    page: str = ""  # its page below docs/, or the address of one
+    page: str = ""  # its page below docs/, or a URL
     variables: "tuple[Variable[Any], ...]" = ()
-    tables: Mapping[str, Sequence[str]] = field(default_factory=dict)  # by component: the migrations in order
+    tables: Mapping[str, Sequence[str]] = field(default_factory=dict)  # migrations in order, by component
     audit_actions: "tuple[AuditAction, ...]" = ()
     audit_sources: "tuple[AuditSource, ...]" = ()
     commands: tuple[FeatureCommand, ...] = ()
 
-    # Sets secret settings that no other place sets, and those alone; all its values are masked. It gets the data
-    # directory and the settings so far. Called at every start: it takes no time where it has none.
+    # Returns values for secret settings that have no value elsewhere, and only those; all are masked. It is called
+    # with the data directory and the settings read so far, at every start: it must be fast if it has no values.
     settings_layer: "Callable[[Path, Values], SecretStore] | None" = None
 
-    subsystems: tuple[Subsystem, ...] = ()  # whose state it tells; of one of the core, its part
+    subsystems: tuple[Subsystem, ...] = ()  # whose state it reports; of one of the core, its part
     bot_commands: tuple[BotCommand, ...] = ()
     live: tuple[LiveTopic, ...] = ()
-    provides: tuple[str, ...] = ()  # abilities (`Abilities`) that it gives to the others
+    provides: tuple[str, ...] = ()  # the names of the `Abilities` that it provides to other features
     run_kinds: tuple[str, ...] = ()  # kinds of run, such as `cron`
 
     @property
     def label(self) -> str:
-        """What headings call it."""
+        """The name of the feature in headings."""
         return self.name.replace("_", " ").capitalize()
 
 
 def run_kinds(features: Iterable[Feature]) -> list[str]:
-    """Return the kinds of run that features have, by name."""
+    """Return the kinds of run of all features, sorted."""
     return sorted({kind for feature in features for kind in feature.run_kinds})
 
 
-def module_of(feature: Feature, name: str) -> "ModuleType | None":
-    """Import a module of a feature's folder; `None` where it has none of this name."""
+def load_module(feature: Feature, name: str) -> "ModuleType | None":
+    """Import a module of a feature's package; `None` if it does not exist."""
     full = f"{feature.package}.{name}"
     return import_module(full) if feature.package and find_spec(full) else None
 
 
-def commands_of(feature: Feature) -> Commands:
+def load_commands(feature: Feature) -> Commands:
     """Import the commands of a feature."""
-    module = module_of(feature, "commands")
+    module = load_module(feature, "commands")
     commands: Commands = module.COMMANDS if module else {}
     return commands

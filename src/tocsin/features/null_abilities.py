@@ -1,4 +1,4 @@
-"""The interfaces of `abilities.py` for an installation in which no feature provides them."""
+"""The fallbacks of the interfaces in `abilities.py` that no feature of an installation provides."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 class NoSkills:
-    """`RunnableSkills` without a skill."""
+    """`RunnableSkills` without skills."""
 
     async def list(self, *, every: bool = False) -> "Sequence[SkillInfo]":
-        """Return none."""
+        """Return an empty list."""
         return ()
 
     async def run(self, name: str, **_: Any) -> NoReturn:
@@ -24,14 +24,14 @@ class NoSkills:
 
 
 class NoAssistants:
-    """`Assistants` without a skill."""
+    """`Assistants` without skills."""
 
     async def list(self) -> "Sequence[Mapping[str, Any]]":
-        """Return none."""
+        """Return an empty list."""
         return ()
 
     async def names(self) -> Collection[str]:
-        """Return none."""
+        """Return no names."""
         return ()
 
     async def run(self, name: str, request: "AssistantRequest") -> NoReturn:
@@ -51,7 +51,7 @@ class NoOperatorChats:
     """`OperatorChats` of an installation without a bot."""
 
     def find(self, ids: Collection[str] = (), /) -> "Sequence[AskedChat]":
-        """Return none."""
+        """Return no chats."""
         return ()
 
     async def tell(self, text: str, /, *, key: str) -> bool:
@@ -71,7 +71,7 @@ class NoSecrets:
         raise AbilityMissingError(f"{reader} cannot read the secret {name}: this installation has no vault")
 
     async def reveal_several(self, names: Collection[str] | None = None, /, *, reader: str) -> Mapping[str, str]:
-        """Return no secrets; raises AbilityMissingError if one is named."""
+        """Return no secrets; raises AbilityMissingError if `names` has any."""
         for name in names or ():
             await self.reveal(name, reader=reader)
         return {}
@@ -94,18 +94,18 @@ class NoRunStarter:
 
 
 class NoSchedules:
-    """`Schedules` without a job."""
+    """`Schedules` without jobs."""
 
     async def jobs_by_subject(self, kind: str, /) -> Mapping[str, Sequence[str]]:
-        """Return none."""
+        """Return no jobs."""
         return {}
 
 
 class NoChatNotes:
-    """`ChatNotes` that store nothing."""
+    """`ChatNotes` that stores no entries."""
 
     async def recall(self, chat_id: str, question: str, /) -> "Sequence[RecalledEntry]":
-        """Return none."""
+        """Return no entries."""
         return ()
 
     async def remember(self, chat_id: str, text: str, /) -> NoReturn:
@@ -113,4 +113,4 @@ class NoChatNotes:
         raise AbilityMissingError("notes cannot be stored: this installation has no memory")
 
     async def follow(self, old_id: str, new_id: str, /) -> None:
-        """Move no entries."""
+        """Do nothing: there are no entries."""

@@ -1,6 +1,6 @@
-"""A page of the dashboard, as data: the menu, the palette, Home and the pages about runs are made from it.
+"""The description of a dashboard page as data: it defines the menu, the palette, Home and the pages of runs.
 
-The package `ui` in a feature's folder defines `PAGE`, and holds the modules of the page. See `docs/writing-a-page.md`.
+The package `ui` in a feature's folder defines `PAGE` and holds the modules of the page. See `docs/writing-a-page.md`.
 """
 
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from enum import StrEnum
 
 
 class MenuGroup(StrEnum):
-    """A group of the menu, in the order in which they are shown."""
+    """A group of the menu, in display order."""
 
     OPERATE = "operate"
     TALK = "talk"
@@ -20,39 +20,39 @@ class MenuGroup(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSubject:
-    """What the pages about runs show of a kind of run."""
+    """How the pages of runs show runs of one kind."""
 
     kind: str
     label: str  # such as `Cron job`
-    key: str = ""  # the field of a run that names its page, `subject_id` or `subject_name`; empty: it has none
-    part: str = ""  # a module of `ui/` whose `RunPart` shows more of a run
+    key: str = ""  # the field of a run that names its page, `subject_id` or `subject_name`; empty if it has no page
+    part: str = ""  # a module of `ui/` whose `RunPart` shows details of a run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchList:
     """Records that the palette finds by name."""
 
-    path: str  # of the operation that lists them
-    label: str  # heads them, such as `Cron jobs`
+    path: str  # the path of the operation that lists them
+    label: str  # their heading, such as `Cron jobs`
     key: str = "name"  # the field that names the page of a record
-    can_run: bool = False  # `POST <path>/<key>/run` starts one
+    can_run: bool = False  # `POST <path>/<key>/run` starts a record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shortcut:
-    """An action that the palette offers: it opens an address, or calls an operation without a body."""
+    """An action in the palette: it opens an address, or calls an operation without a body."""
 
     label: str
     icon: str = "plus"
     address: str = ""  # such as `#/cron/new`
     post: str = ""
-    command: str = ""  # does the same on the command line
-    on_home: bool = False  # also a button of Home, with the key `n`
+    command: str = ""  # the equivalent command line
+    on_home: bool = False  # also a button on Home, with the key `n`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstStep:
-    """What a new installation needs first, done as soon as the subsystem of the page counts one of `count`."""
+    """The first step of a new installation: done once the page's subsystem counts at least one of `count`."""
 
     title: str
     hint: str
@@ -65,23 +65,23 @@ class FirstStep:
 class PageSpec:
     """A page, its address `#/<name>` and its entry in the menu.
 
-    `ui/page.js` shows it, and `ui/icon.svg` is its icon: one path on a field of 20 by 20. `details` are further
-    addresses below it and the modules that show them, as in `{"/:id/edit": "edit"}`.
+    `ui/page.js` renders it, and `ui/icon.svg` is its icon: one path on a canvas of 20 by 20. `details` maps further
+    addresses below it to the modules that render them, as in `{"/:id/edit": "edit"}`.
     """
 
     name: str
     title: str
     group: MenuGroup = MenuGroup.SYSTEM
-    place: int = 500  # in the group: the lowest comes first
-    key: str = ""  # goes there after `g`
+    place: int = 500  # position in the group: the lowest comes first
+    key: str = ""  # opens the page after `g`
     details: Mapping[str, str] = field(default_factory=dict)
-    often: bool = False  # also in the bar at the bottom of a small screen
-    subsystem: str = ""  # whose state the menu shows
-    badge: str = ""  # a number of the status report that the menu shows, such as `runs.active`
-    header: str = ""  # a component that stands in the header, as `module:Component` of `ui/`
+    often: bool = False  # also shown in the bottom bar of a small screen
+    subsystem: str = ""  # the subsystem whose state the menu shows
+    badge: str = ""  # a number of the status report shown in the menu, such as `runs.active`
+    header: str = ""  # a component for the header, as `module:Component` of `ui/`
     runs: tuple[RunSubject, ...] = ()
     lists: tuple[SearchList, ...] = ()
     shortcuts: tuple[Shortcut, ...] = ()
-    integration: str = ""  # what the settings call the subsystem among what Tocsin is connected to
-    upcoming: str = ""  # the path of the operation that lists what is due, as `DueRun`s
+    integration: str = ""  # the name of the subsystem in the list of integrations in the settings
+    upcoming: str = ""  # the path of the operation that lists due runs, as `DueRun`s
     first_step: FirstStep | None = None

@@ -1,7 +1,7 @@
-"""The features there are: the folders of this package and the `tocsin.features` entry points.
+"""Discovery of features: the folders of this package and the `tocsin.features` entry points.
 
-A folder with a `feature.py` that defines `FEATURE`, or an entry point of another distribution that names one, is
-all it takes.
+A feature is a folder with a `feature.py` that defines `FEATURE`, or an entry point of another distribution that
+refers to one.
 """
 
 import re
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 ENTRY_POINTS = "tocsin.features"
-# What the tables, audit actions and settings of the core begin with.
+# Prefixes of the core's tables, audit actions and settings.
 RESERVED = frozenset((
     "access", "audit", "bot", "changes", "chat_work", "dashboard", "delivery", "gateway", "idempotency", "inbox",
     "intake", "leases", "migrations", "msg", "presence", "runs", "scheduling", "tocsin", "token", "web_access",
@@ -28,15 +28,15 @@ RESERVED = frozenset((
 
 
 class FoundFeatures(NamedTuple):
-    """All features that could be loaded by name, and a sentence for every plug-in that could not."""
+    """The features that could be loaded, by name, and one sentence per plug-in that could not."""
 
     features: tuple[Feature, ...]
     problems: tuple[str, ...]
 
 
-@lru_cache(maxsize=1)  # the command line and the settings both need them
+@lru_cache(maxsize=1)  # used by both the command line and the settings
 def find_features() -> FoundFeatures:
-    """Find every feature; a broken plug-in is reported and does not stop the others."""
+    """Find all features; a broken plug-in is reported and does not prevent the others from loading."""
     folders = [name for name, is_package in modules_in(tocsin.features.__path__) if is_package]
     found: list[Feature] = [import_module(f"{tocsin.features.__name__}.{name}.feature").FEATURE for name in folders]
     problems = []
@@ -62,9 +62,9 @@ def _load(point: "EntryPoint") -> Feature:
 
 
 def clashes(feature: Feature, known: Iterable[Feature]) -> Iterator[str]:
-    """Yield what a plug-in would take away from the core or from another feature.
+    """Yield one sentence per name of a plug-in that the core or another feature already has.
 
-    Its settings, tables and audit actions begin with its name, so that names which are added later cannot clash.
+    Its settings, tables and audit actions must start with its name, so that names added later cannot clash.
     """
     name, known = feature.name, tuple(known)
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or name in RESERVED:
@@ -103,7 +103,7 @@ def _misnamed(what: str, names: Iterable[str], prefix: str, taken: Iterable[str]
 
 
 def _created(feature: Feature) -> list[str]:
-    """Return the tables and indexes that a feature creates."""
+    """Return the names of the tables and indexes that a feature creates."""
     created = r"CREATE\s+(?:VIRTUAL\s+|UNIQUE\s+)*(?:TABLE|INDEX)\s+(?:IF\s+NOT\s+EXISTS\s+)?[\"'`\[]?(\w+)"
     scripts = [script for migrations in feature.tables.values() for script in migrations]
     return [name for script in scripts for name in re.findall(created, script, re.IGNORECASE)]

@@ -1,4 +1,4 @@
-"""Notices about runs: failing, working again, interrupted."""
+"""Notices about runs: failing, recovered, interrupted."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -16,9 +16,9 @@ _HOUR_S = 3600
 
 
 def failing(run: Run, since: float, *, category: str, link: str, said: str = "", output: str = "") -> Notice:
-    """Return the notice of a failed run; those of one subject that fails since the same hour are one notification.
+    """Return the notice of a failed run. Notices of a subject that has failed since the same hour are merged.
 
-    `said` replaces the reason of the run; `output` is where its own message went.
+    `said` replaces the reason of the run; `output` is where its own message was sent.
     """
     body = f"{said.strip() or run.reason or run.status}\n\n{pointers(run.id)}"
     title, key = f"{_NOUNS[run.kind].capitalize()} {run.subject_name} is failing", _key(run, "failing", since)
@@ -26,13 +26,13 @@ def failing(run: Run, since: float, *, category: str, link: str, said: str = "",
 
 
 def recovered(run: Run, since: float, *, category: str, link: str, output: str = "") -> Notice:
-    """Return the notice of the first success of what failed since a time."""
+    """Return the notice of a subject's first success after failures since `since`."""
     title, key = f"{_NOUNS[run.kind].capitalize()} {run.subject_name} succeeds again", _key(run, "recovered", since)
     return Notice(title, "", NoticeLevel.SUCCESS, category, run.subject_name, link, key, output=output)
 
 
 def interrupted(run: Run, *, category: str) -> Notice | None:
-    """Return the notice of a run that was interrupted, unless another run or a person at a terminal waits for it."""
+    """Return the notice of an interrupted run; `None` if a parent run or a person at a terminal waits for it."""
     at_terminal = run.source == CLI.name and run.reason == WAS_STOPPED
     if run.status is not RunStatus.INTERRUPTED or run.parent_run_id or at_terminal:
         return None
@@ -56,5 +56,5 @@ _NOUNS = {"cron": "job", "workflow": "workflow", "watcher": "watcher"}
 
 
 def _key(run: Run, event: str, since: float) -> str:
-    # A subject that fails and works in turn is reported once an hour.
+    # A subject that alternates between failure and success is reported at most once an hour.
     return f"{run.kind}-{event}:{int(since // _HOUR_S)}:{run.subject_id}"

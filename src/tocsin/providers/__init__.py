@@ -1,1 +1,1 @@
-"""Chat models: Anthropic, and any service that speaks OpenAI's interface."""
+"""Chat models: Anthropic, and any service with an OpenAI-compatible API."""

@@ -18,7 +18,7 @@ from tocsin.providers.fallback import Fallback
 from tocsin.providers.remote import RemoteChat, load_model
 from tocsin.providers.watch import ModelWatch
 
-# What skills call their models (docs/skills.md, "Instructions for the assistant").
+# The aliases that skills use for models (docs/skills.md, "Instructions for the assistant").
 ALIASES = {"vendor-fast-4": CHAT_MODEL_FAST, "vendor-capable-4": CHAT_MODEL_CAPABLE}
 
 NOT_CONFIGURED = "no chat model is configured"
@@ -39,8 +39,9 @@ def open_chat(
 ) -> ChatProvider | None:
     """Return the configured chat provider with its fallback, or `None` if none is configured.
 
-    `model`, a name or an alias used by skills, replaces CHAT_MODEL. The caller closes the provider. `watch` is told
-    when either model fails or works. Raises ConfigError if a setting is missing, or if the key would be sent in clear.
+    `model`, a name or an alias used by skills, overrides CHAT_MODEL. The caller closes the provider. `watch` is
+    notified when a model fails or works. Raises ConfigError if a setting is missing, or if the key would be sent
+    unencrypted.
     """
     if not settings[CHAT_PROVIDER]:
         return None
@@ -55,9 +56,9 @@ def open_chat(
 
 
 def load_clients(settings: Values) -> None:
-    """Import the clients of the configured chat models, so that the first question does not wait. Takes seconds.
+    """Import the clients of the configured chat models, so that the first question does not wait.
 
-    Raises ConfigError and ProviderError.
+    Takes seconds. Raises ConfigError and ProviderError.
     """
     for provider, model in ((CHAT_PROVIDER, CHAT_MODEL), (CHAT_FALLBACK_PROVIDER, CHAT_FALLBACK_MODEL)):
         if settings[provider]:

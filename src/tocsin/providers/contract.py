@@ -42,7 +42,7 @@ class Question:
 
     turns: tuple[Turn, ...]
     instructions: str = ""
-    max_tokens: int | None = None  # of the answer; None: as many as the model gives
+    max_tokens: int | None = None  # of the answer; None: the model's maximum
     temperature: float | None = None
 
 
@@ -60,7 +60,7 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class ModelTool:
-    """Something that a model may call while it works; `call` returns what the model is told, and never raises."""
+    """A function that a model may call; `call` returns the text for the model, and never raises."""
 
     name: str
     description: str
@@ -70,7 +70,7 @@ class ModelTool:
 
 @dataclass(frozen=True, slots=True)
 class WorkLimits:
-    """Where work with tools ends."""
+    """The limits of a task with tools."""
 
     questions: int = 20  # to the model
     tool_calls: int = 60
@@ -80,7 +80,7 @@ class WorkLimits:
 
 @dataclass(frozen=True, slots=True)
 class WorkReport(Generic[T]):
-    """What came out of work with tools."""
+    """The result of a task with tools."""
 
     result: T
     questions: int
@@ -115,9 +115,9 @@ class ChatProvider(Protocol):
     async def work(
         self, question: Question, tools: Sequence[ModelTool], shape: type[T], limits: WorkLimits
     ) -> WorkReport[T]:
-        """Let the model call tools until it fills in the pydantic model `shape`.
+        """Let the model call tools until it returns the pydantic model `shape`.
 
-        Nothing is repeated once a tool was called. Raises ProviderError, with the code `limit` at a limit.
+        Nothing is repeated once a tool was called. Raises ProviderError, with the code `limit` if a limit is reached.
         """
         ...
 

@@ -49,9 +49,9 @@ class CallTimeouts:
 
 
 def endpoint_of(settings: Values, provider: Variable[str], model: Variable[str], name: str = "") -> ModelEndpoint:
-    """Return the endpoint that two settings name; `name` replaces the model.
+    """Return the endpoint described by two settings; `name` overrides the model.
 
-    Raises ConfigError with every setting that is missing.
+    Raises ConfigError, which names every missing setting.
     """
     kind = settings[provider]
     product, key, base_url = _PRODUCTS[kind]

@@ -1,4 +1,4 @@
-"""Turn what an SDK raises into one sentence with a remedy, without keys and raw bodies.
+"""Convert exceptions of the SDKs to one sentence with a remedy, without keys and raw bodies.
 
 Imported together with the SDKs, in a thread.
 """

@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 
 class Fallback:
-    """A chat provider made of two; its name is the first one's."""
+    """A chat provider that consists of two; its name is that of the first one."""
 
     def __init__(self, first: ChatProvider, second: ChatProvider) -> None:
         self.name = first.name

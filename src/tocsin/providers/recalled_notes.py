@@ -1,7 +1,7 @@
-"""What was stored for a chat, as a chat model is shown it in front of a question.
+"""Format the notes stored for a chat, which a chat model receives before a question.
 
-Stored texts are data of their authors. Every line of them begins with `|`, so that none can end the notes and
-begin to speak, and the instructions say that nothing in them is to be obeyed.
+Stored texts are data of their authors. Every line begins with `|`, so that no text can end the notes and pose as a
+message, and the instructions tell the model not to follow anything in them.
 """
 
 from collections.abc import Sequence

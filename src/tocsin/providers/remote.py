@@ -1,4 +1,4 @@
-"""A chat model behind an API: loaded at first use, retried once where that may help, with a deadline."""
+"""A chat model behind an API: loaded at first use, with a deadline and one retry."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# Before a retry, if the provider named no time.
+# The wait before a retry if the provider named none.
 PAUSE_S = 1.0
-# A refused key is not sent again for this long; correcting it restarts the program anyway.
+# A refused key is not sent again for this long; correcting it requires a restart anyway.
 REFUSED_KEY_S = 300.0
-# No answer was begun, and a retry often succeeds.
+# No part of the answer arrived, and a retry often succeeds.
 _PASSING = frozenset({"connect", "lost"})
 
 
@@ -39,7 +39,7 @@ class RemoteChat:
         *,
         has_fallback: bool = False,
     ) -> None:
-        """With a fallback, a provider that cannot be connected to is not tried again."""
+        """With a fallback, failed connections are not retried."""
         self.name = endpoint.provider
         self.model = endpoint.model
         self._endpoint = endpoint
@@ -95,7 +95,7 @@ class RemoteChat:
         return await self._told(lambda: self._patiently(call, relay))
 
     async def _told(self, call: Callable[[], Awaitable[T]]) -> T:
-        """Call, and tell the watch how it went."""
+        """Call, and report the result to the watch."""
         model = named(self.model, self.name)
         try:
             answer = await call()
@@ -106,7 +106,7 @@ class RemoteChat:
         return answer
 
     async def _patiently(self, call: Callable[[], Awaitable[T]], relay: StreamRelay) -> T:
-        """Call, and retry once where that may help, all within the deadline."""
+        """Call, and retry once if that can help, all within the deadline."""
 
         async def twice() -> T:
             try:
@@ -121,7 +121,7 @@ class RemoteChat:
         return await self._within(twice, self._limits.whole_s)
 
     async def _within(self, call: Callable[[], Awaitable[T]], whole_s: float) -> T:
-        """Call within a deadline; a refused key is remembered."""
+        """Call within a deadline; remember that a key was refused."""
         self._check_key()
         deadline = asyncio.timeout(whole_s)
         try:
@@ -183,10 +183,10 @@ def named(model: str, provider: str) -> str:
 
 
 def askable(question: Question) -> Question:
-    """Return the question as every provider accepts it: roles alternate, the user's turns are first and last, none
-    is blank.
+    """Return the question in a form that every provider accepts.
 
-    A window of a longer conversation may begin with an answer, and people write twice in a row.
+    Roles alternate, the user's turns are first and last, and none is blank. An excerpt of a longer conversation may
+    begin with an answer, and people write twice in a row.
     """
     turns: list[Turn] = []
     for turn in question.turns:

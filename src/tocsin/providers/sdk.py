@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 # A megabyte of text is 250,000 tokens, more than any model writes in two minutes.
 MAX_ANSWER_CHARS = 1024 * 1024
-MAX_WORK_TOKENS = 16_000  # of one answer: a file that is written anew
+MAX_WORK_TOKENS = 16_000  # of one answer: a file that is written from scratch
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 # The SDKs log questions and answers at DEBUG, and every call at INFO.
 _TALKATIVE = ("httpx2", "httpcore2", "anthropic", "openai")
@@ -89,7 +89,7 @@ def _openai(endpoint: ModelEndpoint, http: httpx2.AsyncClient) -> SdkModel:
 
 
 class Model:
-    """Make calls, also concurrently; every failure is a ProviderError, except those of the caller's `on_text`."""
+    """Calls the model, also concurrently; failures are ProviderErrors, except those of the caller's `on_text`."""
 
     def __init__(
         self,
@@ -262,7 +262,7 @@ def _name(told: object) -> str:
 
 @dataclass(slots=True)
 class _StreamEnd:
-    """Whether the end of the stream was seen; some services give no other reason for stopping."""
+    """Records whether the end of the stream was seen; some services give no other reason for stopping."""
 
     seen: bool = False
 
@@ -273,7 +273,7 @@ _OVER = b"\ndata: [DONE]"
 
 
 class _Bounds:
-    """Refuse redirects and compressed bodies; bound all other responses."""
+    """Refuses redirects and compressed bodies; limits the size of all other responses."""
 
     def __init__(self, endpoint: ModelEndpoint) -> None:
         self._endpoint = endpoint

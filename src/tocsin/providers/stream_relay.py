@@ -1,10 +1,10 @@
-"""Pass on the pieces of a streamed answer, and know whether it may start over."""
+"""Relay the pieces of a streamed answer, and decide whether it may start over."""
 
 from collections.abc import Callable
 
 
 class StreamRelay:
-    """Call `on_text` with each piece; remember whether there was one, and an exception of `on_text`."""
+    """Calls `on_text` with each piece; records whether there was one, and an exception of `on_text`."""
 
     def __init__(self, on_text: Callable[[str], None] | None, on_restart: Callable[[], None] | None) -> None:
         self._on_text = on_text

@@ -1,4 +1,4 @@
-"""Read an answer that a service sent in one piece although a stream was requested."""
+"""Read a complete answer from a service that ignored the request to stream."""
 
 import json
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ _TRUNCATED = frozenset({"length", "max_tokens", "content_filter"})
 
 
 class UnstreamedError(Exception):
-    """Carries the complete answer past the SDK, which expects pieces."""
+    """Carries the complete answer through the SDK, which expects a stream."""
 
     def __init__(self, completion: Completion) -> None:
         super().__init__("the answer came in one piece")
@@ -22,7 +22,7 @@ class UnstreamedError(Exception):
 
 
 def was_to_stream(response: httpx2.Response) -> bool:
-    """Whether a stream was requested and JSON arrived."""
+    """Whether a stream was requested, but JSON arrived."""
     if response.status_code != 200 or "application/json" not in response.headers.get("content-type", ""):
         return False
     asked = _object(response.request.content)
@@ -30,7 +30,7 @@ def was_to_stream(response: httpx2.Response) -> bool:
 
 
 def completion_of(body: bytes, endpoint: ModelEndpoint) -> Completion | None:
-    """Return the answer in a complete body, or `None` if it has none."""
+    """Return the answer in a complete body, or `None` if it contains none."""
     document = _object(body)
     text, ending = _openai(document) if endpoint.provider == "openai" else _anthropic(document)
     if not text.strip():

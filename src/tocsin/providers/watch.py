@@ -1,4 +1,4 @@
-"""Track chat models that fail until the operator acts. The operator is told once per outage."""
+"""Track chat models that fail until the operator acts; notify the operator once per outage."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -12,16 +12,16 @@ Tell = Callable[[str], Awaitable[None]]
 
 
 class ModelWatch:
-    """Keep one problem per model, in this process; temporary failures do not count."""
+    """Records one problem per model, in this process; temporary failures do not count."""
 
     def __init__(self, tell: Tell | None = None) -> None:
-        """`tell` is called with a sentence for the operator when a model begins to fail."""
+        """`tell` receives a sentence for the operator when a model begins to fail."""
         self.problems: dict[str, str] = {}  # by model: reason and remedy
         self._told: set[str] = set()
         self._tell = tell
 
     async def failed(self, model: str, error: TocsinError) -> None:
-        """Record the failure of `model`, and tell the operator unless that was done."""
+        """Record the failure of `model`, and notify the operator unless that was done."""
         if not needs_operator(error):
             return
         self.problems[model] = error.sentence()
@@ -39,7 +39,7 @@ class ModelWatch:
             log.warning("the operator could not be notified about a chat model", extra={"reason": failure.sentence()})
 
     def worked(self, model: str) -> None:
-        """Record an answer of `model`, which ends its problem."""
+        """Record an answer of `model`, which clears its problem."""
         self.problems.pop(model, None)
         self._told.discard(model)
 

@@ -1,4 +1,4 @@
-"""botchat sends: Telegram, to chats, channels and topics through a bot. Source: docs/facts/botchat.md."""
+"""Send to Telegram chats, channels and topics through a bot. Source: docs/facts/botchat.md."""
 
 import re
 from typing import TYPE_CHECKING, Any
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 PARSE_MODES = ("Markdown", "MarkdownV2", "HTML", PLAIN)
 LARGEST_THREAD_ID = 2**31 - 1
 GENERAL_TOPIC = 1  # its messages must be sent without a thread id
-# A message that was deleted, is too old or is not ours any more, and a server that cannot edit at all: whatever is
-# behind it, the text itself can still be sent.
+# The message to edit was deleted, is too old or belongs to another sender, or the server does not support editing. In
+# all these cases the text can still be sent as a new message.
 NOT_EDITABLE = frozenset({400, 404})
 REPLY_GONE = ("message to be replied not found", "replied message not found", "reply message not found")
 
@@ -48,9 +48,9 @@ PARSE_MODE = Variable(
 
 
 class BotchatAdapter(OutboundAdapter):
-    """Writes to people, groups, channels and forum topics.
+    """Sends to people, groups, channels and forum topics.
 
-    Markup that the server refuses is sent once more as plain text, so that no message is lost to a stray `_`.
+    A message whose markup the server refuses is sent again as plain text, so that a stray `_` does not lose it.
     """
 
     spec = ChannelSpec(
@@ -83,12 +83,12 @@ class BotchatAdapter(OutboundAdapter):
         self._on_moved: list[Callable[[str, str], Awaitable[None]]] = []
 
     def on_moved(self, observer: "Callable[[str, str], Awaitable[None]]") -> None:
-        """Call `observer` with the old and the new ID of a group that is found to be a supergroup by now."""
+        """Call `observer` with the old and the new ID of a group that turns out to have become a supergroup."""
         self._on_moved.append(observer)
 
     @classmethod
     def receiver(cls) -> "type[InboundAdapter]":
-        """Return the inbound side, which is loaded only where something is received."""
+        """Return the class of the inbound side, imported only where messages are received."""
         from tocsin.channels.botchat.conversation import BotchatConversation
 
         return BotchatConversation
@@ -101,22 +101,22 @@ class BotchatAdapter(OutboundAdapter):
         return target
 
     def check_extra(self, extra: "Mapping[str, Any]") -> None:
-        """Accept the extras of `read_extras`."""
+        """Validate the extras that `read_extras` reads."""
         if extra:
             from tocsin.channels.botchat.extras import read_extras
 
             read_extras(extra)
 
     def dialect(self, parse_mode: str) -> "Renderer":
-        """Return text with entities."""
+        """Return the renderer for text with entities."""
         from tocsin.channels.botchat.entities import Entities
 
         return Entities(self.chunk_at())
 
     async def deliver(self, part: Part) -> str:
-        """Send one part; the note has the message's ID, and what the operator should change in the target."""
+        """Send one part; the note contains the message ID and changes that the target needs."""
         draft = self._draft(part)
-        while True:  # every amendment is made at most once
+        while True:  # each amendment is made at most once
             try:
                 sent = await self._api.call(draft.method, **draft.params())
             except BotApiError as refusal:
@@ -131,7 +131,7 @@ class BotchatAdapter(OutboundAdapter):
                 return draft.note(sent)
 
     async def probe(self) -> str:
-        """Check the token; the answer is the bot's user name."""
+        """Check the token, and return the bot's user name."""
         bot = await self._api.call("getMe")
         return str(bot.get("username") or "?") if isinstance(bot, dict) else "?"
 
@@ -155,11 +155,11 @@ class BotchatAdapter(OutboundAdapter):
         for observer in self._on_moved:
             try:
                 await observer(old_id, new_id)
-            except TocsinError as error:  # the message itself is more important
+            except TocsinError as error:  # a failing observer must not fail the send
                 _log().warning("the new ID of a chat could not be stored", extra={"reason": error.sentence()})
 
     def _amend(self, draft: "Draft", refusal: BotApiError) -> bool:
-        """Change what the server will not take, and say whether there is something new to try."""
+        """Amend the draft after a refusal; return False if no amendment applies."""
         new_id = refusal.migrate_to
         if new_id is not None and not draft.moved:
             _log().warning("a chat has a new ID", extra={"old_id": draft.chat_id, "new_id": new_id})
@@ -182,7 +182,7 @@ class BotchatAdapter(OutboundAdapter):
 
 
 def _log() -> "logging.Logger":
-    # Costs 3 ms to import, which a command that only lists channels does not pay.
+    # The import takes 3 ms, which commands that only list channels avoid.
     import logging
 
     return logging.getLogger(__name__)

@@ -1,6 +1,7 @@
-"""The Bot API client: one method call or one download, and what the answer means. Source: docs/facts/botchat.md.
+"""The Bot API client: method calls, downloads and the interpretation of responses.
 
-It does not know about messages: the caller decides what to do about a `BotApiError` by its fields.
+Source: docs/facts/botchat.md. The client does not know about messages: callers decide by the fields of a `BotApiError`
+what to do.
 """
 
 import re
@@ -13,7 +14,7 @@ from tocsin.core.errors import ChannelError, FailureKind, told_wait_s
 from tocsin.core.http.transport import CALL_TIMEOUT_S, READ_TIMEOUT_S, HttpResponse, Transport
 from tocsin.core.text.redaction import Redactor
 
-# A token is part of every URL, so only characters without a meaning there are accepted.
+# The token is part of every URL, so only characters that need no escaping there are accepted.
 _TOKEN = r"[0-9]+:[A-Za-z0-9_-]+"  # noqa: S105  # the shape of one
 MAX_DESCRIPTION = 300
 DOWNLOAD_TIMEOUT_S = 120.0
@@ -21,7 +22,7 @@ HEADERS = {"Content-Type": "application/json"}
 
 
 def bot_token(value: str) -> str:
-    """Read a bot token: the bot's ID, a colon, and characters that are safe in a URL."""
+    """Parse a bot token: the bot's ID, a colon, and characters that are safe in a URL."""
     stripped = value.strip()
     if not re.fullmatch(_TOKEN, stripped):
         raise ValueError("the token from @BotFather: digits, a colon, then letters, digits, _ and -")
@@ -36,8 +37,8 @@ API_URL = Variable(
     "Base URL of the Bot API, or of your own Bot API server.",
 )
 
-# What to do, by words of the description; the first match counts. The descriptions are sentences for
-# people and have no codes of their own.
+# Remedies by words in the description; the first match wins. Descriptions are sentences for people, and the API defines
+# no codes for them.
 ADVICE = (
     ("bot was blocked", "the user must open the chat with the bot and press Start (or Restart)"),
     ("user is deactivated", "the account was deleted; remove the target"),
@@ -73,7 +74,7 @@ ADVICE_BY_CODE = {
 
 
 class BotApiError(ChannelError):
-    """The Bot API, or a server before it, said no; the facts are in the fields."""
+    """The Bot API, or a server in front of it, refused the call; the fields hold the details."""
 
     def __init__(
         self,
@@ -97,7 +98,7 @@ class BotApiError(ChannelError):
 
     @property
     def migrate_to(self) -> int | None:
-        """The ID that the chat has now, when it became a supergroup."""
+        """The new ID of a chat that became a supergroup."""
         value = self.parameters.get("migrate_to_chat_id")
         return value if isinstance(value, int) and not isinstance(value, bool) else None
 
@@ -117,10 +118,10 @@ class BotApi:
         self._redact = Redactor([token])
 
     async def call(self, method: str, /, *, read_timeout_s: float = READ_TIMEOUT_S, **params: Any) -> Any:
-        """Call `method` and return its `result`; parameters that are `None` are left out.
+        """Call `method` and return its `result`; parameters that are `None` are omitted.
 
-        Long polling needs a `read_timeout_s` of the poll's own `timeout` and 10 s. Raises BotApiError for a
-        refusal, another RemoteError when there is no usable answer.
+        For long polling, set `read_timeout_s` to the poll's own `timeout` plus 10 s. Raises BotApiError for a refusal,
+        and another RemoteError if there is no usable response.
         """
         from json import dumps
 
@@ -140,7 +141,7 @@ class BotApi:
         return answer.get("result")
 
     async def download(self, path: str, max_bytes: int) -> bytes | None:
-        """Return the file that `getFile` calls `path`, or None if it is larger than `max_bytes`; raises RemoteError."""
+        """Return the file at `path` (from `getFile`), or `None` if it exceeds `max_bytes`; raises RemoteError."""
         from urllib.parse import quote
 
         reply = await self._http.request(
@@ -162,7 +163,7 @@ class BotApi:
         code, description, parameters = (answer.get(name) for name in ("error_code", "description", "parameters"))
         return BotApiError(
             code if isinstance(code, int) and not isinstance(code, bool) else reply.status,
-            # Servers and proxies may repeat the path, which has the token.
+            # Servers and proxies may quote the request path, which contains the token.
             self._redact(_one_line(description)) if isinstance(description, str) else "",
             parameters if isinstance(parameters, dict) else {},
             header_wait_s=reply.retry_after_s(),
@@ -170,7 +171,7 @@ class BotApi:
 
 
 def _no_answer(reply: HttpResponse) -> ChannelError:
-    """Judge an answer without the Bot API's JSON by its status; a proxy may still say how long to wait."""
+    """Return the error for a response without the Bot API's JSON, by its status and Retry-After."""
     if reply.status == 429 or reply.status >= 500:
         return BotApiError(reply.status, header_wait_s=reply.retry_after_s())
     return unusable(reply, API_URL.name)
@@ -198,11 +199,11 @@ def _one_line(description: str) -> str:
 
 
 def _seconds(value: object) -> float | None:
-    """Return a waiting time that can be used, or None."""
+    """Return `value` as a wait in seconds, or `None` if it is not a valid one."""
     return told_wait_s(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def _longer(one: float | None, other: float | None) -> float | None:
-    """Return the larger of two waiting times as far as they are known."""
+    """Return the longer of two waits, either of which may be `None`."""
     known = [seconds for seconds in (one, other) if seconds is not None]
     return max(known, default=None)

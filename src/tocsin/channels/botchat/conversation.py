@@ -1,4 +1,4 @@
-"""What the bot needs of the product beyond receiving: previews, buttons, command menus, files, updates."""
+"""The botchat adapter for the bot: previews, buttons, command menus, files and update sources."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class BotchatConversation(BotchatInbound, ConversationAdapter):
-    """The inbound side of one bot, with what a conversation needs."""
+    """The inbound side of one bot, including the conversation features."""
 
     variables: ClassVar[ConversationVariables] = ConversationVariables(
         allowed=settings.ALLOWED_CHAT_IDS,
@@ -45,18 +45,18 @@ class BotchatConversation(BotchatInbound, ConversationAdapter):
         streaming=settings.STREAMING,
         memory=settings.MEMORY,
     )
-    edit_every_s: ClassVar[float] = 1.0  # one message per second in each chat: docs/facts/botchat.md, "Pace"
+    edit_every_s: ClassVar[float] = 1.0  # the limit of one message per second and chat: docs/facts/botchat.md, "Pace"
 
     def __init__(self, config: "Values", tools: "Tools") -> None:
         super().__init__(config, tools)
         self._files = BotFiles(self.api, self.clock, config[settings.LOCAL_FILES_DIR])
 
     def render_preview(self, markdown: str) -> Shown:
-        """Return text with entities that fits one message."""
+        """Return the preview as text with entities that fits one message."""
         return render_preview(markdown)
 
     async def draft(self, message: InboundMessage, shown: Shown, buttons: Keyboard = ()) -> str:
-        """Send to the topic of `message`; in groups, as an answer to it."""
+        """Send the draft to the topic of `message`; in groups, as a reply to it."""
         sent = await self.api.call("sendMessage", **_content(message, shown, buttons), **_place(message))
         found = sent.get("message_id") if isinstance(sent, dict) else None
         if not isinstance(found, int):
@@ -64,7 +64,7 @@ class BotchatConversation(BotchatInbound, ConversationAdapter):
         return str(found)
 
     async def edit(self, message: InboundMessage, message_id: str, shown: Shown, buttons: Keyboard = ()) -> None:
-        """Replace text and buttons."""
+        """Replace the text and the buttons."""
         await self.api.call("editMessageText", message_id=int(message_id), **_content(message, shown, buttons))
 
     async def remove_buttons(self, message: InboundMessage, message_id: str) -> None:
@@ -72,12 +72,12 @@ class BotchatConversation(BotchatInbound, ConversationAdapter):
         await self.api.call("editMessageReplyMarkup", chat_id=int(message.chat_id), message_id=int(message_id))
 
     def sent_message_id(self, note: str) -> str:
-        """Return the digits of a note such as `id=17`."""
+        """Return the digits of a delivery note such as `id=17`."""
         found = re.match(r"id=(\d+)", note)
         return found[1] if found else ""
 
     async def register_commands(self, descriptions: Mapping[str, str], chat_id: str = "") -> None:
-        """Set the menu of all chats, or the one that replaces it in `chat_id`."""
+        """Set the command menu of all chats, or the one that overrides it in `chat_id`."""
         commands = [{"command": name, "description": text} for name, text in descriptions.items()]
         scope = {"type": "chat", "chat_id": int(chat_id)} if chat_id else None
         await self.api.call("setMyCommands", commands=commands, scope=scope)
@@ -87,18 +87,18 @@ class BotchatConversation(BotchatInbound, ConversationAdapter):
         return await self._files.read(attachment)
 
     def open_source(self, inbox: UpdateSink, directory: Path, tell_admin: TellAdmin) -> UpdateSource:
-        """Return the poller or the registration of the webhook, as BOTCHAT_MODE says."""
+        """Return the poller or the webhook registration, depending on BOTCHAT_MODE."""
         if self.config[settings.MODE] == "webhook":
             return WebhookRegistration(self.api, hook_of(self.config), self.clock, tell_admin)
         return Poller(self, inbox, self.clock, directory, tell_admin)
 
     def check_setup(self, directory: Path) -> Iterator[CheckMessage]:
-        """Check the mode, and whether a process on this machine polls."""
+        """Check the mode, and whether a process on this machine is polling."""
         yield check_mode(self.config)
         yield from check_poller(self.config, self.bot_id, directory)
 
     async def check_provider(self) -> CheckMessage:
-        """Compare the mode with the webhook that the provider knows."""
+        """Compare the mode with the webhook registered at the provider."""
         return await check_webhook(self.config, self.api, self.clock.now())
 
 
@@ -114,7 +114,7 @@ def _content(message: InboundMessage, shown: Shown, buttons: Keyboard) -> dict[s
 
 
 def _place(message: InboundMessage) -> dict[str, Any]:
-    """Return the topic and, in groups, the message that is answered."""
+    """Return the topic and, in groups, the message to reply to."""
     place: dict[str, Any] = {}
     if message.thread_id:
         place["message_thread_id"] = int(message.thread_id)

@@ -1,4 +1,4 @@
-"""One message on its way to the Bot API, and how it came to differ from what was asked for."""
+"""A message on its way to the Bot API, and its differences from the requested one."""
 
 import re
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ _TAG = r"</?[A-Za-z][^<>]*>"
 
 @dataclass(slots=True)
 class Draft:
-    """A message about to be sent, with the amendments that refusals made necessary."""
+    """A message to send, including the amendments made after refusals."""
 
     chat_id: int | str
     text: str
@@ -25,18 +25,18 @@ class Draft:
     thread_id: int | None
     entities: list[dict[str, Any]] = field(default_factory=list)
     reply_to: int | None = None
-    edits: int | None = None  # the message whose text this one takes the place of
+    edits: int | None = None  # the ID of the message to replace
     keyboard: "InlineKeyboard | None" = None
     moved: bool = False
     remarks: list[str] = field(default_factory=list)
 
     @property
     def method(self) -> str:
-        """The method to call."""
+        """The API method to call."""
         return "editMessageText" if self.edits else "sendMessage"
 
     def params(self) -> dict[str, Any]:
-        """Return the parameters of the method."""
+        """Return the parameters of the API method."""
         place: dict[str, Any] = {"message_id": self.edits}
         if not self.edits:
             reply = {"message_id": self.reply_to, "allow_sending_without_reply": True}
@@ -52,7 +52,7 @@ class Draft:
         }
 
     def take_extras(self, part: Part) -> None:
-        """Take what belongs to this part: the first one answers or replaces a message, the last one has buttons."""
+        """Apply the extras of a part: the first part replies to or replaces a message, the last one has the buttons."""
         from tocsin.channels.botchat.extras import read_extras
 
         extras = read_extras(part.extra)
@@ -67,13 +67,13 @@ class Draft:
         self.chat_id, self.moved = new_id, True
 
     def drop_markup(self) -> None:
-        """Send the caller's own text as it is; only HTML is unreadable that way and loses its tags."""
+        """Send the source text without markup; HTML, which is unreadable as source, loses its tags."""
         if self.parse_mode == "HTML":
             self.text = without_tags(self.text)
         self.parse_mode, self.entities = None, []
 
     def drop_thread(self) -> None:
-        """Send to the chat itself."""
+        """Send to the chat itself instead of the topic."""
         self.remarks.append(f"topic {self.thread_id} no longer exists, sent to the chat itself")
         self.thread_id = None
 
@@ -85,7 +85,7 @@ class Draft:
 
 
 def without_tags(source: str) -> str:
-    """Return the readable text of HTML; links keep their address. Never longer than `source`, never blank."""
+    """Return the readable text of HTML, with the addresses of links; never longer than `source`, never blank."""
     from html import unescape
 
     lines = re.sub(_LINE_TAG, "\n", source)

@@ -1,4 +1,4 @@
-"""Markdown as text with entities: without escapes, no text can be refused for its markup.
+"""Render Markdown as text with entities, which needs no escaping, so that no text is refused for its markup.
 
 Source: docs/facts/botchat.md, "Parse modes"; docs/facts/markdown.md; Bot API, MessageEntity.
 """
@@ -12,21 +12,22 @@ from tocsin.core.text.markup import BOLD, CODE, ITALIC, LINK, STRIKE, Block, Mar
 from tocsin.core.text.markup.inline import link_of, settle, with_mark
 from tocsin.core.text.measures import utf16_units
 
-MOST_ENTITIES = 100  # of one message take effect
+MOST_ENTITIES = 100  # the server ignores further entities of a message
 LONGEST_URL = 2_048
 LONGEST_LANGUAGE = 64
 
 _TYPES = {BOLD.kind: "bold", ITALIC.kind: "italic", STRIKE.kind: "strikethrough", CODE.kind: "code", LINK: "text_link"}
-# What a reader misses most when there are too many comes first.
+# The priority of entities if there are too many; readers miss the first ones most.
 _RANK = {"pre": 0, "blockquote": 1, "text_link": 2, "code": 3}
-# The server trims texts: code that a message begins with keeps its indentation by a blank that stays.
+# The server strips texts. A no-break space, which it keeps, preserves the indentation of code at the start of a
+# message.
 _KEPT_BLANK = "\u00a0"
 _BLANKS = " \n\t"
 _HOLD_CODE = ("pre", "blockquote")
 
 
 class Span(NamedTuple):
-    """A range in code points, and what it is."""
+    """A formatted range, in code points."""
 
     begin: int
     end: int
@@ -35,19 +36,19 @@ class Span(NamedTuple):
 
 
 class Entities(Renderer):
-    """Texts that keep their words, beside ranges that say how they look."""
+    """Renders Markdown as plain text and a list of formatted ranges."""
 
-    quote = ""  # a range, too
+    quote = ""  # quotes are ranges, too
 
     def __init__(self, limit: int | None) -> None:
         super().__init__(limit, utf16_units)
 
     def can_link(self, url: str, label: str) -> bool:
-        """Take web addresses that the label does not show anyway."""
+        """Accept web addresses, unless the label already shows the address."""
         return url[:4].lower() == "http" and len(url) <= LONGEST_URL and label != url
 
     def show(self, block: Block) -> Shown:
-        """Return text and spans."""
+        """Return the text of a block and its spans."""
         if block.code is not None:
             language = block.language[:LONGEST_LANGUAGE]
             detail = (("language", language),) if language else ()
@@ -62,7 +63,7 @@ class Entities(Renderer):
         return Shown(text if block.runs else text.rstrip(), tuple(_spans(runs)))
 
     def finish(self, blocks: Sequence[tuple[Block, Shown]]) -> Shown:
-        """Join the blocks, add the quotes, and count as the server does."""
+        """Join the blocks, add the quotes, and convert offsets to the server's units."""
         texts: list[str] = []
         spans: list[Span] = []
         quotes: dict[int, tuple[int, int]] = {}
@@ -81,7 +82,7 @@ class Entities(Renderer):
 
 
 def _simple(run: TextRun) -> TextRun:
-    """Return the run with marks that may be nested: code excludes every other mark and links."""
+    """Return the run with marks that may be nested: code excludes every other mark, links included."""
     if CODE not in run.marks:
         return run
     link = link_of(run)
@@ -89,7 +90,7 @@ def _simple(run: TextRun) -> TextRun:
 
 
 def _spans(runs: Iterable[TextRun]) -> Iterator[Span]:
-    """Yield the ranges of the marks; they are nested because the marks of each run are in order."""
+    """Yield the ranges of the marks; they nest correctly, because the marks of each run are in order."""
     opened: list[tuple[Mark, int]] = []
     at = 0
     for text, marks in (*runs, TextRun("")):
@@ -104,10 +105,11 @@ def _spans(runs: Iterable[TextRun]) -> Iterator[Span]:
 
 
 def _stripped(text: str, spans: Sequence[Span], limit: int | None) -> Shown:
-    """Strip the text as the server would, and return it with its entities in UTF-16 units."""
+    """Strip the text as the server does, and return it with its entities in UTF-16 units."""
     if text[:1] in tuple(_BLANKS) and any(span.type == "pre" and span.begin == 0 for span in spans):
         kept_blank = _KEPT_BLANK + text[text[0] != "\n" :]
-        # Before an empty line the blank is one character more: where it does not fit, the line is lost.
+        # If an empty line follows, the no-break space makes the text one character longer. If that exceeds the limit,
+        # the line is lost.
         text = kept_blank if limit is None or utf16_units(kept_blank) <= limit else text
     cut = len(text) - len(text.lstrip(_BLANKS))
     text = text.strip(_BLANKS)
@@ -115,13 +117,13 @@ def _stripped(text: str, spans: Sequence[Span], limit: int | None) -> Shown:
     for span in spans:
         begin, end = max(0, span.begin - cut), min(len(text), span.end - cut)
         inside = text[begin:end]
-        if inside.strip():  # the server takes blanks at its start out of a range; those of code are code
+        if inside.strip():  # the server removes leading whitespace from a range, except from code
             blanks = 0 if span.type in _HOLD_CODE else len(inside) - len(inside.lstrip(_BLANKS))
             kept.append(span._replace(begin=begin + blanks, end=end))
     if len(kept) > MOST_ENTITIES:
         kept = sorted(kept, key=lambda span: (_RANK.get(span.type, 4), span.begin))[:MOST_ENTITIES]
     wide = [found.start() for found in re.finditer("[\U00010000-\U0010ffff]", text)]
-    kept.reverse()  # of two with one range, the outer one ended last and comes first
+    kept.reverse()  # of two equal ranges, the outer one was closed last and must come first
     return Shown(text, tuple(_entity(span, wide) for span in sorted(kept, key=_outer_first)))
 
 
@@ -130,7 +132,7 @@ def _outer_first(span: Span) -> tuple[int, int, bool]:
 
 
 def _entity(span: Span, wide: Sequence[int]) -> dict[str, Any]:
-    """Return what the Bot API takes; each character in `wide` counts twice."""
+    """Return a span in the Bot API's form; each character in `wide` counts twice."""
     begin = span.begin + bisect_left(wide, span.begin)
     end = span.end + bisect_left(wide, span.end)
     return {"type": span.type, "offset": begin, "length": end - begin, **dict(span.detail)}

@@ -1,6 +1,6 @@
-"""What a message to a chat may have beside its text: the message it answers or replaces, and buttons.
+"""Read the extras of a message to a chat: the message to reply to or to replace, and buttons.
 
-As JSON can hold it: `{"reply_to": 7, "edit_message_id": 8, "buttons": [[["Yes", "confirm:1"], ["No", "cancel:1"]]]}`.
+As JSON: `{"reply_to": 7, "edit_message_id": 8, "buttons": [[["Yes", "confirm:1"], ["No", "cancel:1"]]]}`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 from tocsin.core.errors import ChannelError
 
 MOST_DATA_BYTES = 64  # InlineKeyboardButton, callback_data
-MOST_BUTTONS = 100  # of one message
+MOST_BUTTONS = 100  # per message
 
 InlineKeyboard = list[list[dict[str, str]]]
 
 
 class Extras(NamedTuple):
-    """The extras that this channel knows; whatever else is there is another one's."""
+    """The extras that this channel knows; other keys are ignored."""
 
     reply_to: int | None = None
     edit_message_id: int | None = None
@@ -23,7 +23,7 @@ class Extras(NamedTuple):
 
 
 def read_extras(extra: Mapping[str, Any]) -> Extras:
-    """Read the extras of a message; raise ChannelError when the server would refuse them."""
+    """Read the extras of a message; raise ChannelError if the server would refuse them."""
     return Extras(
         _message_id(extra, "reply_to"),
         _message_id(extra, "edit_message_id"),

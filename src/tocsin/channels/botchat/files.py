@@ -1,4 +1,4 @@
-"""Fetch the files that people send to the bot. Source: docs/facts/botchat.md, "Files"."""
+"""Download the files that people send to the bot. Source: docs/facts/botchat.md, "Files"."""
 
 import asyncio
 from pathlib import Path
@@ -10,13 +10,13 @@ from tocsin.core.errors import ChannelError, ConfigError, FailureKind, RemoteErr
 from tocsin.core.storage.files import read_limited
 from tocsin.core.time.clock import Clock
 
-MAX_FILE_BYTES = 20 * 1024 * 1024  # getFile: the cloud server hands out no larger ones
+MAX_FILE_BYTES = 20 * 1024 * 1024  # getFile: the limit of the cloud server
 AGAIN_AFTER_S = (1.0, 2.0, 4.0)
-LONGEST_WAIT_S = 30.0  # a person waits for the answer
+LONGEST_WAIT_S = 30.0  # a person is waiting for the answer
 
 
 class BotFiles:
-    """Downloads by the Bot API; from an own server in local mode, reads below one directory."""
+    """Downloads files through the Bot API, or reads them from one directory if the server runs in local mode."""
 
     def __init__(self, api: BotApi, clock: Clock, local_dir: Path | None = None) -> None:
         self._api = api
@@ -24,13 +24,16 @@ class BotFiles:
         self._local_dir = local_dir
 
     async def read(self, attachment: Attachment) -> bytes:
-        """Return the content of a file of at most 20 MiB. Raises ChannelError with a sentence for the person."""
+        """Return the content of a file of at most 20 MiB.
+
+        Raises ChannelError with a sentence for the person who sent it.
+        """
         if (attachment.size or 0) > MAX_FILE_BYTES:
             raise too_large(attachment)
         for wait_s in AGAIN_AFTER_S:
             try:
                 return await self._read(attachment)
-            except RemoteError as error:  # fetching again does no harm
+            except RemoteError as error:  # a download can be repeated safely
                 if error.kind is FailureKind.PERMANENT or (error.retry_after_s or 0.0) > LONGEST_WAIT_S:
                     raise
                 await self._clock.sleep(max(wait_s, error.retry_after_s or 0.0))
@@ -54,7 +57,7 @@ class BotFiles:
         return content
 
     def _read_local(self, path: Path) -> bytes:
-        """Read what an own server in local mode has stored, only below the directory that was set up."""
+        """Read a file stored by a Bot API server in local mode, only below the configured directory."""
         if self._local_dir is None:
             raise ChannelError("the Bot API server does not provide its files", hint=f"set {LOCAL_FILES_DIR.name}")
         place = path.resolve()
@@ -67,6 +70,6 @@ class BotFiles:
 
 
 def too_large(attachment: Attachment) -> ChannelError:
-    """Return the refusal of a file that is larger than the provider hands out."""
+    """Return the error for a file that exceeds the provider's limit."""
     size = f" ({attachment.size / 1024 / 1024:.0f} MB)" if attachment.size else ""
     return ChannelError(f"the file is too large{size}, limit 20 MB", hint="send a smaller file")

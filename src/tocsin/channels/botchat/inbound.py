@@ -1,4 +1,4 @@
-"""Receive what people write to the bot: updates, by a webhook or fetched. Source: docs/facts/botchat.md."""
+"""Receive updates for the bot, by webhook or by polling. Source: docs/facts/botchat.md."""
 
 import hmac
 import json
@@ -30,18 +30,21 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 SECRET_HEADERS = ("x-botchat-bot-api-secret-token", "x-telegram-bot-api-secret-token")
-READ = "👍"  # one of the few emoji that the product takes as a reaction
-SIGNS_TIMEOUT_S = 5.0  # a reaction or "typing" that takes longer is of no use
+READ = "👍"  # one of the few emoji that the API accepts as a reaction
+SIGNS_TIMEOUT_S = 5.0  # a reaction or typing indicator that takes longer is useless
 
 Moved = Callable[[str, str], Awaitable[None]]
 
 
 class BotchatInbound(InboundAdapter):
-    """The inbound side of one bot. The token gives its number; its user name is asked for once, when it matters."""
+    """The inbound side of one bot.
+
+    The bot's ID comes from the token; its user name is requested once, when it is needed.
+    """
 
     name = "botchat"
     supports_streaming = True
-    indicator_every_s: ClassVar[float | None] = 4.0  # "typing" is shown for 5 s at most
+    indicator_every_s: ClassVar[float | None] = 4.0  # the typing indicator disappears after 5 s
 
     def __init__(self, config: "Values", tools: "Tools") -> None:
         super().__init__(config, tools)
@@ -58,7 +61,7 @@ class BotchatInbound(InboundAdapter):
         self._moved.append(observer)
 
     def verify(self, request: WebhookRequest, now: float) -> None:
-        """Compare the secret that was given to the product with the one that comes back."""
+        """Compare the secret in the header with the one that was registered with the webhook."""
         secret = self.config[WEBHOOK_SECRET]
         if not secret:
             raise RejectedError(f"{WEBHOOK_SECRET.name} is not set")
@@ -71,9 +74,9 @@ class BotchatInbound(InboundAdapter):
             raise RejectedError("the secret is wrong")
 
     async def receive(self, request: WebhookRequest) -> InboundMessage | None:
-        """Return what the update in the body says, also while the bot's user name cannot be asked for.
+        """Return the message in the update, even if the bot's user name cannot be requested.
 
-        Everything that has the secret is answered with success: another answer would hold up all later updates.
+        Every call with the right secret is answered with success: any other answer would block all later updates.
         """
         try:
             update = json.loads(request.body)
@@ -87,10 +90,10 @@ class BotchatInbound(InboundAdapter):
         return await self._read(update)
 
     async def read(self, update: Mapping[str, Any]) -> InboundMessage | None:
-        """Return what `update` says, or None where it is not for this program.
+        """Return the message in `update`, or `None` if it is not for this program.
 
-        Raises RemoteError when the bot's user name matters and cannot be asked for now; a server that never tells
-        it must not block other updates.
+        Raises RemoteError if the bot's user name is needed and cannot be requested now. A permanent failure to request
+        it does not raise, because it would block all other updates.
         """
         if self._has_token and needs_username(update):
             try:
@@ -102,27 +105,27 @@ class BotchatInbound(InboundAdapter):
         return await self._read(update)
 
     def answer_to(self, message: InboundMessage | None) -> WebhookResponse:
-        """Return an empty object: one with the key `method` would be carried out as a call."""
+        """Return an empty object: an object with the key `method` would be executed as an API call."""
         return WebhookResponse(200, b"{}", "application/json")
 
     def reply_target(self, message: InboundMessage) -> str:
-        """Return the chat, in a forum with the topic."""
+        """Return the chat and, in a forum, the topic."""
         return f"{message.chat_id}/{message.thread_id}" if message.thread_id else message.chat_id
 
     def reply_extra(self, message: InboundMessage) -> dict[str, Any]:
-        """In groups, reply to the message itself, so that all members see which one is meant."""
+        """In groups, reply to the message itself, so that all members see which message is answered."""
         is_text = message.kind in {MessageKind.MESSAGE, MessageKind.COMMAND}
         return {"reply_to": message.id} if is_text and message.chat_type == "group" else {}
 
     async def acknowledge(self, message: InboundMessage) -> None:
-        """Put 👍 under a message, end the spinner of a button."""
+        """React to a message with 👍, or stop the progress indicator of a button."""
         if message.callback_id:
             await self._answer_callback(message.callback_id)
         elif self._reacts and message.kind is not MessageKind.EDIT:
             await self._react(message)
 
     async def start_processing_indicator(self, message: InboundMessage) -> None:
-        """Show "typing", which lasts 5 s."""
+        """Show the typing indicator, which lasts 5 s."""
         thread = int(message.thread_id) if message.thread_id else None
         await self._sign("sendChatAction", chat_id=int(message.chat_id), message_thread_id=thread, action="typing")
 
@@ -139,7 +142,7 @@ class BotchatInbound(InboundAdapter):
         try:
             await self._sign("answerCallbackQuery", callback_query_id=callback_id)
         except BotApiError as refusal:
-            if not refusal.says("query is too old"):  # the spinner has ended by itself
+            if not refusal.says("query is too old"):  # the progress indicator has already stopped
                 raise
 
     async def _react(self, message: InboundMessage) -> None:
@@ -149,7 +152,7 @@ class BotchatInbound(InboundAdapter):
                 "setMessageReaction", chat_id=int(message.chat_id), message_id=int(message.id), reaction=reaction
             )
         except BotApiError as refusal:
-            # An own Bot API server that is older than reactions: not asked again in this run.
+            # A self-hosted Bot API server may be too old to support reactions; do not call it again in this process.
             self._reacts = refusal.error_code != 404
             raise
 

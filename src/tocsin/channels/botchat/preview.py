@@ -1,4 +1,4 @@
-"""What a preview shows of an unfinished answer: rendered like the answer and, if that is too long, its end."""
+"""Render the preview of an unfinished answer: formatted like the answer, and reduced to its end if it is too long."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -8,14 +8,14 @@ from tocsin.core.text.markup import Shown, completed, render
 from tocsin.core.text.measures import utf16_units
 from tocsin.core.text.strings import normalise
 
-MAX_UNITS = 4_000  # where answers are split: the first part takes the preview's place
-# Of a longer answer the two newest pieces are shown, so that there is always some context to read.
+MAX_UNITS = 4_000  # answers are split here: the first part replaces the preview
+# Of a longer answer, show the two newest pieces, so that there is always some context to read.
 PIECE_UNITS = 1_990
 EARLIER = "…\n"
 
 
 def render_preview(source: str) -> Shown:
-    """Return the whole answer so far or, if that is too long, its newest 2,000 to 4,000 UTF-16 units."""
+    """Render the whole answer so far or, if that is too long, its newest 2,000 to 4,000 UTF-16 units."""
     markdown = completed(normalise(source))
     if not markdown.strip():
         return Shown("")

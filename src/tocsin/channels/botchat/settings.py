@@ -1,4 +1,4 @@
-"""The settings of the bot and of everything that botchat receives."""
+"""Settings of the bot and of the botchat receiver."""
 
 import re
 from pathlib import Path
@@ -6,11 +6,11 @@ from pathlib import Path
 from tocsin.core.config.variables import Variable, boolean, choice, directory, integer
 
 LARGEST_CHAT_ID = 2**52 - 1  # Bot API: identifiers have at most 52 significant bits
-SHORTEST_WEBHOOK_SECRET = 16  # characters; fewer can be guessed
+SHORTEST_WEBHOOK_SECRET = 16  # characters; shorter ones can be guessed
 
 
 def chat_id(value: str) -> str:
-    """Read the number of one chat; groups are negative."""
+    """Parse the ID of one chat; groups have negative IDs."""
     stripped = value.strip()
     if not re.fullmatch(r"-?[1-9][0-9]{0,15}", stripped) or abs(int(stripped)) > LARGEST_CHAT_ID:
         raise ValueError("a chat ID, for example 123456789 or -1001234567890")
@@ -18,7 +18,7 @@ def chat_id(value: str) -> str:
 
 
 def chat_ids(value: str) -> frozenset[str]:
-    """Read a comma-separated list of chat IDs."""
+    """Parse a comma-separated list of chat IDs."""
     try:
         return frozenset(chat_id(item) for item in value.split(",") if item.strip())
     except ValueError:
@@ -26,7 +26,7 @@ def chat_ids(value: str) -> frozenset[str]:
 
 
 def webhook_secret(value: str) -> str:
-    """Read what the provider repeats in a header of every call."""
+    """Parse the secret that the provider sends in a header of every call."""
     stripped = value.strip()
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,256}", stripped):  # setWebhook, secret_token
         raise ValueError("1 to 256 of the characters A-Z, a-z, 0-9, _ and -")
@@ -34,7 +34,7 @@ def webhook_secret(value: str) -> str:
 
 
 def webhook_url(value: str) -> str:
-    """Read the public address at which the provider reaches the gateway."""
+    """Parse the public address at which the provider reaches the gateway."""
     stripped = value.strip()
     if not re.fullmatch(r"https://[^\s/:@?#]+(:(443|80|88|8443))?(/[^\s?#]*)?", stripped):  # setWebhook, url
         raise ValueError("an https URL on port 443, 80, 88 or 8443, for example https://example.org/webhook/botchat")

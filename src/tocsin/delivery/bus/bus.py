@@ -1,8 +1,8 @@
-"""The bus: what others publish to `outbound:{channel}` becomes a delivery.
+"""The bus: turn messages published to `outbound:{channel}` into deliveries.
 
 All messages arrive through streams. Publishers write to them with `XADD`; an elected process forwards messages that
-were only `PUBLISH`ed. A consumer group shares the entries of a stream, and an entry leaves it only when it is in the
-queue or in the list of rejected ones. This module sends nothing.
+were sent with `PUBLISH` only. A consumer group shares the entries of a stream, and an entry is removed only when it is
+in the queue or in the list of rejected entries. This module sends nothing.
 """
 
 import asyncio
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 BRIDGE = "tocsin:bridge"
-# After this many own announcements without receiving one, the subscription is dead.
+# After this many of its own announcements without receiving one, the subscription is considered dead.
 MAX_UNHEARD = 4
 MAX_BATCH = 500
 MAX_BATCH_BYTES = 4 * 1024 * 1024
 READ_COUNT = 100  # of one stream at a time
 SCAN_COUNT = 1_000
 BACK_OFF_S = (0.2, 0.5, 1.0, 2.0)
-# At a stop: how long a leader waits for its successor, when all work is cancelled, and the limit of the last call.
+# At a stop: how long a leader waits for its successor, when all work is cancelled, and the time limit of the last call.
 HAND_OVER_S = 0.5
 STOP_S = 0.8
 LEAVE_S = 0.1
@@ -47,7 +47,7 @@ _FORGET = load_script(_LUA, "forget")
 _FORWARD = load_script(_LUA, "forward")
 _CLAIM = load_script(_LUA, "claim")
 _RESIGN = load_script(_LUA, "resign")
-_GONE = ("NOGROUP", "UNBLOCKED", "WRONGTYPE")  # what a reader hears when Redis was emptied
+_GONE = ("NOGROUP", "UNBLOCKED", "WRONGTYPE")  # error codes that a reader receives after Redis was flushed
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ class Bus:
 
     @property
     def problem(self) -> str:
-        """Why the bus does not work at present, or `""`; health shows it."""
+        """The reason why the bus does not work at present, or `""`; shown by the health check."""
         return next(filter(None, self._problems.values()), "")
 
     @property
@@ -206,7 +206,7 @@ class Bus:
         return taken
 
     async def _sweep(self) -> None:
-        """Reject entries of streams without a channel, and remove long-dead consumers."""
+        """Reject entries of streams without a channel, and remove consumers that ended long ago."""
         await self._stopping.pause(self._clock, self._pace.sweep_s)
         if not self.leads or self._stopping.is_set():
             return
@@ -219,7 +219,7 @@ class Bus:
             self._forget_at = self._clock.monotonic() + self._pace.forget_s / 10
 
     async def _next_streams(self) -> set[str]:
-        """Return some streams that have the name of a topic; the next call goes on behind them."""
+        """Return some streams whose names are topics; the next call continues after them."""
         if self._scan is None:
             self._scan = self._client.scan(f"{TOPIC}*", kind="stream", count=SCAN_COUNT)
         try:

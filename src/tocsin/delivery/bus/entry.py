@@ -105,7 +105,7 @@ class BusConsumer:
             _log_rejected(stream, reason)
 
     async def _settle(self, stream: str, settled: Sequence[bytes | str]) -> None:
-        """Remove entries from their stream and keep rejected ones: in a cluster first keep, then remove."""
+        """Remove entries from their stream and store rejected ones; in a cluster, store first, then remove."""
         if len(self._client.groups([stream, REJECTED])) > 1:
             for at in range(2, len(settled), 2):
                 if settled[at]:

@@ -1,4 +1,4 @@
-"""Move deliveries out of Redis, and into it."""
+"""Move deliveries into and out of Redis."""
 
 from collections.abc import Sequence
 from typing import Any

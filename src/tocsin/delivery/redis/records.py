@@ -114,7 +114,7 @@ def known_deliveries(records: Iterable[Sequence[bytes]]) -> list[Delivery]:
 
 
 def to_hold(raw: Sequence[bytes], now: float) -> DeliveryHold | None:
-    """Return a hold that lasts for so long from `now`, or `None` if there is none."""
+    """Return a hold from its remaining duration at `now`, or `None` if there is none."""
     if not raw:
         return None
     left, reason = raw

@@ -32,11 +32,11 @@ def _said(delivery: Delivery) -> str:
     return judge_abandoned(delivery, recognises_repeats=False).error
 
 
-# Coming in
+# Accepting
 ENQUEUE = load_script(_LUA, "enqueue", TIME, "queue", IDEMPOTENCY_US=round(IDEMPOTENCY_S * 1_000_000))
 RECORD = load_script(_LUA, "record", TIME, "queue")
 
-# Going out
+# Sending
 CLAIM = load_script(
     _LUA,
     "claim",
@@ -61,18 +61,18 @@ HOLD = load_script(_LUA, "hold", TIME, "queue")
 FINISH = load_script(_LUA, "finish", TIME, "queue")
 RELEASE = load_script(_LUA, "release", TIME, "queue")
 
-# On the way from and to another store
+# Moving between stores
 TAKE_IN = load_script(_LUA, "take_in", TIME, "queue")
 REMOVE = load_script(_LUA, "remove", TIME, "queue")
 
-# By people
+# Changes by people
 REPLAY = load_script(_LUA, "replay", TIME, "queue")
 DISMISS = load_script(_LUA, "dismiss", TIME, "queue")
 RETRY = load_script(_LUA, "retry", TIME, "queue")
 CANCEL = load_script(_LUA, "cancel", TIME, "queue")
 PRUNE = load_script(_LUA, "prune", TIME, "queue")
 
-# Only reading
+# Reading
 GET = load_script(_LUA, "get")
 MATCHING = load_script(_LUA, "matching")
 WHY = load_script(_LUA, "why", TIME, "queue")

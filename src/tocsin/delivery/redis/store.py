@@ -287,7 +287,7 @@ class RedisStore:
         return await self._identity.check(int(await self._client.command("GET", self._prefix + b"seq") or 0))
 
     async def _left_behind(self) -> list[str]:
-        """Return a sentence if a process of an older version accepts messages under keys that are not read any more."""
+        """Return a warning if a process of an older version accepts messages under its former keys."""
         if not await self.former.is_in_use():
             return []
         return [
@@ -315,7 +315,7 @@ class RedisStore:
 
 
 def former_names(client: RedisClient, prefix: str = "tocsin") -> FormerNames:
-    """Return the names that the keys of the queue had before."""
+    """Return the names that earlier versions used for the keys of the queue."""
     former, present = f"{prefix}:delivery:", f"{{{prefix}:delivery}}:"
     names = (f"{former}*", lambda name: present + name.removeprefix(former))
     return FormerNames(client, "delivery", *names, sign=f"{former}seq")

@@ -81,7 +81,7 @@ def _known(connection: sqlite3.Connection, key: str | None, now: Now) -> sqlite3
 
 
 def keep_open(connection: sqlite3.Connection, delivery: Delivery, now: Now) -> None:
-    """Insert an open delivery of another store behind those that are here, unless its ID is known."""
+    """Insert an open delivery of another store after the existing ones, unless its ID is known."""
     values = _values(delivery)
     values[_KEY] = None if _known(connection, delivery.idempotency_key, now) else delivery.idempotency_key
     kept = [storable(value) if isinstance(value, str) else value for value in values]

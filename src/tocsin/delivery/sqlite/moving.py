@@ -1,4 +1,4 @@
-"""Move deliveries out of SQLite, and into it."""
+"""Move deliveries into and out of SQLite."""
 
 import sqlite3
 from collections.abc import Sequence

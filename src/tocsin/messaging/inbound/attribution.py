@@ -1,6 +1,6 @@
-"""Attribute a message for a chat model: its author, and what it answers.
+"""Attribute a message for a chat model: its author, and the message that it replies to.
 
-In a group, only this module writes lines at the margin. A person's words are indented below a line with the name, and
+In a group, only this module writes unindented lines. A person's words are indented below a line with the name, and
 quotations begin with `>`, so that no author can forge a line of another person.
 """
 
@@ -19,7 +19,7 @@ _MARKS = re.compile(r"[():@>,“”]+")
 
 
 def attributed(message: InboundMessage, text: str) -> str:
-    """Return `text` with its author (in groups) and what it answers; empty if there is neither text nor quotation."""
+    """Return `text` with its author (in groups) and the quotation it replies to; empty if there is neither."""
     quoted = _quoted(message)
     if not text.strip() and message.quote is None:
         return ""
@@ -33,12 +33,12 @@ def attributed(message: InboundMessage, text: str) -> str:
 
 
 def quotation(message: InboundMessage) -> str:
-    """Return what the message answers, without its own text; empty if it is not a reply."""
+    """Return the quotation that the message replies to, without its own text; empty if it is not a reply."""
     return "\n".join([f"The message is {_relation(message)}:", *quoted]) if (quoted := _quoted(message)) else ""
 
 
 def name_of(attachment: Attachment) -> str:
-    """Return the description of a file."""
+    """Return the description of a file for the chat model."""
     if name := truncate(" ".join(attachment.name.split()), 100):
         return name if attachment.file_id else f"the {name}"
     return NAMELESS.get(attachment.kind, "the file")

@@ -1,4 +1,4 @@
-"""The audit entries of what comes in."""
+"""The audit entries of received messages."""
 
 from tocsin.core.audit.actions import CHANNEL, CHAT, EVENT, OK, SENDER, AuditAction, AuditField, AuditSource
 

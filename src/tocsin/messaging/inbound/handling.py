@@ -1,4 +1,4 @@
-"""The chain of handlers for a received message: the first one that returns a result ends it."""
+"""The chain of handlers for a received message; the first handler that returns a result ends it."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 
 
 class HandlingStatus(StrEnum):
-    """How the handling of a message ended."""
+    """The outcome of handling a message."""
 
     ANSWERED = "answered"
     IGNORED = "ignored"
-    FAILED = "failed"  # a reply tells the person
+    FAILED = "failed"  # a reply informs the person
 
 
 class EventTakenOverError(TocsinError):
-    """Another process works on the event, because this one was taken for dead; the work must not begin here."""
+    """Another process has taken the event over, because this one seemed to be dead; the work must not start here."""
 
     code = "event-taken-over"
 
@@ -36,11 +36,11 @@ class MessageContext:
 
     id: str  # of the inbox event, the same at every attempt
     message: "InboundMessage"
-    backlog: bool = False  # it arrived while the program was down; the loop guard does not count it
-    attempt: int = 1  # above 1 if an earlier process died during the work
-    seq: int = 0  # the order in which events came, to all processes; 0: not known
-    # Called before any longer work: the attempt counts only afterwards, because a message that was still waiting
-    # cannot have killed the process. Raises EventTakenOverError, which handlers let pass.
+    backlog: bool = False  # the message arrived while the program was down; the loop guard does not count it
+    attempt: int = 1  # greater than 1 if an earlier process died during the work
+    seq: int = 0  # the order of arrival among all processes; 0 if unknown
+    # Must be called before any longer work: only then does the attempt count, because a message that was still waiting
+    # cannot have crashed the process. Raises EventTakenOverError, which handlers must not catch.
     begin: Callable[[], Awaitable[None]] = field(default=uncounted, compare=False, repr=False)
 
 
@@ -71,12 +71,12 @@ Handler = Callable[[MessageContext], Awaitable[HandlerResult | None]]
 
 
 class MessageHandler(Protocol):
-    """A handler that knows in advance which messages it handles."""
+    """A handler that can tell in advance which messages it handles."""
 
     async def __call__(self, received: MessageContext) -> HandlerResult | None:
-        """Handle a message; `None` leaves it to the next handler."""
+        """Handle a message; return `None` to leave it to the next handler."""
         ...
 
     async def matches(self, message: "InboundMessage") -> bool:
-        """Whether it would handle `message`; such a message is acknowledged in its chat."""
+        """Whether the handler would handle `message`; such a message is acknowledged in its chat."""
         ...

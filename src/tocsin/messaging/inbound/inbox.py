@@ -1,6 +1,6 @@
-"""The inbox: everything that is received is stored here, then worked off, also across a kill.
+"""Store received events durably, then process them, also after a crash.
 
-Each process works off what it has accepted, and what it takes over from a process that has ended
+Each process handles the events that it accepted, and those it takes over from processes that have ended
 (`core/process/presence.py`). An ordinary event waits while another process has an earlier one of its chat.
 """
 
@@ -26,14 +26,14 @@ from tocsin.messaging.inbound.work import InboxWork
 
 log = logging.getLogger(__name__)
 
-SWEEP_S = 2.0  # how soon the messages of a process that has ended are taken over
-# At a stop, what is being worked on may finish for so long; the rest begins anew in another process.
+SWEEP_S = 2.0  # interval at which events of ended processes are taken over
+# The grace period for running work at a stop; the rest starts over in another process.
 DRAIN_S = 5.0
-# Addresses that answer an event directly: no product lets them live longer.
+# The lifetime of the addresses that answer an event directly; no provider keeps them longer.
 CONTEXT_S = 1800.0
 MAX_CONTEXTS = 10_000
 
-# channel, kind and `new` or `duplicate`
+# Receives the channel, the kind, and `new` or `duplicate`.
 OnReceived = Callable[[str, str, str], None]
 BeforeTakingOver = Callable[[str], Awaitable[None]]
 
@@ -43,7 +43,7 @@ async def _nothing(owner: str) -> None:
 
 
 class Inbox:
-    """Accepts events, and works them off until it is stopped."""
+    """Accepts events, and processes them until it is stopped."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class Inbox:
         before_taking_over: BeforeTakingOver = _nothing,
         on_received: OnReceived | None = None,
     ) -> None:
-        """Call `before_taking_over` with the identity of a process whose messages are about to begin anew.
+        """Call `before_taking_over` with the identity of a process whose events are about to start over.
 
         `on_received` is called for every event that is accepted here.
         """
@@ -70,26 +70,26 @@ class Inbox:
         self._on_received = on_received
         self._contexts = _Contexts(clock)
         self._lanes = Lanes()
-        self._unknown: set[int] = set()  # set aside, as this version cannot read them
-        self._set_aside = 0  # how many events were so after the last look
-        self._may_resume = False  # an event of another process has ended, for which one of ours waited
+        self._unknown: set[int] = set()  # events set aside, because this version cannot read them
+        self._set_aside = 0  # the number of events set aside, at the last look
+        self._may_resume = False  # an event of another process has ended, and one of this process waited for it
         self._sweep_at = clock.monotonic()
         self._loop = ServiceLoop("the inbox", self._step, clock, on_failure=self._failed, drain_s=DRAIN_S)
 
     @property
     def problem(self) -> str:
-        """Why nothing is worked off now, or an empty text; health shows it."""
+        """The reason why no events are processed at present, or an empty string; shown by the health check."""
         return self._loop.problem
 
     async def accept(
         self, messages: Sequence[InboundMessage], *, cursor: Cursor | None = None, lease: int = 0
     ) -> list[bool]:
-        """Store events, with the place to go on from, all in one transaction; say of each whether it is new.
+        """Store events and the cursor in one transaction; return for each event whether it is new.
 
-        They are durable when this returns; then they may be acknowledged. Raises StoreUnavailableError, and
-        UpdateLeaseLostError when another process has taken over the lease with that token.
+        The events are durable when this returns, and may then be acknowledged. Raises StoreUnavailableError, and
+        UpdateLeaseLostError if another process has taken over the lease with that token.
         """
-        # Unclaimed once this process stops: any process may claim them.
+        # Once this process stops, new events have no owner: any process may claim them.
         owner = "" if self._loop.stopping else self.owner
         tickets = await self._store.accept(messages, owner, cursor, lease)
         for message, ticket in zip(messages, tickets, strict=True):
@@ -100,15 +100,15 @@ class Inbox:
         return [ticket is not None for ticket in tickets]
 
     async def cursor(self, name: str) -> int | None:
-        """Return the place to go on from that `accept` stored last under `name`."""
+        """Return the cursor that `accept` stored last under `name`."""
         return await self._store.cursor(name)
 
     def lease(self, name: str) -> UpdateLease | None:
-        """Return the lease of a cursor for one fetcher; `None` where a lock file does."""
+        """Return the lease of a cursor for one fetcher; `None` if a lock file is used instead."""
         return self._store.lease(name, f"{self.owner}:{new_id()}")
 
     async def backlog(self) -> Backlog:
-        """Return how many events are open, of all processes."""
+        """Return the number of open events of all processes."""
         return await self._store.backlog()
 
     def _note(self, message: InboundMessage, ticket: QueuedEvent | None) -> None:
@@ -130,18 +130,18 @@ class Inbox:
         self._audit.record(MSG_RECEIVE, detail, source=INBOX.name, metadata=facts)
 
     def stop(self) -> None:
-        """Begin nothing more; `run` returns when what is being worked on has ended, or after `DRAIN_S`."""
+        """Start no more work; `run` returns when running work has finished, or after `DRAIN_S`."""
         self._loop.stop()
 
     async def run(self) -> None:
-        """Work until `stop`; a failing store is retried with exponential back-off."""
+        """Process events until `stop`; retry a failing store with exponential back-off."""
         async with asyncio.TaskGroup() as group:
             listening = group.create_task(self._store.listen(self.owner, self._resume))
             await self._loop.run()
             listening.cancel()
         try:
             await self._store.release(self.owner)
-        except TocsinError as error:  # they are found: this process is about to be dead
+        except TocsinError as error:  # other processes find them, because this one is about to end
             log.warning("open messages could not be released", extra={"reason": error.sentence()})
 
     def _resume(self) -> None:
@@ -149,7 +149,7 @@ class Inbox:
         self._loop.wake()
 
     async def _step(self) -> float:
-        """Begin whatever may begin now; return how long nothing more can."""
+        """Start the events that may start now; return the wait until more may start."""
         if self._may_resume:
             self._may_resume = False
             self._lanes.resume()
@@ -181,17 +181,17 @@ class Inbox:
     async def _work_off(self, ticket: QueuedEvent, entry: InboxEvent) -> None:
         try:
             await self._work.work_off(entry, self.owner, self._contexts.take(entry.id))
-        except Exception:  # it would end all the others; the next sweep finds the message again
+        except Exception:  # an exception would end all other work; the next sweep finds the event again
             log.exception("the end of a message could not be stored", extra={"event": entry.id})
         finally:
             self._lanes.done(ticket)
 
     async def _sweep(self) -> None:
-        """Take over what processes left that have ended, and show that this one has not."""
+        """Take over events of ended processes, and renew this process's presence."""
         owners = await self._store.owners()
         mine = owners.get(self.owner, 0)
         if mine > len(self._lanes):
-            # Of an earlier inbox in this process, or stored for a caller who had gone when that was done.
+            # Events of an earlier inbox in this process, or stored after their caller was cancelled.
             await self._take_over(self.owner)
         if "" in owners:
             await self._take_over("")
@@ -225,7 +225,7 @@ class Inbox:
         return self._lanes.known() if owner == self.owner else ()
 
     async def _leave_to_another_version(self, tickets: Sequence[QueuedEvent]) -> None:
-        """Set events aside that have a kind or a form that this version does not know."""
+        """Set events aside whose kind or form this version does not know."""
         for ticket in tickets:
             self._lanes.done(ticket)
         numbers = {ticket.seq for ticket in tickets}
@@ -245,7 +245,7 @@ class Inbox:
 
 
 class _Contexts:
-    """What answers events directly, by their id: in memory only, never stored or logged."""
+    """The reply contexts of events by event ID: in memory only, never stored or logged."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -1,7 +1,4 @@
-"""Mute a chat in which two programs answer each other.
-
-Source: docs/facts/webhooks.md, "Loops".
-"""
+"""Mute a chat in which two programs keep answering each other. Source: docs/facts/webhooks.md, "Loops"."""
 
 from collections import OrderedDict, deque
 from collections.abc import Callable
@@ -13,15 +10,15 @@ from tocsin.messaging.inbound.model import Chat
 
 WINDOW_S = 60.0
 MUTED_S = 300.0
-MAX_CHATS = 10_000  # above that, the chat that was quiet for longest is dropped
+MAX_CHATS = 10_000  # beyond this number, the least recently active chat is dropped
 
 
 class LoopVerdict(Enum):
-    """What becomes of replies that are about to go out."""
+    """The decision about replies that are about to be sent."""
 
     PASSES = "passes"
-    MUTES = "mutes"  # they were too many: from now on the chat is muted
-    MUTED = "muted"  # the chat was muted meanwhile, and was told so
+    MUTES = "mutes"  # too many: the chat is muted from now on
+    MUTED = "muted"  # the chat is already muted, and was informed
 
 
 class LoopGuard(Protocol):
@@ -34,7 +31,7 @@ class LoopGuard(Protocol):
         ...
 
     async def take(self, chat: Chat, count: int) -> LoopVerdict:
-        """Count replies that are about to go out; if there are too many, mute the chat."""
+        """Count replies that are about to be sent; mute the chat if there are too many."""
         ...
 
 
@@ -45,7 +42,7 @@ class _Pace:
 
 
 class OwnLoopGuard:
-    """Counts the replies of this process."""
+    """Counts the replies of this process only."""
 
     def __init__(self, limit: int, monotonic: Callable[[], float]) -> None:
         self.limit = limit

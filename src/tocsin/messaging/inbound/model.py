@@ -10,7 +10,7 @@ from enum import StrEnum
 from tocsin.channels.inbound import InboundMessage, MessageKind
 from tocsin.messaging.inbound.handling import Reply
 
-# A person waits for these, so they never wait behind a backlog.
+# A person is waiting for these, so they never wait behind a backlog.
 URGENT = frozenset({MessageKind.COMMAND, MessageKind.CALLBACK})
 
 Chat = tuple[str, str]  # channel and chat

@@ -1,10 +1,10 @@
-"""What of the inbox moves from one store into the other; both keep bodies and replies as the same JSON."""
+"""Records of the inbox for moving between stores; both stores encode bodies and replies as the same JSON."""
 
 from typing import NamedTuple
 
 
 class MovedEvent(NamedTuple):
-    """An event that is not worked off; the fields are those of the table."""
+    """An event that is not handled yet; the fields are the columns of the table."""
 
     id: str
     channel: str
@@ -21,7 +21,7 @@ class MovedEvent(NamedTuple):
 
 
 class MovedDedupeKey(NamedTuple):
-    """A key by which a repeated event is known."""
+    """A dedupe key, by which repeated events are recognised."""
 
     channel: str
     key: str
@@ -29,7 +29,7 @@ class MovedDedupeKey(NamedTuple):
 
 
 class MovedCursor(NamedTuple):
-    """Where polling goes on."""
+    """The position at which polling continues."""
 
     name: str
     position: int

@@ -1,7 +1,7 @@
 """The tables of the inbox. A released migration is never edited; a new one is added.
 
 `owner` is the identity of the process that holds an open event, or empty. `number` counts the keys of a channel, so
-that the oldest are found at once when there are too many.
+that the oldest keys are found quickly when there are too many.
 """
 
 from tocsin.core.storage.changes import noted
@@ -43,10 +43,10 @@ CREATE TABLE inbox_cursors (name TEXT PRIMARY KEY, position INTEGER NOT NULL) WI
 CREATE TABLE inbox_owners (identity TEXT PRIMARY KEY, beat INTEGER NOT NULL) WITHOUT ROWID;
 """
 
-# Signs of life belong to a process, and not to its messages: see `core/process/presence.py`.
+# Heartbeats belong to a process, not to its messages: see `core/process/presence.py`.
 _WITHOUT_BEATS = "DROP TABLE inbox_owners;"
 
-# Whether an event waits for an earlier one of its chat.
+# Set if an event waits for an earlier one of its chat.
 _CHATS = "CREATE INDEX inbox_chats ON inbox (channel, chat, seq) WHERE finished_at IS NULL AND NOT urgent;"
 
 CHANGES = "inbox_changes"

@@ -1,4 +1,4 @@
-"""Move open events, dedupe keys and cursors out of the inbox in SQLite, and into it."""
+"""Move open events, dedupe keys and cursors into and out of the inbox in SQLite."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ _EVENT = ", ".join(MovedEvent._fields)
 
 
 class SqliteEvents:
-    """The events that are not worked off."""
+    """The events that are not handled yet."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -33,7 +33,7 @@ class SqliteEvents:
 
 
 class SqliteDedupeKeys:
-    """The keys by which repeated events are known."""
+    """The dedupe keys, by which repeated events are recognised."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
@@ -66,7 +66,7 @@ class SqliteDedupeKeys:
 
 
 class SqliteCursors:
-    """Where polling goes on."""
+    """The positions at which polling continues."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

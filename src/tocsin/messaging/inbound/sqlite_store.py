@@ -1,4 +1,4 @@
-"""The inbox in SQLite: for the processes of one host that share a data directory."""
+"""The inbox in SQLite, shared by the processes of one host that use the same data directory."""
 
 import json
 import sqlite3
@@ -29,7 +29,7 @@ from tocsin.messaging.inbound.store import (
     known_events,
 )
 
-# Whether an event of another process stands before this one in its chat; `set-aside` is SET_ASIDE.
+# Whether an earlier event of the chat is open in another process; `set-aside` is SET_ASIDE.
 _WAITS = (
     "NOT urgent AND EXISTS (SELECT 1 FROM inbox AS earlier WHERE earlier.channel = inbox.channel"
     " AND earlier.chat = inbox.chat AND earlier.seq < inbox.seq AND earlier.finished_at IS NULL"
@@ -224,10 +224,10 @@ class SqliteInbox:
         return await self._in_batches(bodies, before) + await self._in_batches(rows, self._max_rows)
 
     async def listen(self, owner: str, wake: Callable[[], None]) -> None:
-        """No-op: processes of one host look every two seconds."""
+        """No-op: processes of one host poll every two seconds."""
 
     def lease(self, name: str, holder: str) -> UpdateLease | None:
-        """No-op: the processes of a data directory have lock files."""
+        """Return `None`: processes that share a data directory use lock files."""
         return None
 
     async def _in_batches(self, sql: str, value: float) -> int:

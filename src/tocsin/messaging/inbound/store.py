@@ -1,7 +1,7 @@
-"""Received events, stored under their dedupe keys before they are acknowledged: what every store of them does.
+"""The interface of the stores of received events, which are stored by their dedupe keys before they are acknowledged.
 
-Every change is durable before its method returns. Only the owner changes an event: a process that was wrongly taken
-for dead learns that when it records an outcome.
+Every change is durable before its method returns. Only the owner changes an event: a process that was wrongly
+considered dead learns that when it records an outcome.
 """
 
 import json
@@ -27,18 +27,18 @@ BODIES_KEPT_S = 30 * 86400.0  # docs/receiving.md, "States"
 MAX_ROWS = 100_000
 ADOPTED_AT_ONCE = 5_000  # in one transaction: 50 ms
 PRUNED_AT_ONCE = 1_000
-# The owner of events that wait for a process of a version that knows them. No process has such an identity.
+# The owner of events that wait for a process of a newer version. No process has this identity.
 SET_ASIDE = "set-aside"
 
 
 class UnknownEventError(ValueError):
-    """The event has a kind, a state or a form that only another version of the program knows."""
+    """The event has a kind, state or format that only another version of the program knows."""
 
 
 class Claim(NamedTuple):
-    """What may be worked on, and the `seq` of what waits for an earlier event that another process has.
+    """The claimed events, and the `seq` of events that wait for an earlier one of another process.
 
-    `unknown` are the `seq` of events that only another version of the program can read.
+    `unknown` contains the `seq` of events that only another version of the program can read.
     """
 
     events: list[InboxEvent]
@@ -71,21 +71,21 @@ class InboxStore(Protocol):
         ...
 
     async def begin(self, seq: int, owner: str) -> bool:
-        """Count an attempt; return False if the event has another owner by now."""
+        """Count an attempt; return False if another process has taken the event over."""
         ...
 
     async def outcome(
         self, seq: int, owner: str, ending: HandlingStatus, replies: Iterable[Reply], reason: str = ""
     ) -> bool:
-        """Store the outcome before any reply is queued; return False if the event has another owner by now."""
+        """Store the outcome before any reply is queued; return False if another process has taken the event over."""
         ...
 
     async def finish(self, seq: int, owner: str, ending: HandlingStatus, reason: str = "") -> bool:
-        """End the work on an event; return False if it has another owner by now."""
+        """End the work on an event; return False if another process has taken it over."""
         ...
 
     async def owners(self) -> dict[str, int]:
-        """Return who has open events, and how many; released ones have the owner ''."""
+        """Return the number of open events per owner; released events have the owner ''."""
         ...
 
     async def adopt(
@@ -98,7 +98,7 @@ class InboxStore(Protocol):
         ...
 
     async def set_aside(self, seqs: Collection[int], owner: str) -> None:
-        """Give open events of `owner` to SET_ASIDE, from whom any process may adopt them; their chats do not wait."""
+        """Transfer open events of `owner` to SET_ASIDE, from which any process may adopt them; their chats continue."""
         ...
 
     async def release(self, owner: str) -> None:
@@ -106,14 +106,15 @@ class InboxStore(Protocol):
         ...
 
     async def listen(self, owner: str, wake: Callable[[], None]) -> None:
-        """Call `wake` when an event of `owner` need not wait any more, until cancelled; it may be called in vain.
+        """Call `wake` when an event of `owner` need not wait any more, until cancelled; spurious calls are possible.
 
-        A store that cannot tell returns at once; then, and while it cannot be reached, looking now and then does it.
+        A store without notifications returns immediately. The caller must also poll, for that case and for times when
+        the store is unavailable.
         """
         ...
 
     def lease(self, name: str, holder: str) -> UpdateLease | None:
-        """Return the lease of a cursor, for one fetcher; `None` where all that may fetch share a directory."""
+        """Return the lease of a cursor for one fetcher; `None` if fetchers use a lock file in a shared directory."""
         ...
 
     async def backlog(self) -> Backlog:
@@ -129,28 +130,28 @@ class InboxStore(Protocol):
     ) -> list[InboxEvent]:
         """Return the latest events, newest first, without those that only another version can read.
 
-        `before` is the `seq` of the last one on the previous page.
+        `before` is the `seq` of the last event on the previous page.
         """
         ...
 
     def changes(self) -> ChangeStream:
-        """Return the stream of the numbers of events that are new or got another state."""
+        """Return the stream of the numbers of events that are new or changed their state."""
         ...
 
     async def prune(self) -> int:
-        """Delete the contents of old events, and the rows of all but the latest; return how many."""
+        """Delete the content of old events, and all but the latest rows; return the number of changed rows."""
         ...
 
 
 def encode(replies: Iterable[Reply]) -> str:
-    """Return replies as JSON; raises TypeError or ValueError for what JSON cannot represent."""
+    """Return replies as JSON; raise TypeError or ValueError for values that JSON cannot represent."""
     return json.dumps([{"text": r.text, "parse_mode": r.parse_mode, "extra": dict(r.extra)} for r in replies])
 
 
 def to_event(seq: int, row: Mapping[str, Any]) -> InboxEvent:
-    """Return the record of a row, in which numbers may be text and empty values missing; ignore what is new in it.
+    """Return the record of a row, in which numbers may be text and empty values missing; unknown fields are ignored.
 
-    Raises UnknownEventError for a kind, a state or a form of another version.
+    Raises UnknownEventError for a kind, state or format of another version.
     """
     try:
         if row.get("ending"):

@@ -1,7 +1,7 @@
-"""The work on one received event: acknowledge it, ask the handlers, queue the replies, record the outcome.
+"""The work on one received event: acknowledge it, call the handlers, queue the replies, record the outcome.
 
-The work is repeated after a crash, its replies are not: they are kept
-with the outcome before the first is queued, and queued under keys that the queue recognises.
+After a crash, the work is repeated, but its replies are not: they are stored with the outcome before the first is
+queued, and queued under keys that the queue recognises.
 """
 
 import asyncio
@@ -38,12 +38,12 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-# High, because the message being worked on is rarely the reason that a process dies.
+# High, because the message being handled is rarely the reason that a process dies.
 MAX_ATTEMPTS = 30
 BACK_OFF_S = (0.5, 1.0, 2.0)
-# A message sent even longer before the start is not backlog: products repeat a call for a day at most.
+# A message sent even longer before the start is not backlog: providers repeat a call for a day at most.
 BACKLOG_S = 2 * 86400.0
-# How long an acknowledgement may outlast the work.
+# The longest time that an acknowledgement may outlast the work.
 ACKNOWLEDGE_S = 5.0
 
 BROKEN = "Something went wrong, and I could not handle your message. The log has the details."
@@ -64,15 +64,15 @@ async def acknowledge_addressed(message: InboundMessage) -> bool:
 
 
 async def discard_notice(text: str) -> None:
-    """Drop the notice, which log and audit log contain."""
+    """Discard the notice, which is also in the log and the audit log."""
 
 
 @dataclass(frozen=True, slots=True)
 class InboxHooks:
-    """What the rest of the program contributes to the inbox.
+    """The callbacks through which the rest of the program takes part in the inbox.
 
-    `handlers` are asked in order. `may_acknowledge` prevents the read receipt for people who must not learn that a
-    bot is present, and for messages without an answer. `notify` receives a sentence for the operator.
+    `handlers` are called in order. `may_acknowledge` prevents the read receipt for people who must not learn that a bot
+    is present, and for messages without an answer. `notify` receives a sentence for the operator.
     """
 
     handlers: Sequence[Handler] = ()
@@ -109,7 +109,7 @@ class InboxWork:
             await self._work_off(entry, owner, reply_context)
         except EventTakenOverError:
             _lost(entry)
-        except Exception as error:  # an unexpected error must neither end the inbox nor repeat for ever
+        except Exception as error:  # an unexpected error must neither stop the inbox nor repeat forever
             log.exception("a message could not be handled", extra={"event": entry.id})
             await self._end(
                 entry, owner, HandlerResult(HandlingStatus.FAILED, reason=f"unexpected {type(error).__name__}")
@@ -161,7 +161,7 @@ class InboxWork:
             log.debug("acknowledging a message failed", extra={"channel": message.channel, "reason": str(error)})
 
     async def _judge(self, entry: InboxEvent, owner: str, message: InboundMessage) -> HandlerResult:
-        """Ask the handlers, unless the message had too many attempts or the chat is muted."""
+        """Call the handlers, unless the message had too many attempts or the chat is muted."""
         backlog = self._is_backlog(entry, message)
         chat = (entry.channel, entry.chat)
         if entry.attempts >= MAX_ATTEMPTS:
@@ -188,7 +188,7 @@ class InboxWork:
         return not self._is_backlog(entry, message) and await self._loop_guard.is_muted((entry.channel, entry.chat))
 
     def _is_backlog(self, entry: InboxEvent, message: InboundMessage) -> bool:
-        """Whether it arrived while the program was down: as the poller says, else by its time."""
+        """Whether the message arrived while the program was down, according to the poller or else to its time."""
         if entry.accepted_at < self.started_at:
             return True
         if message.waited is not None:
@@ -213,7 +213,7 @@ class InboxWork:
         return HandlerResult(HandlingStatus.IGNORED, reason="no handler accepted it")
 
     async def _patiently(self, handler: Handler, received: MessageContext) -> HandlerResult | None:
-        """Ask a handler, and retry while the store is unavailable; the handler then starts over."""
+        """Call a handler, and retry while the store is unavailable; the handler then starts over."""
         for pause_s in BACK_OFF_S:
             try:
                 return await handler(received)
@@ -224,7 +224,7 @@ class InboxWork:
         return await handler(received)
 
     async def _failure(self, message: InboundMessage, told: str, reason: str) -> HandlerResult:
-        """Return a failure; the person is told only if they addressed the bot and may know of it."""
+        """Return a failure; the person is informed only if they addressed the bot and may know of it."""
         try:
             may_know = is_addressed(message) and await self._hooks.may_acknowledge(message)
         except Exception:
@@ -255,7 +255,7 @@ class InboxWork:
     async def _answer_directly(
         self, entry: InboxEvent, owner: str, adapter: InboundAdapter, message: InboundMessage, result: HandlerResult
     ) -> HandlerResult:
-        """Answer directly through `reply_context`; return the result with the replies left to queue.
+        """Answer directly through `reply_context`; return the result with the replies that remain to be queued.
 
         If the process dies between the answer and its record, the queue sends the answer again.
         """

@@ -1,4 +1,4 @@
-"""What providers asked in answer to direct sends: of a target, the queue keeps to it; of a whole channel, all sends."""
+"""Share the waits that providers request after direct sends, for one target or for a whole account."""
 
 import logging
 from math import inf
@@ -11,30 +11,30 @@ from tocsin.delivery.store import DeliveryStore
 
 log = logging.getLogger(__name__)
 
-# What other processes learn is known here after that, at most.
+# The longest delay until a hold set by another process is known here.
 LOOK_EVERY_S = 0.5
-# The longest that a direct send waits for the store: no hold is worth more.
+# The longest time that a direct send waits for the store; sending matters more than a hold.
 PATIENCE_S = 0.25
 MAX_REASON = 200
-# The longest wait that the queue grants a provider.
+# The longest wait that the queue accepts from a provider.
 LONGEST_S = 3600.0
 
 
 class AccountHolds:
     """The holds of whole channels, which all processes share through the queue's store.
 
-    Where the store cannot be read, what is known here counts: a message is never held up by the store.
+    While the store cannot be read, the holds known to this process apply: the store never delays a message.
     """
 
     def __init__(self, store: DeliveryStore, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._known: dict[str, tuple[float, str]] = {}  # by channel: until when (monotonic), and what was said
+        self._known: dict[str, tuple[float, str]] = {}  # by channel: the end (monotonic) and the reason
         self._looked_at: dict[str, float] = {}  # monotonic
-        self._untold: set[str] = set()  # channels whose hold the store could not take
+        self._untold: set[str] = set()  # channels whose hold could not be stored
 
     async def refusal(self, channel: str, at_most_s: float) -> ChannelError | None:
-        """Return why nothing can be sent on a channel now, unless that ends within `at_most_s` seconds."""
+        """Return the reason why a channel cannot send now, or `None` if it can within `at_most_s` seconds."""
         now = self._clock.monotonic()
         if now - self._looked_at.get(channel, -inf) >= LOOK_EVERY_S:
             self._looked_at[channel] = now
@@ -52,9 +52,10 @@ class AccountHolds:
         )
 
     async def note(self, receipt: Receipt) -> None:
-        """Take the receipt of a direct send, and publish the wait that the provider asked for.
+        """Record the receipt of a direct send, and share the wait that the provider requested.
 
-        What it asked of one target holds up the queue; direct sends to it go on, as they know of no pace.
+        A wait for a single target holds the queue only; direct sends to that target continue, because they have no
+        pace.
         """
         failure, channel = receipt.failure, receipt.result.channel
         if failure is None or not failure.retry_after_s:

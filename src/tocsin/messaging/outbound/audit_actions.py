@@ -1,4 +1,4 @@
-"""The audit entries of what leaves."""
+"""The audit entries of sent messages and of the queue."""
 
 from collections.abc import Mapping
 
@@ -45,6 +45,6 @@ MSG_TEST = AuditAction("msg.test", "The credentials of a channel were verified."
 
 
 def record_send(audit: AuditTrail, outcome: str, comment: str, *, source: str, metadata: Mapping[str, object]) -> None:
-    """Write one `msg.send`; `metadata` has at least what every entry of that action has."""
+    """Write one `msg.send` entry; `metadata` contains at least the fields that every entry of that action has."""
     detail = f"{outcome} on {metadata['channel']} to {metadata['target']}{comment}"
     audit.record(MSG_SEND, detail, source=source, metadata=metadata)

@@ -1,6 +1,6 @@
-"""Record the end of the audit chain at a place outside this machine's reach.
+"""Record the end of the audit chain in a place outside this machine's reach.
 
-The chain has no key, so a writer to the data directory can recompute it. A number and hash recorded
+The chain has no key, so a process that can write to the data directory can recompute it. A number and a hash recorded
 elsewhere then contradict the forged chain.
 """
 
@@ -129,7 +129,7 @@ def noted_anchors(data_dir: Path, destination: str) -> "tuple[list[Anchor], list
         try:
             anchors = read_anchors(path) + anchors
         except OSError as error:
-            # Nothing was noted yet: the files are made with the first anchor.
+            # The anchor files do not exist before the first anchor.
             if not anchors and isinstance(error, (FileNotFoundError, NotADirectoryError)):
                 continue
             reason = f"cannot read the anchors: {error.strerror or type(error).__name__}"
@@ -138,5 +138,5 @@ def noted_anchors(data_dir: Path, destination: str) -> "tuple[list[Anchor], list
 
 
 def kept_since(days: int, now: float) -> str:
-    """Return the time, as in an entry, before which lines may be gone; empty where all must be there."""
+    """Return the time, as in an entry, before which lines may be missing; empty if all lines must exist."""
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now - days * 86400)) if days else ""

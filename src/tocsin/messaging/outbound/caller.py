@@ -13,11 +13,11 @@ class Caller:
 
     @classmethod
     def of(cls, source: str, actor: str | None) -> "Caller":
-        """Return the caller that is known by no more than that."""
+        """Return a caller of which only the source and the actor are known."""
         return cls(source, {} if actor is None else {"actor": actor})
 
     @property
     def actor(self) -> str | None:
-        """Who asks, as runs record it."""
+        """The actor, as runs record it."""
         actor = self.facts.get("actor")
         return None if actor is None else str(actor)

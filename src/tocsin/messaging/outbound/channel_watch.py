@@ -1,6 +1,6 @@
-"""Log when a provider fails, works again, or throttles the whole account.
+"""Log when a provider fails, recovers, or throttles the whole account.
 
-Once per outage, not per message: the queue retries for a day.
+Logs once per outage instead of once per message, because the queue retries for a day.
 """
 
 import logging
@@ -15,13 +15,13 @@ log = logging.getLogger(__name__)
 
 # Temporary failures other than throttling.
 _TROUBLE = frozenset({FailureKind.TRANSIENT, FailureKind.AMBIGUOUS})
-# The least time between two log lines about one channel.
+# The minimum time between two log lines about one channel.
 QUIET_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class ChannelTroubles:
-    """Failing channels with the start of the failure, and throttled ones with its end, in Unix seconds."""
+    """Failing channels by the start of the failure, and throttled ones by its end, in Unix seconds."""
 
     failing: Mapping[str, float] = field(default_factory=dict)
     throttled: Mapping[str, float] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class ChannelWatch:
         self._throttled_until: dict[str, float] = {}  # monotonic
 
     def note(self, receipt: Receipt) -> None:
-        """Take the receipt of one attempt, and log a change."""
+        """Record the receipt of one attempt, and log a change."""
         channel, failure = receipt.result.channel, receipt.failure
         if receipt.result.ok:
             self._end_outage(channel)

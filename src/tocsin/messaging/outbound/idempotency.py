@@ -60,8 +60,8 @@ class IdempotencyKeys(Protocol):
     async def begin(self, key: str, digest: str, *, former: str = "") -> StoredResponse | None:
         """Claim a new key and return `None`, or return the response stored for it.
 
-        A key whose process died is taken over, and returned without a response. What versions before kept of the same
-        request under the name `former` becomes that of `key`. Raises KeyReusedError and StillRunningError.
+        The key of a process that died is taken over and returned without a response. A record that earlier versions
+        stored for the same request as `former` is renamed to `key`. Raises KeyReusedError and StillRunningError.
         """
         ...
 

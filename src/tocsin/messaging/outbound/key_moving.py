@@ -103,7 +103,7 @@ class RedisKeyRecords:
     async def _read(self, name: str) -> MovedKey | None:
         found, left_s = await self._client.command("HGETALL", name), int(await self._client.command("TTL", name))
         if _DIGEST not in found:
-            return None  # it has expired meanwhile
+            return None  # it has expired in the meantime
         status = int(found[_STATUS]) if _STATUS in found else None
         key = name[len(key_names("")[0]) - 1 : -1]
         return MovedKey(key, found[_DIGEST].decode(), status, found.get(_BODY, b"").decode(), max(0.0, KEPT_S - left_s))

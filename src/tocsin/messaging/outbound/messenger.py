@@ -59,7 +59,7 @@ class NotifyResult:
 
 
 class _Sending:
-    """One message of a call; its key is the id of its record, and `receipt` is there once it has ended."""
+    """One message of a call. Its key is the ID of its record; `receipt` is set when the send has ended."""
 
     __slots__ = ("channel", "outgoing", "receipt")
 
@@ -81,7 +81,7 @@ class Messenger:
         *,
         observers: Sequence[Observer] = (),
     ) -> None:
-        """`observers` get the receipt of every send that is not cut off."""
+        """`observers` receive the receipt of every send that is not cancelled."""
         self._registry = registry
         self._profiles = profiles
         self._audit = audit
@@ -100,11 +100,11 @@ class Messenger:
         return (*kinds, *(alias for kind in kinds for alias in self._registry.spec(kind).aliases))
 
     def channel_label(self, name: str) -> str:
-        """Return what people call a channel."""
+        """Return the display name of a channel."""
         return self._registry.label(name)
 
     def parse_modes(self) -> tuple[str, ...]:
-        """Return the parse modes that any channel has."""
+        """Return the parse modes of all channels."""
         kinds = self._registry.kinds()
         return tuple(dict.fromkeys([*(mode for kind in kinds for mode in self._modes_of(kind)), PLAIN, COMMONMARK]))
 
@@ -143,7 +143,7 @@ class Messenger:
         return (await self.try_channel(channel, caller)).result
 
     async def try_channel(self, channel: str, caller: Caller) -> Receipt:
-        """Do the same, and return the failure, too."""
+        """Verify a channel's credentials like `test`, and also return the failure."""
         try:
             adapter = self._registry.adapter(channel)
         except TocsinError as error:
@@ -164,7 +164,7 @@ class Messenger:
     async def notify(
         self, profile: str, message: str, caller: Caller, *, parse_mode: str = "", on_cut_off: OnCutOff | None = None
     ) -> NotifyResult:
-        """Send concurrently to every target of a profile; `parse_mode` counts where the channel has it.
+        """Send concurrently to every target of a profile; channels without `parse_mode` use their default.
 
         Raises only UnknownProfileError or ConfigError.
         """
@@ -191,7 +191,7 @@ class Messenger:
         return NotifyResult(profile, placed, tuple(each.failure for each in receipts))
 
     def check_profile(self, profile: str) -> None:
-        """Raise UnknownProfileError, or ConfigError, for a profile that nothing can be sent to."""
+        """Raise UnknownProfileError or ConfigError if messages cannot be sent to a profile."""
         self._profiles().get(profile)
 
     async def notify_by_queue(
@@ -260,7 +260,7 @@ class Messenger:
             sending.receipt = self._observed(self._refused(sending.channel, sending.outgoing.target, error))
             return
         held = await self._holds.refusal(adapter.spec.kind, adapter.spec.retry.longest_wait_s)
-        if held is not None:  # the provider would say the same, and might hold the account for longer
+        if held is not None:  # the provider would refuse again, and might extend its hold on the account
             refused = self._refused(sending.channel, sending.outgoing.target, held)
             await self._keep(sending, refused, caller)
             return
@@ -314,7 +314,7 @@ def _queued(delivery: Delivery) -> SendResult:
 
 
 def _outcome(receipt: Receipt) -> tuple[str, str]:
-    """Return what an audit line says of one send before its target, and after it."""
+    """Return the parts of an audit line before and after the target."""
     result = receipt.result
     if result.ok:
         return "sent", f" ({result.message})"

@@ -29,12 +29,12 @@ from tocsin.messaging.outbound.audit_actions import (
 from tocsin.messaging.outbound.caller import Caller
 
 if TYPE_CHECKING:
-    # Sending needs nothing of what is received, and that takes 4 ms to import.
+    # Sending needs nothing of the receiving side, which takes 4 ms to import.
     from tocsin.messaging.inbound.handling import Reply
 
 # The first characters of an id are its time in milliseconds (RFC 9562).
 _TIME_OF_ID = 13
-_NOTED = 1_000  # recent deliveries with a key; more are not queued within that time
+_NOTED = 1_000  # recent deliveries with a key; fewer than this are queued during one call
 
 # Appended to a shortened reply.
 CUT = "\n\n[shortened: the full text would need {parts:,} messages; the limit is {limit:,} (MAX_PARTS)]"
@@ -57,7 +57,7 @@ class Outbox:
         *,
         observers: Sequence[Callable[[Receipt], None]] = (),
     ) -> None:
-        """`observers` get the receipt of every try that the queue makes in this process."""
+        """`observers` receive the receipt of every attempt that the queue makes in this process."""
         self.store = store
         self._registry = registry
         self._audit = audit
@@ -142,7 +142,7 @@ class Outbox:
                 reply = replace(reply, text=truncate(text, room, ellipsis="") + note)
 
     def _is_new(self, delivery: Delivery, before: str) -> bool:
-        """Whether `delivery` was queued after `before`; one with a known key was queued, and audited, earlier."""
+        """Whether `delivery` was queued after `before`; with a known key, it was queued and audited earlier."""
         if delivery.idempotency_key is None:
             return True
         if delivery.id[:_TIME_OF_ID] < before or delivery.id in self._noted:
@@ -198,7 +198,7 @@ class Outbox:
         return delivery
 
     async def dismiss(self, id: str, caller: Caller) -> Delivery:
-        """Note that a delivery that ended unsent needs no person any more."""
+        """Mark a delivery that ended unsent as no longer needing a person."""
         delivery = await self.store.dismiss(await whole_id(self.store, id))
         self._note(MSG_DISMISS, delivery, caller)
         return delivery

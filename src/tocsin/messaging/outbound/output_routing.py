@@ -1,4 +1,4 @@
-"""Where the output of a job goes: `<channel>:<target>` or the name of a profile, through the durable queue."""
+"""Route the output of a run to `<channel>:<target>` or to a profile, through the durable queue."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from tocsin.messaging.outbound.profiles import Profiles
 
 
 class QueuedOutput(NamedTuple):
-    """A failed result for each target that was refused, and the deliveries of the others."""
+    """A failed result for each refused target, and the IDs of the deliveries for the others."""
 
     refused: tuple[SendResult, ...]
     deliveries: tuple[str, ...]
@@ -22,29 +22,29 @@ class QueuedOutput(NamedTuple):
 class _Target(NamedTuple):
     channel: str
     target: str
-    place: str = ""  # of its mistake in the file of profiles
+    place: str = ""  # position of the target's mistake in the profiles file
 
 
 class OutputRouter:
-    """Queues texts for a destination, and follows what becomes of them."""
+    """Queues texts for a destination, and reports the outcome of their deliveries."""
 
     def __init__(self, outbox: Outbox, profiles: Callable[[], Profiles]) -> None:
         self._outbox = outbox
         self._profiles = profiles
 
     def check(self, destination: str) -> None:
-        """Raise TocsinError where a message to a destination would be refused."""
+        """Raise TocsinError if a message to the destination would be refused."""
         for target in self._targets(destination):
-            self._outbox.prepare(target.channel, target.target, "a text", "")  # it is not sent: no source
+            self._outbox.prepare(target.channel, target.target, "a text", "")  # nothing is sent: no source
 
     def targets(self, destination: str) -> set[tuple[str, str]]:
-        """Return the kinds of channels and the targets of a destination; raises TocsinError where it is unknown."""
+        """Return the channel kinds and targets of a destination; raise TocsinError if it is unknown."""
         return {(self._outbox.kind_of(each.channel), each.target) for each in self._targets(destination)}
 
     async def queue(self, destination: str, text: str, caller: Caller, key: str) -> QueuedOutput:
-        """Queue a text for each target, once for a `key`.
+        """Queue a text for each target, once per `key`.
 
-        A target that is refused, or a destination that is unknown, is a failed result. Raises StoreUnavailableError.
+        A refused target, or an unknown destination, becomes a failed result. Raises StoreUnavailableError.
         """
         try:
             targets = self._targets(destination)
@@ -57,7 +57,7 @@ class OutputRouter:
         return QueuedOutput(refused, tuple(each for each in made if isinstance(each, str)))
 
     async def outcome(self, delivery_id: str) -> SendResult | None:
-        """Return how a queued message ended, None while it has not."""
+        """Return the outcome of a queued message; `None` while it has not ended."""
         try:
             delivery = await self._outbox.get(delivery_id)
         except UnknownDeliveryError:
@@ -78,8 +78,8 @@ class OutputRouter:
         return [_Target(entry.channel, entry.target, profiles.place(entry)) for entry in entries]
 
     async def _queue(self, target: _Target, text: str, caller: Caller, key: str) -> SendResult | str:
-        """Return the ID of the delivery, or why there is none."""
-        from tocsin.messaging.inbound.handling import Reply  # takes 4 ms, for those who only list as well
+        """Return the ID of the delivery, or a failed result."""
+        from tocsin.messaging.inbound.handling import Reply  # takes 4 ms, which commands that only list avoid
 
         try:
             replies = [Reply(text, PLAIN)]

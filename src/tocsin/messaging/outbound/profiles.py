@@ -1,6 +1,6 @@
-"""Notification profiles: a name for a list of targets, kept in `profiles.yaml`.
+"""Notification profiles: named lists of targets, stored in `profiles.yaml`.
 
-A mapping from name to entries, each with `channel` (a kind or an alias) and `target`.
+The file maps each name to entries with `channel` (a kind or an alias) and `target`.
 """
 
 from collections.abc import Callable, Mapping
@@ -35,7 +35,7 @@ class ProfileEntry:
 
     channel: str
     target: str
-    problem: YamlIssue | None = None  # why it cannot be sent to
+    problem: YamlIssue | None = None  # the reason why it cannot be used
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Idempotency keys in Redis, shared by every host."""
+"""Idempotency keys in Redis, shared by all hosts."""
 
 from pathlib import Path
 from time import monotonic
@@ -7,7 +7,7 @@ from tocsin.core.storage.redis_client import RedisClient, load_script
 from tocsin.core.storage.redis_names import FormerNames
 from tocsin.messaging.outbound.idempotency import KEPT_S, LEASE_S, KeyReusedError, StillRunningError, StoredResponse
 
-# Both keys of a request have one hash tag, the whole first name; neither can be the other of another request.
+# Both keys of a request share one hash tag, the whole first name; neither can equal a key of another request.
 _FORMER = "tocsin:idempotency:"
 _FORMER_LEASE = "tocsin:idempotency-lease:"
 
@@ -23,7 +23,7 @@ class RedisKeys:
     def __init__(self, client: RedisClient) -> None:
         self._client = client
         self._former = former_keys(client)
-        # Nothing is kept for longer, and this version makes none.
+        # After this time no key of an earlier version exists: none is stored longer, and this version writes none.
         self._no_former_after = monotonic() + KEPT_S
 
     async def begin(self, key: str, digest: str, *, former: str = "") -> StoredResponse | None:
@@ -43,7 +43,7 @@ class RedisKeys:
         return StoredResponse() if state == "abandoned" else None
 
     async def _adopt(self, key: str, digest: str, former: str) -> None:
-        """Keep what is known of a request under `key`; the names may lie on different servers of a cluster."""
+        """Move the record of a request to `key`; in a cluster, the two names may be on different servers."""
         record, lease = key_names(former)
         found = await self._client.command("HGETALL", record)
         if found.get(b"digest") != digest.encode():
@@ -69,13 +69,13 @@ class RedisKeys:
 
 
 def key_names(key: str) -> list[str]:
-    """Return the names of the record and of the lease of a request."""
+    """Return the names of the record and the lease of a request."""
     name = f"{{tocsin:idempotency:{key}}}"
     return [name, f"{name}:lease"]
 
 
 def former_keys(client: RedisClient) -> FormerNames:
-    """Return the names that keys had before."""
+    """Return the names that earlier versions used."""
     return FormerNames(client, "idempotency", "tocsin:idempotency*", _renamed)
 
 

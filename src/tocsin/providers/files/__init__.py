@@ -1,1 +1,1 @@
-"""What the files of strangers say, read in child processes, in a form that chat models take."""
+"""Extract the content of untrusted files in child processes, in a form that chat models accept."""

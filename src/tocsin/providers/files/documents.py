@@ -1,6 +1,6 @@
-"""What kind of file something is, and the text of a document.
+"""Detect the kind of a file, and extract the text of documents.
 
-Every file is opened in a child process of its own (`file_reader`, `picture_reader`, `speech_reader`).
+Each file is opened in its own child process (`file_reader`, `picture_reader`, `speech_reader`).
 """
 
 from pathlib import Path
@@ -13,7 +13,7 @@ TEXT_TYPES = frozenset(
     {"text/plain", "text/csv", "text/html", "text/markdown", "application/json", "application/xml", "text/xml"}
 )
 PICTURE = "picture"
-# What each type is: a picture, or what `file_reader` calls that kind of document.
+# The kind of each media type: a picture, or a kind of document that `file_reader` knows.
 KINDS = {
     **dict.fromkeys(PICTURE_TYPES, PICTURE),
     **dict.fromkeys(TEXT_TYPES, "text"),
@@ -23,7 +23,7 @@ KINDS = {
     "application/vnd.openxmlformats-officedocument.presentationml.presentation": "pptx",
     "application/vnd.oasis.opendocument.text": "odt",
 }
-# If the sender names no type, the suffix of the file name decides.
+# For these media types, the suffix of the file name decides.
 UNKNOWN_TYPES = frozenset({"", "application/octet-stream", "application/zip", "application/x-zip-compressed"})
 BY_SUFFIX = {
     **{f".{kind}": kind for kind in ("pdf", "docx", "xlsx", "pptx", "odt")},
@@ -34,19 +34,19 @@ READ_TIMEOUT_S = 30.0
 
 
 class DocumentText(NamedTuple):
-    """The text of a document; where it is `cut`, the document goes on."""
+    """The text of a document; if `cut`, only its beginning."""
 
     text: str
     cut: bool
 
     def titled(self, name: str) -> str:
-        """Return the text as a chat model is shown it."""
+        """Return the text with the file name, for a chat model."""
         cut = "\n[The file is longer; only its beginning is shown.]" if self.cut else ""
         return f"[File {name}]\n{self.text}{cut}"
 
 
 def kind_of(name: str, mime: str) -> str:
-    """Return what a file is by its type, or by its name where the type says nothing; empty for what nothing reads."""
+    """Return the kind of a file by its media type, or by its name if that is unspecific; empty if unsupported."""
     kinds = BY_SUFFIX.get(Path(name).suffix.lower()) if mime in UNKNOWN_TYPES else KINDS.get(mime)
     return kinds or ""
 

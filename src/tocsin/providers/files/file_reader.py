@@ -1,7 +1,7 @@
 """Print the text of one untrusted file: `python -m tocsin.providers.files.file_reader <kind> <path>`.
 
-It runs as a child with limited memory and time, so that a hostile file can end only this process. What it
-prints is JSON: `{"text": …, "cut": …}`, or `{"refused": …}`.
+It runs as a child process with limited memory and time, so that a malicious file can crash only this process. The
+output is JSON: `{"text": …, "cut": …}`, or `{"refused": …}`.
 """
 
 import json
@@ -14,21 +14,21 @@ from typing import TypedDict
 from tocsin.core.process.limited import limit_this_process
 
 MAX_CHARS = 10_000  # docs/bot.md, "Files"
-MAX_PAGES = 20  # of a PDF; sheets of a workbook, slides of a presentation
+MAX_PAGES = 20  # pages of a PDF, sheets of a workbook, slides of a presentation
 MEMORY_BYTES = 768 * 1024 * 1024
 CPU_S = 20
 
 
 class ExtractedText(TypedDict, total=False):
-    """What was found."""
+    """The output of this program."""
 
     text: str
-    cut: bool  # there is more than `text` has
-    refused: str  # why there is no text
+    cut: bool  # `text` is incomplete
+    refused: str  # the reason why there is no text
 
 
 def main() -> None:
-    """Read the file that the arguments name."""
+    """Read the file given in the arguments, and print its text."""
     kind, path = sys.argv[1:3]
     limit_this_process(memory_bytes=MEMORY_BYTES, cpu_s=CPU_S)
     try:
@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def read_text(path: Path) -> ExtractedText:
-    """Return the first characters of a text; invalid UTF-8 is replaced."""
+    """Return the first characters of a text file; invalid UTF-8 is replaced."""
     content = path.read_bytes()
     encoding = "utf-16" if content[:2] in {b"\xff\xfe", b"\xfe\xff"} else "utf-8-sig"
     return _cut(content.decode(encoding, errors="replace"))
@@ -64,7 +64,7 @@ def read_pdf(path: Path) -> ExtractedText:
     except PdfReadError as error:
         return {"refused": f"it is not a readable PDF ({' '.join(str(error).split())[:100]})"}
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError, ArithmeticError, OSError):
-        # What the parser raises for broken files is not a closed list.
+        # The exceptions that the parser raises for damaged files are not documented completely.
         if not text.strip():
             return {"refused": "it is not a readable PDF"}
         cut = True
@@ -83,7 +83,7 @@ def _cut(text: str) -> ExtractedText:
 
 
 def read_office(kind: str, path: Path) -> ExtractedText:
-    """Return the text of a document of an office program."""
+    """Return the text of an office document."""
     from tocsin.providers.files import office_reader
     from tocsin.providers.files.office_package import RefusedError
 

@@ -1,17 +1,17 @@
-"""The parts of a ZIP archive of XML, read as streams of elements.
+"""Read the parts of a ZIP archive of XML as streams of elements.
 
-Only the parts that make up the text are unpacked, as a stream that ends when enough is read, and never more than
-`MAX_BYTES`. XML with a DTD is refused: these formats have none, and it is where entities that grow without end, or
-name files, are declared. It never writes.
+Only the parts that contain the text are unpacked, as a stream that ends when enough is read, and never more than
+`MAX_BYTES`. XML with a DTD is refused: these formats do not use DTDs, which can declare entities that expand without
+limit or that refer to files. This module writes no files.
 """
 
 import posixpath
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from xml.parsers import expat  # DTDs are refused, which is all that a hardened parser adds
+from xml.parsers import expat  # DTDs are refused, so a hardened parser would add nothing
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
 
-MAX_BYTES = 64 * 1024 * 1024  # of all parts that are read, unpacked
+MAX_BYTES = 64 * 1024 * 1024  # unpacked size of all parts that are read
 CHUNK_BYTES = 64 * 1024
 Attributes = Mapping[str, str]
 
@@ -21,21 +21,21 @@ class RefusedError(Exception):
 
 
 class EnoughError(Exception):
-    """The rest need not be read."""
+    """Enough text was read."""
 
 
 @dataclass(slots=True)
 class Words:
-    """The text that was found so far; full when it has `max_chars`."""
+    """The text collected so far; full when it has `max_chars`."""
 
     max_chars: int
-    more: bool = False  # there is something that was not read
+    more: bool = False  # some text was not read
     _pieces: list[str] = field(default_factory=list)
     _length: int = 0
     _end: str = "\n\n"
 
     def add(self, piece: str) -> None:
-        """Append a piece; a third line break in a row is left out."""
+        """Append a piece; drop any third line break in a row."""
         if not piece or (piece == "\n" and self._end == "\n\n"):
             return
         self._pieces.append(piece)
@@ -45,32 +45,32 @@ class Words:
             raise EnoughError
 
     def text(self) -> str:
-        """Return all of it."""
+        """Return the collected text."""
         return "".join(self._pieces)
 
 
 class Scanner:
-    """Gets the elements of one XML part, by their names without namespace."""
+    """Receives the elements of one XML part, with names without namespaces."""
 
     def start(self, name: str, attributes: Attributes) -> None:
-        """Begin an element."""
+        """Handle the start of an element."""
 
     def end(self, name: str) -> None:
-        """End an element."""
+        """Handle the end of an element."""
 
     def text(self, text: str) -> None:
-        """Take text of the current element, possibly one of several pieces."""
+        """Handle text of the current element, which may arrive in several pieces."""
 
 
 class Package:
-    """A ZIP archive whose parts are read one by one, within the limit of bytes for all of them."""
+    """A ZIP archive whose parts are read one by one, with a common limit of bytes."""
 
     def __init__(self, archive: ZipFile) -> None:
         self._archive = archive
         self._left = MAX_BYTES
 
     def scan(self, part: str, scanner: Scanner) -> None:
-        """Hand the elements of a part to `scanner`; raises EnoughError, or what expat and zipfile raise."""
+        """Pass the elements of a part to `scanner`; raises EnoughError, or the exceptions of expat and zipfile."""
         parser = expat.ParserCreate(namespace_separator=" ")
         parser.buffer_text = True
         parser.StartDoctypeDeclHandler = _refuse_dtd
@@ -82,11 +82,11 @@ class Package:
         parser.Parse(b"", True)
 
     def chunks(self, part: str) -> Iterator[bytes]:
-        """Yield the content of a part."""
+        """Yield the content of a part in chunks."""
         info = self._archive.getinfo(part)
         if info.flag_bits & 1:
             raise RefusedError("it is password-protected")
-        if info.compress_type not in {ZIP_STORED, ZIP_DEFLATED}:  # others unpack without a limit, and are not allowed
+        if info.compress_type not in {ZIP_STORED, ZIP_DEFLATED}:  # other methods have no limit, and are not allowed
             raise BadZipFile(part)
         with self._archive.open(info) as stream:
             while chunk := stream.read(CHUNK_BYTES):
@@ -99,7 +99,7 @@ class Package:
         return part in self._archive.NameToInfo
 
     def relations(self, part: str) -> dict[str, tuple[str, str]]:
-        """Return type and part of everything that `part` refers to within the package, by ID."""
+        """Return, by relation ID, the type and the part of everything in the package that `part` refers to."""
         folder, name = posixpath.split(part)
         found = _Relations(folder)
         listed = posixpath.join(folder, "_rels", f"{name}.rels")
@@ -108,7 +108,7 @@ class Package:
         return found.targets
 
     def main_part(self) -> str:
-        """Return the part with the document itself."""
+        """Return the name of the part with the document itself."""
         for kind, target in self.relations("").values():
             if kind.endswith("/officeDocument"):
                 return target
@@ -134,7 +134,7 @@ def local(name: str) -> str:
 
 
 def relation_id(attributes: Attributes) -> str:
-    """Return the ID of the relation that an element names: `id` with a namespace."""
+    """Return the relation ID of an element: the attribute `id` with a namespace."""
     return next((value for name, value in attributes.items() if name.endswith(" id")), "")
 
 

@@ -1,15 +1,15 @@
-"""The text of Word, OpenDocument, Excel and PowerPoint files; used by `file_reader`, in its child process."""
+"""Extract the text of Word, OpenDocument, Excel and PowerPoint files, in the child process of `file_reader`."""
 
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from xml.parsers import expat  # DTDs are refused, which is all that a hardened parser adds
+from xml.parsers import expat  # DTDs are refused, so a hardened parser would add nothing
 from zipfile import BadZipFile, ZipFile
 
 from tocsin.providers.files import office_sheets, office_texts
 from tocsin.providers.files.office_package import EnoughError, Package, RefusedError, Words
 
-OLE = bytes.fromhex("d0cf11e0a1b11ae1")  # begins what is encrypted, and the formats of before 2007
+OLE = bytes.fromhex("d0cf11e0a1b11ae1")  # the signature of encrypted files, and of formats before 2007
 ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 NAMES = {
     "docx": "Word document",
@@ -17,7 +17,7 @@ NAMES = {
     "xlsx": "Excel workbook",
     "pptx": "PowerPoint presentation",
 }
-# What the libraries raise for broken files.
+# The exceptions that the libraries raise for damaged files.
 BROKEN = (
     BadZipFile, expat.ExpatError, zlib.error, KeyError, ValueError, EOFError, RuntimeError, OSError,
 )  # fmt: skip

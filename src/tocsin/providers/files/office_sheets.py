@@ -1,4 +1,4 @@
-"""The text of .xlsx: a line for each row of the first sheets, a tab between its cells."""
+"""Extract the text of .xlsx files: one line per row of the first sheets, with tabs between cells."""
 
 import re
 from collections.abc import Callable
@@ -7,17 +7,17 @@ from typing import NamedTuple
 
 from tocsin.providers.files.office_package import Attributes, EnoughError, Package, Scanner, Words, relation_id
 
-MAX_GAP = 50  # empty cells that are shown; further ones would only fill the text
-# Formats of dates and times that need no definition. Source: ECMA-376, part 1, 18.8.30.
+MAX_GAP = 50  # the longest run of empty cells that is shown
+# The formats of dates and times that are predefined. Source: ECMA-376, part 1, 18.8.30.
 DATE_FORMATS = frozenset({*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)})
-# What does not count in a format: quoted and escaped text, alignment, colours and conditions.
+# The parts of a format that are ignored: quoted and escaped text, alignment, colours and conditions.
 _MAX_FORMAT = 1_000  # characters
 _NOT_FORMAT = re.compile(r'"[^"]*"|\\.|_.|\*.|\[[^\]]*\]')
 _LETTERS = re.compile(r"[A-Za-z]{1,3}")
 
 
 class Cell(NamedTuple):
-    """One cell with something in it."""
+    """A cell that is not empty."""
 
     row: int
     column: int
@@ -27,7 +27,7 @@ class Cell(NamedTuple):
 
 
 def read_xlsx(package: Package, words: Words, max_pages: int) -> None:
-    """Collect the first sheets; dates are written out, formulas by their last results."""
+    """Collect the text of the first sheets; dates are formatted, and formulas replaced by their last results."""
     main = package.main_part()
     relations, workbook = package.relations(main), _Workbook()
     package.scan(main, workbook)
@@ -55,7 +55,7 @@ def read_xlsx(package: Package, words: Words, max_pages: int) -> None:
 
 
 def _complete(package: Package, part: str, scanner: Scanner) -> bool:
-    """Scan a part; say whether to its end."""
+    """Scan a part; return whether its end was reached."""
     try:
         package.scan(part, scanner)
     except EnoughError:
@@ -142,7 +142,7 @@ class _Sheet(Scanner):
 
 
 class _Strings(Scanner):
-    """The shared strings that are wanted; the rest is passed over."""
+    """The shared strings that are needed; others are skipped."""
 
     def __init__(self, wanted: set[int], most: int) -> None:
         self.found: dict[int, str] = {}
@@ -170,7 +170,7 @@ class _Strings(Scanner):
 
 
 class _Styles(Scanner):
-    """Which styles of cells show a number as a date."""
+    """The styles of cells that format a number as a date."""
 
     def __init__(self) -> None:
         self.dates: set[int] = set()
@@ -195,7 +195,7 @@ class _Styles(Scanner):
 
 
 def _column(reference: str) -> int:
-    """Return the number of a column, from 1; 0 where the reference names none."""
+    """Return the number of a column, starting at 1; 0 if the reference contains none."""
     number = 0
     if found := _LETTERS.match(reference):
         for letter in found[0].upper():

@@ -1,25 +1,26 @@
-"""The text of what consists of paragraphs and tables: .docx, .odt, .pptx."""
+"""Extract the text of formats with paragraphs and tables: .docx, .odt, .pptx."""
 
 from dataclasses import dataclass, field
 
 from tocsin.providers.files.office_package import Attributes, Package, RefusedError, Scanner, Words, relation_id
 
-MAX_BLANKS = 100  # that one element of an OpenDocument text may stand for
+MAX_BLANKS = 100  # of one element in an OpenDocument text
 
 
 @dataclass(frozen=True, slots=True)
 class Markup:
-    """What the elements of one format mean, by their names without namespace."""
+    """The meaning of the elements of one format, by their names without namespaces."""
 
-    texts: frozenset[str]  # the text in them counts
+    texts: frozenset[str]  # elements whose text is collected
     skipped: frozenset[str]
-    breaks: dict[str, str] = field(default_factory=dict)  # elements that stand for a character
+    breaks: dict[str, str] = field(default_factory=dict)  # elements that represent a character
     paragraphs: frozenset[str] = frozenset({"p"})
     cell: str = "tc"
     row: str = "tr"
 
 
-# `Fallback` has the same text once more for older programs; properties of paragraphs have tab stops, named as tabs are.
+# `Fallback` repeats the same text for older programs; paragraph properties contain tab stops, which have the same name
+# as tabs.
 DOCX = Markup(
     frozenset({"t"}),
     frozenset({"Fallback", "pPr", "moveFrom"}),
@@ -37,7 +38,7 @@ ODT = Markup(
 
 
 class Paragraphs(Scanner):
-    """Collects the text of one part: a line for each paragraph, a tab between the cells of a table."""
+    """Collects the text of one part: one line per paragraph, with tabs between the cells of a table."""
 
     def __init__(self, markup: Markup, words: Words) -> None:
         self._markup = markup
@@ -47,7 +48,7 @@ class Paragraphs(Scanner):
         self._cells = 0
 
     def start(self, name: str, attributes: Attributes) -> None:
-        """Begin an element."""
+        """Handle the start of an element."""
         if self._skipping or name in self._markup.skipped:
             self._skipping += 1
             return
@@ -57,7 +58,7 @@ class Paragraphs(Scanner):
             self._words.add(blank * _count(attributes) if blank == " " else blank)
 
     def end(self, name: str) -> None:
-        """End an element."""
+        """Handle the end of an element."""
         if self._skipping:
             self._skipping -= 1
             return
@@ -71,13 +72,13 @@ class Paragraphs(Scanner):
             self._words.add("\n")
 
     def text(self, text: str) -> None:
-        """Take text."""
+        """Collect text."""
         if self._reading and not self._skipping:
             self._words.add(text)
 
 
 def read_docx(package: Package, words: Words, max_pages: int) -> None:
-    """Collect the text of a Word document; pages exist only in print."""
+    """Collect the text of a Word document, which has no pages before it is printed."""
     package.scan(package.main_part(), Paragraphs(DOCX, words))
 
 

@@ -1,4 +1,4 @@
-"""Pictures for chat models: checked and, where they are too large, scaled down in a child process."""
+"""Prepare pictures for chat models: check them and scale large ones down, in a child process."""
 
 import base64
 
@@ -6,7 +6,7 @@ from tocsin.providers.contract import Image
 from tocsin.providers.files.picture_reader import MAX_BYTES
 from tocsin.providers.files.reading import UnreadableFileError, read_in_child
 
-# How each picture begins: what a product says of a file is not proof.
+# The first bytes of each format; the media type given by a channel is not reliable.
 PICTURE_TYPES = {
     "image/jpeg": (b"\xff\xd8\xff",),
     "image/png": (b"\x89PNG\r\n\x1a\n",),
@@ -17,9 +17,9 @@ FIT_TIMEOUT_S = 30.0
 
 
 async def fit(data: bytes, *, is_checked: bool = False) -> Image:
-    """Return a picture that chat models take; raises UnreadableFileError.
+    """Return a picture that chat models accept; raises UnreadableFileError.
 
-    One that `is_checked` is known to open, and to have no more pixels than models take.
+    A picture that `is_checked` is known to be readable, and to have no more pixels than models accept.
     """
     media_type = type_of(data)
     if not media_type:
@@ -34,7 +34,7 @@ async def fit(data: bytes, *, is_checked: bool = False) -> Image:
 
 
 def type_of(data: bytes) -> str:
-    """Return the media type by the first bytes; empty if models do not accept it."""
+    """Return the media type according to the first bytes; empty if models do not accept it."""
     for media_type, beginnings in PICTURE_TYPES.items():
         if data.startswith(beginnings) and (media_type != "image/webp" or data[8:12] == b"WEBP"):
             return media_type

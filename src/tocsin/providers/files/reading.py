@@ -1,4 +1,4 @@
-"""Open an untrusted file in a child process, by one of the reader programs."""
+"""Open an untrusted file in a child process, with one of the reader programs."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ async def read_in_child(module: str, arguments: list[str], data: bytes, timeout_
         path = await asyncio.to_thread(_write, Path(directory), data)
         argv = [sys.executable, "-I", "-m", module, *arguments, str(path)]
         try:
-            # It gets no other variable: the environment has secrets.
+            # The child receives no other variable, because the environment contains secrets.
             finished = await run(argv, timeout_s=timeout_s, env={"PATH": os.defpath, "LANG": "C.UTF-8"})
         except ProcessTimeoutError:
             raise UnreadableFileError("it takes too long to open") from None

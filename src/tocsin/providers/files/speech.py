@@ -1,4 +1,4 @@
-"""Speech to text on this machine: the model, and the child process that uses it."""
+"""Transcribe speech on this machine, in a child process."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -10,7 +10,7 @@ from typing import Any
 
 from tocsin.core.errors import TocsinError
 
-# Module, arguments, content of the file, seconds: what the reader program said.
+# Receives the module, the arguments, the content of the file and the time limit in seconds; returns the child's output.
 ReadInChild = Callable[[str, list[str], bytes, float], Awaitable[dict[str, Any]]]
 
 TRANSCRIBE_TIMEOUT_S = 300.0
@@ -18,14 +18,14 @@ PACKAGES = ("av", "pywhispercpp")
 
 
 class SpeechError(TocsinError):
-    """Transcription is unavailable; the sentence says what the operator has to run."""
+    """Transcription is unavailable; the message contains the command that fixes it."""
 
     code = "no-speech"
 
 
 @dataclass(frozen=True, slots=True)
 class SpeechModel:
-    """A model file that is trusted by its size and digest."""
+    """A model file that is verified by its size and digest."""
 
     file_name: str
     size: int
@@ -50,10 +50,10 @@ class Speech:
         self._model = model
         self._read_in_child = read_in_child
         self._turn = asyncio.Lock()
-        self._trusted: tuple[int, int] | None = None  # size and time of change of the file that was checked
+        self._trusted: tuple[int, int] | None = None  # size and modification time of the verified file
 
     def problem(self) -> str:
-        """Return why transcription is unavailable, or an empty text; verify the model file when it has changed."""
+        """Return why transcription is unavailable, or an empty string; verify a changed model file."""
         missing = [package for package in PACKAGES if find_spec(package) is None]
         if missing:
             return f'{", ".join(missing)}: package not installed: pip install "tocsin[voice]"'
@@ -70,7 +70,7 @@ class Speech:
         return ""
 
     async def words_of(self, sound: bytes) -> str:
-        """Return the words of a file, empty where there are none. Raises TocsinError."""
+        """Return the transcript of a file, empty if it contains no words. Raises TocsinError."""
         if problem := await asyncio.to_thread(self.problem):
             sentence, _, fix = problem.partition(": ")
             raise SpeechError(f"transcription is unavailable: {sentence}", hint=fix)

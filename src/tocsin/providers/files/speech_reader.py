@@ -1,7 +1,7 @@
-"""A program that writes down the speech in a file: `python -m tocsin.providers.files.speech_reader <model> <path>`.
+"""Transcribe the speech in a file: `python -m tocsin.providers.files.speech_reader <model> <path>`.
 
-It runs as a child with limited memory and time: neither a hostile file nor a broken model may end the bot.
-What it prints is JSON: `{"text": …}`, or `{"refused": …}`.
+It runs as a child process with limited memory and time: neither a malicious file nor a broken model may crash the bot.
+The output is JSON: `{"text": …}`, or `{"refused": …}`.
 """
 
 import json
@@ -14,19 +14,19 @@ from tocsin.core.process.limited import limit_this_process
 if TYPE_CHECKING:
     import numpy
 
-RATE_HZ = 16_000  # what the model was trained on
+RATE_HZ = 16_000  # the sample rate that the model requires
 MAX_SPEECH_S = 600
-MEMORY_BYTES = 4 * 1024 * 1024 * 1024  # address space: its threads reserve much more than they use
+MEMORY_BYTES = 4 * 1024 * 1024 * 1024  # address space: the threads reserve much more than they use
 CPU_S = 600
-# What the model writes for silence and noise.
+# The model's output for silence and noise.
 _NOISE = ("[", "(", "♪", "*")
 
 
 def main() -> None:
-    """Write down what the file says that the arguments name."""
+    """Transcribe the file given in the arguments, and print the result."""
     model, path = sys.argv[1:3]
     answer = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # the libraries print what they do
+    os.dup2(2, 1)  # the libraries print progress to standard output
     limit_this_process(memory_bytes=MEMORY_BYTES, cpu_s=CPU_S)
     try:
         result = {"text": transcribe(model, decode(path))}
@@ -38,7 +38,7 @@ def main() -> None:
 
 
 class _UnreadableError(Exception):
-    """The file has no sound that can be read."""
+    """The file contains no readable sound."""
 
 
 def decode(path: str) -> "numpy.ndarray":
@@ -68,7 +68,7 @@ def decode(path: str) -> "numpy.ndarray":
 
 
 def transcribe(model: str, sound: "numpy.ndarray") -> str:
-    """Return the words; empty where there are none."""
+    """Return the transcript, empty if there are no words."""
     from pywhispercpp.model import Model
 
     loaded = Model(model, redirect_whispercpp_logs_to=sys.stderr, print_progress=False, print_realtime=False)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from tocsin.core.errors import ConfigError
-from tocsin.features.contract import Feature, module_of
+from tocsin.features.contract import Feature, load_module
 from tocsin.features.pages import MenuGroup, PageSpec, RunSubject, Shortcut
 
 log = logging.getLogger(__name__)
@@ -104,7 +104,7 @@ def feature_pages(features: tuple[Feature, ...]) -> tuple[FeatureUi, ...]:
 
 
 def _ui_of(feature: Feature) -> FeatureUi | None:
-    module = module_of(feature, "ui")
+    module = load_module(feature, "ui")
     if module is None or not module.__file__:
         return None
     if not isinstance(module.PAGE, PageSpec):

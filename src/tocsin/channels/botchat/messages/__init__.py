@@ -1,1 +1,1 @@
-"""How updates of the Bot API are read."""
+"""Parse updates of the Bot API."""

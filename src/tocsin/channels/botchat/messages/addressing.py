@@ -1,4 +1,4 @@
-"""What a text says to the bot: its own name taken out, the command found. Source: docs/facts/botchat.md."""
+"""Parse a text addressed to the bot: remove the bot's own name, find the command. Source: docs/facts/botchat.md."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -7,16 +7,16 @@ from typing import Any
 
 from tocsin.channels.botchat.messages.fields import count, decode_utf16, number, record, records, words
 
-# In groups a command may name its bot.
+# In groups, a command may name the bot that it is for.
 COMMAND = re.compile(r"/([A-Za-z0-9_]{1,32})(?:@([A-Za-z0-9_]{1,64}))?(?=\s|\Z)")
 CODE = frozenset({"code", "pre"})
-# What remains before the words of "@bot, hello".
+# Characters to strip after removing the name from "@bot, hello".
 REST_OF_ADDRESS = " ,:;\t\n\u00a0"
 
 
 @dataclass(frozen=True, slots=True)
 class BotIdentity:
-    """Who the bot is: the number from its token, the user name without `@`; empty when it is not known."""
+    """The identity of the bot: the ID from its token, and its user name without `@`, empty while unknown."""
 
     id: int
     username: str = ""
@@ -28,30 +28,30 @@ class BotIdentity:
 
 @dataclass(frozen=True, slots=True)
 class ParsedMessage:
-    """A text as the bot understands it."""
+    """The content of a text, as parsed for the bot."""
 
     text: str = ""
-    to_bot: bool = False  # the bot is named in it
-    to_other_bot: bool = False  # a command that names another bot
+    to_bot: bool = False  # the text names the bot
+    to_other_bot: bool = False  # the command names another bot
     command: str | None = None
     args: str = ""
 
 
 def names_somebody(message: Mapping[str, Any]) -> bool:
-    """Whether the bot needs its own user name: the message has a mention, or answers a bot."""
+    """Whether the bot needs its own user name: the message contains a mention, or replies to a bot."""
     answered = record(record(message.get("reply_to_message")).get("from"))
     return answered.get("is_bot") is True or any("@" in words(message.get(field)) for field in ("text", "caption"))
 
 
 def understand(message: Mapping[str, Any], bot: BotIdentity) -> ParsedMessage:
-    """Return what the text, or the caption, of `message` says."""
+    """Parse the text, or the caption, of `message`."""
     field, marks = ("text", "entities") if words(message.get("text")) else ("caption", "caption_entities")
     raw, entities = message.get(field), records(message.get(marks))
     if not isinstance(raw, str):
         return ParsedMessage()
     units = raw.encode("utf-16-le", "surrogatepass")
     mentions = [span for entity in entities if (span := _span(entity, units)) and _is_bot(entity, span, units, bot)]
-    if marks not in message and bot.username:  # the product marks every name; what imitates it may not
+    if marks not in message and bot.username:  # compatible servers may not mark mentions
         mentions = list(_named(raw, bot.username))
     text = _without(units, mentions) if mentions else words(raw)
     shown_as_code = any(words(e.get("type")) in CODE and e.get("offset") == 0 for e in entities)
@@ -59,7 +59,7 @@ def understand(message: Mapping[str, Any], bot: BotIdentity) -> ParsedMessage:
     if found is None:
         return ParsedMessage(text, bool(mentions))
     name, addressee, args = found[1], found[2], text[found.end() :].strip()
-    # While the own name is not known, a command is not lost: mostly, groups show a bot only those with its name.
+    # While the bot's own name is unknown, accept the command: groups mostly deliver only commands that name the bot.
     if addressee and bot.username and not bot.is_called(addressee):
         return ParsedMessage(text, bool(mentions), to_other_bot=True)
     spoken = f"/{name}{text[found.end() :]}"
@@ -67,7 +67,7 @@ def understand(message: Mapping[str, Any], bot: BotIdentity) -> ParsedMessage:
 
 
 def _span(entity: Mapping[str, Any], units: bytes) -> tuple[int, int] | None:
-    """Return first and last byte of what an entity marks; its offsets count UTF-16 units."""
+    """Return the first and last byte of the range of an entity; its offsets count UTF-16 units."""
     offset, length = count(entity.get("offset")), count(entity.get("length"))
     if offset is None or not length or (offset + length) * 2 > len(units):
         return None
@@ -85,14 +85,14 @@ def _is_bot(entity: Mapping[str, Any], span: tuple[int, int], units: bytes, bot:
 
 
 def _named(text: str, username: str) -> Iterator[tuple[int, int]]:
-    """Yield first and last byte of every `@username`."""
+    """Yield the first and last byte of every `@username`."""
     for found in re.finditer(rf"(?<![\w@/])@{re.escape(username)}(?!\w)", text, re.IGNORECASE):
         begin, end = (len(text[:at].encode("utf-16-le", "surrogatepass")) for at in found.span())
         yield begin, end
 
 
 def _without(units: bytes, spans: Iterable[tuple[int, int]]) -> str:
-    """Return the text without `spans` and without the gaps they would leave."""
+    """Return the text without `spans` and without the gaps they leave."""
     text, start = "", 0
     for begin, end in [*sorted(spans), (len(units), len(units))]:
         piece = decode_utf16(units[start : max(start, begin)])

@@ -1,4 +1,4 @@
-"""The files that come with a message. Source: docs/facts/botchat.md, "Files"."""
+"""Parse the attachments of a message. Source: docs/facts/botchat.md, "Files"."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,8 +7,8 @@ from tocsin.channels.botchat.messages.fields import count, identifier, record, r
 from tocsin.channels.inbound import Attachment
 
 LONGEST_NAME = 255
-# Field of the message, kind, MIME type where the product does not say it. An animation is there a second
-# time as a document, which is the one that counts.
+# Field of the message, kind, and MIME type if the API does not provide one. An animation also appears as a document,
+# which takes precedence.
 FIELDS = (
     ("voice", "voice", "audio/ogg"),
     ("audio", "audio", ""),
@@ -16,18 +16,18 @@ FIELDS = (
     ("video", "video", ""),
     ("video_note", "video", "video/mp4"),
 )
-# What the product names, but keeps from bots.
+# Content that the API mentions, but does not give to bots.
 CLOSED = ("story", "paid_media", "invoice", "game", "giveaway", "giveaway_winners")
 
 
 def attachments_of(message: Mapping[str, Any]) -> tuple[Attachment, ...]:
-    """Return the files of `message`: of a photo its largest size, and without an ID what no bot can open."""
+    """Return the attachments of `message`: the largest size of a photo, and no ID for files that bots cannot open."""
     found = [
         attachment
         for field, kind, mime in FIELDS
         if (attachment := _attachment(kind, record(message.get(field)), mime)) is not None
     ]
-    largest = max(records(message.get("photo")), key=_area, default={})  # their order is not to be trusted
+    largest = max(records(message.get("photo")), key=_area, default={})  # their order is not reliable
     if photo := _attachment("photo", largest, "image/jpeg"):
         found.append(photo)
     found += [Attachment("other", "", name=field.replace("_", " ")) for field in CLOSED if field in message]

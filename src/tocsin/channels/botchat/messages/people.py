@@ -1,4 +1,4 @@
-"""Who wrote a message, and what they are called. Source: Bot API, "Message" and "MessageOrigin"."""
+"""Find the author of a message and format names. Source: Bot API, "Message" and "MessageOrigin"."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,14 +16,14 @@ def sender_of(message: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def origin_of(message: Mapping[str, Any], field: str) -> dict[str, Any]:
-    """Return who wrote what was forwarded, or is answered from another chat: a person or a chat; often a name alone."""
+    """Return the author of a forwarded message, or of a message in another chat: a person, a chat or just a name."""
     origin = record(message.get(field))
     who = record(origin.get("sender_user")) or record(origin.get("sender_chat")) or record(origin.get("chat"))
     return who or {"first_name": origin.get("sender_user_name")}
 
 
 def display_name(who: Mapping[str, Any]) -> str:
-    """Return what a person or a chat is called."""
+    """Return the display name of a person or a chat."""
     first, last, title, username = (
         words(who.get(field), LONGEST_NAME).strip() for field in ("first_name", "last_name", "title", "username")
     )
@@ -31,6 +31,6 @@ def display_name(who: Mapping[str, Any]) -> str:
 
 
 def text_id(value: object) -> str | None:
-    """Return a number that can be an ID, as text."""
+    """Return a number that can be an ID as text, else `None`."""
     found = number(value)
     return str(found) if found else None

@@ -1,4 +1,4 @@
-"""What a message answers, as far as the product hands it out. Source: Bot API, "Message" and "ExternalReplyInfo"."""
+"""Find the message that another one replies to. Source: Bot API, "Message" and "ExternalReplyInfo"."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,13 +11,13 @@ from tocsin.channels.inbound import MAX_QUOTE_CHARS, Attachment, Quote
 
 
 def answered_by(message: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the message that this one answers; the message that opened a topic does not count."""
+    """Return the message that this one replies to; the message that opened a topic does not count."""
     answered = record(message.get("reply_to_message"))
     return {} if "forum_topic_created" in answered else answered
 
 
 def quote_of(message: Mapping[str, Any], bot_id: int) -> Quote | None:
-    """Return what `message` answers: of its text the part that was chosen, else its beginning."""
+    """Return the quotation in `message`: the part of the text that was selected, else its beginning."""
     chosen = words(record(message.get("quote")).get("text"))
     if answered := answered_by(message):
         sender = sender_of(answered)

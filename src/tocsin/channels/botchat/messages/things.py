@@ -1,4 +1,4 @@
-"""Messages that are neither text nor file: a place, a contact, a poll. Source: Bot API, "Message"."""
+"""Describe content that is neither text nor file: a place, a contact, a poll. Source: Bot API, "Message"."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -6,9 +6,9 @@ from typing import Any
 from tocsin.channels.botchat.messages.fields import number, record, records, words
 from tocsin.core.text.strings import truncate
 
-MAX_CHARS = 200  # of each name in it
+MAX_CHARS = 200  # of each name
 MAX_OPTIONS = 100  # more than a poll or a checklist can have
-# Messages by the product, not by a person. Newer ones are recognised by SERVICE_PREFIXES.
+# Service messages, which no person wrote. Newer kinds are recognised by SERVICE_PREFIXES.
 SERVICE = frozenset({
     "left_chat_member", "delete_chat_photo", "group_chat_created", "supergroup_chat_created", "channel_chat_created",
     "message_auto_delete_timer_changed", "migrate_to_chat_id", "migrate_from_chat_id", "pinned_message",
@@ -24,15 +24,15 @@ SERVICE_PREFIXES = (
 
 
 def things_of(message: Mapping[str, Any]) -> tuple[str, ...]:
-    """Describe in words what is neither text nor file."""
+    """Describe in words the content that is neither text nor file."""
     found = {field: record(message.get(field)) for field in THINGS if field in message}
-    if "venue" in found:  # the product repeats its place beside it
+    if "venue" in found:  # the API repeats the location of a venue
         found.pop("location", None)
     return tuple(THINGS[field](thing) for field, thing in found.items())
 
 
 def is_service(message: Mapping[str, Any]) -> bool:
-    """Whether it is a service message, such as a new member."""
+    """Whether this is a service message, such as a new member."""
     return any(field in SERVICE or field.startswith(SERVICE_PREFIXES) for field in message)
 
 

@@ -1,6 +1,6 @@
-"""Turn an update of the Bot API into an inbound message. Source: docs/facts/botchat.md, "Messages".
+"""Convert an update of the Bot API into an inbound message. Source: docs/facts/botchat.md, "Messages".
 
-These functions neither raise nor wait: an update that is broken, unknown or not for the bot gives `None`.
+These functions neither raise nor wait: an update that is malformed, unknown or not for the bot becomes `None`.
 """
 
 from collections.abc import Mapping
@@ -15,14 +15,14 @@ from tocsin.channels.botchat.messages.things import is_service, things_of
 from tocsin.channels.inbound import InboundMessage, MessageKind
 
 CHANNEL = "botchat"
-# The requested kinds. The last one says that the bot was added or blocked, and needs no answer.
+# The requested kinds. The last one reports that the bot was added or blocked, and needs no answer.
 ALLOWED_UPDATES = ("message", "edited_message", "callback_query", "my_chat_member")
-GENERAL_TOPIC = 1  # it is answered without a thread
+GENERAL_TOPIC = 1  # its messages are sent without a thread
 CHAT_TYPES = {"private": "private", "group": "group", "supergroup": "group", "channel": "channel"}
 
 
 def read_update(update: Mapping[str, Any], bot: BotIdentity, received_at: float) -> InboundMessage | None:
-    """Return the event of a person, or `None`; `received_at` is Unix time."""
+    """Return the event caused by a person, or `None`; `received_at` is Unix time."""
     if query := record(update.get("callback_query")):
         return _callback(update, query, bot, received_at)
     if message := record(update.get("message")):
@@ -31,12 +31,12 @@ def read_update(update: Mapping[str, Any], bot: BotIdentity, received_at: float)
 
 
 def needs_username(update: Mapping[str, Any]) -> bool:
-    """Whether the bot must know its own user name before the update can be read."""
+    """Whether the bot's user name is needed to read the update."""
     return any(names_somebody(record(update.get(field))) for field in ("message", "edited_message"))
 
 
 def moved_chat(update: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Return the old and the new ID of a group that became a supergroup, where the update says so."""
+    """Return the old and the new ID of a group that became a supergroup, if the update reports that."""
     message = record(update.get("message"))
     here = number(record(message.get("chat")).get("id"))
     if not here:
@@ -57,7 +57,7 @@ def _message(
     if not chat_id or not message_id or said.to_other_bot or not _is_by_person(message, bot):
         return None
     things = () if edited else things_of(message)  # a live location is reported once
-    # A private message of an unknown kind must not vanish.
+    # Accept a private message of an unknown kind, so that it is not lost silently.
     told = said.text or attachments or things or said.to_bot or (_chat_type(chat) == "private" and not edited)
     if not told or is_service(message):
         return None
@@ -95,7 +95,7 @@ def _message(
 def _callback(
     update: Mapping[str, Any], query: dict[str, Any], bot: BotIdentity, received_at: float
 ) -> InboundMessage | None:
-    """Return the press of a button. Its message may be missing: then the presser's own chat counts."""
+    """Return the press of a button; if its message is missing, use the private chat of the person who pressed it."""
     query_id, sender = identifier(query.get("id")), record(query.get("from"))
     message = record(query.get("message"))
     chat = record(message.get("chat")) or {"id": sender.get("id"), "type": "private"}
@@ -117,8 +117,8 @@ def _callback(
         callback_id=query_id,
         callback_data=words(data, LONGEST_NAME) if isinstance(data, str) else None,
         reply_to_id=text_id(message.get("message_id")),
-        mentions_bot=True,  # the button is the bot's
-        sent_at=received_at,  # the product does not say when it was pressed
+        mentions_bot=True,  # the button belongs to the bot
+        sent_at=received_at,  # the API does not report when it was pressed
         received_at=received_at,
     )
 
@@ -129,19 +129,19 @@ def _update_key(update: Mapping[str, Any], bot: BotIdentity) -> tuple[str, ...]:
 
 
 def _kind(said: ParsedMessage, *, edited: bool) -> MessageKind:
-    if edited:  # a command that is corrected does not run again
+    if edited:  # an edited command does not run again
         return MessageKind.EDIT
     return MessageKind.COMMAND if said.command else MessageKind.MESSAGE
 
 
 def _is_by_person(message: dict[str, Any], bot: BotIdentity) -> bool:
-    """Whether a human wrote it, and not through the bot itself: answering bots would be a loop."""
-    if message.get("is_automatic_forward") is True:  # from the linked channel, possibly what the bot posted there
+    """Whether a person wrote the message, and not through the bot itself: answering bots could cause a loop."""
+    if message.get("is_automatic_forward") is True:  # from the linked channel, possibly posted there by the bot
         return False
     if number(record(message.get("via_bot")).get("id")) == bot.id:
         return False
     sender = record(message.get("from"))
-    # Who writes in the name of a chat (anonymous administrators) is shown as one of the product's own bots.
+    # Messages in the name of a chat (anonymous administrators) are attributed to one of the provider's own bots.
     return bool(record(message.get("sender_chat"))) or (
         sender.get("is_bot") is not True and number(sender.get("id")) != bot.id
     )
@@ -154,6 +154,6 @@ def _thread(message: dict[str, Any]) -> str | None:
 
 
 def _chat_type(chat: dict[str, Any]) -> str:
-    # Persons have positive numbers, everything else has negative ones.
+    # Private chats have positive IDs, all other chats negative ones.
     assumed = "private" if (number(chat.get("id")) or 0) > 0 else "group"
     return CHAT_TYPES.get(words(chat.get("type")), assumed)

@@ -1,1 +1,1 @@
-"""How updates are fetched: long polling or webhook, and how well that goes."""
+"""Fetch updates by long polling or webhook, and monitor how well that works."""

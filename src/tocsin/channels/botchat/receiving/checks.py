@@ -1,4 +1,4 @@
-"""Whether updates can arrive, for `tocsin doctor`."""
+"""Check whether updates can arrive, for `tocsin doctor`."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +17,7 @@ LONGEST_REASON = 200
 
 
 def check_mode(config: Values) -> CheckMessage:
-    """Check that the settings of the chosen mode are complete."""
+    """Check that the settings of the selected mode are complete."""
     try:
         if config[MODE] == "webhook":
             hook_of(config)
@@ -27,7 +27,7 @@ def check_mode(config: Values) -> CheckMessage:
 
 
 def check_poller(config: Values, bot_id: int, directory: Path) -> Iterator[CheckMessage]:
-    """Tell whether a process on this machine polls; its lock is tried and released at once."""
+    """Report whether a process on this machine polls; its lock is acquired and released immediately."""
     lock = TokenLock(directory, bot_id)
     if config[MODE] != "polling" or not lock.path.exists():
         return
@@ -38,7 +38,7 @@ def check_poller(config: Values, bot_id: int, directory: Path) -> Iterator[Check
 
 
 async def check_webhook(config: Values, api: BotApi, now: float) -> CheckMessage:
-    """Compare the mode with the webhook that the provider knows; raises RemoteError."""
+    """Compare the mode with the webhook registered at the provider; raises RemoteError."""
     info = record(await api.call("getWebhookInfo"))
     address, waiting = words(info.get("url")), count(info.get("pending_update_count"))
     if config[MODE] == "polling":
@@ -67,7 +67,7 @@ async def check_webhook(config: Values, api: BotApi, now: float) -> CheckMessage
 
 
 def _host(address: str) -> str:
-    """Return the host of a webhook: its path may carry a secret."""
+    """Return the host of a webhook, because its path may contain a secret."""
     try:
         return host_of(address)
     except ValueError:

@@ -1,4 +1,4 @@
-"""How receiving is going: for `/health` and `status`, for the log, and for the admin when it stays bad."""
+"""Track the state of receiving, for `/health`, `status` and the log, and notify the admin of long outages."""
 
 import logging
 from dataclasses import dataclass
@@ -12,19 +12,19 @@ log = logging.getLogger(__name__)
 
 TELL_AFTER_S = 300.0
 TELL_AGAIN_S = 60.0  # after the message to the admin could not be queued
-# What gets well and fails again within that time has not been well: two programs that fight over a token.
+# A recovery shorter than this does not end an outage, for example while two programs compete for a token.
 CALM_S = 60.0
 
 
 class ReceiveStatus(StrEnum):
-    """How receiving is going."""
+    """The state of receiving."""
 
-    STARTING = "starting"  # nothing is known yet
+    STARTING = "starting"  # no result yet
     OK = "ok"
     CONFLICT = "conflict"  # another program uses the same token
-    FAILING = "failing"  # it is tried again by itself
+    FAILING = "failing"  # is retried automatically
     LOCKED = "locked"  # another process on this machine receives
-    STOPPED = "stopped"  # not running, or useless until a setting changes
+    STOPPED = "stopped"  # not running, or unusable until a setting changes
 
 
 BAD = frozenset({ReceiveStatus.CONFLICT, ReceiveStatus.FAILING, ReceiveStatus.STOPPED})
@@ -32,13 +32,13 @@ BAD = frozenset({ReceiveStatus.CONFLICT, ReceiveStatus.FAILING, ReceiveStatus.ST
 
 @dataclass(frozen=True, slots=True)
 class ReceivingState:
-    """One moment of it; `problem` is one sentence for the operator."""
+    """A snapshot of the state; `problem` is one sentence for the operator."""
 
     mode: str  # polling, webhook
     status: ReceiveStatus
     problem: str = ""
-    age_s: float | None = None  # since the last finished poll, or look at the webhook
-    pending: int | None = None  # updates that wait at the provider, where that is known
+    age_s: float | None = None  # since the last completed poll or webhook check
+    pending: int | None = None  # updates waiting at the provider, if known
 
     @property
     def well(self) -> bool:
@@ -46,7 +46,7 @@ class ReceivingState:
         return self.status not in BAD
 
     def as_dict(self) -> dict[str, object]:
-        """Return the fields as JSON can hold them."""
+        """Return the fields as JSON-compatible values."""
         return {
             "mode": self.mode,
             "status": str(self.status),
@@ -57,7 +57,7 @@ class ReceivingState:
 
 
 class Liveness:
-    """Keeps the state, logs how it changes, and tells the admin once an episode."""
+    """Tracks the state, logs changes, and notifies the admin once per outage."""
 
     def __init__(self, mode: str, clock: Clock, tell_admin: TellAdmin) -> None:
         self.pending: int | None = None
@@ -66,8 +66,8 @@ class Liveness:
         self._tell_admin = tell_admin
         self._status = ReceiveStatus.STARTING
         self._problem = ""
-        self._well_at: float | None = None  # monotonic, like all that follow
-        self._bad_since: float | None = None  # of an episode
+        self._well_at: float | None = None  # monotonic, like all times below
+        self._bad_since: float | None = None  # start of the outage
         self._bad_at = 0.0
         self._tell_at: float | None = None
         self._told = False
@@ -75,16 +75,16 @@ class Liveness:
 
     @property
     def state(self) -> ReceivingState:
-        """How it is going now."""
+        """The current state."""
         age_s = None if self._well_at is None else self._clock.monotonic() - self._well_at
         return ReceivingState(self._mode, self._status, self._problem, age_s, self.pending)
 
     def start(self) -> None:
-        """Note that nothing is known yet."""
+        """Record that receiving starts and its state is unknown."""
         self._status, self._problem = ReceiveStatus.STARTING, ""
 
     async def good(self) -> None:
-        """Note that everything works; an episode ends when it has stayed that way."""
+        """Record a success; an outage ends after `CALM_S` without a failure."""
         self._well_at = now = self._clock.monotonic()
         self._status, self._problem = ReceiveStatus.OK, ""
         if self._bad_since is None or now - self._bad_at < CALM_S:
@@ -92,12 +92,12 @@ class Liveness:
         log.info("the bot receives messages again", extra={"mode": self._mode})
         minutes = _minutes(self._bad_at - self._bad_since)
         if self._told and not await self._tell(f"I can receive messages again, after {minutes}."):
-            return  # once more after the next good moment
+            return  # retried after the next success
         self._bad_since, self._tell_at, self._told = None, None, False
         self._logged.clear()
 
     async def bad(self, status: ReceiveStatus, problem: str) -> None:
-        """Note what does not work."""
+        """Record a failure."""
         self._bad_at = now = self._clock.monotonic()
         self._status, self._problem = status, problem
         if self._bad_since is None:
@@ -106,17 +106,17 @@ class Liveness:
         await self._tell_if_due()
 
     def wait_for_lock(self, problem: str) -> None:
-        """Note that another process receives, which is nothing bad."""
+        """Record that another process receives, which is not a failure."""
         self._status, self._problem = ReceiveStatus.LOCKED, problem
         self._bad_since, self._tell_at, self._told = None, None, False
         self._log_once(logging.INFO, "another process receives messages")
 
     def stop(self) -> None:
-        """Note that nothing is received any more."""
+        """Record that receiving has stopped."""
         self._status, self._problem = ReceiveStatus.STOPPED, ""
 
     async def pause(self, seconds: float, halt: StopEvent) -> None:
-        """Wait; the admin is told meanwhile when it is time."""
+        """Wait for `seconds` or until `halt`; notify the admin meanwhile if that is due."""
         end = self._clock.monotonic() + seconds
         while not halt.is_set() and (left_s := end - self._clock.monotonic()) > 0:
             if self._tell_at is not None and self._status in BAD:
@@ -136,7 +136,7 @@ class Liveness:
         try:
             await self._tell_admin(text)
         except Exception:
-            # Receiving goes on whatever becomes of this message.
+            # A failed notification must not stop receiving.
             log.exception("the admin chat could not be notified")
             return False
         return True

@@ -1,4 +1,4 @@
-"""What a failure of receiving means, and how long to wait. Source: docs/facts/botchat.md, "Polling"."""
+"""Classify failures of receiving, and decide how long to back off. Source: docs/facts/botchat.md, "Polling"."""
 
 import logging
 from dataclasses import dataclass
@@ -10,20 +10,20 @@ from tocsin.core.errors import FailureKind, RemoteError, TocsinError
 
 log = logging.getLogger(__name__)
 
-# Messages wait meanwhile and people with them: an outage is over for them a few seconds after it is over.
+# Short waits, because people are waiting: receiving resumes a few seconds after an outage has ended.
 OUTAGE_S = (0.5, 1.0, 2.0)
-# A conflict may be a short one (a restart), or two programs that would end each other's polls for ever.
+# A conflict may be brief (a restart), or last: two programs that keep ending each other's polls.
 CONFLICT_S = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0)
-# Only a person can help: another token, another address.
+# Failures that only the operator can fix: another token, another address.
 SELDOM_S = (60.0, 120.0, 240.0, 480.0, 600.0)
-UNTOLD_S = 5.0  # "too many requests" without saying for how long
+UNTOLD_S = 5.0  # "too many requests" without a wait
 LONGEST_S = 3600.0
-CALM_S = 60.0  # a conflict that comes back within that time is the same
+CALM_S = 60.0  # a conflict that returns within this time is the same one
 
 
 @dataclass(frozen=True, slots=True)
 class BackoffDecision:
-    """What to show, and how long to wait."""
+    """The state to report, and the wait before the next attempt."""
 
     status: ReceiveStatus
     problem: str
@@ -31,7 +31,7 @@ class BackoffDecision:
 
 
 class PollBackoff:
-    """Counts failures in a row."""
+    """Counts consecutive failures."""
 
     def __init__(self) -> None:
         self._failures = 0
@@ -39,14 +39,14 @@ class PollBackoff:
         self._conflict_at = 0.0
 
     def succeeded(self, now: float) -> bool:
-        """Forget failures; say whether there has been no conflict either for a while. `now` is monotonic."""
+        """Reset the failure count; return whether there was no recent conflict either. `now` is monotonic."""
         self._failures = 0
         if self._conflicts and now - self._conflict_at >= CALM_S:
             self._conflicts = 0
         return not self._conflicts
 
     def judge(self, error: Exception, now: float) -> BackoffDecision:
-        """Return what `error` means; `now` is monotonic."""
+        """Return the decision for `error`; `now` is monotonic."""
         if isinstance(error, BotApiError) and error.error_code == 409:
             self._conflicts, self._conflict_at = self._conflicts + 1, now
             return BackoffDecision(ReceiveStatus.CONFLICT, error.sentence(), _step(CONFLICT_S, self._conflicts))
@@ -59,7 +59,7 @@ class PollBackoff:
         if error.kind is FailureKind.RATE_LIMITED:
             told_s = UNTOLD_S if error.retry_after_s is None else error.retry_after_s
             return BackoffDecision(ReceiveStatus.FAILING, error.sentence(), min(told_s, LONGEST_S))
-        # The Bot API itself says no; anything else may be a proxy in between that is being repaired.
+        # Only a refusal by the Bot API itself is permanent; any other may come from a proxy that is being repaired.
         if isinstance(error, BotApiError) and error.kind is FailureKind.PERMANENT:
             status = ReceiveStatus.STOPPED if error.error_code in {401, 404} else ReceiveStatus.FAILING
             return BackoffDecision(status, error.sentence(), _step(SELDOM_S, self._failures))
@@ -77,5 +77,5 @@ class PollBackoff:
 
 
 def _step(steps: tuple[float, ...], number: int) -> float:
-    """Return the wait after `failures` in a row, with jitter: programs must not retry in step."""
+    """Return the wait after `number` consecutive failures, with jitter, so that programs do not retry in step."""
     return steps[min(number, len(steps)) - 1] * uniform(1.0, 1.25)  # noqa: S311  # jitter

@@ -1,4 +1,4 @@
-"""Who polls: one process of those that share a directory, or of all hosts where they share more than that."""
+"""Elect the only polling process, among those that share a directory or, with a shared store, among all hosts."""
 
 import logging
 
@@ -12,7 +12,7 @@ log = logging.getLogger(__name__)
 
 
 class PollLock:
-    """The lease where there is one, else the lock file; a lease is lost when it cannot be renewed."""
+    """Holds the lease if the store has one, else the lock file; a lease that cannot be renewed is lost."""
 
     def __init__(self, lease: UpdateLease | None, file: TokenLock, clock: Clock) -> None:
         self.held = False
@@ -20,15 +20,15 @@ class PollLock:
         self._lease = lease
         self._file = file
         self._clock = clock
-        self._ends_at = 0.0  # monotonic: the lease
+        self._ends_at = 0.0  # monotonic end of the lease
 
     @property
     def token(self) -> int:
-        """The fencing token of the only poller; 0 for a lock file, which the kernel guards."""
+        """The fencing token of the lease; 0 with a lock file, which the kernel enforces."""
         return self._lease.token if self._lease else 0
 
     async def acquire(self) -> bool:
-        """Take the lock unless another process has it; raise LockError or StoreUnavailableError if that is unknown."""
+        """Acquire the lock unless another process holds it; raise LockError or StoreUnavailableError."""
         if self._lease is None:
             self.held = self._file.acquire()
         else:
@@ -54,11 +54,11 @@ class PollLock:
                 log.warning("the lease for fetching updates expired", extra={"reason": error.sentence()})
 
     def lose(self) -> None:
-        """Note that another process has it."""
+        """Record that another process holds the lock."""
         self.held = False
 
     async def release(self) -> None:
-        """Give the lock back, if it is held."""
+        """Release the lock if it is held."""
         if self._lease is None:
             self._file.release()
         elif self.held:

@@ -1,6 +1,6 @@
-"""Fetch updates by long polling, one poller for each bot of all processes. Source: docs/facts/botchat.md, "Polling".
+"""Fetch updates by long polling, with one poller per bot among all processes. Source: docs/facts/botchat.md, "Polling".
 
-An update is confirmed to the provider only after it is stored, so a kill at any moment loses nothing.
+An update is confirmed to the provider only after it is stored, so a crash at any moment loses nothing.
 """
 
 import asyncio
@@ -27,16 +27,16 @@ from tocsin.core.time.clock import Clock
 log = logging.getLogger(__name__)
 
 POLL_TIMEOUT_S = 30
-ANSWER_TIMEOUT_S = 10  # on top of it: the provider must have answered by then
+ANSWER_TIMEOUT_S = 10  # in addition to the poll's own time-out
 WATCHDOG_S = 90.0
 MOST_UPDATES = 100  # getUpdates, limit
-LEAST_POLL_S = 0.25  # between two polls that bring nothing
+LEAST_POLL_S = 0.25  # between two polls without updates
 LOCK_EVERY_S = 3.0
 CONFIRM_S = 3.0
 
 
 class Poller:
-    """Fetches updates until it is stopped; it outlives every failure, `state` says which."""
+    """Fetches updates until it is stopped; every failure is retried, and `state` reports it."""
 
     def __init__(
         self,
@@ -60,26 +60,26 @@ class Poller:
         self._loop = ServiceLoop(
             "the poller", self._step, clock, on_failure=self._failed, pause=self._pause, stop=self._stop
         )
-        # Update numbers belong to a bot, and to the server that counts them.
+        # Update IDs are unique per bot and per server.
         self._cursor = f"updates:{inbound.bot_id}@{host_of(inbound.config[API_URL])}"
         self._lock = PollLock(inbox.lease(self._cursor), TokenLock(directory, inbound.bot_id), clock)
         self._offset: int | None = None
         self._offset_known = False
         self._limit = MOST_UPDATES
-        self._behind = True  # what comes now has waited for us
+        self._behind = True  # the next updates were sent while the program was down
         self._webhook_removed = False
 
     @property
     def state(self) -> ReceivingState:
-        """How it is going."""
+        """The current state."""
         return self._liveness.state
 
     def stop(self) -> None:
-        """Fetch nothing more; `run` returns soon."""
+        """Stop fetching; `run` returns soon."""
         self._loop.stop()
 
     async def run(self) -> None:
-        """Fetch until `stop`; wait first while another process does."""
+        """Fetch until `stop`, once no other process does."""
         try:
             async with asyncio.TaskGroup() as group:
                 keeping = group.create_task(self._lock.keep(self._stop))
@@ -91,7 +91,7 @@ class Poller:
             self._liveness.stop()
 
     async def _step(self) -> float:
-        """Fetch once; without the lock, try to take it."""
+        """Fetch once; without the lock, try to acquire it."""
         if not self._lock.held:
             return 0.0 if await self._take_lock() else LOCK_EVERY_S
         async with asyncio.timeout(self._watchdog_s):
@@ -103,18 +103,18 @@ class Poller:
     async def _take_lock(self) -> bool:
         held = await self._lock.acquire()
         if held:
-            self._offset_known = False  # another process may have gone on from there
+            self._offset_known = False  # another process may have advanced it
             self._liveness.start()
         else:
             self._liveness.wait_for_lock(f"another process {self._lock.where} polls with the same token")
         return held
 
     async def _poll(self) -> bool:
-        """Fetch and store once; say whether the poll came to an end."""
+        """Fetch and store once; return whether the poll completed."""
         if not self._offset_known:
             self._offset, self._offset_known = await self._inbox.cursor(self._cursor), True
-        # While we are behind, at the start and after an outage, a poll comes back at once: the state is right then,
-        # and not 30 s late, and an empty answer says that nothing waits any more.
+        # After the start and after an outage, poll without waiting: the state is then known immediately instead of 30 s
+        # later, and an empty response shows that no updates are pending.
         timeout_s = 0 if self._behind and self.state.status is not ReceiveStatus.CONFLICT else POLL_TIMEOUT_S
         begun_at = self._clock.monotonic()
         try:
@@ -129,7 +129,7 @@ class Poller:
         if updates:
             await self._store(updates)
         elif timeout_s and self._clock.monotonic() - begun_at < LEAST_POLL_S:
-            await self._liveness.pause(LEAST_POLL_S, self._stop)  # a server, or a proxy, that does not wait
+            await self._liveness.pause(LEAST_POLL_S, self._stop)  # a server or proxy that does not wait
         self._behind = self._behind and bool(updates)
         self._limit = min(self._limit * 2, MOST_UPDATES)
         return True
@@ -149,10 +149,10 @@ class Poller:
         return updates
 
     async def _store(self, updates: Sequence[Mapping[str, Any]]) -> None:
-        """Store what the updates say and where to go on, in one transaction.
+        """Store the messages and the next offset in one transaction.
 
-        The last number counts, also when it is lower than those before: after a quiet week, or on another
-        server, the provider begins anew somewhere else.
+        The ID of the last update counts even if it is lower than earlier ones: after a quiet week, or on another
+        server, the provider restarts its numbering.
         """
         last = number(updates[-1].get("update_id"))
         if last is None:
@@ -165,7 +165,7 @@ class Poller:
             raise _broken("it repeats confirmed updates")
 
     async def _remove_webhook(self) -> None:
-        """Take over from a webhook; what waits there is kept."""
+        """Remove a webhook, so that updates can be fetched; pending updates are kept."""
         await self._api.call("deleteWebhook", drop_pending_updates=False)
         self._webhook_removed = True
         log.warning("the webhook was removed, because the bot polls", extra={"bot_id": self._inbound.bot_id})
@@ -185,7 +185,7 @@ class Poller:
             return LOCK_EVERY_S
         self._behind = True
         if isinstance(error, RemoteError) and error.kind is FailureKind.AMBIGUOUS:
-            # The answer may have been too large to read: long texts, a hundred at once.
+            # The response may have been too large: a hundred long texts.
             self._limit = max(1, self._limit // 2)
         setback = self._patience.judge(error, self._clock.monotonic())
         await self._liveness.bad(setback.status, setback.problem)
@@ -195,7 +195,7 @@ class Poller:
         await self._liveness.pause(seconds, self._stop)
 
     async def _confirm(self) -> None:
-        """Confirm what was stored last; without that it would come again, and be known."""
+        """Confirm the updates stored last; otherwise they are delivered again, and discarded as duplicates."""
         if self._offset is None or not self._lock.held or not self.state.well:
             return
         try:

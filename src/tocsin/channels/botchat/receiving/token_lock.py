@@ -1,4 +1,4 @@
-"""One poller for each bot on a machine: a lock that ends with the process, however it ends."""
+"""Allow one poller per bot on a machine: a file lock that ends with its process."""
 
 import fcntl
 import os
@@ -14,14 +14,14 @@ class LockError(TocsinError):
 
 
 class TokenLock:
-    """The lock of one bot; its file stays, because removing it would let two processes hold it."""
+    """The lock of one bot; its file is kept, because removing it would allow two processes to hold the lock."""
 
     def __init__(self, directory: Path, bot_id: int) -> None:
         self.path = directory / f"poller-{bot_id}.lock"
         self._fd: int | None = None
 
     def acquire(self) -> bool:
-        """Take the lock unless another process holds it; raise LockError when the file cannot be used."""
+        """Acquire the lock unless another process holds it; raise LockError if the file cannot be used."""
         if self._fd is not None:
             return True
         try:
@@ -40,7 +40,7 @@ class TokenLock:
         return True
 
     def release(self) -> None:
-        """Give the lock back, if it is held."""
+        """Release the lock if it is held."""
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None

@@ -1,6 +1,6 @@
-"""Register the webhook at the provider, and look after it. Source: docs/facts/botchat.md, "Webhook".
+"""Register the webhook at the provider, and check it regularly. Source: docs/facts/botchat.md, "Webhook".
 
-The calls themselves come in at the gateway.
+The gateway receives the webhook calls.
 """
 
 import asyncio
@@ -23,9 +23,9 @@ from tocsin.core.time.clock import Clock
 
 log = logging.getLogger(__name__)
 
-MAX_CONNECTIONS = 40  # calls at the same time: setWebhook, its default
+MAX_CONNECTIONS = 40  # concurrent calls: the default of setWebhook
 CHECK_EVERY_S = 300.0
-CHECK_SOON_S = 30.0  # while something is wrong
+CHECK_SOON_S = 30.0  # while there is a problem
 RECENT_S = 600.0
 PACE_S = 1.0  # between two calls of setWebhook
 WATCHDOG_S = 90.0
@@ -34,14 +34,14 @@ LONGEST_REASON = 300
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """Where the provider calls, and what it must show."""
+    """The address that the provider calls, and the secret that it sends."""
 
     url: str
     secret: str = field(repr=False)
 
 
 def hook_of(config: Values) -> Hook:
-    """Return the webhook that is set up; raise ConfigError where a part of it is missing."""
+    """Return the configured webhook; raise ConfigError if a part of it is missing."""
     missing = [variable.name for variable in (WEBHOOK_URL, WEBHOOK_SECRET) if not config[variable]]
     if missing:
         raise MissingSettingError(
@@ -52,7 +52,7 @@ def hook_of(config: Values) -> Hook:
 
 
 class WebhookRegistration:
-    """Registers the webhook at the start, and again if another program changed it; `state` is the result."""
+    """Registers the webhook at the start, and again if another program changed it; `state` reports the result."""
 
     def __init__(self, api: BotApi, hook: Hook, clock: Clock, tell_admin: TellAdmin) -> None:
         self._api = api
@@ -68,15 +68,15 @@ class WebhookRegistration:
 
     @property
     def state(self) -> ReceivingState:
-        """How it is going."""
+        """The current state."""
         return self._liveness.state
 
     def stop(self) -> None:
-        """Look no more; the webhook stays, so that messages wait at the provider."""
+        """Stop checking; the webhook stays registered, so that messages wait at the provider."""
         self._loop.stop()
 
     async def run(self) -> None:
-        """Register, and look every five minutes, until `stop`."""
+        """Register the webhook, and check it every five minutes, until `stop`."""
         try:
             await self._loop.run()
         finally:
@@ -95,7 +95,7 @@ class WebhookRegistration:
         await self._liveness.pause(seconds, self._stop)
 
     async def _look_after(self) -> float:
-        """Register where needed and look how it is going; return how long that is good for."""
+        """Register the webhook if needed and check it; return the wait before the next check."""
         fresh = not self._registered
         if fresh:
             await self._register()
@@ -111,7 +111,7 @@ class WebhookRegistration:
         return CHECK_EVERY_S
 
     async def _info(self) -> Mapping[str, Any]:
-        """Return what the provider knows of the webhook; a server that cannot tell takes nothing away from it."""
+        """Return the provider's information about the webhook; empty if the server does not support the method."""
         try:
             return record(await self._api.call("getWebhookInfo"))
         except BotApiError as refusal:
@@ -120,7 +120,7 @@ class WebhookRegistration:
             return {}
 
     async def _register(self) -> None:
-        # Also when the address is there already: the secret may be another one.
+        # Register even if the address is unchanged, because the secret may differ.
         await self._api.call(
             "setWebhook",
             url=self._hook.url,
@@ -133,7 +133,7 @@ class WebhookRegistration:
         log.info("webhook registered")
 
     async def _taken_away(self, *, fresh: bool) -> float:
-        """Register again, unless another program changes it back at once."""
+        """Register again, unless another program changed it immediately after the registration."""
         self._registered = False
         if not fresh:
             log.warning("the webhook was removed or changed; it is registered again")
@@ -146,7 +146,7 @@ class WebhookRegistration:
         return CHECK_SOON_S
 
     def _problem(self, info: Mapping[str, Any]) -> str:
-        """Return why messages wait at the provider, if they do and it says so."""
+        """Return the reason why messages wait at the provider, if it reports one."""
         reason = " ".join(words(info.get("last_error_message"), LONGEST_REASON).split())
         recent = self._clock.now() - time_s(info.get("last_error_date")) < RECENT_S
         if not reason or not recent or not self._liveness.pending:

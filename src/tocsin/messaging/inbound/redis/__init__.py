@@ -1,1 +1,1 @@
-"""The inbox in Redis: for any number of hosts."""
+"""The inbox in Redis, shared by any number of hosts."""

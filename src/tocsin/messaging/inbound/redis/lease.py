@@ -1,7 +1,8 @@
-"""The right to fetch updates for a bot, held by one process of all hosts.
+"""The lease for fetching updates for a bot, held by one process among all hosts.
 
-It is renewed every `RENEW_S`. A process that died, hangs or is cut off loses it after `LEASE_S`; a waiting process asks
-every three seconds, so another one fetches within ten. The token refuses what the former holder stores late.
+It is renewed every `RENEW_S`. A process that died, hangs or is disconnected loses it after `LEASE_S`. Waiting processes
+try to acquire it every three seconds, so another one fetches within ten. The fencing token rejects late writes of the
+former holder.
 """
 
 import logging
@@ -36,5 +37,5 @@ class RedisLease:
     async def release(self) -> None:
         try:
             await self._scripts.run(UNLEASE, [self._name, self._holder])
-        except StoreUnavailableError as error:  # it ends by itself
+        except StoreUnavailableError as error:  # the lease expires anyway
             log.debug("a lease could not be released", extra={"reason": error.sentence()})

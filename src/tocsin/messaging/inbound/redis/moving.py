@@ -1,4 +1,4 @@
-"""Move open events, dedupe keys and cursors out of the inbox in Redis, and into it."""
+"""Move open events, dedupe keys and cursors into and out of the inbox in Redis."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ _OPEN = ("new", "working", "replying")
 
 
 class RedisEvents:
-    """The events that are not worked off."""
+    """The events that are not handled yet."""
 
     def __init__(self, client: RedisClient, clock: Clock) -> None:
         self._client = client
@@ -52,7 +52,7 @@ class RedisEvents:
 
 
 class RedisDedupeKeys:
-    """The keys by which repeated events are known."""
+    """The dedupe keys, by which repeated events are recognised."""
 
     def __init__(self, client: RedisClient, clock: Clock) -> None:
         self._client = client
@@ -87,7 +87,7 @@ class RedisDedupeKeys:
 
 
 class RedisCursors:
-    """Where polling goes on."""
+    """The positions at which polling continues."""
 
     def __init__(self, client: RedisClient) -> None:
         self._client = client

@@ -1,6 +1,7 @@
 """The scripts of the Redis inbox, each one atomic step; `lua/inbox.lua` describes the keys.
 
-The flag `allow-oom` lets accepted events be worked off while the memory of Redis is full; only new ones are refused.
+The flag `allow-oom` allows accepted events to be processed while Redis is out of memory; only new events are refused
+then.
 """
 
 from pathlib import Path

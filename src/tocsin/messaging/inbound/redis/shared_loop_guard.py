@@ -1,4 +1,4 @@
-"""The replies in each chat, counted over all hosts: a loop may go through every gateway in turn."""
+"""Count the replies in each chat over all hosts, because a loop may pass through several gateways."""
 
 import logging
 from dataclasses import replace
@@ -13,7 +13,7 @@ from tocsin.messaging.inbound.model import Chat
 
 log = logging.getLogger(__name__)
 
-# That another host has muted a chat is known here after that.
+# The delay after which this process notices that another host has muted a chat.
 LOOK_EVERY_S = 1.0
 
 _LUA = Path(__file__).parent / "lua"
@@ -24,7 +24,7 @@ _VERDICTS = (LoopVerdict.PASSES, LoopVerdict.MUTES, LoopVerdict.MUTED)
 
 
 class SharedLoopGuard:
-    """Counts in Redis, by the time of the server; while Redis is away, each process counts for itself."""
+    """Counts in Redis, by the server's clock; while Redis is unavailable, each process counts for itself."""
 
     def __init__(self, own: OwnLoopGuard, client: RedisClient, clock: Clock, *, prefix: str = "tocsin") -> None:
         self.limit = own.limit
@@ -32,7 +32,9 @@ class SharedLoopGuard:
         self._client = client
         self._clock = clock
         self._prefix = prefix
-        self._looked: dict[Chat, tuple[float, bool]] = {}  # by chat: until when (monotonic) that counts
+        self._looked: dict[
+            Chat, tuple[float, bool]
+        ] = {}  # by chat: end of validity (monotonic), and whether it is muted
 
     async def is_muted(self, chat: Chat) -> bool:
         until, muted = self._looked.get(chat, (0.0, False))

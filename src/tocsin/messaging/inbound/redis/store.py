@@ -1,4 +1,4 @@
-"""The inbox in Redis: one for the processes of all hosts. Every step is one Lua script of `lua/`."""
+"""The inbox in Redis, shared by the processes of all hosts. Every step is one Lua script of `lua/`."""
 
 import asyncio
 import json
@@ -34,10 +34,10 @@ from tocsin.messaging.inbound.store import (
 
 log = logging.getLogger(__name__)
 
-# How long one look at the subscription takes, and how long it rests after Redis failed.
+# The duration of one wait for a message of the subscription, and the pause after a failure of Redis.
 LISTEN_S = 1.0
 BACK_OFF_S = 2.0
-# No other host waits longer than some milliseconds for one script.
+# Limits the duration of one script to a few milliseconds, because other hosts wait for it.
 MOVED_AT_ONCE = 500
 _OPEN = (InboxStatus.NEW, InboxStatus.WORKING, InboxStatus.REPLYING)
 
@@ -125,8 +125,8 @@ class RedisInbox:
             try:
                 await self._listen(self._topic + owner, wake)
             except Exception as error:
-                # Work goes on all the same, as the inbox looks every two seconds. Other parts report that
-                # Redis is away; everything else is a bug.
+                # Work continues without the subscription, because the inbox polls every two seconds. Other components
+                # report that Redis is unavailable; any other error is a bug.
                 known = isinstance(failure(error, self._client.where), StoreUnavailableError)
                 level = logging.DEBUG if known else logging.ERROR
                 log.log(level, "other processes cannot wake this one", exc_info=None if known else error)
@@ -136,7 +136,7 @@ class RedisInbox:
         async with self._client.pubsub() as subscription:
             await subscription.subscribe(topic)
             while True:
-                # The first message confirms the subscription: what was told before that was not heard.
+                # The first message confirms the subscription; anything published before it was missed.
                 if await subscription.get_message(timeout=LISTEN_S) is not None:
                     wake()
 
@@ -173,7 +173,7 @@ class RedisInbox:
 
 
 class _Event:
-    """An event on its way into the store."""
+    """An event that is about to be stored."""
 
     def __init__(self, message: InboundMessage) -> None:
         self._id, self._urgent = new_id(), message.kind in URGENT
