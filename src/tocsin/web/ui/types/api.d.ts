@@ -829,7 +829,7 @@ export interface NextRunRecord {
   name: string;
   at: string;
 }
-/** How urgent a notice is. */
+/** The urgency of a notice. */
 export type NoticeLevel = "info" | "success" | "warning" | "error";
 /** What a notification is about. */
 export type NotificationCategory = "cron" | "workflow" | "vault" | "ssh" | "messaging" | "security" | "system" | "user";
