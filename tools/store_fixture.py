@@ -100,7 +100,7 @@ async def fill_inbox(inbox: InboxStore) -> None:
 
 async def fill_bot(bot: BotStores) -> None:
     await bot.access.request("7", {"name": "Ann"})
-    await bot.access.admin_was_told("7", "delivery-1")
+    await bot.access.record_admin_notice("7", "delivery-1")
     await bot.access.decide("8", AccessState.ALLOWED)
     await bot.access.decide("9", AccessState.DENIED)
     await bot.access.record_move("-1", "-100")

@@ -20,7 +20,7 @@ def test_every_skill_has_a_button_that_leads_back_to_it(names: list[str]):
         prefix, rest = keyboards.parse(data)
         assert len(data.encode()) <= 64
         assert prefix == "skill:"
-        assert keyboards.page_of(rest) is None
+        assert keyboards.parse_page(rest) is None
         assert keyboards.find_skill(rest, names) == name
 
 
@@ -51,7 +51,7 @@ def test_more_than_twenty_skills_make_pages():
     assert (len(first), first[-1]) == (21, "skill:>1")
     assert (len(middle), middle[-2:]) == (22, ["skill:>0", "skill:>2"])
     assert (len(last), last[-1]) == (6, "skill:>1")
-    assert [keyboards.page_of(keyboards.parse(data)[1]) for data in middle[-2:]] == [0, 2]
+    assert [keyboards.parse_page(keyboards.parse(data)[1]) for data in middle[-2:]] == [0, 2]
 
 
 def test_a_few_skills_need_no_way_to_another_page():

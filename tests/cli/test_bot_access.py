@@ -110,7 +110,7 @@ async def ask_admin(directory: Path) -> None:
         clock.now(), provider_id="id=17", finished_at=clock.now(),
     )  # fmt: skip
     await SqliteStore(database, clock).record(notice)
-    await AccessStore(sqlite_tables(database, clock)).admin_was_told("9", notice.id)
+    await AccessStore(sqlite_tables(database, clock)).record_admin_notice("9", notice.id)
     await database.aclose()
 
 

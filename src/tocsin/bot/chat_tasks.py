@@ -1,4 +1,4 @@
-"""The work that runs or waits for each chat, so that a person can cancel it."""
+"""The running and waiting tasks of each chat, so that a person can cancel them."""
 
 import asyncio
 from collections.abc import Iterator
@@ -8,12 +8,12 @@ from typing import NoReturn
 
 
 class TaskCancelledError(Exception):
-    """A person cancelled the task; the executor says so in the chat."""
+    """A person cancelled the task; the executor confirms it in the chat."""
 
 
 @dataclass(eq=False, slots=True)
 class ChatTask:
-    """One piece of work for a chat."""
+    """One task of a chat."""
 
     chat: str
     id: str
@@ -22,7 +22,7 @@ class ChatTask:
 
 
 class ChatTasks:
-    """The tasks of this process."""
+    """The chat tasks of this process."""
 
     def __init__(self) -> None:
         self._tasks: list[ChatTask] = []
@@ -32,7 +32,7 @@ class ChatTasks:
 
     @contextmanager
     def running(self, chat: str, id: str) -> Iterator[ChatTask]:
-        """Let the block be cancelled by `cancel`: it ends with TaskCancelledError then."""
+        """Register the block as a task; `cancel` ends it with TaskCancelledError."""
         task = asyncio.current_task()
         if task is None:
             raise RuntimeError("a chat task needs an asyncio task")
@@ -41,7 +41,7 @@ class ChatTasks:
         try:
             yield job
         except asyncio.CancelledError:
-            # The end of the program may have cancelled the asyncio task as well.
+            # The shutdown of the program may have cancelled the asyncio task as well.
             if not job.cancelled or task.uncancel() > 0:
                 raise
             raise TaskCancelledError from None
@@ -60,7 +60,7 @@ class ChatTasks:
         return [job.id for job in self._tasks if job.chat == chat]
 
     def cancel(self, chat: str, id: str = "") -> int:
-        """Cancel every task of the chat, or the one with `id`; return the number."""
+        """Cancel all tasks of the chat, or the one with `id`; return the number of cancelled tasks."""
         chosen = [j for j in self._tasks if j.chat == chat and id in ("", j.id) and not j.cancelled]
         for job in chosen:
             job.cancelled = True
@@ -69,6 +69,6 @@ class ChatTasks:
 
 
 def _end(task: "asyncio.Task[object]") -> NoReturn:
-    """End a block that took its cancellation for something else: the person was told that it is cancelled."""
+    """End a block that swallowed its cancellation: the person was told that it is cancelled."""
     task.uncancel()
     raise TaskCancelledError from None

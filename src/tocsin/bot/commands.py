@@ -1,4 +1,4 @@
-"""The commands of the bot, and the buttons that do the same."""
+"""The commands of the bot, and the buttons with the same effect."""
 
 import logging
 from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
@@ -20,7 +20,7 @@ from tocsin.bot.contract import (
     history_key,
     ignored,
 )
-from tocsin.bot.executor import ChatExecutor, TaskContext, was_turned_away
+from tocsin.bot.executor import ChatExecutor, TaskContext, was_rejected
 from tocsin.bot.persistence import BotPersistence
 from tocsin.bot.pressed import in_place, show_progress
 from tocsin.bot.talk.conversation_buffer import ConversationBuffer
@@ -53,7 +53,7 @@ ADMIN_DESCRIPTIONS = {
     "deny": "deny a chat: /deny 123456789",
 }
 MAX_OUTPUT = 4_000  # characters of a skill's output, as for triggers
-MAX_SHOWN = 160  # characters of a message in /history: 20 of them are one message of ours
+MAX_SHOWN = 160  # characters per message in /history: 20 of them fit into one reply
 WELCOME = "Hello! Send me a message, or one of these commands:"
 NO_SKILLS = "No skills are installed."
 NO_RUNS = "No runs yet."
@@ -63,7 +63,7 @@ IDLE = "I am not working on anything in this chat."
 
 
 class FurtherCommand(NamedTuple):
-    """A command that a feature brings."""
+    """A command that a feature provides."""
 
     help: str
     answer: Callable[[InboundMessage], Awaitable[str]]
@@ -71,25 +71,25 @@ class FurtherCommand(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CommandDependencies:
-    """What commands use that belongs to other parts of the program."""
+    """The parts of the program that commands use."""
 
     skills: RunnableSkills
     run_skill: RunSkillForChat
     status_lines: StatusLines  # such as the states of the queue and of cron jobs
     run_lines: StatusLines  # the newest runs, one per line
-    provider: str = ""  # which chat model answers, for people; empty: none
+    provider: str = ""  # name of the chat model for people; empty if there is none
     max_history: int = 20
-    # By chat model: what the operator must do before it answers again.
+    # By chat model: the step that the operator must take before it works again.
     model_problems: Callable[[], Mapping[str, str]] = dict
-    further: Mapping[str, FurtherCommand] = field(default_factory=dict)  # by name; the bot's own come first
+    further: Mapping[str, FurtherCommand] = field(default_factory=dict)  # by name; the bot's own commands have priority
 
     def descriptions(self) -> dict[str, str]:
-        """Return what `/help` says of every command but the admin's."""
+        """Return the `/help` text of every command except the admin's."""
         return DESCRIPTIONS | {name: each.help for name, each in self.further.items() if name not in DESCRIPTIONS}
 
 
 class Commands:
-    """Answers every command of an allowed chat."""
+    """Handles every command of an allowed chat."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class Commands:
         }
 
     async def __call__(self, received: MessageContext) -> HandlerResult:
-        """Answer a command; an unknown one gets a hint, in groups only if it names the bot."""
+        """Answer a command. An unknown command is answered with a hint; in groups, only if it names the bot."""
         message = received.message
         name = message.command or ""
         if command := self._commands.get(name):
@@ -134,19 +134,19 @@ class Commands:
         return answered(f"Unknown command: /{name}. /help lists the commands.")
 
     async def press(self, received: MessageContext, prefix: str, rest: str) -> HandlerResult | None:
-        """Answer a button; return `None` if it is not the bot's own."""
+        """Answer a pressed button; `None` if the button is not one of the bot's own."""
         if prefix == keyboards.MODE and rest in set(ChatMode):
             return in_place(received.message, await self._switch(received, ChatMode(rest)))
         if prefix == keyboards.SKILL:
             result = await self._press_skill(received, rest)
-            # After a refusal the button stays, so that it can be pressed again.
-            return result if was_turned_away(result) else in_place(received.message, result)
+            # After a rejection the button stays, so that it can be pressed again.
+            return result if was_rejected(result) else in_place(received.message, result)
         if prefix == keyboards.CANCEL and not rest:
             return await self._cancel(received)
         if prefix == keyboards.CANCEL and await self._executor.cancel(received, rest):
             return HandlerResult(
                 HandlingStatus.ANSWERED, reason="cancelled by its button"
-            )  # the message with the button says so
+            )  # the edited message with the button shows it
         return None
 
     async def _start(self, received: MessageContext) -> HandlerResult:
@@ -161,7 +161,7 @@ class Commands:
         return "\n".join(f"/{name}: {description}" for name, description in shown.items())
 
     async def status(self, received: MessageContext) -> HandlerResult:
-        """Show mode, history, work in progress, the queue, cron jobs and the chat model."""
+        """Show mode, history, active work, the queue, cron jobs and the chat model."""
         message, gate = received.message, self._executor.gate
         chat = message.chat_id
         remembered = len(await self._sessions.get(history_key(message)))
@@ -200,7 +200,7 @@ class Commands:
         return answered(skills_text(skills, page), buttons=keyboards.skills_keyboard(skills, page))
 
     async def _press_skill(self, received: MessageContext, rest: str) -> HandlerResult:
-        if (page := keyboards.page_of(rest)) is not None:
+        if (page := keyboards.parse_page(rest)) is not None:
             return await self._show_page(page)
         installed = {skill.name: skill for skill in await self._dependencies.skills.list(every=True)}
         name = keyboards.find_skill(rest, installed)
@@ -276,13 +276,13 @@ async def _answer_further(name: str, command: FurtherCommand, message: InboundMe
 
 
 def is_for_others(message: InboundMessage, known: Container[str | None]) -> bool:
-    """Whether a command is not among the known ones and, in a group, may be meant for another bot."""
+    """Return True if a command is unknown and, in a group, may be meant for another bot."""
     unknown = message.kind is MessageKind.COMMAND and message.command not in known
     return unknown and message.chat_type != "private" and not message.mentions_bot
 
 
 def history_text(entries: Sequence[HistoryMessage]) -> str:
-    """Return the beginning of each message, and how long it is where that is not all of it."""
+    """Return the beginning of each message, with the length of those that are cut."""
     return "\n".join(f"{LABELS[entry.role]}: {_beginning(entry.content)}" for entry in entries)
 
 
@@ -295,7 +295,7 @@ def _beginning(content: str) -> str:
 
 
 def skills_text(skills: Sequence[SkillInfo], page: int) -> str:
-    """Return names and descriptions of one page, from 0."""
+    """Return names and descriptions of the skills on one page, counted from 0."""
     shown = skills[page * keyboards.PER_PAGE : (page + 1) * keyboards.PER_PAGE]
     pages = keyboards.pages(skills)
     head = f"Installed skills, page {page + 1} of {pages}:" if pages > 1 else "Installed skills:"
@@ -308,7 +308,7 @@ def _skill_line(skill: SkillInfo) -> str:
 
 
 def result_text(name: str, result: SkillResult) -> str:
-    """Return what a person reads of a run: its output, headed by what went wrong."""
+    """Return the text for a person about a run: its output, preceded by the error if it failed."""
     output = result.text.strip()
     if result.run.ok:
         return truncate(output, MAX_OUTPUT) if output else f"Skill {name} has finished without output."

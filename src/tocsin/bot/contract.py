@@ -1,4 +1,4 @@
-"""What the bot needs from the program, and what it offers to extensions."""
+"""The interfaces between the bot, the program and extensions."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -12,33 +12,33 @@ from tocsin.messaging.inbound.handling import HandlerResult, HandlingStatus, Mes
 from tocsin.providers.contract import ChatProvider, Image
 from tocsin.runs.model import Run
 
-# Who said something, in a session and to a chat model.
+# The role of a message, in a session and in requests to a chat model.
 USER: Final = "user"
 ASSISTANT: Final = "assistant"
 LABELS: Final = {USER: "Human", ASSISTANT: "Assistant"}
 
 
 class ChatMode(StrEnum):
-    """What a chat's free-form messages mean."""
+    """How free-form messages of a chat are handled."""
 
-    CHAT = "chat"  # they go to the chat provider
-    SKILL = "skill"  # they become plans of skills
+    CHAT = "chat"  # sent to the chat model
+    SKILL = "skill"  # turned into plans of skills
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What a message says once its attachments are read."""
+    """The content of a message after its attachments are read."""
 
     text: str
     images: tuple[Image, ...] = ()
-    notes: tuple[str, ...] = ()  # sentences for the person, sent before the answer: a transcript, a file refused
-    quoted: tuple[str, ...] = ()  # for the model: the content of files of the message that is answered
-    unread: tuple[str, ...] = ()  # for the model: which files came along that could not be read, and why
+    notes: tuple[str, ...] = ()  # for the person, sent before the answer: a transcript, a rejected file
+    quoted: tuple[str, ...] = ()  # for the model: contents of files of the quoted message
+    unread: tuple[str, ...] = ()  # for the model: files that could not be read, with the reasons
 
 
 @dataclass(frozen=True, slots=True)
 class SkillResult:
-    """How a skill ended and what it printed."""
+    """The result of a skill: its ended run and its output."""
 
     run: Run
     text: str = ""
@@ -54,15 +54,15 @@ class HistoryMessage(Protocol):
 
     @property
     def content(self) -> str:
-        """What was said."""
+        """The text of the message."""
         ...
 
 
 class ChatHistory(Protocol):
-    """The history of each chat, or topic of one: a window of limited length that expires after some silence."""
+    """The history of each chat or topic: a window of limited length that expires after a period without messages."""
 
     async def add(self, chat_id: str, role: str, content: str, message_id: str = "") -> object:
-        """Append one message; `message_id` is the product's, where the message may be edited."""
+        """Append one message; `message_id` is the product's ID, required if the message may be edited later."""
         ...
 
     async def get(self, chat_id: str) -> Sequence[HistoryMessage]:
@@ -70,7 +70,7 @@ class ChatHistory(Protocol):
         ...
 
     async def clear(self, chat_id: str) -> object:
-        """Forget everything."""
+        """Delete the history."""
         ...
 
     async def format_context(self, chat_id: str) -> str:
@@ -85,16 +85,16 @@ class ChatHistory(Protocol):
         id: str,
         message_id: str = "",
     ) -> object:
-        """Append question and answer together, once for each `id`."""
+        """Append question and answer together, once per `id`."""
         ...
 
     async def edit(self, chat_id: str, message_id: str, content: str) -> object:
-        """Replace what a person's message says, if the window still has it."""
+        """Replace the text of a person's message if the window still contains it."""
         ...
 
 
 class RunSkillForChat(Protocol):
-    """Runs one skill to its end; raises TocsinError when it cannot be started."""
+    """Runs one skill to completion; raises TocsinError if it cannot be started."""
 
     async def __call__(
         self,
@@ -104,39 +104,39 @@ class RunSkillForChat(Protocol):
         input: str,
         actor: str,
     ) -> SkillResult:
-        """Run `name`; `input` is what the person typed behind the name, `actor` is `chat:<id>`."""
+        """Run `name`; `input` is the text that the person typed after the name, `actor` is `chat:<id>`."""
         ...
 
 
 class ShownMessage(NamedTuple):
-    """A message of the bot that is in a chat."""
+    """A message that the bot has sent to a chat."""
 
     target: str
     id: str
 
 
-# Queues one reply durably for a target that need not be the chat a message came from; the key makes it one of a kind.
-# Returns the delivery's ID.
+# Queues one reply durably for any target, also for another chat than that of the message. A repeated call with the
+# same key queues no second reply. Returns the delivery's ID.
 Tell = Callable[[str, Reply, str], Awaitable[str]]
-# Returns the message that a delivery has become; `None` if it has not arrived, or its record is gone.
+# Returns the message that a delivery was sent as; `None` if it has not been sent or its record was pruned.
 ShownAs = Callable[[str], Awaitable[ShownMessage | None]]
-# Pauses the queue for a target; gets channel, target, seconds, reason.
+# Pauses the queue for a target; arguments: channel, target, seconds, reason.
 Hold = Callable[[str, str, float, str], Awaitable[None]]
 Prepare = Callable[[InboundMessage], Awaitable[Prepared]]
 # Returns `None` if no chat model is set up.
 FindProvider = Callable[[], Awaitable[ChatProvider | None]]
 StatusLines = Callable[[], Awaitable[Sequence[str]]]
-# Answers a button by its data; returns `None` if the button is unknown.
+# Handles a button by its data; returns `None` if the button is unknown.
 OnButton = Callable[[MessageContext, str], Awaitable[HandlerResult | None]]
 
 
 async def text_only(message: InboundMessage) -> Prepared:
-    """Prepare a message by its text alone."""
+    """Prepare a message from its text alone, ignoring attachments."""
     return Prepared(message.text)
 
 
 def history_key(message: InboundMessage) -> str:
-    """Return what the history of a message's chat, or topic, is kept under."""
+    """Return the key of the history of a message's chat or topic."""
     return f"{message.chat_id}/{message.thread_id}" if message.thread_id else message.chat_id
 
 
@@ -147,10 +147,10 @@ def answered(text: str, *, parse_mode: str = PLAIN, buttons: Keyboard = ()) -> H
 
 
 def failed(text: str, reason: str) -> HandlerResult:
-    """Return the result that tells the person in one sentence what did not work."""
+    """Return the result that reports a failure to the person in one sentence."""
     return HandlerResult(HandlingStatus.FAILED, (Reply(text),), reason)
 
 
 def ignored(reason: str) -> HandlerResult:
-    """Return the result without a reply."""
+    """Return the result that sends no reply."""
     return HandlerResult(HandlingStatus.IGNORED, reason=reason)

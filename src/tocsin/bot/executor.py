@@ -1,4 +1,4 @@
-"""Where the bot works: behind the gate, visibly, cancellable, with one answer at the end."""
+"""Execution of the bot's work: limited by the gate, indicated in the chat, cancellable, ending with one answer."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -26,20 +26,20 @@ log = logging.getLogger(__name__)
 
 TOO_MANY = "Too many requests -- please wait for current jobs to finish."
 CANCELLED = "(cancelled)"
-# Reasons of results.
-TURNED_AWAY = "too many requests"
+# The reasons of results.
+QUEUE_FULL = "too many requests"
 BY_PERSON = "cancelled"
 BROKEN = "Something went wrong, and the answer is incomplete. The log has the details."
 NOTHING_TO_READ = f"I cannot read anything in your message. {ACCEPTED}."
 UNREADABLE = "I could not read that message. Please try again, or send it as text."
 
 
-# Shows the chat a processing indicator while the block runs.
+# Shows a processing indicator in the chat while the block runs.
 Indicating = Callable[[InboundMessage], AbstractAsyncContextManager[None]]
 
 
 class TaskContext:
-    """One piece of work while it goes on."""
+    """The context of one running task."""
 
     def __init__(self, received: MessageContext, preview: Preview, tell: Tell, target: str) -> None:
         self.received = received
@@ -49,18 +49,18 @@ class TaskContext:
         self._said = 0
 
     async def say(self, reply: Reply) -> None:
-        """Send the chat a progress message; a repeated attempt does not send it twice."""
+        """Send a progress message to the chat; a repeated attempt does not send it twice."""
         self._said += 1
         await self._tell(self._target, reply, f"bot:{self.received.id}:progress:{self._said}")
 
 
 Task = Callable[[TaskContext], Awaitable[HandlerResult]]
-# What a mode does with a free-form message.
+# Handles a free-form message in one mode.
 FreeForm = Callable[[TaskContext, Prepared], Awaitable[HandlerResult]]
 
 
 class ChatExecutor:
-    """Does work for chats, as much at the same time as the gate lets through."""
+    """Runs tasks of chats, limited by the gate."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class ChatExecutor:
         indicating: Indicating | None = None,
         shared: SharedWork | None = None,
     ) -> None:
-        """With `shared`, other processes know what this one works on, and may cancel it."""
+        """With `shared`, other processes see the tasks of this process and can cancel them."""
         self.gate = gate
         self.tasks = ChatTasks()
         self._previews = previews
@@ -84,17 +84,17 @@ class ChatExecutor:
         self._shared = shared
 
     async def do(self, received: MessageContext, task: Task) -> HandlerResult:
-        """Do `task` in a slot of the chat; the last reply takes the place of the preview, if there is one."""
+        """Run `task` in a slot of the chat; the last reply replaces the preview, if there is one."""
         preview = await self._previews.open(received)
         if self._shared is not None and not await self._shared.begin(received):
             result = cancelled(preview, received.message)
         else:
             result = await self._work(received, preview, task)
         await preview.settled()
-        return self._sealed(result, received, preview)
+        return self._replace_preview(result, received, preview)
 
     async def cancel(self, received: MessageContext, id: str = "") -> int:
-        """Cancel all work for the chat of `received`, or on the event `id`, in every process; return the number."""
+        """Cancel all tasks of the chat, or the task of the event `id`, in every process; return the number."""
         chat = received.message.chat_id
         own = self.tasks.ids(chat)
         count = self.tasks.cancel(chat, id)
@@ -109,20 +109,20 @@ class ChatExecutor:
             return count
 
     async def forget(self, received: MessageContext) -> None:
-        """Keep what other processes do for the chat out of its history, which was forgotten by `received`."""
+        """Keep tasks of other processes out of the chat's history, which `received` has cleared."""
         if self._shared is not None:
             await self._shared.forget(received)
 
     async def is_forgotten(self, received: MessageContext) -> bool:
-        """Whether another process has forgotten the history since `received` came."""
+        """Return True if another process cleared the history after `received` arrived."""
         return self._shared is not None and await self._shared.is_forgotten(received)
 
     async def _work(self, received: MessageContext, preview: Preview, task: Task) -> HandlerResult:
         message = received.message
         work = TaskContext(received, preview, self._tell, self._target_of(message))
-        # Who was promised an answer before a crash is not turned away after it.
+        # A message accepted before a crash is not rejected after it.
         patient = received.backlog or received.attempt > 1
-        await self.sequencer.turn(received)  # no `await` from here to the gate
+        await self.sequencer.turn(received)  # no `await` between this line and the gate
         try:
             with self.tasks.running(message.chat_id, received.id):
                 async with (
@@ -134,19 +134,19 @@ class ChatExecutor:
                     await received.begin()
                     result = await task(work)
         except GateFullError:
-            result = failed(TOO_MANY, TURNED_AWAY)
+            result = failed(TOO_MANY, QUEUE_FULL)
         except TaskCancelledError:
             result = cancelled(preview, message)
         except EventTakenOverError:
-            raise  # the preview is the other process's
+            raise  # the preview belongs to the other process
         except Exception as error:
             if preview.message_id is None:
-                await self._ended(received)
+                await self._end(received)
                 raise
-            # Half an answer must not stay there beside the message that it failed.
+            # A partial answer must not remain beside the message about its failure.
             log.exception("work with a shown progress failed", extra={"event": received.id})
             result = failed(BROKEN, f"unexpected {type(error).__name__}")
-        await self._ended(received)
+        await self._end(received)
         return result
 
     def _watched(self, received: MessageContext) -> AbstractAsyncContextManager[None]:
@@ -154,12 +154,12 @@ class ChatExecutor:
             return nullcontext()
         return self._shared.watched(received, partial(self.tasks.cancel, received.message.chat_id, received.id))
 
-    async def _ended(self, received: MessageContext) -> None:
+    async def _end(self, received: MessageContext) -> None:
         if self._shared is not None:
             await self._shared.end(received)
 
-    def _sealed(self, result: HandlerResult, received: MessageContext, preview: Preview) -> HandlerResult:
-        """Let the last reply take the preview's place."""
+    def _replace_preview(self, result: HandlerResult, received: MessageContext, preview: Preview) -> HandlerResult:
+        """Let the last reply replace the preview."""
         if preview.message_id is None or not result.replies:
             return result
         *before, last = result.replies
@@ -174,7 +174,7 @@ class ChatExecutor:
 
 
 def cancelled(preview: Preview, message: InboundMessage) -> HandlerResult:
-    """Return how a cancelled message ends: silent, but for a preview or a message with buttons, which is closed."""
+    """Return the result of a cancelled message: no reply, except to close a preview or a message with buttons."""
     if preview.message_id is not None:
         written = completed(normalise(preview.text))
         return HandlerResult(
@@ -184,24 +184,24 @@ def cancelled(preview: Preview, message: InboundMessage) -> HandlerResult:
     return HandlerResult(HandlingStatus.ANSWERED, replies, BY_PERSON)
 
 
-def was_turned_away(result: HandlerResult) -> bool:
-    """Whether the work has not begun, because too much waits already."""
-    return result.reason == TURNED_AWAY
+def was_rejected(result: HandlerResult) -> bool:
+    """Return True if the work did not start because the queue is full."""
+    return result.reason == QUEUE_FULL
 
 
 def was_cancelled(result: HandlerResult) -> bool:
-    """Whether a person cancelled the work."""
+    """Return True if a person cancelled the work."""
     return result.reason == BY_PERSON
 
 
 def has_content(message: InboundMessage, ready: Prepared) -> bool:
-    """Whether there is anything to answer but that files could not be read."""
-    # A mention of the bot in a reply is about the message replied to.
+    """Return True if there is content to answer, not only files that could not be read."""
+    # A mention of the bot in a reply refers to the quoted message.
     return bool(ready.text.strip() or ready.images or (message.quote and not ready.notes))
 
 
 async def prepared(prepare: Prepare, handle: FreeForm, work: TaskContext) -> HandlerResult:
-    """Read the message's attachments, then handle it; what was found out about them is told first."""
+    """Read the message's attachments, send the notes about them, then handle the message."""
     try:
         ready = await prepare(work.received.message)
     except TocsinError as error:
@@ -210,6 +210,6 @@ async def prepared(prepare: Prepare, handle: FreeForm, work: TaskContext) -> Han
     notes = tuple(Reply(note) for note in ready.notes)
     if not has_content(work.received.message, ready):
         return HandlerResult(HandlingStatus.ANSWERED, notes) if notes else answered(NOTHING_TO_READ)
-    for note in notes:  # at once: an answer takes the place of its preview, which is there before its end
+    for note in notes:  # now: the answer replaces its preview, which may appear before the answer is complete
         await work.say(note)
     return await handle(work, ready)

@@ -1,6 +1,6 @@
-"""The concurrency gate: how many answers are worked on at the same time, in one chat and in all.
+"""The concurrency gate: it limits how many answers are in progress per chat and in total.
 
-First in, first out within a chat; waiting chats take turns. Everything happens on one event loop.
+First in, first out within a chat; round robin among waiting chats. It runs on one event loop.
 """
 
 import asyncio
@@ -25,29 +25,29 @@ class _Waiter:
 
 
 class Gate:
-    """Hands out slots: `per_chat` in one chat, `overall` in all; `overflow` of a chat may wait for one."""
+    """Grants slots: at most `per_chat` per chat and `overall` in total; `overflow` messages of a chat may wait."""
 
     def __init__(self, per_chat: int, overall: int, overflow: int) -> None:
         self.per_chat = per_chat
         self.overall = overall
         self.overflow = overflow
         self._running: Counter[str] = Counter()
-        # Chats in the order of their turns; none is here without a waiter.
+        # Chats in the order of their turns; each has at least one waiter.
         self._waiting: OrderedDict[str, deque[_Waiter]] = OrderedDict()
 
     def running(self, chat: str | None = None) -> int:
-        """Return how many slots are taken, by one chat or by all."""
+        """Return the number of slots in use, by one chat or in total."""
         return self._running.total() if chat is None else self._running[chat]
 
     def waiting(self, chat: str | None = None) -> int:
-        """Return how many wait for a slot, of one chat or of all."""
+        """Return the number of messages that wait for a slot, of one chat or in total."""
         return sum(map(len, self._waiting.values())) if chat is None else len(self._waiting.get(chat, ()))
 
     @asynccontextmanager
     async def slot(self, chat: str, *, patient: bool = False) -> AsyncIterator[None]:
-        """Hold a slot during the block, waiting for it first.
+        """Wait for a slot and hold it during the block.
 
-        Raises GateFullError at once if the queue is full; a `patient` message always waits and does not count.
+        Raises GateFullError immediately if the queue is full; a `patient` message always waits and is not counted.
         """
         await self._enter(chat, patient=patient)
         try:
@@ -56,7 +56,7 @@ class Gate:
             self._leave(chat)
 
     async def _enter(self, chat: str, *, patient: bool) -> None:
-        if self._has_room(chat):  # then no message of the chat waits: each one that leaves admits the next
+        if self._has_room(chat):  # no message of the chat waits then: each one that leaves admits the next
             self._running[chat] += 1
             return
         queue = self._waiting.get(chat, deque())
@@ -71,7 +71,7 @@ class Gate:
             raise
 
     def _withdraw(self, chat: str, waiter: _Waiter) -> None:
-        if waiter.turn.done() and not waiter.turn.cancelled():  # its turn came in the same moment
+        if waiter.turn.done() and not waiter.turn.cancelled():  # its turn came at the same moment
             self._leave(chat)
             return
         self._waiting[chat].remove(waiter)

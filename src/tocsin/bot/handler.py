@@ -1,4 +1,4 @@
-"""The bot's two places in the chain of handlers: the door before everything else, the conversation behind triggers."""
+"""The two handlers of the bot: access control before all others, conversation after triggers."""
 
 import logging
 from collections import OrderedDict
@@ -26,7 +26,7 @@ from tocsin.bot.pressed import drop_buttons, in_place, message_pressed
 from tocsin.bot.talk.albums import Albums
 from tocsin.bot.talk.conversation import Conversation
 from tocsin.bot.talk.conversation_buffer import ConversationBuffer
-from tocsin.bot.talk.prompt import history_text_of
+from tocsin.bot.talk.prompt import format_for_history
 from tocsin.bot.talk.sequencer import MessageSequencer
 from tocsin.channels.conversation import ConversationAdapter
 from tocsin.channels.inbound import InboundMessage, MessageKind
@@ -37,16 +37,16 @@ log = logging.getLogger(__name__)
 
 PENDING = "access request pending"
 LOGGED_CHATS = 10_000
-SHOWN_CHAT = 64  # characters of what a forged button names
+SHOWN_CHAT = 64  # characters of the chat ID in a forged button
 
 
 async def reject_without_bot(channels: Collection[str], received: MessageContext) -> HandlerResult | None:
-    """Reject every message of channels that the bot could use: without it they have no access rules."""
+    """Reject every message of channels that the bot could use: without a bot they have no access rules."""
     return ignored("the bot is not configured") if received.message.channel in channels else None
 
 
 class BotAccessHandler:
-    """The first handler: stops messages of chats that are not allowed, and answers access requests."""
+    """The first handler: rejects messages of chats that are not allowed, and handles access requests."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class BotAccessHandler:
         self._logged: OrderedDict[str, None] = OrderedDict()
 
     async def __call__(self, received: MessageContext) -> HandlerResult | None:
-        """Return `None` for an allowed chat, and for every other channel."""
+        """Return `None` for an allowed chat and for other channels."""
         message = received.message
         if message.channel != self._channel.name:
             return None
@@ -80,7 +80,7 @@ class BotAccessHandler:
 
     async def _let_in(self, received: MessageContext) -> HandlerResult | None:
         message = received.message
-        state = await self._access.state_of(message.chat_id)
+        state = await self._access.read_state(message.chat_id)
         if message.chat_id == self._access.admin and (result := await self._for_admin(received, state)):
             return result
         if state is AccessState.ALLOWED:
@@ -92,7 +92,7 @@ class BotAccessHandler:
 
     async def _request(self, message: InboundMessage) -> HandlerResult | None:
         state = await self._access.request(message)
-        if state is AccessState.ALLOWED:  # in this moment
+        if state is AccessState.ALLOWED:  # allowed at this moment
             return None
         return answered(PENDING) if state is AccessState.PENDING else ignored("too many access requests wait")
 
@@ -102,13 +102,13 @@ class BotAccessHandler:
             return await self._decide(received, message.command, message.args)
         if message.kind is MessageKind.COMMAND and message.command == "status" and state is not AccessState.ALLOWED:
             return await self._status(received)
-        if decision := keyboards.access_decision(message.callback_data or ""):
+        if decision := keyboards.parse_decision(message.callback_data or ""):
             return await self._press(received, *decision)
         return None
 
     def _refuse_press(self, message: InboundMessage) -> HandlerResult | None:
-        """Refuse a button of the admin's in another chat: what a button carries can be forged."""
-        decision = keyboards.access_decision(message.callback_data or "")
+        """Reject an admin button pressed in another chat: the data of a button can be forged."""
+        decision = keyboards.parse_decision(message.callback_data or "")
         if decision is None or message.chat_id == self._access.admin:
             return None
         self._access.refuse_press(decision[1][:SHOWN_CHAT], _caller_of(message))
@@ -123,8 +123,8 @@ class BotAccessHandler:
         return answered(f"{change.sentence[0].upper()}{change.sentence[1:]}.")
 
     async def _press(self, received: MessageContext, verb: str, chat: str) -> HandlerResult:
-        """Decide a request that waits; the button of one that was decided otherwise only shows how."""
-        if await self._access.state_of(chat) is AccessState.PENDING:
+        """Decide a pending request; for a decided one, only show the outcome."""
+        if await self._access.read_state(chat) is AccessState.PENDING:
             await self._change(received, verb, chat)
         return in_place(received.message, answered(await self._access.outcome(chat)))
 
@@ -137,7 +137,7 @@ class BotAccessHandler:
         return f" Waiting: {', '.join(waiting[:20])}{' …' if len(waiting) > 20 else ''}" if waiting else ""
 
     def _log_once(self, chat_id: str) -> None:
-        """Log a rejected chat the first time; the number of remembered chats is bounded."""
+        """Log a rejected chat once; the number of remembered chats is bounded."""
         if chat_id in self._logged:
             self._logged.move_to_end(chat_id)
             return
@@ -157,7 +157,7 @@ def _waiting_chat(item: Listed) -> str:
 
 
 class FreeTextHandler:
-    """Free-form messages: each goes to what the chat's mode says."""
+    """Handles free-form messages according to the mode of the chat."""
 
     def __init__(
         self,
@@ -174,7 +174,7 @@ class FreeTextHandler:
         self._free_form = free_form
 
     async def __call__(self, received: MessageContext) -> HandlerResult:
-        """Answer one message, or one album as a message."""
+        """Answer one message, or one album as a single message."""
         mode = await self._persistence.mode(received.message.chat_id)
         if mode is ChatMode.CHAT:
             return await self._conversation(received)
@@ -187,7 +187,7 @@ class FreeTextHandler:
 
 
 class BotHandler:
-    """Comes last: commands, buttons and conversation of chats that the door let in."""
+    """The last handler: commands, buttons and conversation of allowed chats."""
 
     def __init__(
         self,
@@ -208,13 +208,13 @@ class BotHandler:
         self._on_button = on_button
 
     async def __call__(self, received: MessageContext) -> HandlerResult | None:
-        """Answer every message of the bot's channel; return `None` for other channels."""
+        """Answer every message of the bot's channel; `None` for other channels."""
         message = received.message
         if message.channel != self._channel.name:
             return None
         match message.kind:
             case MessageKind.EDIT:
-                question = history_text_of(message, Prepared(message.text))
+                question = format_for_history(message, Prepared(message.text))
                 await self._buffer.edit(history_key(message), message.id, message.text, question)
                 return ignored("an edit only changes the history")
             case MessageKind.CALLBACK:

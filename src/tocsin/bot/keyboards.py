@@ -1,4 +1,4 @@
-"""Inline keyboards, and what their buttons carry: `skill:`, `mode:`, `confirm:`, `cancel:`."""
+"""Inline keyboards and the data of their buttons: `skill:`, `mode:`, `confirm:`, `cancel:`."""
 
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
@@ -12,12 +12,12 @@ MAX_DATA_BYTES = 64  # the smallest limit among the chat products: docs/facts/bo
 MAX_LABEL = 60
 PER_PAGE = 20
 PER_ROW = 2
-# No skill is called that: names have lower-case letters, digits and dashes.
+# Neither can occur in a skill name: names have lower-case letters, digits and dashes.
 _HASHED, _PAGE = "#", ">"
 
 
 def parse(data: str) -> tuple[str, str]:
-    """Return prefix and rest of what a button carries; an unknown prefix is empty."""
+    """Split a button's data into prefix and rest; an unknown prefix becomes the empty string."""
     prefix = next((prefix for prefix in PREFIXES if data.startswith(prefix)), "")
     return prefix, data.removeprefix(prefix)
 
@@ -37,15 +37,15 @@ def decision_keyboard(chat_id: str) -> Keyboard:
     return [[("Approve", f"{CONFIRM}approve:{chat_id}"), ("Deny", f"{CONFIRM}deny:{chat_id}")]]
 
 
-def access_decision(data: str) -> tuple[str, str] | None:
-    """Return `approve` or `deny` and the chat of one of the admin's buttons; `None` for other buttons."""
+def parse_decision(data: str) -> tuple[str, str] | None:
+    """Return `approve` or `deny` and the chat ID of an admin button; `None` for other buttons."""
     prefix, rest = parse(data)
     verb, _, chat = rest.partition(":")
     return (verb, chat) if prefix == CONFIRM and verb in {"approve", "deny"} else None
 
 
 def skill_data(name: str) -> str:
-    """Return what the button of a skill carries: its name, or a hash of one that is too long."""
+    """Return the button data of a skill: its name, or a hash of a name that is too long."""
     data = f"{SKILL}{name}"
     if len(data.encode()) <= MAX_DATA_BYTES and not name.startswith((_HASHED, _PAGE)):
         return data
@@ -53,12 +53,12 @@ def skill_data(name: str) -> str:
 
 
 def find_skill(rest: str, names: Iterable[str]) -> str | None:
-    """Return the skill of a button, by its data after the prefix."""
+    """Find the skill of a button by its data after the prefix."""
     return next((name for name in names if skill_data(name) == f"{SKILL}{rest}"), None)
 
 
-def page_of(rest: str) -> int | None:
-    """Return the page that a button leads to, from 0; `None` for the button of a skill."""
+def parse_page(rest: str) -> int | None:
+    """Return the page that a button opens, counted from 0; `None` for the button of a skill."""
     number = rest.removeprefix(_PAGE)
     if not rest.startswith(_PAGE) or not (number.isascii() and number.isdigit() and len(number) < 6):
         return None
@@ -66,12 +66,12 @@ def page_of(rest: str) -> int | None:
 
 
 def pages(skills: Sequence[SkillInfo]) -> int:
-    """Return how many pages the skills take, at least one."""
+    """Return the number of pages of skills, at least one."""
     return max(1, -(-len(skills) // PER_PAGE))
 
 
 def skills_keyboard(skills: Sequence[SkillInfo], page: int) -> Keyboard:
-    """Return the buttons of one page, from 0, and the way to its neighbours."""
+    """Return the buttons of one page, counted from 0, with links to its neighbours."""
     shown = skills[page * PER_PAGE : (page + 1) * PER_PAGE]
     buttons = [(_label(skill.name), skill_data(skill.name)) for skill in shown]
     rows = [buttons[i : i + PER_ROW] for i in range(0, len(buttons), PER_ROW)]

@@ -1,4 +1,4 @@
-"""The message whose button was pressed: its outcome takes its place, so that no button stays that has been used."""
+"""Replacing the message of a pressed button with its outcome, so that no used button remains."""
 
 import logging
 from collections.abc import Awaitable
@@ -14,7 +14,7 @@ log = logging.getLogger(__name__)
 
 
 def message_pressed(message: InboundMessage) -> str | None:
-    """Return the ID of the message that has the button; `None` if it is not a press, or its message is gone."""
+    """Return the ID of the message with the pressed button; `None` if no button was pressed or the message is gone."""
     return message.reply_to_id if message.callback_id else None
 
 

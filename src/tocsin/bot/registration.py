@@ -1,4 +1,4 @@
-"""Tell the channel which commands exist, so that it can complete them."""
+"""Registration of the bot's commands with the channel, for command completion."""
 
 import logging
 from collections.abc import Mapping
@@ -10,15 +10,15 @@ from tocsin.core.time.clock import Clock
 
 log = logging.getLogger(__name__)
 
-AGAIN_AFTER_S = (5.0, 30.0, 120.0, 600.0)  # failures that pass, such as a provider that is away when we start
+AGAIN_AFTER_S = (5.0, 30.0, 120.0, 600.0)  # retried failures, such as a provider that is unreachable at start
 
 
 async def register_commands(
     channel: ConversationAdapter, clock: Clock, admin: str = "", descriptions: Mapping[str, str] = DESCRIPTIONS
 ) -> str:
-    """Register all commands, for the admin chat with its own, and return what went wrong.
+    """Register all commands, with the admin commands for the admin chat; return the error, if any.
 
-    Retries for minutes while the product is unreachable. The bot works without a menu, too.
+    Retries for minutes while the product is unreachable. The bot also works without registered commands.
     """
     failure = await _register_all(channel, admin, descriptions)
     for wait_s in AGAIN_AFTER_S:

@@ -1,4 +1,4 @@
-"""The bot as the rest of the program sees it."""
+"""The interface of the bot for the rest of the program."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from tocsin.core.time.clock import Clock
 
 @dataclass(frozen=True, slots=True)
 class Bot:
-    """The handlers of the bot, and its operations between messages."""
+    """The handlers of the bot, and its operations outside messages."""
 
     access: Access
     access_handler: BotAccessHandler  # the first handler, before triggers
@@ -25,18 +25,18 @@ class Bot:
     channel: ConversationAdapter
     clock: Clock
     settings: BotSettings
-    descriptions: Mapping[str, str] = field(default_factory=DESCRIPTIONS.copy)  # of all commands but the admin's
+    descriptions: Mapping[str, str] = field(default_factory=DESCRIPTIONS.copy)  # of all commands except the admin's
 
     async def may_acknowledge(self, message: InboundMessage) -> bool:
-        """Whether a read receipt may be shown: a chat that is not allowed must not learn that the bot exists."""
+        """Return True if a read receipt may be sent: a chat that is not allowed must not learn that the bot exists."""
         if message.channel != self.channel.name:
             return True
         return not is_for_others(message, self.descriptions) and await self.access.admits(message)
 
     async def start(self) -> str:
-        """Register the commands; return the error for the status, which stops nothing."""
+        """Register the commands; return the error for the status report. An error does not stop the bot."""
         return await register_commands(self.channel, self.clock, self.settings.admin, self.descriptions)
 
     def state(self) -> dict[str, int]:
-        """Return how many pieces of work run and wait, for all chats."""
+        """Return the numbers of running and waiting tasks of all chats."""
         return {"running": self.executor.gate.running(), "waiting": self.executor.gate.waiting()}

@@ -1,4 +1,4 @@
-"""The tables of the bot, by component. A released migration is never edited; a new one is added."""
+"""The tables of the bot, by component. Never edit a released migration; add a new one."""
 
 ACCESS = (
     """
@@ -17,7 +17,7 @@ ACCESS = (
     CREATE INDEX chat_moves_new ON chat_moves (new_id);
     """,
     "ALTER TABLE chat_access ADD COLUMN notice TEXT NOT NULL DEFAULT ''",
-    # Tables of texts by key, as the bot has them in Redis.
+    # Key-value tables, with the same layout as the bot's records in Redis.
     """
     CREATE TABLE bot_access (key TEXT PRIMARY KEY, value TEXT NOT NULL, at REAL NOT NULL) WITHOUT ROWID;
     INSERT INTO bot_access SELECT chat_id, json_object(
@@ -43,7 +43,7 @@ MEMORY = (
         created_at REAL NOT NULL
     ) WITHOUT ROWID;
     """,
-    # Message IDs are text: not every product has numbers.
+    # Message IDs are text: not every product uses numbers.
     """
     ALTER TABLE previews RENAME TO previews_before;
     CREATE TABLE previews (
@@ -103,7 +103,7 @@ WORK = (
         at REAL NOT NULL
     ) WITHOUT ROWID;
     """,
-    # Work that a process of before has not ended begins again in this one.
+    # Work that an earlier process did not finish is restarted in this one.
     """
     CREATE TABLE bot_chat_work (key TEXT PRIMARY KEY, value TEXT NOT NULL, at REAL NOT NULL) WITHOUT ROWID;
     DROP TABLE chat_work;

@@ -8,11 +8,11 @@ from tocsin.core.config.settings import Values
 
 @dataclass(frozen=True, slots=True)
 class BotSettings:
-    """Who may talk to the bot, and how much it does at the same time."""
+    """Access and concurrency settings of the bot."""
 
     allowed: frozenset[str] = frozenset()
     admin: str = ""  # a chat ID; empty: no chat is asked to approve requests
-    notices: str = ""  # a chat ID: where the bot's own notifications go; empty: nowhere
+    notices: str = ""  # the chat ID for the bot's own notifications; empty: none are sent
     per_chat: int = 2
     overall: int = 5
     overflow: int = 10
@@ -23,7 +23,7 @@ class BotSettings:
 
     @classmethod
     def of(cls, values: Values, variables: ConversationVariables) -> "BotSettings":
-        """Read them from the settings that the channel declares."""
+        """Read the settings that the channel declares."""
         return cls(
             allowed=values[variables.allowed],
             admin=values[variables.admin],

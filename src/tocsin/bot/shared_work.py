@@ -1,6 +1,6 @@
-"""The work for each chat as all processes see it, so that a person can cancel what another one does.
+"""The tasks of each chat across all processes, so that a person can cancel a task of another process.
 
-A process that works on an event looks every second whether the event was cancelled elsewhere.
+A process that works on an event checks every second whether another process cancelled it.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from tocsin.messaging.inbound.handling import MessageContext
 log = logging.getLogger(__name__)
 
 LOOK_S = 1.0
-KEPT_S = 86_400.0  # what never ended, because its event was lost with the store
+KEPT_S = 86_400.0  # for tasks that never ended because their event was lost with the store
 
 
 # Entries of a chat: the numbers of its last cancellation and of its last reset, and its events, each with a time.
@@ -27,17 +27,17 @@ _Entries = dict[str, tuple[int, float]]
 
 
 class ChatWork:
-    """Which events of a chat are being worked on, by all processes; `seq` is the order in which events came.
+    """The events of each chat that any process is working on; `seq` is the order in which events arrived.
 
-    Each chat and each history is one text: its entries as JSON. An event has 1 in place of a number once it is
-    cancelled, else 0.
+    Each chat and each history is one text: its entries as JSON. The value of an event is 1 if it is cancelled, else
+    0.
     """
 
     def __init__(self, open_table: OpenTable) -> None:
         self._chats = open_table("chat-work", KEPT_S)
 
     async def begin(self, chat_id: str, received_id: str, seq: int) -> bool:
-        """Keep that the work on an event begins; return False if it was cancelled before."""
+        """Record that the work on an event begins; return False if it was cancelled before."""
 
         def begin(entries: _Entries, now: float) -> bool:
             before, _ = entries.get(_BEFORE, (0, now))
@@ -50,18 +50,18 @@ class ChatWork:
         return bool(await self._change(chat_id, begin))
 
     async def end(self, chat_id: str, received_id: str) -> None:
-        """Forget an event that is worked on no more."""
+        """Remove an event that is no longer worked on."""
         await self._change(chat_id, lambda entries, _: entries.pop(received_id, None) is not None)
 
     async def is_cancelled(self, chat_id: str, received_id: str) -> bool:
-        """Whether an event that is worked on was cancelled."""
+        """Return True if an event in progress was cancelled."""
         return _entries(await self._chats.get(chat_id)).get(received_id, (0, 0.0))[0] == 1
 
     async def cancel(self, chat_id: str, received_id: str, but: Collection[str], before: int) -> int:
-        """Cancel the work on an event, or with an empty `received_id` that of the chat but some events.
+        """Cancel the work on an event; with an empty `received_id`, on all events of the chat except `but`.
 
-        Return the number. If there is any, events of the chat that came earlier than `before` are cancelled as soon
-        as their work begins.
+        Return the number of cancelled events. If it is not 0, events of the chat that arrived earlier than `before`
+        are cancelled when their work begins.
         """
 
         def cancel(entries: _Entries, now: float) -> int:
@@ -75,7 +75,7 @@ class ChatWork:
         return await self._change(chat_id, cancel)
 
     async def forget(self, history: str, before: int) -> None:
-        """Keep that what came earlier than `before` is not to become part of a history."""
+        """Record that messages that arrived earlier than `before` must not be added to a history."""
 
         def forget(entries: _Entries, now: float) -> int:
             entries[_RESET] = (before, now)
@@ -84,11 +84,11 @@ class ChatWork:
         await self._change(history, forget)
 
     async def is_forgotten(self, history: str, seq: int) -> bool:
-        """Whether an event came before its history was forgotten last."""
+        """Return True if an event arrived before its history was last cleared."""
         return _entries(await self._chats.get(history)).get(_RESET, (0, 0.0))[0] > seq
 
     async def _change(self, chat_id: str, change: Callable[[_Entries, float], int]) -> int:
-        """Change the entries of a chat that are not too old; return what `change` returned."""
+        """Apply `change` to the unexpired entries of a chat; return its result."""
         answer = 0
 
         def update(text: str | None, now: float) -> str | None:
@@ -106,18 +106,18 @@ def _entries(text: str | None) -> _Entries:
 
 
 class SharedWork:
-    """What this process tells the others about its work, and learns of them."""
+    """Shares the tasks of this process with other processes, and reads their cancellations."""
 
     def __init__(self, store: ChatWork, clock: Clock) -> None:
         self._store = store
         self._clock = clock
 
     async def begin(self, received: MessageContext) -> bool:
-        """Tell that the work on an event begins; return False if it was cancelled before."""
+        """Record that the work on an event begins; return False if it was cancelled before."""
         return await self._store.begin(received.message.chat_id, received.id, received.seq)
 
     async def end(self, received: MessageContext) -> None:
-        """Tell that the work has ended; while the store is away, the entry stays until it is too old."""
+        """Record that the work has ended; if the store is unavailable, the entry stays until it expires."""
         try:
             await self._store.end(received.message.chat_id, received.id)
         except StoreUnavailableError as error:
@@ -126,16 +126,16 @@ class SharedWork:
             )
 
     async def cancel(self, received: MessageContext, id: str, but: Collection[str]) -> int:
-        """Cancel in other processes what the author of `received` wants cancelled; return the number."""
+        """Cancel the tasks of other processes that `received` asks to cancel; return the number."""
         return await self._store.cancel(received.message.chat_id, id, but, received.seq if not id else 0)
 
     async def forget(self, received: MessageContext) -> None:
-        """Keep what other processes do for a chat out of its history, which the author of `received` has forgotten."""
+        """Keep tasks of other processes out of a chat's history, which `received` has cleared."""
         if received.seq:
             await self._store.forget(history_key(received.message), received.seq)
 
     async def is_forgotten(self, received: MessageContext) -> bool:
-        """Whether the history was forgotten since `received` came; unknown, so False, while the store is away."""
+        """Return True if the history was cleared after `received` arrived; False if the store is unavailable."""
         try:
             return bool(received.seq) and await self._store.is_forgotten(history_key(received.message), received.seq)
         except StoreUnavailableError as error:
@@ -144,7 +144,7 @@ class SharedWork:
 
     @asynccontextmanager
     async def watched(self, received: MessageContext, cancel: Callable[[], object]) -> AsyncIterator[None]:
-        """Call `cancel` during the block if another process has cancelled the event."""
+        """Call `cancel` if another process cancels the event during the block."""
         task = asyncio.create_task(self._watch(received, cancel))
         try:
             yield

@@ -1,7 +1,7 @@
-"""The `tocsin` command: reads the arguments, runs one command, and turns every error into a sentence.
+"""The `tocsin` command: it parses the arguments, runs one command, and reports every error as a sentence.
 
-argparse and not click: the whole of `tocsin channels` takes less time than importing click alone
-(docs/decisions/0002). A command's module is imported only when its name is among the arguments.
+It uses argparse rather than click: all of `tocsin channels` takes less time than importing click
+(docs/decisions/0002). A command's module is imported only if its name is among the arguments.
 """
 
 import argparse
@@ -23,18 +23,18 @@ from tocsin.terminal.options import Options, add_global_options, add_subcommand,
 from tocsin.terminal.output import DONE, FAILED, MISUSED, Console, close_outputs
 from tocsin.terminal.parsing import Parser, UsageError, asks_for_json
 
-# A collection while modules are imported, or while requests are in flight, finds nothing: docs/decisions/0059.
+# Collecting garbage during imports or while requests are in flight frees nothing: docs/decisions/0059.
 _ALLOCATIONS = 10_000
 _PROG = "tocsin"
 INTERRUPTED = 130  # as a shell reports Ctrl-C
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
-    """Run the command and end the process: 0 done, 1 the operation failed, 2 wrong usage or configuration."""
+    """Run the command and end the process: 0 success, 1 the operation failed, 2 wrong usage or configuration."""
     gc.set_threshold(_ALLOCATIONS)
     codes: list[int] = []
     if not atexit._ncallbacks():  # noqa: SLF001  # else a profiler or a coverage report waits for the end
-        atexit.register(_leave, codes)  # the first to be registered is the last to be called
+        atexit.register(_leave, codes)  # registered first, so it is called last
     try:
         codes.append(run(sys.argv[1:] if argv is None else argv))
     finally:
@@ -43,9 +43,9 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
 
 
 def _leave(codes: Sequence[int]) -> None:
-    """End the process without tidying up its memory, which takes a tenth of the time of a short command.
+    """End the process without freeing its memory, which takes a tenth of the time of a short command.
 
-    Threads have ended by now, and whatever else was to be done at the end is done.
+    All threads and all other exit handlers have finished by then.
     """
     if codes:  # it did not end with an exception
         close_outputs()
@@ -54,7 +54,7 @@ def _leave(codes: Sequence[int]) -> None:
 
 def run(argv: Sequence[str]) -> int:
     """Run the command that `argv` names and return its exit code."""
-    out = Console(as_json=asks_for_json(argv))  # until the options are read
+    out = Console(as_json=asks_for_json(argv))  # until the options are parsed
     code = _run(argv, out)
     if code in {FAILED, MISUSED}:
         out.tell_doubts()
@@ -92,7 +92,7 @@ def _run(argv: Sequence[str], out: Console) -> int:
 
 
 def _call(arguments: argparse.Namespace, options: Options, out: Console) -> int | None:
-    """Run a command; one of a feature gets what opens the program, because it cannot import that."""
+    """Run a command; a command of a feature is passed the program opener, because it cannot import it."""
     if feature := getattr(arguments, "feature", ""):
         from tocsin.cli.opening import OpenerForFeature
 
@@ -112,12 +112,12 @@ def _refused(error: OSError) -> TocsinError | None:
     return refused_by_system(error)
 
 
-_MISTYPED = "validation-failed"  # what features say of input that can never be right
+_MISTYPED = "validation-failed"  # the code that features use for input that can never be valid
 _BUG = "this is a bug; run the command again with --verbose and report the output"
 
 
 def _arguments_of(argv: Sequence[str]) -> argparse.Namespace:
-    # Parsers of all commands together take 3 ms; only the help and a misspelt command need them.
+    # Creating the parsers of all commands takes 3 ms; only the help and a misspelt command need them.
     named = () if any(word[:1] == "-" and "h" in word for word in argv) else argv
     try:
         return build_parser(argv, listed=named).parse_args(argv)
@@ -132,7 +132,7 @@ def build_parser(
 ) -> argparse.ArgumentParser:
     """Return the parser; only commands named in `argv` get their arguments, unless `everything`.
 
-    Where one of `listed` is a command, the parser knows no others.
+    If one of `listed` is a command, the parser has no others.
     """
     commands = commands_by_name()
     chosen = [name for name in commands if name in listed]
@@ -165,7 +165,7 @@ def build_parser(
             formatter_class=_Formatter,
             add_help=wanted,
         )
-        if wanted:  # a command that is only listed needs no options: all of them together cost 5 ms
+        if wanted:  # skip options of commands that are only listed: all together cost 5 ms
             add_global_options(command)
             entry.configure(command)
     return parser
@@ -188,7 +188,7 @@ def _listed(commands: Mapping[str, "CommandEntry"]) -> str:
 
 
 class CommandEntry(NamedTuple):
-    """A command as `tocsin --help` lists it; `configure` imports its module and adds its arguments."""
+    """A command in `tocsin --help`; `configure` imports its module and adds its arguments."""
 
     group: str
     help: str
@@ -196,7 +196,7 @@ class CommandEntry(NamedTuple):
 
 
 def commands_by_name() -> dict[str, CommandEntry]:
-    """Return all commands in the order of the help: in each group, those of the features come last."""
+    """Return all commands in the order of the help: in each group, the commands of features come last."""
     found = {
         name: CommandEntry(group, summary, partial(_configure, module, name))
         for group, commands in GROUPS.items()
@@ -206,7 +206,7 @@ def commands_by_name() -> dict[str, CommandEntry]:
         for command in feature.commands:
             if not command.under:
                 configure = partial(_configure_feature, feature, command)
-                group = command.group if command.group in GROUPS else AUTOMATION  # of a newer version
+                group = command.group if command.group in GROUPS else AUTOMATION  # a group of a newer version
                 found[command.name] = CommandEntry(group, command.help, configure)
     order = list(GROUPS)
     return dict(sorted(found.items(), key=lambda item: order.index(item[1].group)))

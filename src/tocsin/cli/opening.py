@@ -1,4 +1,4 @@
-"""The beginning of most commands: settings, masking of secrets in output, and log lines."""
+"""The common start of most commands: settings, masking of secrets in output, and log output."""
 
 import logging
 from collections.abc import Callable, Coroutine, Iterator
@@ -21,10 +21,11 @@ _USUAL = frozenset(vars(logging.makeLogRecord({}))) | {"message", "taskName"}
 
 
 def open_settings(options: Options, out: Console, *, late: bool = True) -> tuple[Settings, Installed]:
-    """Read the settings; from here on `out` masks their secrets and shows what the program logs.
+    """Read the settings; afterwards `out` masks their secrets and shows log records.
 
-    A plug-in that could not be loaded is told, and does not stop the command. A vault that could not be read and a
-    misspelt setting are told by `out` should the command fail. Without `late`, no layer of a feature is asked.
+    A plug-in that cannot be loaded is reported and does not stop the command. An unreadable vault and misspelt
+    settings are reported by `out` if the command fails. Without `late`, the settings layers of features are not
+    called.
     """
     settings, installed = load_settings(data_dir=options.data_dir, env_file=options.env_file, late=late)
     out.redact = settings.redact
@@ -46,10 +47,10 @@ def _doubts(settings: Settings) -> Iterator[tuple[str, str]]:
 def with_app(
     options: Options, out: Console, work: Callable[[App], Coroutine[Any, Any, T]], *, writes: bool = False
 ) -> T:
-    """Open the program, run `work` on it, and close it again; signals that end a program cancel it.
+    """Open the program, run `work` on it, and close it again; termination signals cancel `work`.
 
-    With `writes`, which is for commands that are nothing without the database, it raises ConfigError where this user
-    cannot write in the data directory.
+    With `writes`, for commands that need the database, raise ConfigError if this user cannot write to the data
+    directory.
     """
     from tocsin.core.config.data_dir import require_usable
     from tocsin.terminal.signals import run_until_signal
@@ -74,11 +75,11 @@ class OpenerForFeature:
         self._out = out
 
     def settings(self, *, late: bool = True) -> Settings:
-        """Read the settings and open nothing else."""
+        """Read the settings without opening the program."""
         return open_settings(self._options, self._out, late=late)[0]
 
     def audit(self, settings: Settings) -> "AuditTrail":
-        """Return the audit trail alone."""
+        """Return the audit trail without opening the program."""
         return audit_trail(settings)
 
     def run(self, work: Callable[[Any], Coroutine[Any, Any, T]], *, writes: bool = False) -> T:
@@ -87,14 +88,14 @@ class OpenerForFeature:
 
 
 def show_log(out: Console, *, verbose: bool) -> None:
-    """Print logged errors on standard error; with `verbose` all records, including tracebacks."""
+    """Print logged errors to standard error; with `verbose`, all records including tracebacks."""
     root = logging.getLogger()
     root.handlers[:] = [_Shown(out, verbose=verbose)]
     root.setLevel(logging.DEBUG if verbose else logging.ERROR)
 
 
 class _Shown(logging.Handler):
-    """Writes each record as one line, through `Console` and therefore without secrets."""
+    """Writes each record as one line, through `Console`, which masks secrets."""
 
     def __init__(self, out: Console, *, verbose: bool) -> None:
         super().__init__()

@@ -1,1 +1,1 @@
-"""What ran, when, and how it ended: one record for everything that is executed."""
+"""Runs: one record, with start, end and outcome, of everything that is executed."""

@@ -1,4 +1,4 @@
-"""Steps that wait for a person: who may decide, and what was decided."""
+"""Steps that wait for a decision: their questions, approvers and decisions."""
 
 from dataclasses import dataclass, field
 from secrets import token_hex
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from tocsin.core.errors import TocsinError
 
-# How names of chats and API tokens begin, among approvers and those who answer; other names are users of the dashboard.
+# Prefixes of chats and API tokens among the names of approvers and respondents; all other names are dashboard users.
 CHAT, TOKEN = "chat:", "token:"
 
 
@@ -17,30 +17,30 @@ class NotWaitingError(TocsinError):
 
 
 class UnknownQuestionError(NotWaitingError):
-    """No step waits with the question of a button."""
+    """No step waits for an answer to the question of this button."""
 
 
 class NotApproverError(TocsinError):
-    """Others decide about this step."""
+    """The respondent is not an approver of this step."""
 
     code = "forbidden"
 
 
 @dataclass(frozen=True, slots=True)
 class StepQuestion:
-    """What a waiting step asks, and who may answer."""
+    """The question of a waiting step, and who may answer it."""
 
     step: str
     message: str = ""
     approvers: tuple[str, ...] = ()  # `chat:7`, `token:ci`, or a user of the dashboard
-    asked_in: tuple[str, ...] = ()  # chats that it is sent to, as `channel:chat`
+    asked_in: tuple[str, ...] = ()  # the chats that receive it, as `channel:chat`
     not_by_starter: bool = False
-    id: str = field(default_factory=lambda: token_hex(16))  # what its buttons carry; no other question has it
+    id: str = field(default_factory=lambda: token_hex(16))  # unique; its buttons contain it
 
 
 @dataclass(frozen=True, slots=True)
 class WaitingStep:
-    """A step that waits for a person since a time."""
+    """A step that waits for a person."""
 
     run_id: str
     question: StepQuestion
@@ -54,22 +54,22 @@ class Decision:
     run_id: str
     step: str
     approved: bool
-    by: str | None  # as in `approvers`; None is the operator of this machine
+    by: str | None  # as in `approvers`; None for the operator of this machine
     at: float
     comment: str = ""
 
 
 class PresentQuestion(NamedTuple):
-    """A question that was asked before its run was continued."""
+    """A question that was asked before this process continued the run."""
 
     waiting: WaitingStep
     decision: Decision | None
 
 
 class ButtonPress(NamedTuple):
-    """A button of a question that was pressed in a chat."""
+    """The press of a question's button in a chat."""
 
-    question: str  # its ID
+    question: str  # the ID of the question
     asked_in: str  # `channel:chat`
     sender: str | None  # the ID of the person
 
@@ -85,6 +85,6 @@ def refuse_others(
         raise NotApproverError(f"{who}: this chat was not asked")
     if question.approvers and by not in question.approvers:
         raise NotApproverError(who, hint=f"ask one of: {', '.join(question.approvers)}")
-    names = {by, *([f"{CHAT}{press.sender}"] if press else [])}  # a private chat has the ID of its person
+    names = {by, *([f"{CHAT}{press.sender}"] if press else [])}  # a private chat has the same ID as its person
     if starter in names and (question.not_by_starter or by.startswith(TOKEN)):
         raise NotApproverError(f"{who}, who started the run", hint="another person must decide")

@@ -1,4 +1,4 @@
-"""A run as columns of plain values: what a row of the database has, and the document of a run in Redis."""
+"""Convert runs to and from columns of plain values: the rows of the database, and the documents of runs in Redis."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -30,7 +30,7 @@ class Row(Protocol):
 
 
 def read_run(row: Row) -> Run:
-    """Return the run of a row, without steps and hosts."""
+    """Return the run of a row, without its steps and hosts."""
     return Run(
         id=row["id"],
         kind=row["kind"],
@@ -87,7 +87,7 @@ def write_mapping(value: Mapping[str, Any] | None) -> str | None:
 
 
 def write_record(record: StoredRun) -> dict[str, Any]:
-    """Return a record as columns, without steps, hosts, task and questions."""
+    """Return a record as columns, without its steps, hosts, task and questions."""
     run = record.run
     return {
         "id": run.id,
@@ -134,7 +134,7 @@ def part_kind(part: StepRun | HostResult) -> str:
 
 
 def part_name(part: StepRun | HostResult) -> str:
-    """Return the name of a step or host, which no other one of the run has."""
+    """Return the name of a step or host, which is unique within the run."""
     return part.name if isinstance(part, StepRun) else part.host
 
 
@@ -144,7 +144,7 @@ def write_part(part: StepRun | HostResult) -> str:
 
 
 def read_part(kind: str, text: str) -> StepRun | HostResult:
-    """Return the step or host that `write_part` has written."""
+    """Return the step or host that `write_part` encoded."""
     found = json.loads(text)
     if kind == "step":
         return StepRun(**{**found, "status": RunStatus(found["status"])})
@@ -156,7 +156,7 @@ def _read(text: str | None) -> Any:
 
 
 def read_record(row: Row, task: RunTask | None, waits: Iterable[StepWait]) -> StoredRun:
-    """Return the record of a row, without steps and hosts."""
+    """Return the record of a row, without its steps and hosts."""
     owner, child, reason, grace_s = row["owner"], row["child"], row["cancel_reason"], row["cancel_grace_s"]
     return StoredRun(read_run(row), owner, child, reason, grace_s, task, tuple(waits))
 
@@ -173,7 +173,7 @@ def write_task(task: RunTask) -> dict[str, Any]:
 
 
 def read_task(row: Row) -> RunTask:
-    """Return the task that `write_task` has written."""
+    """Return the task that `write_task` encoded."""
     return RunTask(
         json.loads(row["request"]), json.loads(row["caller"]), row["not_before"], _read(row["noted"]), row["noted_at"]
     )
@@ -199,7 +199,7 @@ def write_wait(run_id: str, wait: StepWait) -> dict[str, Any]:
 
 
 def read_wait(row: Row) -> StepWait:
-    """Return the question that `write_wait` has written."""
+    """Return the question that `write_wait` encoded."""
     question = StepQuestion(
         row["step"],
         row["message"],

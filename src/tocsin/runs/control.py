@@ -1,4 +1,4 @@
-"""What people do to runs, with its audit entries: cancel, approve, reject, retry."""
+"""Operations on runs for people, with their audit entries: cancel, approve, reject, retry."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -40,7 +40,7 @@ class NotRetriedError(TocsinError):
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """Which run is executed again; of a workflow from a step on, with the outputs of the others kept."""
+    """The run to execute again; for a workflow, optionally from a step on, with the outputs of the other steps."""
 
     run: Run
     from_step: str = ""
@@ -48,27 +48,27 @@ class Retry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartRequest:
-    """Who starts something that a feature owns, why, and with what. `source` is that of its audit entry."""
+    """A request to start something that a feature owns; `source` is the source of its audit entry."""
 
     source: str
     cause: str
     actor: str | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
-    offers: Mapping[str, Any] = field(default_factory=dict)  # further ones, which it takes where it has them
+    offers: Mapping[str, Any] = field(default_factory=dict)  # parameters that are used only if declared
     parent_run_id: str | None = None
-    retry: Retry | None = None  # an earlier run, which is executed again as it was; see `retried`
+    retry: Retry | None = None  # an earlier run to repeat unchanged; see `retried`
 
 
 class StartRun(Protocol):
     """Starts something that a feature owns, such as a workflow, by kind and name."""
 
     async def __call__(self, kind: str, subject: str, request: StartRequest, /) -> ActiveRun:
-        """Return the run as soon as it is recorded; raises TocsinError where that fails."""
+        """Return the run as soon as it is recorded; raises TocsinError if it cannot be started."""
         ...
 
 
 def retried(order: RunSpec, retry: Retry | None) -> RunSpec:
-    """Apply `retry` to `order`, if given."""
+    """Return `order` as a retry, or unchanged if `retry` is `None`."""
     if retry is None:
         return order
     earlier = retry.run
@@ -84,7 +84,7 @@ def retried(order: RunSpec, retry: Retry | None) -> RunSpec:
 
 
 class RunControl:
-    """What people may do to the runs of all processes that share the data directory."""
+    """The operations that people may perform on the runs of all processes that share the data directory."""
 
     def __init__(self, runs: Runs, audit: AuditTrail, clock: Clock, start_run: StartRun) -> None:
         self._runs = runs
@@ -93,7 +93,7 @@ class RunControl:
         self._start_run = start_run
 
     async def cancel(self, run_id: str, caller: Caller, reason: str = "", grace_s: float = GRACE_S) -> Run:
-        """Ask a run to end, and return its present record; it is killed after `grace_s`.
+        """Request the end of a run, and return its current record; it is killed after `grace_s`.
 
         Raises UnknownRunError, AmbiguousIdError, RunEndedError.
         """
@@ -105,19 +105,19 @@ class RunControl:
     async def decide(
         self, run_id: str, caller: Caller, *, approved: bool, step: str = "", comment: str = ""
     ) -> Decision:
-        """Approve or reject a waiting step, the only one where `step` is empty.
+        """Approve or reject a waiting step; if `step` is empty, the only one.
 
         Raises UnknownRunError, AmbiguousIdError, NotWaitingError, NotApproverError.
         """
         run = await self._runs.get(await self._runs.whole_id(run_id))
-        if caller.actor is None and caller.source != CLI.name:  # only the operator of this machine has no name
+        if caller.actor is None and caller.source != CLI.name:  # only the operator of this machine is anonymous
             raise NotApproverError("the person who decides must be known", hint="sign in")
         return await self._decide(
             run, Decision(run.id, step, approved, caller.actor, self._clock.now(), comment), caller
         )
 
     async def press(self, press: ButtonPress, chat_id: str, caller: Caller, *, approved: bool) -> Decision:
-        """Approve or reject the step that waits with the question of a button, which was pressed in a chat.
+        """Approve or reject the step to which a button pressed in a chat belongs.
 
         Raises UnknownQuestionError, NotApproverError.
         """
@@ -142,9 +142,9 @@ class RunControl:
         return made
 
     async def retry(self, run_id: str, caller: Caller, from_step: str = "") -> ActiveRun:
-        """Start a run again that has ended; the feature that starts it writes the audit entry.
+        """Retry a run that has ended; the feature that owns it writes the audit entry.
 
-        Raises UnknownRunError, AmbiguousIdError, NotRetriedError, AbilityMissingError, and what the feature raises.
+        Raises UnknownRunError, AmbiguousIdError, NotRetriedError, AbilityMissingError, and the errors of the feature.
         """
         run = await self._runs.get(await self._runs.whole_id(run_id))
         if run.status not in TERMINAL:

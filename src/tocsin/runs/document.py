@@ -1,4 +1,4 @@
-"""What audit entries and messages say of a run."""
+"""The description of a run in audit entries and messages."""
 
 from socket import gethostname
 
@@ -6,7 +6,7 @@ from tocsin.runs.model import Run
 
 
 def audit_facts(run: Run) -> dict[str, object]:
-    """Return what the audit entry of every run that has ended says of it."""
+    """Return the facts that the audit entry of every ended run contains."""
     return {
         "run": run.id,
         "trigger": str(run.trigger),
@@ -18,6 +18,6 @@ def audit_facts(run: Run) -> dict[str, object]:
 
 
 def pointers(run_id: str) -> str:
-    """Return what a message about a failed run ends with: the host, the run and the commands for it."""
+    """Return the last lines of a message about a failed run: the run, the host, and commands for it."""
     shows = f"`tocsin runs log {run_id}` shows its output, `tocsin runs retry {run_id}` runs it again"
     return f"run {run_id} on {gethostname()}\n{shows}"

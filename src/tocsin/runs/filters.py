@@ -1,4 +1,4 @@
-"""Searches for runs, as conditions of SQL and of Python."""
+"""Searches for runs, as SQL conditions and as a Python predicate."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -13,25 +13,25 @@ _SAYS = """
 
 @dataclass(frozen=True, slots=True)
 class RunFilter:
-    """A search for runs, newest first unless told otherwise; an empty field does not restrict it."""
+    """A search for runs, newest first by default; empty fields do not restrict it."""
 
     kind: str | None = None
     subject: str = ""
     status: Collection[RunStatus] = ()
     limit: int = 50
     cursor: str = ""
-    since: float | None = None  # queued at or after it
-    until: float | None = None  # and before this
+    since: float | None = None  # queued at or after this time
+    until: float | None = None  # queued before this time
     retry_of: str = ""
     parent: str = ""
-    parts: bool = False  # with steps and hosts
-    text: str = ""  # in the name of the subject, the actor or the reason
+    parts: bool = False  # include steps and hosts
+    text: str = ""  # in the subject's name, the actor or the reason
     oldest_first: bool = False
     has_begun: bool = False
 
 
 def matches(query: RunFilter, run: Run) -> bool:
-    """Whether a run is one that a search finds."""
+    """Whether a run matches a search."""
     text = "\n".join((run.subject_name, run.actor or "", run.reason or "")).lower()
     return (
         (not query.kind or run.kind == query.kind)
@@ -47,7 +47,7 @@ def matches(query: RunFilter, run: Run) -> bool:
 
 
 def conditions(query: RunFilter) -> tuple[list[str], list[Any]]:
-    """Return the conditions of a query and their parameters."""
+    """Return the SQL conditions of a search, and their parameters."""
     marks = ", ".join("?" * len(query.status))
     wanted: list[tuple[str, list[Any]]] = [
         ("kind = ?", [query.kind] if query.kind else []),

@@ -1,4 +1,4 @@
-"""The log file of a run: JSON lines `{n, ts, stream, text}`, one per printed line."""
+"""The log file of a run: JSON lines `{n, ts, stream, text}`, one per line of output."""
 
 import asyncio
 import json
@@ -20,11 +20,11 @@ from tocsin.runs.model import Line, RunOutput
 
 log = logging.getLogger(__name__)
 
-MAX_LINES = 1000  # of one page
+MAX_LINES = 1000  # per page
 TAIL_LINES = 20
 MAX_TAIL_CHARS = 8 * 1024
-FOLLOW_S = 0.05  # how soon a follower sees a line that is in the file
-_SYSTEM = "system"  # the stream of lines that Tocsin adds
+FOLLOW_S = 0.05  # the delay until a follower sees a line that is in the file
+_SYSTEM = "system"  # the stream of lines that Tocsin inserts
 _GAP = re.compile(r"\[[0-9,]+ lines left out here\]")
 
 
@@ -41,7 +41,7 @@ class LogPage:
 
 
 def host_of(home: str) -> str:
-    """Return the name of the host in the name of a data directory, as stores that hosts share have it."""
+    """Return the host in the name of a data directory, as recorded in stores that several hosts share."""
     return home.partition("@")[2] or home
 
 
@@ -51,15 +51,15 @@ def path_of(directory: Path, run_id: str, queued_at: float) -> Path:
 
 
 def encode(line: Line) -> bytes:
-    """Return a line in the file's form."""
-    # As `json.dumps` writes it, five times as fast: after a burst, thousands of lines are written at once.
+    """Return a line as JSON, encoded for the file."""
+    # Same output as `json.dumps`, five times as fast: a burst writes thousands of lines at once.
     stream, text = encode_basestring(line.stream), encode_basestring(line.text)
     record = f'{{"n": {line.n}, "ts": "{_moment(line.ts)}", "stream": {stream}, "text": {text}}}\n'
     return record.encode(errors="replace")
 
 
 def gap(n: int, ts: float, count: int) -> Line:
-    """Return the line that takes the place of the `count` lines up to line `n`."""
+    """Return the line that replaces the `count` lines up to line `n`."""
     return Line(n, ts, _SYSTEM, f"[{count:,} lines omitted here]")
 
 
@@ -73,9 +73,9 @@ def _moment(ts: float) -> str | None:
 
 
 def read_lines(path: Path) -> Iterator[Line]:
-    """Yield the lines of a log; none if there is no file, or if it cannot be read, which is logged.
+    """Yield the lines of a log; none if the file is missing, or unreadable, which is logged.
 
-    A last line that a crash left incomplete is skipped.
+    An incomplete last line, left by a crash, is skipped.
     """
     try:
         with path.open("rb") as file:
@@ -84,13 +84,13 @@ def read_lines(path: Path) -> Iterator[Line]:
                     yield line
     except FileNotFoundError:
         return
-    except OSError as error:  # the run itself is recorded elsewhere, and what follows from it must not wait
+    except OSError as error:  # the run is recorded elsewhere, and settling it must not wait
         reason = error.strerror or type(error).__name__
         log.warning("the output of a run cannot be read", extra={"path": str(path), "reason": reason})
 
 
 class LogFollower:
-    """Reads a log while it is written: each line once, also where the end of the file is replaced."""
+    """Reads a log while it is written; returns each line once, even if the end of the file is replaced."""
 
     def __init__(self, path: Path, from_line: int = 1) -> None:
         self._path = path
@@ -98,7 +98,7 @@ class LogFollower:
         self._file: BinaryIO | None = None  # kept open, so that its inode is not reused
 
     def read(self) -> list[Line]:
-        """Return the lines that are new; none while the file cannot be read, which `read_lines` logs."""
+        """Return the new lines; none while the file cannot be read, which `read_lines` logs."""
         try:
             newest = self._path.stat().st_ino
             if self._file is None or os.fstat(self._file.fileno()).st_ino != newest:
@@ -116,7 +116,7 @@ class LogFollower:
 
     def _new_lines(self, file: BinaryIO) -> Iterator[Line]:
         for raw in file:
-            if not raw.endswith(b"\n"):  # it is being written
+            if not raw.endswith(b"\n"):  # it is still being written
                 file.seek(-len(raw), os.SEEK_CUR)
                 return
             if (line := _decode(raw)) and line.n >= self._next:
@@ -125,11 +125,11 @@ class LogFollower:
 
 
 async def follow(path: Path, from_line: int, ended: Callable[[], Awaitable[bool]]) -> AsyncIterator[Line]:
-    """Yield the lines of a log as they come, until its run has ended."""
+    """Yield the lines of a log as they are written, until its run has ended."""
     follower, over = LogFollower(path, from_line), False
     try:
         while not over:
-            over = await ended()  # asked first: then its last lines are in the file
+            over = await ended()  # checked first: if the run has ended, the file is complete
             for line in await asyncio.to_thread(follower.read):
                 yield line
             if not over:
@@ -139,7 +139,7 @@ async def follow(path: Path, from_line: int, ended: Callable[[], Awaitable[bool]
 
 
 def remove_logs(paths: Iterable[Path]) -> None:
-    """Delete logs, and the folders of months that are empty."""
+    """Delete logs, and the folders of months that are empty afterwards."""
     folders = set()
     for path in paths:
         path.unlink(missing_ok=True)
@@ -150,12 +150,12 @@ def remove_logs(paths: Iterable[Path]) -> None:
 
 
 def plain(lines: Iterable[Line]) -> Iterator[Line]:
-    """Yield lines without the escape sequences of a terminal."""
+    """Yield lines without terminal escape sequences."""
     return (replace(line, text=without_sequences(line.text)) for line in lines)
 
 
 def page(lines: Iterable[Line], from_line: int, stream: str, *, ended: bool, truncated: bool, tail: int = 0) -> LogPage:
-    """Return the lines from `from_line` on, of one stream or of all, at most 1,000; with `tail`, the last of them."""
+    """Return the lines from `from_line` on, of one or all streams, at most 1,000; with `tail`, the last ones."""
     found: deque[Line] = deque(maxlen=min(tail, MAX_LINES) if tail else None)
     next_line = max(1, from_line)
     for line in lines:
@@ -171,7 +171,7 @@ def page(lines: Iterable[Line], from_line: int, stream: str, *, ended: bool, tru
 
 
 def text_of(lines: Iterable[Line], max_chars: int) -> str:
-    """Return the beginning of the output as plain text, streams interleaved in the order of arrival."""
+    """Return the beginning of the output as plain text, with streams interleaved in the order of arrival."""
     pieces: list[str] = []
     room = max_chars
     for line in plain(lines):
@@ -183,7 +183,7 @@ def text_of(lines: Iterable[Line], max_chars: int) -> str:
 
 
 def summary_of(lines: Iterable[Line]) -> RunOutput:
-    """Summarise the output of a run whose process died, from its log."""
+    """Return the summary of the output of a run whose process died, from its log."""
     size, newest, truncated = 0, deque[Line](maxlen=TAIL_LINES), False
     for line in lines:
         size += len(line.text.encode()) + 1
@@ -193,7 +193,7 @@ def summary_of(lines: Iterable[Line]) -> RunOutput:
 
 
 def tail_of(lines: Iterable[Line]) -> str:
-    """Return the tail that the record stores, as plain text."""
+    """Return the tail for the run's record, as plain text."""
     return "\n".join(line.text for line in plain(lines))[-MAX_TAIL_CHARS:]
 
 

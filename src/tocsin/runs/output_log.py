@@ -1,10 +1,9 @@
-"""Keep the output of a run, bounded in memory and on disk.
+"""Write the output of a run to its log, with bounded memory and disk space.
 
-The first quarter of the log is written as it arrives. Later output goes into a ring, unparsed. `refresh` appends what
-is new of it; where there is much, it replaces the end of the file, every two seconds or when the output calms down, so
-that endless output costs little.
-
-A carriage return begins a line anew, as on a terminal: of a progress bar only the last state is kept.
+The first quarter of the log is written as it arrives. Later output goes into a ring buffer, unparsed. `refresh` appends
+its new lines to the file. If there are many, it replaces the end of the file instead, every two seconds or when less
+output arrives, so that endless output costs little. As on a terminal, a carriage return restarts the line: of a
+progress bar, only the last state is kept.
 """
 
 import logging
@@ -21,12 +20,12 @@ from tocsin.runs.model import Line, RunOutput
 
 log = logging.getLogger(__name__)
 
-MAX_LINE_BYTES = 32 * 1024  # more than 4,000 characters of any kind: as much as a chat shows
+MAX_LINE_BYTES = 32 * 1024  # more than 4,000 characters of any kind, the most that a chat shows
 REFRESH_S = 2.0
-_LINE_COST = 75  # bytes of a line in the file besides its text
-_FEW_BYTES = 64 * 1024  # what is appended to the file at once
-_REST = 2  # after the end of the file was replaced, pause for this multiple of the time it took
-_PIECE_BYTES = 16 * 1024  # the ring is trimmed in pieces
+_LINE_COST = 75  # bytes per line in the file in addition to its text
+_FEW_BYTES = 64 * 1024  # the most that is appended to the file at once
+_REST = 2  # after replacing the end of the file, pause for this multiple of the time it took
+_PIECE_BYTES = 16 * 1024  # granularity at which the ring is trimmed
 
 
 class _Piece(NamedTuple):
@@ -40,7 +39,7 @@ class _Piece(NamedTuple):
         return len(self.data) + _LINE_COST * (self.newlines + (not self.data.endswith(b"\n")))
 
     def replaces(self, earlier: "_Piece") -> bool:
-        """Whether this piece writes over all of the piece before it."""
+        """Whether this piece overwrites the whole earlier piece."""
         if earlier.newlines or earlier.stream != self.stream:
             return False
         text = self.data.lstrip(b"\r")
@@ -49,13 +48,13 @@ class _Piece(NamedTuple):
 
 
 class _Splitter:
-    """Splits one stream into lines; a long line keeps its beginning, and one that is written over its last state."""
+    """Splits one stream into lines; keeps the beginning of long lines, and the last state of overwritten ones."""
 
     def __init__(self) -> None:
         self._begun = bytearray()
         self._cut = 0
-        self.has_cut = False  # a line that was yielded, or handed on unfinished, lacks its end
-        self._returned = False  # a carriage return came last: what follows on this line replaces it
+        self.has_cut = False  # a line that was yielded, or returned unfinished, lacks its end
+        self._returned = False  # the last character was a carriage return: more text replaces the line
 
     def take(self, data: bytes) -> Iterator[str]:
         """Yield the lines that end in `data`."""
@@ -71,7 +70,7 @@ class _Splitter:
             yield self._line()
 
     def unfinished(self) -> bytes:
-        """Return and drop the unfinished line."""
+        """Return the unfinished line, and reset it."""
         begun = bytes(self._begun) + b"\r" * self._returned
         self.has_cut = self.has_cut or bool(self._cut)
         self._drop()
@@ -101,7 +100,7 @@ class _Splitter:
 
 
 class OutputLog:
-    """Collects the output of one run."""
+    """Collects and stores the output of one run."""
 
     def __init__(
         self,
@@ -111,7 +110,7 @@ class OutputLog:
         redact: Callable[[str], str],
         watch: Callable[[Line], None] | None = None,
     ) -> None:
-        """Write to `path`, about `max_bytes`; `watch` receives every line, also those not kept."""
+        """Write about `max_bytes` to `path`; `watch` receives every line, including those that are not kept."""
         self._path = path
         self._clock = clock
         self._redact = redact
@@ -121,23 +120,23 @@ class OutputLog:
         self._max_bytes = max_bytes
         self._tail_room = max_bytes - self._head_room
         self._head = _Lines(redact)
-        self._head_bytes = 0  # of the file
+        self._head_bytes = 0  # size of the head in the file
         self._in_head = True
         self._ring: deque[_Piece] = deque()
         self._ring_cost = 0
         self._dropped_lines = self._dropped_bytes = 0
-        self._torn: set[str] = set()  # streams whose oldest line in the ring is cut at its beginning
+        self._torn: set[str] = set()  # streams whose oldest line in the ring lacks its beginning
         self._bytes = 0
         self._last: deque[Line] = deque(maxlen=TAIL_LINES)
-        self._tail = _Lines(redact)  # has read the ring but for its last pieces
-        self._fresh = self._fresh_cost = 0  # of these pieces
-        self._tail_bytes = 0  # of the file, after the head
-        self._cost_seen = 0  # of the fresh pieces, at the last refresh
-        self._rewritten_until = self._calm_from = 0.0  # monotonic: the end of the file is not replaced before
+        self._tail = _Lines(redact)  # the lines of the ring, except for its last pieces
+        self._fresh = self._fresh_cost = 0  # number and cost of these last pieces
+        self._tail_bytes = 0  # size of the tail in the file
+        self._cost_seen = 0  # cost of the last pieces at the last refresh
+        self._rewritten_until = self._calm_from = 0.0  # monotonic: earliest times to replace the end of the file
         self._problem = ""
 
     def feed(self, stream: str, data: bytes) -> None:
-        """Take output as it arrives."""
+        """Add output as it arrives."""
         now = self._clock.now()
         self._bytes += len(data)
         if self._watch:
@@ -149,7 +148,7 @@ class OutputLog:
             self._keep(stream, _last_states(data), now)
 
     def reopen(self) -> None:
-        """Continue the file of a run that another process has begun; a torn last line is removed."""
+        """Continue the file of a run that another process began; a truncated last line is removed."""
         lines = list(read_lines(self._path))
         if not lines:
             return
@@ -164,7 +163,7 @@ class OutputLog:
             file.truncate(self._head_bytes)
 
     def refresh(self) -> None:
-        """Bring the file up to date; to be called several times a second."""
+        """Update the file; must be called several times a second."""
         if not self._fresh:
             return
         if self._fresh_cost <= _FEW_BYTES and self._fresh <= len(self._ring) and self._append_tail():
@@ -179,7 +178,7 @@ class OutputLog:
         self._cost_seen = self._fresh_cost
 
     def close(self) -> RunOutput:
-        """Write the rest and return the summary."""
+        """Write the remaining output and return the summary."""
         if self._watch:
             for line in self._watched.rest(self._clock.now()):
                 self._watch(line)
@@ -193,7 +192,7 @@ class OutputLog:
         return RunOutput(self._bytes, count, truncated, tail_of(shown))
 
     def _fill_head(self, stream: str, data: bytes, now: float) -> bytes:
-        """Write the lines that fit into the head, and return the rest."""
+        """Write the lines that fit into the head, and return the rest of `data`."""
         while data:
             at_most = (self._head_room - self._head_bytes) // _LINE_COST
             if at_most <= 0:
@@ -217,13 +216,14 @@ class OutputLog:
             self._to_disk(lambda: _append_to(self._path, content))
 
     def _keep(self, stream: str, data: bytes, now: float) -> None:
-        """Append output to the ring, and drop the oldest beyond its size."""
+        """Append output to the ring, and drop the oldest output beyond its size."""
         for start in range(0, len(data), _PIECE_BYTES):
             part = data[start : start + _PIECE_BYTES]
             piece = _Piece(now, stream, part, part.count(b"\n"))
             if self._ring and piece.replaces(self._ring[-1]):
                 self._take_back()
-                # The return may have stood in the piece that goes: what the line held before it is written over, too.
+                # The removed piece may have contained the carriage return; repeat it, so that earlier text of the line
+                # is also overwritten.
                 piece = piece._replace(data=b"\r" + part.lstrip(b"\r"))
             self._ring.append(piece)
             self._ring_cost += piece.cost
@@ -233,7 +233,7 @@ class OutputLog:
                 self._drop()
 
     def _take_back(self) -> None:
-        """Remove the newest piece: a state of a line that is written over."""
+        """Remove the newest piece, because its line is overwritten."""
         piece = self._ring.pop()
         self._ring_cost -= piece.cost
         if self._fresh:
@@ -251,13 +251,13 @@ class OutputLog:
             self._torn.add(oldest.stream)
 
     def _append_tail(self) -> bool:
-        """Append the lines that are new; return False if the file would grow too large."""
+        """Append the new lines; return False if the file would become too large."""
         pieces = list(self._ring)[len(self._ring) - self._fresh :]
         lines = [line for ts, stream, data, _ in pieces for line in self._tail.take(stream, data, ts)]
         self._fresh = self._fresh_cost = 0
         content = b"".join(map(encode, lines))
         if self._tail_bytes + len(content) > self._tail_room + self._max_bytes // 4:
-            self._fresh = len(pieces)  # all of the ring is read again
+            self._fresh = len(pieces)  # the whole ring is read again
             self._fresh_cost = _FEW_BYTES + 1
             return False
         if content:
@@ -266,7 +266,7 @@ class OutputLog:
         return True
 
     def _write_tail(self, lines: list[Line]) -> tuple[list[Line], bool]:
-        """Write the newest of these lines after the head; return them, and whether lines were left out."""
+        """Write the newest of these lines after the head; return them, and whether others were omitted."""
         encoded: deque[bytes] = deque()
         room = self._tail_room
         for line in reversed(lines):
@@ -286,7 +286,7 @@ class OutputLog:
         return shown, left_out
 
     def _read_ring(self) -> list[Line]:
-        """Return the lines that ended in the ring."""
+        """Return the complete lines in the ring."""
         self._tail = _Lines(self._redact, self._head.count + self._dropped_lines)
         self._fresh = self._fresh_cost = 0
         torn = set(self._torn)
@@ -310,7 +310,7 @@ class OutputLog:
 
 
 class _Lines:
-    """Numbers the lines of several streams in the order in which they end."""
+    """Numbers the lines of several streams in the order in which they are completed."""
 
     def __init__(self, redact: Callable[[str], str], count: int = 0) -> None:
         self.count = count
@@ -319,7 +319,7 @@ class _Lines:
 
     @property
     def has_cut(self) -> bool:
-        """Whether a line was so long that only its beginning is kept."""
+        """Whether a line was truncated because of its length."""
         return any(splitter.has_cut for splitter in self._splitters.values())
 
     def take(self, stream: str, data: bytes, ts: float) -> Iterator[Line]:
@@ -334,7 +334,7 @@ class _Lines:
                 yield self._line(stream, text, ts)
 
     def unfinished(self) -> Iterator[tuple[str, bytes]]:
-        """Yield and drop the unfinished lines."""
+        """Yield the unfinished lines, and reset them."""
         for stream, splitter in self._splitters.items():
             yield stream, splitter.unfinished()
 
@@ -344,14 +344,14 @@ class _Lines:
 
 
 def _last_states(data: bytes) -> bytes:
-    """Return output without the states of lines that it writes over itself."""
+    """Return output without the parts of lines that it overwrites itself."""
     if b"\r" not in data:
         return data
     return b"\n".join(part[max(part.rstrip(b"\r").rfind(b"\r"), 0) :] for part in data.split(b"\n"))
 
 
 def _end_of_lines(data: bytes, lines: int) -> int:
-    """Return where the first `lines` lines end, or the end of a piece of a long one."""
+    """Return the index after the first `lines` lines, or after a piece of a long line."""
     end = 0
     limit = min(len(data), max(lines * _LINE_COST, MAX_LINE_BYTES))
     for _ in range(lines):
@@ -368,7 +368,7 @@ def _append_to(path: Path, content: bytes) -> None:
 
 
 def _replace_tail(path: Path, head_bytes: int, tail: bytes) -> None:
-    """Replace the tail in one step: a reader sees either the old or the new one."""
+    """Replace the tail atomically: a reader sees either the old or the new one."""
     with os.fdopen(_open(path), "rb") as file:
         head = file.read(head_bytes)
     fresh = path.with_suffix(".tmp")

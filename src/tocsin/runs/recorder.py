@@ -1,4 +1,4 @@
-"""The work of a run: a coroutine that reports through a `RunHandle`, mostly a child process."""
+"""The work of a run: a coroutine that reports through a `RunHandle`, and usually runs a child process."""
 
 import asyncio
 import signal
@@ -17,11 +17,11 @@ from tocsin.runs.store import RunStore
 
 # Between SIGTERM and SIGKILL for a child that timed out.
 TIMEOUT_GRACE_S = 2.0
-# How often the resources of a limited child are checked.
+# The interval at which the resource usage of a limited child is checked.
 _WATCH_S = 0.2
-# A killed child that is still there hangs in the kernel and is not waited for.
+# The time after which a killed child that still exists is abandoned, because it hangs in the kernel.
 _KILLED_S = 2.0
-# As shells and coreutils have it: timeout(1), and 128 + the number of a signal.
+# The convention of shells and coreutils: timeout(1), and 128 + the signal number.
 _EXIT_CODES = {
     124: ": a time limit inside the command ended it",
     126: ": a program cannot be executed",
@@ -32,7 +32,7 @@ _EXIT_CODES = {
 
 
 class RunHandle:
-    """The work's access to its run: id, output, steps, hosts, child process, approval, cancellation."""
+    """The interface of the work to its run: ID, output, steps, hosts, child process, approval, cancellation."""
 
     def __init__(
         self, run_id: str, capture: OutputLog, store: RunStore, clock: Clock, request: Mapping[str, Any]
@@ -44,8 +44,8 @@ class RunHandle:
         self._clock = clock
         self._end: Callable[[float], None] | None = None
         self._waiting: dict[str, asyncio.Future[Decision]] = {}
-        self.executes: Callable[[], bool] = bool  # whether a part of the work does more than wait; by default False
-        self.is_released = False  # the work is cancelled so that another process continues it
+        self.executes: Callable[[], bool] = bool  # whether a part of the work does more than wait; False by default
+        self.is_released = False  # the work is cancelled so that another process can continue it
 
     def write(self, stream: str, text: str) -> None:
         """Record text of any number of lines."""
@@ -56,26 +56,26 @@ class RunHandle:
         self._capture.feed(stream, data)
 
     async def child_started(self, pid: int) -> None:
-        """Record the child process, so that it can be ended if this process dies."""
+        """Record the child process, so that it can be killed if this process dies."""
         await self._store.set_child(self.run_id, identity_of(pid))
 
     async def amend_request(self, **changes: Any) -> None:
-        """Change fields of `RunSpec.request`, for the process that continues the run; mappings are merged."""
+        """Change fields of `RunSpec.request` for a process that continues the run; mappings are merged."""
         for name, value in changes.items():
             before = self.request.get(name)
             self.request[name] = {**before, **value} if isinstance(before, dict) else value
         await self._store.amend_request(self.run_id, changes)
 
     async def amend_child(self, name: str, run_id: str) -> None:
-        """Note in the request which run does a part of the work."""
+        """Record in the request the run that does a part of the work."""
         await self.amend_request(children={name: run_id})
 
     async def save_steps(self, *steps: StepRun) -> None:
-        """Record steps; one of a known name replaces the earlier record."""
+        """Record steps; a step with a known name replaces the earlier record."""
         await self._store.save_steps(self.run_id, steps)
 
     async def save_hosts(self, *hosts: HostResult) -> None:
-        """Record what was done on hosts; one of a known name replaces the earlier record."""
+        """Record the results of hosts; a host with a known name replaces the earlier record."""
         await self._store.save_hosts(self.run_id, hosts)
 
     async def decision(
@@ -83,8 +83,8 @@ class RunHandle:
     ) -> Decision:
         """Wait until a person approves or rejects a step; the run is `waiting` meanwhile.
 
-        `ask` is called once the question is recorded, and sends it to people. Cancelling this, for instance because it
-        takes too long, withdraws the question.
+        `ask` is called once the question is recorded, and sends it to people. Cancelling this call, for example after a
+        time-out, withdraws the question.
         """
         waiting = WaitingStep(self.run_id, question, self._clock.now())
         future: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
@@ -96,14 +96,14 @@ class RunHandle:
                 await self._store.approvals.wait_for(waiting)
             elif present.decision:
                 self.decided(present.decision)
-            asking = asyncio.create_task(ask()) if ask else None  # beside the wait: an answer may come at once
+            asking = asyncio.create_task(ask()) if ask else None  # an answer may arrive immediately
             return await future
         finally:
             del self._waiting[question.step]
             await to_the_end(self._withdraw(question, asking))
 
     async def present_question(self, step: str) -> PresentQuestion | None:
-        """Return the question that a step has asked before its run was continued here."""
+        """Return the question that a step asked before this process continued the run."""
         return await self._store.approvals.present(self.run_id, step)
 
     async def _withdraw(self, question: StepQuestion, asking: asyncio.Task[None] | None) -> None:
@@ -119,17 +119,17 @@ class RunHandle:
         return bool(self._waiting)
 
     def decided(self, decision: Decision) -> None:
-        """Let a waiting step go on."""
+        """Continue a waiting step after its decision."""
         waiting = self._waiting.get(decision.step)
         if waiting is not None and not waiting.done():
             waiting.set_result(decision)
 
     def on_cancel(self, end: Callable[[float], None]) -> None:
-        """Call `end` with the grace period in seconds on cancellation, instead of cancelling the task."""
+        """On cancellation, call `end` with the grace period in seconds instead of cancelling the task."""
         self._end = end
 
     def ask_to_end(self, grace_s: float) -> bool:
-        """Ask the work to end; return False if it set no `on_cancel`."""
+        """Ask the work to end; return False if it set no `on_cancel` callback."""
         if self._end is None:
             return False
         self._end(grace_s)
@@ -140,7 +140,7 @@ Work: TypeAlias = Callable[[RunHandle], Awaitable[RunResult]]
 
 
 def command(order: Command) -> Work:
-    """Return the work that runs one child process; when it ends, its descendants are killed."""
+    """Return work that runs one child process, and kills its descendants when it ends."""
 
     async def work(handle: RunHandle) -> RunResult:
         async with streaming(
@@ -161,7 +161,7 @@ def command(order: Command) -> Work:
 
 
 async def _watch(child: Child, order: Command) -> RunResult:
-    """Wait for a child, and end it if it exceeds its time or resources."""
+    """Wait for a child, and kill it if it exceeds its time or resources."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + order.timeout_s if order.timeout_s else None
     limited = bool(order.max_processes or order.max_memory_bytes or order.writable)
@@ -185,7 +185,7 @@ async def _watch(child: Child, order: Command) -> RunResult:
 
 
 def _excess(pid: int, order: Command) -> str:
-    """Return which limit a child and its descendants exceed, or `""`."""
+    """Return the limit that a child and its descendants exceed, or `""`."""
     processes = tree_of(pid)
     if order.max_processes and len(processes) > order.max_processes:
         return f"it started more than {order.max_processes} processes"

@@ -1,1 +1,1 @@
-"""How everything is: subsystems, services, runs, and what needs a person."""
+"""The status of the program: subsystems, services, runs, and items that need a person."""

@@ -1,4 +1,4 @@
-"""The status of the program, and its public form."""
+"""The status of the program, and its public representation."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ _BY_SEVERITY = (NoticeLevel.ERROR, NoticeLevel.WARNING, NoticeLevel.INFO, Notice
 
 
 class ServiceStatus(NamedTuple):
-    """Whether a service runs, as it was found just now."""
+    """Whether a service is running, as measured by a check."""
 
     name: str
     state: SubsystemState
@@ -29,9 +29,9 @@ class ServiceStatus(NamedTuple):
 
 
 class RunCounts(NamedTuple):
-    """How many runs there are now, and how those of the last 24 hours ended."""
+    """The number of runs now, and the results of those of the last 24 hours."""
 
-    active: int  # those that wait for a person are not counted
+    active: int  # without runs that wait for a person
     waiting: int
     queued: int
     succeeded_24h: int
@@ -41,7 +41,7 @@ class RunCounts(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusReport:
-    """How everything is at one time, in Unix seconds."""
+    """The status of the program at one time; `at` is Unix seconds."""
 
     version: str
     checked_at: float
@@ -53,11 +53,11 @@ class StatusReport:
     unread_notifications: int
     recent_runs: Sequence[Run]
     attention: Sequence[AttentionItem]
-    uptime_s: float | None = None  # of the process that was asked, where that is a service
+    uptime_s: float | None = None  # of the queried process, if it is a service
 
     @property
     def state(self) -> SubsystemState:
-        """The worst state of all subsystems; one that is off or not set up is fine."""
+        """The worst state of all subsystems; disabled and unconfigured ones count as best."""
         worst = worst_of([status.state for status in self.subsystems.values()])
         return worst if worst in {SubsystemState.DEGRADED, SubsystemState.ERROR} else SubsystemState.OK
 
@@ -89,13 +89,13 @@ class StatusReport:
 
 
 def worst_of(states: Sequence[SubsystemState]) -> SubsystemState:
-    """Return the worst state; one that is off or not set up is the best."""
+    """Return the worst state; disabled and unconfigured count as best."""
     order = list(SubsystemState)
     return max(states, key=order.index, default=SubsystemState.DISABLED)
 
 
 def combined(found: Sequence[SubsystemStatus]) -> SubsystemStatus:
-    """Combine the statuses of one subsystem from several features; of none, that it is not installed."""
+    """Combine the statuses that several features report for one subsystem; an empty list gives DISABLED."""
     if len(found) < 2:
         return found[0] if found else NOT_INSTALLED
     return SubsystemStatus(
@@ -110,18 +110,18 @@ def combined(found: Sequence[SubsystemStatus]) -> SubsystemStatus:
 
 
 def linked(status: SubsystemStatus, page: str) -> SubsystemStatus:
-    """Return a status that leads to the subsystem's page unless it names another."""
+    """Return the status with a link to the subsystem's page, unless it has another link."""
     return replace(status, link=f"#/{page}") if page and not status.link else status
 
 
 def in_order(subsystems: Iterable[Subsystem]) -> dict[str, Subsystem]:
-    """Return the subsystems of the core and of features by name, in the order in which they are shown."""
+    """Return the subsystems of the core and of features by name, in display order."""
     found = {each.name: each for each in (*subsystems, *CORE_SUBSYSTEMS)}
     return dict(sorted(found.items(), key=lambda item: (item[1].place, item[0])))
 
 
 def by_severity(items: Sequence[AttentionItem]) -> list[AttentionItem]:
-    """Return what needs a person, the most urgent first."""
+    """Sort the items by severity, the most urgent first."""
     return sorted(items, key=lambda item: _BY_SEVERITY.index(item.severity))
 
 

@@ -1,4 +1,4 @@
-"""Which services run, asked where they are: the gateway over HTTP, the scheduler by its lease."""
+"""The states of services, from their own interfaces: the gateway over HTTP, the scheduler by its lease."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ _WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S10
 
 
 async def gateway_health(host: str, port: int) -> dict[str, Any] | None:
-    """Return what the gateway on this machine says of itself; None where there is none."""
+    """Return the health document of the gateway on this machine; `None` if it does not run."""
     try:
         async with asyncio.timeout(ASK_S):
             reader, writer = await asyncio.open_connection(_WILDCARDS.get(host, host), port)
@@ -42,7 +42,7 @@ def gateway_service(health: dict[str, Any] | None, instance: str) -> ServiceStat
 
 
 def bot_service(health: dict[str, Any] | None, instance: str, missing: str) -> ServiceStatus:
-    """Return the state of the bot, as the gateway of the same process tells it; `missing` settings switch it off."""
+    """Return the state of the bot that the gateway of its process reports; `missing` are required unset settings."""
     if missing:
         return ServiceStatus("bot", SubsystemState.UNCONFIGURED, f"set {missing}")
     bot = health.get("bot") if health and health["instance"] == instance else None

@@ -1,4 +1,4 @@
-"""The subsystems that are not features: messaging and the audit log; and the machine."""
+"""The subsystems of the core: messaging, the audit log, and the machine."""
 
 import shutil
 from pathlib import Path
@@ -13,7 +13,7 @@ from tocsin.delivery.store import DeliveryFilter, DeliveryStore
 from tocsin.features.context import AttentionItem, NoticeLevel, SubsystemState, SubsystemStatus
 
 DAY_S = 86_400.0
-MAX_DEAD = 200  # more are not counted
+MAX_DEAD = 200  # the count stops here
 LEAST_FREE = 0.05
 MIB = 1024 * 1024
 LEAST_FREE_BYTES = 100 * MIB
@@ -22,7 +22,7 @@ LEAST_FREE_BYTES = 100 * MIB
 async def messaging_status(
     registry: Registry, store: DeliveryStore, now: float, mistake: TocsinError | None
 ) -> SubsystemStatus:
-    """Tell how many channels can be used, what waits, what ended unsent, and a `mistake` of the profiles."""
+    """Return the status of channels, queue and unsent messages; `mistake` is an error in the profiles."""
     configured = registry.configured()
     try:
         waiting = sum(count for status, count in (await store.counts()).items() if status in WAITING)
@@ -56,14 +56,14 @@ async def messaging_status(
 
 
 def bus_status(trouble: str) -> SubsystemStatus:
-    """Return what a Redis that does not answer means; the queue tells for itself where it is kept there."""
+    """Return the status of an unavailable Redis; a queue stored there reports its own status."""
     told = f"Redis does not respond, so the bus does not work and sessions are kept in memory: {trouble}"
     item = AttentionItem(NoticeLevel.WARNING, told, "#/settings")
     return SubsystemStatus(SubsystemState.DEGRADED, "Redis does not respond", attention=[item])
 
 
 async def audit_status(trail: AuditTrail) -> SubsystemStatus:
-    """Tell whether the audit log can be read and written, and its last entry."""
+    """Report whether the audit log can be read and written, and its last entry."""
     try:
         newest, (entries, _) = trail.log.tail(1), trail.log.tip()
     except TocsinError as error:
@@ -82,10 +82,10 @@ def _failed(what: str, error: TocsinError) -> SubsystemStatus:
 
 
 def disk_attention(folder: Path) -> list[AttentionItem]:
-    """Return a warning where the disk of the data directory is nearly full."""
+    """Return a warning if the disk of the data directory is nearly full."""
     try:
         usage = shutil.disk_usage(folder)
-    except OSError:  # it is made at the first use
+    except OSError:  # it is created on first use
         return []
     if usage.free >= LEAST_FREE_BYTES and usage.free >= LEAST_FREE * usage.total:
         return []

@@ -84,7 +84,7 @@ async def test_the_memory_of_rejected_chats_is_bounded(bench: Bench, caplog: pyt
 async def test_start_of_an_unknown_chat_is_a_pending_request_that_the_admin_is_told_of(bench: Bench):
     verdict = await bench.send("/start", chat="9", sender_name="Anna Ha", sender_username="anna", sender_language="de")
     assert text_of(verdict) == "access request pending"
-    assert await bench.bot.access.state_of("9") is AccessState.PENDING
+    assert await bench.bot.access.read_state("9") is AccessState.PENDING
     ((target, reply),) = bench.told
     assert target == ADMIN
     assert mentions(reply.text, "/approve 9", "Anna Ha", "anna", "de", "/deny 9")
@@ -207,7 +207,7 @@ async def test_a_button_that_comes_after_the_decision_changes_nothing_and_shows_
     await bench.bot.access.approve("9", CLI)
     (reply,) = (await bench.press("confirm:deny:9", chat=ADMIN, reply_to_id="501")).replies
     assert ("/deny 9" in reply.text, reply.extra) == (True, {"edit_message_id": "501"})
-    assert await bench.bot.access.state_of("9") is AccessState.ALLOWED
+    assert await bench.bot.access.read_state("9") is AccessState.ALLOWED
 
 
 async def test_a_denied_chat_is_told_once_and_cannot_ask_again(bench: Bench):
@@ -262,7 +262,7 @@ async def test_a_chat_of_the_setting_that_is_removed_stays_out_until_it_is_appro
 async def test_a_chat_of_the_setting_that_is_removed_may_ask_anew_and_be_removed_anew(bench: Bench):
     await bench.bot.access.remove("7", CLI)
     assert text_of(await bench.send("/start", chat="7")) == "access request pending"
-    assert await bench.bot.access.state_of("7") is AccessState.PENDING
+    assert await bench.bot.access.read_state("7") is AccessState.PENDING
     assert [target for target, _ in bench.told] == [ADMIN]
     assert (await bench.bot.access.remove("7", CLI)).after is AccessState.UNKNOWN
     assert await rejected(bench, "7")
@@ -280,7 +280,7 @@ async def test_nobody_but_the_admin_chat_decides(bench: Bench):
     assert silent(await bench.press("confirm:approve:9", chat="9"))
     assert silent(await bench.press("confirm:approve:9", chat="7"))
     assert silent(await bench.press("confirm:deny:9", chat="7"))
-    assert await bench.bot.access.state_of("9") is AccessState.PENDING
+    assert await bench.bot.access.read_state("9") is AccessState.PENDING
     denied = [each.metadata for each in bench.audit.tail(100) if each.action == "bot.press_denied"]
     assert [(each["chat"], each["actor"], each["outcome"]) for each in denied] == [("9", "chat:7", "denied")] * 2
 
@@ -309,11 +309,11 @@ async def test_a_decision_without_a_chat_id_says_what_is_missing_and_who_waits(b
 
 async def test_a_group_that_became_a_supergroup_counts_under_both_ids(make_bench: MakeBench):
     bench = make_bench(BotSettings(allowed=frozenset({"-5"}), admin=ADMIN))
-    assert await bench.bot.access.state_of("-1005") is AccessState.UNKNOWN
+    assert await bench.bot.access.read_state("-1005") is AccessState.UNKNOWN
     await bench.bot.access.record_move("-5", "-1005")
     await bench.restart()
-    assert await bench.bot.access.state_of("-1005") is AccessState.ALLOWED
-    assert await bench.bot.access.state_of("-5") is AccessState.ALLOWED
+    assert await bench.bot.access.read_state("-1005") is AccessState.ALLOWED
+    assert await bench.bot.access.read_state("-5") is AccessState.ALLOWED
 
 
 @pytest.mark.parametrize("removed", ["-5", "-1005"])
@@ -321,7 +321,7 @@ async def test_a_supergroup_is_out_whichever_of_its_ids_is_removed(make_bench: M
     bench = make_bench(BotSettings(allowed=frozenset({"-5"})))
     await bench.bot.access.record_move("-5", "-1005")
     await bench.bot.access.remove(removed, CLI)
-    assert await bench.bot.access.state_of("-1005") is AccessState.UNKNOWN
+    assert await bench.bot.access.read_state("-1005") is AccessState.UNKNOWN
 
 
 async def test_each_change_writes_one_audit_entry(bench: Bench):
@@ -343,7 +343,7 @@ async def test_a_chat_that_cannot_be_told_is_approved_all_the_same(make_bench: M
     bench = make_bench(tell=tell)
     await bench.send("/start", chat="9")
     await bench.bot.access.approve("9", CLI)
-    assert await bench.bot.access.state_of("9") is AccessState.ALLOWED
+    assert await bench.bot.access.read_state("9") is AccessState.ALLOWED
 
 
 async def test_the_list_shows_who_waits_first_and_where_the_rest_comes_from(bench: Bench):

@@ -47,7 +47,7 @@ async def test_of_twenty_requests_at_the_same_time_one_is_new(place: BotPlace):
 async def test_that_the_admin_was_told_is_known_to_the_other_host(place: BotPlace):
     first, second = place.open().access, place.open().access
     await first.request("7", {"name": "Anna"})
-    await first.admin_was_told("7", "delivery-1")
+    await first.record_admin_notice("7", "delivery-1")
     record, _ = await second.request("7", {})
     assert record is not None
     assert (record.admin_told, record.notice, record.details) == (True, "delivery-1", {"name": "Anna"})
@@ -56,7 +56,7 @@ async def test_that_the_admin_was_told_is_known_to_the_other_host(place: BotPlac
 async def test_a_decision_of_one_host_is_that_of_the_other_at_once(place: BotPlace):
     first, second = place.open().access, place.open().access
     await first.request("7", {"name": "Anna"})
-    await first.admin_was_told("7", "delivery-1")
+    await first.record_admin_notice("7", "delivery-1")
     assert await first.decide("7", AccessState.ALLOWED)
     ((_, record),) = await second.family("7")
     assert record is not None

@@ -9,7 +9,7 @@ from tests.bot.conftest import MakeBench
 from tests.clocks import SteppedClock
 from tests.waiting import PATIENCE_S, eventually
 
-from tocsin.bot.executor import TURNED_AWAY
+from tocsin.bot.executor import QUEUE_FULL
 from tocsin.bot.settings import BotSettings
 from tocsin.bot.talk.sequencer import LONGEST_S, MAX_CHATS, MessageSequencer
 from tocsin.channels.inbound import InboundMessage, MessageKind
@@ -86,8 +86,8 @@ async def test_a_flood_is_let_in_as_it_came_and_only_the_last_ones_are_turned_aw
             await asyncio.sleep(0)
         return await standing(chat_id)
 
-    standing = bench.bot.access.state_of
-    bench.bot.access.state_of = late  # type: ignore[method-assign,assignment]  # as slow as a disk, now and then
+    standing = bench.bot.access.read_state
+    bench.bot.access.read_state = late  # type: ignore[method-assign,assignment]  # as slow as a disk, now and then
     bench.provider.reply = None
     running = [asyncio.create_task(bench.send(f"m{number}")) for number in range(20)]
     # An answer makes room for one more, so that all must have come before the first.
@@ -97,4 +97,4 @@ async def test_a_flood_is_let_in_as_it_came_and_only_the_last_ones_are_turned_aw
         bench.provider.calls[done].answer("ok")
     verdicts = await asyncio.gather(*running)
     assert [call.turns[-1] for call in bench.provider.calls] == [f"user: m{number}" for number in range(12)]
-    assert [verdict.reason for verdict in verdicts] == [""] * 12 + [TURNED_AWAY] * 8
+    assert [verdict.reason for verdict in verdicts] == [""] * 12 + [QUEUE_FULL] * 8

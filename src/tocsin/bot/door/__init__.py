@@ -1,1 +1,1 @@
-"""Who may talk to the bot."""
+"""Access control of the bot."""

@@ -1,4 +1,4 @@
-"""Who may talk to the bot: the allowlist, requests, and the admin's decisions."""
+"""Access control of the bot: the allowlist, access requests and the admin's decisions."""
 
 import logging
 from collections.abc import Mapping
@@ -21,18 +21,18 @@ from tocsin.messaging.outbound.caller import Caller
 
 log = logging.getLogger(__name__)
 
-MAX_DETAIL = 100  # characters of a name that a stranger chose
+MAX_DETAIL = 100  # characters of a name chosen by an unknown sender
 
 
 class AccessError(TocsinError):
-    """A chat's access cannot be changed that way."""
+    """The requested change of a chat's access is not possible."""
 
     code = "access-failed"
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What became of a decision."""
+    """The result of an access decision."""
 
     chat_id: str
     before: AccessState
@@ -40,7 +40,7 @@ class Change:
 
     @property
     def sentence(self) -> str:
-        """What happened, for the admin."""
+        """Describe the change for the admin."""
         if self.before is self.after:
             return f"chat {self.chat_id} is {self.after} already"
         return f"chat {self.chat_id} is now {self.after} (was {self.before})"
@@ -48,11 +48,11 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """One chat of the list that `bot access list` shows."""
+    """One chat in the output of `bot access list`."""
 
     chat_id: str
     state: AccessState
-    origin: str  # setting, runtime
+    origin: str  # setting or runtime
     details: Mapping[str, str]
     changed_at: float | None = None
 
@@ -69,10 +69,10 @@ def chat_document(chat: Listed) -> dict[str, object]:
 
 
 class Access:
-    """Decides by what was recorded at run time, then by the setting.
+    """The access decisions: those made at run time have priority over the setting.
 
-    A chat of the setting that is removed at run time is recorded as unknown: without the record, its next
-    message would let it in again.
+    Removing a chat that the setting lists records it as unknown: without the record, its next message would be
+    accepted again.
     """
 
     def __init__(
@@ -91,8 +91,8 @@ class Access:
         self._tell = tell
         self._shown_as = shown_as
 
-    async def state_of(self, chat_id: str) -> AccessState:
-        """Return where the chat stands; of a group that moved, both IDs count, its own first."""
+    async def read_state(self, chat_id: str) -> AccessState:
+        """Return the access state of a chat. If a group moved, both IDs count, its current one first."""
         for id_, record in await self._store.family(chat_id):
             if record:
                 return record.state
@@ -101,15 +101,15 @@ class Access:
         return AccessState.UNKNOWN
 
     async def admits(self, message: InboundMessage) -> bool:
-        """Whether anything of the message may be processed, its acknowledgement included."""
-        return await self.state_of(message.chat_id) is AccessState.ALLOWED
+        """Return True if the message may be processed, including its acknowledgement."""
+        return await self.read_state(message.chat_id) is AccessState.ALLOWED
 
     async def request(self, message: InboundMessage) -> AccessState:
-        """Record that an unknown chat asks for access, and tell the admin once.
+        """Record the access request of an unknown chat, and notify the admin once.
 
-        A request that was cut off before the admin was told is completed by the next one.
+        A request interrupted before the admin was notified is completed by the next one.
         """
-        record, is_new = await self._store.request(message.chat_id, details_of(message))
+        record, is_new = await self._store.request(message.chat_id, request_details(message))
         if record is None:
             log.warning(
                 "an access request was dropped, because too many are waiting", extra={"chat_id": message.chat_id}
@@ -124,7 +124,7 @@ class Access:
         return record.state
 
     async def approve(self, chat_id: str, caller: Caller, pressed: str | None = None) -> Change:
-        """Let the chat in, and tell it when it had asked; `pressed` is the message whose button decided."""
+        """Allow the chat, and notify it if it had asked; `pressed` is the message whose button was used."""
         change, record = await self._change(chat_id, AccessState.ALLOWED)
         if change.before is not change.after:
             if record and change.before is not AccessState.UNKNOWN:
@@ -135,7 +135,7 @@ class Access:
         return change
 
     async def deny(self, chat_id: str, caller: Caller, pressed: str | None = None) -> Change:
-        """Keep the chat out, and tell it when its request waits; `pressed` is the message whose button decided."""
+        """Deny the chat, and notify it if its request is pending; `pressed` is the message whose button was used."""
         change, record = await self._change(chat_id, AccessState.DENIED)
         if change.before is not change.after:
             if record and change.before is AccessState.PENDING:
@@ -146,9 +146,9 @@ class Access:
         return change
 
     async def remove(self, chat_id: str, caller: Caller) -> Change:
-        """Take the chat off the allowlist, also where the setting lists it: it is unknown then and may ask anew.
+        """Remove the chat from the allowlist, even if the setting lists it: it is then unknown and may ask again.
 
-        Raises AccessError when the chat is not known at all.
+        Raises AccessError if the chat is unknown.
         """
         change, record = await self._change(chat_id, AccessState.UNKNOWN)
         if record is None and change.before is AccessState.UNKNOWN:
@@ -171,14 +171,14 @@ class Access:
     async def outcome(self, chat_id: str) -> str:
         """Return the text that replaces the admin's buttons: the state of the chat and its details."""
         record = (await self._store.family(chat_id))[0][1]
-        return outcome_text(chat_id, await self.state_of(chat_id), record.details if record else {})
+        return outcome_text(chat_id, await self.read_state(chat_id), record.details if record else {})
 
     async def record_move(self, old_id: str, new_id: str) -> None:
-        """Record that a group became another chat; both IDs then count."""
+        """Record the new ID of a group. Both IDs count afterwards."""
         await self._store.record_move(old_id, new_id)
 
     async def listing(self) -> list[Listed]:
-        """Return every chat that is known, those that wait first."""
+        """Return all known chats, those with a pending request first."""
         records = await self._store.records()
         decided = {record.chat_id for record in records}
         listed = [Listed(id_, AccessState.ALLOWED, "setting", {}) for id_ in sorted(self._listed - decided)]
@@ -186,11 +186,11 @@ class Access:
 
     async def _change(self, chat_id: str, after: AccessState) -> tuple[Change, Record | None]:
         record = (await self._store.family(chat_id))[0][1]
-        before = record.state if record else await self.state_of(chat_id)
+        before = record.state if record else await self.read_state(chat_id)
         return Change(chat_id, before, after), record
 
     async def _allowed_anyway(self, chat_id: str) -> bool:
-        """Whether the chat is let in without a record of its own: by the setting, or by another ID of the group."""
+        """Return True if the chat is allowed without its own record: by the setting, or by another ID of the group."""
         others = (await self._store.family(chat_id))[1:]
         return chat_id in self._listed or any(
             record.state is AccessState.ALLOWED if record else id_ in self._listed for id_, record in others
@@ -203,10 +203,10 @@ class Access:
         buttons = with_buttons(decision_keyboard(record.chat_id))
         notice = await self._queue(self.admin, request_text(record), key, buttons)
         if notice is not None:
-            await self._store.admin_was_told(record.chat_id, notice)
+            await self._store.record_admin_notice(record.chat_id, notice)
 
     async def _close_request(self, record: Record | None, change: Change, pressed: str | None = None) -> None:
-        """Put the outcome in the place of the admin's buttons, unless the answer to their press does."""
+        """Replace the admin's buttons with the outcome, unless the answer to the pressed button does that."""
         if record is None or not record.notice or self._shown_as is None:
             return
         shown = await self._shown_as(record.notice)
@@ -216,16 +216,16 @@ class Access:
             await self._queue(shown.target, text, key, replacing(shown.id))
 
     async def _tell_chat(self, record: Record, change: Change, text: str) -> None:
-        # Before the decision is stored, and under a key: repeating it after a crash sends no second message.
+        # Queue before the decision is stored, with a key: a repetition after a crash then sends no second message.
         await self._queue(change.chat_id, text, f"access:{change.chat_id}:{change.after}:{record.changed_at:.6f}")
 
     async def _queue(self, chat_id: str, text: str, key: str, extra: Mapping[str, Any] | None = None) -> str | None:
-        """Queue a text and return its delivery, or `None` where that is not possible."""
+        """Queue a text and return the ID of its delivery; `None` if it cannot be queued."""
         if self._tell is None:
             return None
         try:
             return await self._tell(chat_id, Reply(text, PLAIN, extra or {}), key)
-        except TocsinError as error:  # a chat that cannot be told must not stop the decision
+        except TocsinError as error:  # a chat that cannot be notified must not prevent the decision
             log.warning("a chat could not be notified", extra={"chat_id": chat_id, "reason": error.sentence()})
             return None
 
@@ -233,8 +233,8 @@ class Access:
         self._audit.record(action, detail, source=caller.source, metadata={"chat": chat_id, **caller.facts})
 
 
-def details_of(message: InboundMessage) -> dict[str, str]:
-    """Return the details of the requester, each short and on one line: strangers choose these words."""
+def request_details(message: InboundMessage) -> dict[str, str]:
+    """Return the details of the requester, each short and on one line: they are untrusted input."""
     is_group = message.chat_type != "private"
     facts = {
         "title": message.chat_title if is_group else None,
@@ -248,22 +248,22 @@ def details_of(message: InboundMessage) -> dict[str, str]:
 
 
 def request_text(record: Record) -> str:
-    """Return what the admin reads."""
+    """Return the text of an access request for the admin."""
     lines = [f"Access requested by chat {record.chat_id}: /approve {record.chat_id}"]
-    lines += labelled(record.details)
+    lines += label_details(record.details)
     return "\n".join([*lines, f"To deny access: /deny {record.chat_id}"] if record.details else lines)
 
 
 def outcome_text(chat_id: str, state: AccessState, details: Mapping[str, str]) -> str:
-    """Return what replaces a decided request in the admin chat."""
+    """Return the text that replaces a decided request in the admin chat."""
     other = (
         f"To deny access: /deny {chat_id}" if state is AccessState.ALLOWED else f"To allow access: /approve {chat_id}"
     )
-    return "\n".join([f"Chat {chat_id} is {state}.", *labelled(details), other])
+    return "\n".join([f"Chat {chat_id} is {state}.", *label_details(details), other])
 
 
-def labelled(details: Mapping[str, str]) -> list[str]:
-    """Return the details of a chat with their labels; a group's name is that of the person who asked."""
+def label_details(details: Mapping[str, str]) -> list[str]:
+    """Return the labelled details of a chat; the name in a group's details is the requester's."""
     labels = {"name": "asked by"} if "kind" in details else {}
     return [f"{labels.get(name, name)}: {value}" for name, value in details.items()]
 

@@ -1,4 +1,4 @@
-"""Access requests, decisions and new IDs of groups."""
+"""Storage of access requests, decisions and changed IDs of groups."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from enum import StrEnum
 from tocsin.bot.storage.keyed_table import OpenTable, add, put
 
 MICRO = 1_000_000
-MAX_PENDING = 1_000  # any chat may ask: strangers must not fill the disk
+MAX_PENDING = 1_000  # any chat may ask: requests must not fill the disk
 
 
 class AccessState(StrEnum):
@@ -20,25 +20,25 @@ class AccessState(StrEnum):
     DENIED = "denied"
 
 
-def state_of(stored: str) -> AccessState:
-    """Return the state that is stored; one that another version knew keeps the chat out."""
+def parse_state(stored: str) -> AccessState:
+    """Parse a stored state; a state of another version denies the chat."""
     return AccessState(stored) if stored in set(AccessState) else AccessState.DENIED
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What was decided, or asked for, at run time. `changed_at` is Unix time."""
+    """A decision or request made at run time. `changed_at` is Unix time."""
 
     chat_id: str
     state: AccessState
     changed_at: float
     details: Mapping[str, str] = field(default_factory=dict)
     admin_told: bool = False
-    notice: str = ""  # the delivery that asked the admin, while the request waits
+    notice: str = ""  # the delivery that asked the admin, while the request is pending
 
 
 class AccessStore:
-    """Decisions of run time; they survive a restart and are the same for every process."""
+    """Decisions made at run time. They survive a restart and are shared by all processes."""
 
     def __init__(self, open_table: OpenTable, *, max_pending: int = MAX_PENDING) -> None:
         self._records = open_table("access", 0)
@@ -53,14 +53,14 @@ class AccessStore:
         return [(id_, _unpacked(id_, await self._records.get(id_))) for id_ in ids]
 
     async def records(self) -> list[Record]:
-        """Return everything recorded: waiting chats first, then by the time of the change, the newest first."""
+        """Return all records: pending requests first, then by the time of the change, newest first."""
         found = [_record(chat_id, text) for chat_id, text in (await self._records.all()).items()]
         return sorted(found, key=lambda r: (r.state is not AccessState.PENDING, -r.changed_at, r.chat_id))
 
     async def request(self, chat_id: str, details: Mapping[str, str]) -> tuple[Record | None, bool]:
-        """Store the request of a chat that is unknown; return its record, and whether it is new.
+        """Store the request of an unknown chat; return its record, and whether it is new.
 
-        There is none when too many wait.
+        The record is `None` if too many requests are pending.
         """
         known = _unpacked(chat_id, await self._records.get(chat_id))
         if known and known.state is not AccessState.UNKNOWN:
@@ -77,8 +77,8 @@ class AccessStore:
         change = await self._records.change(chat_id, ask)
         return _unpacked(chat_id, change.after), change.after != change.before
 
-    async def admin_was_told(self, chat_id: str, notice: str) -> None:
-        """Keep that the request of `chat_id` needs no further message, and which delivery told the admin."""
+    async def record_admin_notice(self, chat_id: str, notice: str) -> None:
+        """Record that the admin was notified of the request of `chat_id`, and by which delivery."""
 
         def told(text: str | None, _: float) -> str | None:
             return text and _packed(replace(_record(chat_id, text), admin_told=True, notice=notice))
@@ -86,9 +86,9 @@ class AccessStore:
         await self._records.change(chat_id, told)
 
     async def decide(self, chat_id: str, state: AccessState) -> bool:
-        """Record where the chat stands from now on; a recorded UNKNOWN outweighs the setting.
+        """Record the access state of the chat; a recorded UNKNOWN has priority over the setting.
 
-        Return False if that was recorded already: of two who decide the same at the same time, one gets True.
+        Return False if that state was recorded already: of two concurrent equal decisions, one returns True.
         """
 
         def decided(text: str | None, now: float) -> str:
@@ -101,24 +101,24 @@ class AccessStore:
         return change.after != change.before
 
     async def forget(self, chat_id: str) -> bool:
-        """Delete the record of the chat; return whether there was one."""
+        """Delete the record of the chat; return True if there was one."""
         return (await self._records.change(chat_id, lambda _, __: None)).before is not None
 
     async def record_move(self, old_id: str, new_id: str) -> None:
-        """Keep that a group became another chat."""
+        """Record that a group got another ID."""
         await put(self._moves, old_id, new_id)
 
     async def moves(self) -> Sequence[tuple[str, str]]:
-        """Return the old and the new ID of every group that became another chat."""
+        """Return the old and the new ID of every group whose ID changed."""
         return sorted((await self._moves.all()).items())
 
     async def restore(self, record: Record) -> bool:
-        """Take over a record of another store, unless there is one of that chat; return whether it was taken."""
+        """Copy a record from another store unless the chat has one; return True if it was copied."""
         return await add(self._records, record.chat_id, _packed(record))
 
 
 def _packed(record: Record) -> str:
-    """Return a record as JSON, in which `details` is JSON as well and `at` is microseconds."""
+    """Encode a record as JSON, with `details` as nested JSON and `at` in microseconds."""
     return json.dumps(
         {
             "state": record.state,
@@ -138,4 +138,4 @@ def _record(chat_id: str, text: str) -> Record:
     values = json.loads(text)
     changed_at, details = int(values["at"]) / MICRO, json.loads(values["details"])
     told, notice = bool(values.get("told")), values.get("notice", "")
-    return Record(chat_id, state_of(values["state"]), changed_at, details, told, notice)
+    return Record(chat_id, parse_state(values["state"]), changed_at, details, told, notice)

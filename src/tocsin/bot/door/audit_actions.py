@@ -1,4 +1,4 @@
-"""The audit entries of who may talk to the bot."""
+"""The audit actions of the bot's access control."""
 
 from tocsin.core.audit.actions import ACTOR, CHAT, OUTCOME, SENDER, AuditAction, AuditSource
 

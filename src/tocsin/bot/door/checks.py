@@ -1,4 +1,4 @@
-"""Who may talk to the bot, for `tocsin doctor`."""
+"""The checks of `tocsin doctor` for the bot's access control."""
 
 from collections.abc import Iterator, Sequence
 
@@ -16,7 +16,7 @@ def check_admin(settings: Values, variables: ConversationVariables) -> Iterator[
 
 
 def check_access(settings: Values, variables: ConversationVariables, chats: Sequence[Listed]) -> Iterator[CheckMessage]:
-    """Check that at least one chat may talk to the bot; `chats` are those with a decision at run time."""
+    """Check that at least one chat may talk to the bot; `chats` are those with a decision made at run time."""
     setting = variables.allowed
     states = {item.chat_id: item.state for item in chats}
     allowed = {chat for chat, state in states.items() if state is AccessState.ALLOWED}

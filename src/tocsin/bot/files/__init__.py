@@ -1,1 +1,1 @@
-"""Attachments: what the files of a message say."""
+"""Attachments of messages."""

@@ -1,6 +1,6 @@
-"""What a message says once its files are read: text, pictures for the model, and remarks for the person.
+"""The content of a message's files: text, images for the model, and notes for the person.
 
-Every file is opened in a child process of its own (`providers/files/`).
+Every file is opened in its own child process (`providers/files/`).
 """
 
 from collections.abc import Awaitable, Callable
@@ -23,18 +23,18 @@ ACCEPTED = "I can read texts, PDFs, Office documents (.docx, .xlsx, .pptx, .odt)
 
 
 class Attachments:
-    """Fetches and reads the files of a message."""
+    """Downloads and reads the files of a message."""
 
     def __init__(self, fetch: Fetch, speech: Speech) -> None:
         self._fetch = fetch
         self._speech = speech
 
     async def prepare(self, message: InboundMessage) -> Prepared:
-        """Read all files of `message`; person and model learn about each one that cannot be read."""
+        """Read all files of `message`; unreadable files are reported to the person and the model."""
         taken = _Taken([message.text] if message.text else [])
         taken.texts += [f"[{thing}]" for thing in message.things]
         await self._take_all(message.attachments, taken)
-        # Quoted files are for the model: the person who replies needs no remarks about them.
+        # Quoted files are for the model: the person who replies needs no notes about them.
         answered = _Taken([], taken.images, came_with="With the message that this one answers")
         await self._take_all(message.quote.attachments if message.quote else (), answered)
         return Prepared(
@@ -67,7 +67,7 @@ class Attachments:
                     f"more than {MAX_IMAGES} pictures in one message", hint="send fewer at a time"
                 )
             data = await self._fetch(attachment)
-            # Photos were re-encoded and scaled down by the product.
+            # The chat product re-encoded and scaled photos.
             taken.images.append(await fit(data, is_checked=attachment.kind == "photo"))
         elif kind:
             document = await read_document(kind, await self._fetch(attachment))
@@ -80,7 +80,7 @@ class Attachments:
 
 @dataclass(slots=True)
 class _Taken:
-    """What was found in a message so far."""
+    """The content of a message's files that was read so far."""
 
     texts: list[str]
     images: list[Image] = field(default_factory=list)
@@ -89,7 +89,7 @@ class _Taken:
     came_with: str = "With this"
 
     def refuse(self, attachment: Attachment, error: TocsinError) -> None:
-        """Note for the person, and for the model, that a file cannot be read and why."""
+        """Note for the person and the model that a file cannot be read, and why."""
         name, hint = name_of(attachment), f" {error.hint[0].upper()}{error.hint[1:]}." if error.hint else ""
         self.notes.append(f"I could not read {name}: {error}.{hint}")
         self.unread.append(f"[{self.came_with} came {name}. It could not be read: {error}.]")

@@ -1,1 +1,1 @@
-"""Skill mode: a message becomes a plan of skills."""
+"""Skill mode: a message is turned into a plan of skills."""

@@ -1,4 +1,4 @@
-"""The audit entries of skill mode."""
+"""The audit actions of skill mode."""
 
 from tocsin.core.audit.actions import CHAT, OK, OUTCOME, RUN, SKILL, AuditAction, AuditField, AuditSource
 

@@ -1,4 +1,4 @@
-"""Skill mode: what a message asks for is mapped to skills, confirmed by the person, run, and reported."""
+"""Skill mode: the requests of a message are mapped to skills, confirmed by the person, executed and reported."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from typing import Any
 from tocsin.bot import keyboards
 from tocsin.bot.commands import MAX_OUTPUT, NO_SKILLS, result_text
 from tocsin.bot.contract import FindProvider, Prepared, RunSkillForChat, answered
-from tocsin.bot.executor import CANCELLED, ChatExecutor, TaskContext, was_cancelled, was_turned_away
+from tocsin.bot.executor import CANCELLED, ChatExecutor, TaskContext, was_cancelled, was_rejected
 from tocsin.bot.pressed import drop_buttons, in_place, show_progress
 from tocsin.bot.skill_mode.audit_actions import (
     INTAKE,
@@ -34,12 +34,12 @@ log = logging.getLogger(__name__)
 NOTHING_FITS = "No installed skill matches. /skills lists the installed skills; /mode chat returns to chat mode."
 GONE = "This plan has already been executed or cancelled, or it is older than a day."
 _PLAN = "plan:"
-SHOWN_ID = 64  # characters of what a forged button names
+SHOWN_ID = 64  # characters of the plan ID in a forged button
 SHOWN_RESULT = 600  # characters of each skill's output in the report
 
 
 class SkillPlanner:
-    """The pipeline from a message to the report on what was done."""
+    """The pipeline from a message to the report of the executed plan."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class SkillPlanner:
         return match_steps(text, skills), []
 
     async def on_button(self, received: MessageContext, data: str) -> HandlerResult | None:
-        """Carry out or cancel a plan; return `None` for other buttons."""
+        """Execute or cancel a plan; `None` for other buttons."""
         prefix, rest = keyboards.parse(data)
         if not rest.startswith(_PLAN):
             return None
@@ -103,11 +103,11 @@ class SkillPlanner:
             self._record(INTAKE_CANCELLED, f"plan {plan.id} of {number_of(len(plan.steps), 'requirement')}", plan, {})
             return in_place(received.message, answered("Cancelled. No skill was run."))
         result = await self._executor.do(received, partial(self._carry_out, plan))
-        if was_turned_away(result):
+        if was_rejected(result):
             await self._plans.give_back(plan)
             return result
         if was_cancelled(result):
-            plan = await self._plans.take(plan_id, chat, received.id) or plan  # with what was done before
+            plan = await self._plans.take(plan_id, chat, received.id) or plan  # with the progress of an earlier attempt
             result = replace(result, replies=(Reply(f"{report(plan)}\n\n{CANCELLED}"),))
         return in_place(received.message, result)
 
@@ -146,7 +146,7 @@ class SkillPlanner:
 
 
 def report(plan: Plan) -> str:
-    """Return what became of each requirement."""
+    """Return the result of each requirement as text."""
     parts = []
     for number, step in enumerate(plan.steps, start=1):
         mark = "–" if step.ok is None else "✓" if step.ok else "✗"

@@ -1,1 +1,1 @@
-"""Where the bot keeps its records: the database of this host, or a Redis that several hosts share."""
+"""Storage of the bot's records: the database of this host, or a Redis shared by several hosts."""

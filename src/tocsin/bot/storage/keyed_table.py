@@ -1,9 +1,9 @@
-"""A table of texts by key, in which each change sees the present text: the bot keeps all its records in such tables."""
+"""The key-value tables of the bot's records, with atomic updates."""
 
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, Protocol
 
-# Gets the present text, `None` without one, and the time; returns the new text, or `None` to remove it.
+# Called with the present text (`None` if there is none) and the time; returns the new text, or `None` to delete it.
 Update = Callable[[str | None, float], str | None]
 
 
@@ -15,9 +15,9 @@ class TableChange(NamedTuple):
 
 
 class KeyedTable(Protocol):
-    """Texts by key, the same for every process; some tables forget a text a while after its last change.
+    """Texts by key, shared by all processes; in some tables a text expires a fixed time after its last change.
 
-    Times are those of the place where the texts are, so that they compare.
+    Times come from the clock of the store, so that they are comparable.
     """
 
     async def get(self, key: str) -> str | None:
@@ -29,22 +29,22 @@ class KeyedTable(Protocol):
         ...
 
     async def change(self, key: str, update: Update) -> TableChange:
-        """Replace the text of a key by what `update` makes of it.
+        """Replace the text of a key with the result of `update`.
 
-        No other change comes between. `update` may be called several times, of which the last one counts.
+        The change is atomic. `update` may be called several times; the last call counts.
         """
         ...
 
 
-# Opens the table of a name, which forgets texts that many seconds after their last change; 0 keeps them.
+# Opens a table by name; its texts expire that many seconds after their last change, 0 means never.
 OpenTable = Callable[[str, float], KeyedTable]
 
 
 async def put(table: KeyedTable, key: str, text: str | None) -> None:
-    """Replace the text of a key; `None` removes it."""
+    """Replace the text of a key; `None` deletes it."""
     await table.change(key, lambda _, __: text)
 
 
 async def add(table: KeyedTable, key: str, text: str) -> bool:
-    """Keep a text unless its key has one; return whether it was kept."""
+    """Store a text unless its key has one; return True if it was stored."""
     return (await table.change(key, lambda present, _: present or text)).before is None

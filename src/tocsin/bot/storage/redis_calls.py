@@ -1,4 +1,4 @@
-"""What the records of the bot need of a Redis client, and a client that takes old records over first."""
+"""The Redis operations that the bot's records use, and a client that migrates old records first."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -20,7 +20,7 @@ class RedisCalls(Protocol):
 
 
 class CallsAfter:
-    """Lets `first` happen before the first call; while it fails, so does every call."""
+    """Awaits `first` before the first call; while `first` fails, every call fails."""
 
     def __init__(self, calls: RedisCalls, first: Callable[[], Awaitable[None]]) -> None:
         self._calls = calls

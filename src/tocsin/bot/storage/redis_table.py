@@ -1,4 +1,4 @@
-"""Keyed tables in Redis, which all hosts share."""
+"""Key-value tables in Redis, shared by all hosts."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -13,12 +13,12 @@ from tocsin.core.storage.redis_client import load_script
 MICRO = 1_000_000
 
 _LUA = Path(__file__).parent / "lua"
-_LOOK = replace(load_script(_LUA, "look"), fleeting=True)  # it only forgets
+_LOOK = replace(load_script(_LUA, "look"), fleeting=True)  # it only deletes expired texts
 _SWAP = load_script(_LUA, "swap")
 
 
 class RedisKeyedTable:
-    """A hash, and where texts are forgotten a sorted set of the times of their last changes by the server's clock."""
+    """A hash; if texts expire, also a sorted set of the times of their last changes by the server's clock."""
 
     def __init__(self, client: RedisCalls, prefix: str, name: str, kept_s: float) -> None:
         key = f"{{{prefix}:bot}}:{name}"
@@ -47,5 +47,5 @@ class RedisKeyedTable:
 
 
 def redis_tables(client: RedisCalls, prefix: str) -> OpenTable:
-    """Return what opens a table."""
+    """Return the function that opens a table."""
     return partial(RedisKeyedTable, client, prefix)

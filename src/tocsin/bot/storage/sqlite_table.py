@@ -1,4 +1,4 @@
-"""Keyed tables in the database of this host, which every process of the data directory shares."""
+"""Key-value tables in the database of this host, shared by all processes of the data directory."""
 
 import sqlite3
 from collections.abc import Mapping
@@ -50,5 +50,5 @@ class SqliteKeyedTable:
 
 
 def sqlite_tables(database: Database, clock: Clock) -> OpenTable:
-    """Return what opens a table in a database that was opened with the schemas of `bot/schema.py`."""
+    """Return the function that opens a table in a database opened with the schemas of `bot/schema.py`."""
     return partial(SqliteKeyedTable, database, clock)

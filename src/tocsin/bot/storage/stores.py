@@ -1,4 +1,4 @@
-"""All records of the bot, in one place or the other, and on the way between the two."""
+"""The stores of all bot records, in the database or in Redis, and the copy from one to the other."""
 
 import logging
 from pathlib import Path
@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 
 class BotStores(NamedTuple):
-    """Where the bot keeps its records."""
+    """The stores of the bot's records."""
 
     access: AccessStore
     persistence: BotPersistence
@@ -30,12 +30,12 @@ class BotStores(NamedTuple):
 
 
 def sqlite_bot_stores(database: Database, clock: "Clock") -> BotStores:
-    """Return the stores in a database that was opened with the schemas of `bot/schema.py`."""
+    """Return the stores in a database opened with the schemas of `bot/schema.py`."""
     return _stores_in(sqlite_tables(database, clock))
 
 
 def redis_bot_stores(client: "RedisCalls", *, prefix: str = "tocsin") -> BotStores:
-    """Return the stores in Redis, which every host shares."""
+    """Return the stores in Redis, shared by all hosts."""
     from tocsin.bot.storage.redis_table import redis_tables
 
     return _stores_in(redis_tables(client, prefix))
@@ -48,10 +48,10 @@ def _stores_in(tables: OpenTable) -> BotStores:
 def shared_bot_stores(
     client: "RedisCalls", database_file: Path, origin: str, clock: "Clock", *, prefix: str = "tocsin"
 ) -> BotStores:
-    """Return the stores in Redis, which first take over the records of a database that has some.
+    """Return the stores in Redis, which first copy the records of a database that has any.
 
-    Decisions about chats were kept there before they were shared. `origin` names the data directory: each is taken
-    over once, so that what is removed later does not come back.
+    Access decisions were stored there before they were shared. `origin` identifies the data directory: each is copied
+    once, so that records deleted later do not reappear.
     """
     from tocsin.bot.storage.redis_calls import CallsAfter
 
@@ -78,7 +78,7 @@ async def _copy_from(database_file: Path, clock: "Clock", to: BotStores) -> int:
 
 
 async def copy_bot_records(source: BotStores, to: BotStores) -> int:
-    """Copy every record that `to` does not have; return how many were looked at. Repeating it changes nothing more."""
+    """Copy every record that `to` does not have; return the number of records read. Idempotent."""
     records, moves = await source.access.records(), await source.access.moves()
     for record in records:
         await to.access.restore(record)

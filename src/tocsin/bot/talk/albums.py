@@ -9,7 +9,7 @@ from tocsin.channels.inbound import InboundMessage
 from tocsin.core.time.clock import Clock
 from tocsin.messaging.inbound.handling import HandlerResult, MessageContext
 
-QUIET_S = 1.0  # an album is complete after so long without another item: products do not tell the number
+QUIET_S = 1.0  # an album is complete this long after its last item: products do not report the number of items
 
 
 @dataclass(slots=True)
@@ -20,7 +20,7 @@ class _Album:
 
 
 class Albums:
-    """Collects the items of each album; the first to come answers for all of them."""
+    """Collects the items of each album; the first item to arrive is answered for all of them."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -29,9 +29,9 @@ class Albums:
     async def handle(
         self, received: MessageContext, work: Callable[[MessageContext], Awaitable[HandlerResult]]
     ) -> HandlerResult:
-        """Do `work` once with all items in one message; a single message is worked on as it is.
+        """Call `work` once with all items merged into one message; a single message is passed unchanged.
 
-        Every item stays unfinished until the album is answered, so that none is lost with the process.
+        Every item stays unfinished until the album is answered, so that none is lost if the process ends.
         """
         message = received.message
         if message.album_id is None:
@@ -48,7 +48,7 @@ class Albums:
         try:
             await self._until_quiet(album)
             del self._open[key]
-            result = await work(replace(received, message=merged(album.items)))
+            result = await work(replace(received, message=merge_items(album.items)))
             album.answered = True
             return result
         finally:
@@ -63,11 +63,11 @@ class Albums:
             await self._clock.sleep(QUIET_S)
 
 
-def merged(items: list[InboundMessage]) -> InboundMessage:
-    """Return one message with the files and captions of all items, in the order in which they were sent."""
+def merge_items(items: list[InboundMessage]) -> InboundMessage:
+    """Merge the files and captions of all items into one message, in the order in which they were sent."""
     ordered = sorted(items, key=lambda item: (len(item.id), item.id))
     captions = [item.text for item in ordered if item.text]
     attachments = tuple(attachment for item in ordered for attachment in item.attachments)
-    # In a group, one caption mentions the bot.
+    # In a group, only one caption mentions the bot.
     mentions_bot = any(item.mentions_bot for item in items)
     return replace(ordered[0], text="\n".join(captions), attachments=attachments, mentions_bot=mentions_bot)

@@ -1,4 +1,4 @@
-"""What was stored for a chat, in front of its questions; and what its model wants to be stored, behind its answers."""
+"""Memory of a chat: stored notes are added to questions, and notes in answers are stored."""
 
 import logging
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from tocsin.providers.recalled_notes import RECALLED, notes_of
 
 log = logging.getLogger(__name__)
 
-MAX_NOTES = 3  # that the model may store with one answer
+MAX_NOTES = 3  # notes that the model may store per answer
 MAX_NOTE_CHARS = 500
 MARK = "[[remember]]"
 
@@ -24,23 +24,23 @@ STORING = (
 )
 
 
-class KeptAnswer(NamedTuple):
-    """An answer without what was to be stored, and what to tell the person about that."""
+class AnswerText(NamedTuple):
+    """An answer without its notes, and the text about them for the person."""
 
     answer: str
     notice: str = ""
 
 
 class ChatMemory:
-    """Lets the chat model recall, and store where that is allowed; a failure never costs an answer."""
+    """Lets the chat model recall notes and, if allowed, store them; a failure never prevents an answer."""
 
     def __init__(self, notes: ChatNotes | None = None, *, stores: bool = False) -> None:
-        """Without `notes`, nothing is recalled; with `stores`, the model may store notes."""
+        """Without `notes`, recall nothing; with `stores`, the model may store notes."""
         self._notes = notes
         self._stores = stores
 
-    async def recalled(self, chat_id: str, question: str) -> str:
-        """Return what stands in front of a question; empty where nothing was stored that fits."""
+    async def recall(self, chat_id: str, question: str) -> str:
+        """Return the notes to prepend to a question; empty if none is relevant."""
         if self._notes is None or not question.strip():
             return ""
         try:
@@ -51,25 +51,28 @@ class ChatMemory:
         return f"{notes_of(entries)}\n\n" if entries else ""
 
     def instructions(self, recalled: str) -> str:
-        """Return what the model is told besides."""
+        """Return the additional instructions for the model."""
         return (RECALLED if recalled else "") + (STORING if self._stores else "")
 
     def relay(self, write: Callable[[str], None], restart: Callable[[], None]) -> "NoteFilter | PlainRelay":
-        """Return what shows an answer while it is written, without what is to be stored."""
+        """Return the filter for a streamed answer, which removes its notes."""
         return NoteFilter(write, restart) if self._stores else PlainRelay(write, restart)
 
-    async def kept(self, chat_id: str, completion: Completion) -> KeptAnswer:
-        """Store what the answer asks to; of one that was cut off, the last line may be half a sentence: none."""
+    async def store_notes(self, chat_id: str, completion: Completion) -> AnswerText:
+        """Store the notes of the answer.
+
+        If the answer was truncated, its last line may be incomplete and is not stored.
+        """
         if self._notes is None or not self._stores or MARK not in completion.text:
-            return KeptAnswer(completion.text)
+            return AnswerText(completion.text)
         lines = completion.text.split("\n")
         notes = [line[len(MARK) :].strip() for line in lines if line.startswith(MARK)]
         answer = "\n".join(line for line in lines if not line.startswith(MARK)).rstrip()
         wanted = [] if completion.truncated else [truncate(note, MAX_NOTE_CHARS) for note in notes if note][:MAX_NOTES]
         keys = [key for note in wanted if (key := await self._stored(self._notes, chat_id, note))]
         if not keys:
-            return KeptAnswer(answer)
-        return KeptAnswer(
+            return AnswerText(answer)
+        return AnswerText(
             answer, f"(I stored a note: {', '.join(keys)}. /memory lists the notes, /forget deletes one.)"
         )
 
@@ -82,14 +85,14 @@ class ChatMemory:
 
 
 class PlainRelay(NamedTuple):
-    """Shows every piece of an answer."""
+    """Passes on every piece of an answer."""
 
     write: Callable[[str], None]
     restart: Callable[[], None]
 
 
 class NoteFilter:
-    """Passes on the pieces of an answer, except lines that begin with the mark."""
+    """Passes on the pieces of an answer, except lines that start with the mark."""
 
     def __init__(self, write: Callable[[str], None], restart: Callable[[], None]) -> None:
         self._write = write
@@ -98,18 +101,18 @@ class NoteFilter:
         self._in_line = self._in_note = False
 
     def write(self, piece: str) -> None:
-        """Pass on what is certainly part of the answer."""
-        shown = "".join(self._of_line(line) for line in piece.splitlines(keepends=True))
+        """Pass on the text that is certainly part of the answer."""
+        shown = "".join(self._visible_part(line) for line in piece.splitlines(keepends=True))
         if shown:
             self._write(shown)
 
     def restart(self) -> None:
-        """Begin anew."""
+        """Discard the state: the answer starts again."""
         self._held, self._in_line, self._in_note = "", False, False
         self._restart()
 
-    def _of_line(self, text: str) -> str:
-        """Return what to show of a piece that has at most one line end, at its end."""
+    def _visible_part(self, text: str) -> str:
+        """Return the visible part of a piece that has at most one line end, at its end."""
         begun, ends = self._held + text, text.endswith("\n")
         self._held = ""
         if not self._in_line and not self._in_note:

@@ -8,7 +8,7 @@ from tocsin.bot.contract import USER, FindProvider, Prepare, Prepared, answered,
 from tocsin.bot.executor import ChatExecutor, TaskContext, has_content, prepared, was_cancelled
 from tocsin.bot.talk.chat_memory import ChatMemory
 from tocsin.bot.talk.conversation_buffer import ConversationBuffer, Exchange
-from tocsin.bot.talk.prompt import history_text_of, question_of
+from tocsin.bot.talk.prompt import format_for_history, format_for_model
 from tocsin.channels.contract import COMMONMARK
 from tocsin.channels.inbound import InboundMessage
 from tocsin.core.errors import FailureKind, TocsinError
@@ -38,7 +38,7 @@ OPERATOR_NEEDED = (
     "log has the reason."
 )
 OTHER_WORDS = "The chat model rejected that question. Please rephrase it."
-# What the person who asks can do about, by the code of the failure.
+# Remedies for the person who asked, by error code.
 REMEDIES = {
     "400": OTHER_WORDS,
     "422": OTHER_WORDS,
@@ -67,16 +67,16 @@ class Conversation:
         self._memory = memory
 
     async def __call__(self, received: MessageContext) -> HandlerResult:
-        """Answer one message; the history changes when the answer is durably on its way, and only then."""
+        """Answer one message; the history changes only when the answer is durably queued."""
         message = received.message
         exchange = self._buffer.ask(
-            history_key(message), message.id, message.text, history_text_of(message, Prepared(message.text))
+            history_key(message), message.id, message.text, format_for_history(message, Prepared(message.text))
         )
         try:
             task = partial(prepared, partial(self._read, exchange), partial(self._answer, exchange))
             result = await self._executor.do(received, task)
         except BaseException:
-            self._buffer.drop(exchange)  # it comes again, or never
+            self._buffer.drop(exchange)  # it is retried, or never answered
             raise
         if was_cancelled(result):  # a cancelled question is not part of the conversation
             self._buffer.withdraw(exchange)
@@ -94,17 +94,17 @@ class Conversation:
         return replace(result, done=done)
 
     async def _read(self, exchange: Exchange, message: InboundMessage) -> Prepared:
-        # What was corrected while it waited is read as it is now.
+        # Use the current text: the message may have been edited while it waited.
         ready = await self._prepare(replace(message, text=exchange.text))
-        exchange.question = history_text_of(message, ready)
-        if not has_content(message, ready):  # only the person is told; the history shows both sides all the same
+        exchange.question = format_for_history(message, ready)
+        if not has_content(message, ready):  # only the person is informed; the history shows both sides
             exchange.answer = "\n\n".join(ready.notes)
         return ready
 
     async def _answer(self, exchange: Exchange, work: TaskContext, ready: Prepared) -> HandlerResult:
         message = work.received.message
-        recalled = await self._memory.recalled(message.chat_id, ready.text)
-        asked = Turn(USER, f"{recalled}{question_of(message, ready)}", ready.images)
+        recalled = await self._memory.recall(message.chat_id, ready.text)
+        asked = Turn(USER, f"{recalled}{format_for_model(message, ready)}", ready.images)
         turns = await self._buffer.turns(exchange, asked)
         instructions = INSTRUCTIONS if message.chat_type == "private" else INSTRUCTIONS + IN_GROUPS
         return await self._ask(exchange, work, Question(turns, instructions + self._memory.instructions(recalled)))
@@ -120,9 +120,9 @@ class Conversation:
             return failed(explanation(error), error.sentence())
         if not completion.text.strip():
             return failed(NO_ANSWER, "the chat provider sent an empty answer")
-        kept = await self._memory.kept(work.received.message.chat_id, completion)
-        exchange.answer = kept.answer or kept.notice
-        shown = (kept.answer, kept.notice, CUT_OFF if completion.truncated else "")
+        stored = await self._memory.store_notes(work.received.message.chat_id, completion)
+        exchange.answer = stored.answer or stored.notice
+        shown = (stored.answer, stored.notice, CUT_OFF if completion.truncated else "")
         return answered("\n\n".join(filter(None, shown)), parse_mode=COMMONMARK)
 
     async def _complete(self, provider: ChatProvider, question: Question, work: TaskContext) -> Completion:
@@ -133,7 +133,7 @@ class Conversation:
 
 
 def explanation(error: TocsinError) -> str:
-    """Return the reply to a failure: what the person can do, never the details."""
+    """Return the reply to a failure: the remedy for the person, never the details."""
     if needs_operator(error):
         return OPERATOR_NEEDED
     if not isinstance(error, ProviderError):

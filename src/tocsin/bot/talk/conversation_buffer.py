@@ -1,51 +1,51 @@
-"""What the provider is shown: the history, and the questions whose answers are still being written."""
+"""The conversation that is sent to the provider: the history, and questions whose answers are in progress."""
 
 from dataclasses import dataclass
 
 from tocsin.bot.contract import ASSISTANT, USER, ChatHistory
 from tocsin.providers.contract import Turn
 
-_OPEN = 50  # exchanges of one chat; one that is never closed must not stay for ever
-# In the place of answers that a question does not have, so that the model does not answer it with the next one.
+_OPEN = 50  # exchanges per chat; one that is never closed must not stay forever
+# Placeholder for missing answers, so that the model does not answer an earlier question with the next one.
 IN_WORK = "(I will answer this separately.)"
 UNANSWERED = "(I could not answer this.)"
 
 
 @dataclass(eq=False, slots=True)
 class Exchange:
-    """A question on its way to the history."""
+    """A question that will be added to the history."""
 
-    key: str  # of the history: the chat, or a topic of it
+    key: str  # key of the history: the chat or topic
     message_id: str
-    text: str  # what the person wrote, until it is read
-    question: str  # the same as the model is shown it
+    text: str  # the person's text, until it is read
+    question: str  # the question in the form sent to the model
     answer: str = ""
     forgotten: bool = False  # it was cancelled, or the history was cleared meanwhile
 
     @property
     def id(self) -> str:
-        """What makes it one of a kind, at every attempt."""
+        """The unique ID of the exchange, the same at every attempt."""
         return f"{self.key}:{self.message_id}"
 
 
 class ConversationBuffer:
-    """Adds question and answer to the history together, once the answer is durably on its way."""
+    """Adds question and answer to the history together, once the answer is durably queued."""
 
     def __init__(self, sessions: ChatHistory, max_turns: int) -> None:
         self._sessions = sessions
-        self._max_turns = max_turns  # the question included
+        self._max_turns = max_turns  # including the question
         self._open: dict[str, list[Exchange]] = {}
 
     def ask(self, key: str, message_id: str, text: str, question: str) -> Exchange:
-        """Take a question in; later ones of the chat see it at once."""
+        """Add a question; later questions of the chat see it immediately."""
         exchange = Exchange(key, message_id, text, question)
         others = [other for other in self._open.get(key, []) if other.message_id != message_id]
-        # What came in one moment may arrive here in another order.
+        # Messages sent at the same moment may arrive here out of order.
         self._open[key] = sorted([*others, exchange], key=lambda one: (len(one.message_id), one.message_id))[-_OPEN:]
         return exchange
 
     async def turns(self, exchange: Exchange, asked: Turn) -> tuple[Turn, ...]:
-        """Return the conversation up to the question, then `asked`; roles take turns, the user's comes first."""
+        """Return the conversation up to the question, then `asked`; roles alternate, starting with the user's."""
         turns = [_turn(entry.role, entry.content) for entry in await self._sessions.get(exchange.key)]
         for other in self._open.get(exchange.key, []):
             if other is exchange:
@@ -68,12 +68,12 @@ class ConversationBuffer:
             self.drop(exchange)
 
     def withdraw(self, exchange: Exchange) -> None:
-        """Keep a question out of the history that its person has cancelled."""
+        """Keep a cancelled question out of the history."""
         exchange.forgotten = True
         self.drop(exchange)
 
     def drop(self, exchange: Exchange) -> None:
-        """Forget a question that will come again."""
+        """Remove a question that will be retried."""
         others = [other for other in self._open.get(exchange.key, []) if other is not exchange]
         if others:
             self._open[exchange.key] = others
@@ -81,14 +81,14 @@ class ConversationBuffer:
             self._open.pop(exchange.key, None)
 
     async def edit(self, key: str, message_id: str, text: str, question: str) -> None:
-        """Put the corrected text of a message in the place of the first one; one that is not there stays away."""
+        """Replace the text of a message with its edited text; ignore a message that is not in the history."""
         for exchange in self._open.get(key, []):
             if exchange.message_id == message_id:
                 exchange.text, exchange.question = text, question
         await self._sessions.edit(key, message_id, question)
 
     async def clear(self, key: str) -> None:
-        """Forget the history, and what would have become part of it."""
+        """Clear the history and all exchanges in progress."""
         for exchange in self._open.pop(key, []):
             exchange.forgotten = True
         await self._sessions.clear(key)
@@ -99,7 +99,7 @@ def _turn(role: str, text: str) -> Turn:
 
 
 def _alternating(turns: list[Turn]) -> tuple[Turn, ...]:
-    """Fill gaps, join answers in a row, and leave out an answer whose question the window has lost."""
+    """Fill gaps, join consecutive answers, and omit an answer whose question left the window."""
     shown: list[Turn] = []
     for turn in turns:
         before = shown[-1].role if shown else ASSISTANT

@@ -1,9 +1,9 @@
-"""An answer while it is being written: one message, edited no faster than the channel allows.
+"""The preview of a streamed answer: one message, edited no faster than the channel allows.
 
-An answer that is complete within a second has no preview. Of an answer that one message cannot hold, the newest part
-is shown. A failure ends the preview and does not affect the answer, which leaves through the durable queue and
-replaces the preview. The message ID is stored before the first edit, so that a second attempt after a crash continues
-with the same message.
+An answer that is complete within a second has no preview. If one message cannot hold the answer, the preview shows
+its newest part. A failure ends the preview but not the answer, which is sent through the durable queue and replaces
+the preview. The message ID is stored before the first edit, so that a second attempt after a crash continues with the
+same message.
 """
 
 import asyncio
@@ -24,14 +24,14 @@ from tocsin.messaging.inbound.handling import MessageContext
 log = logging.getLogger(__name__)
 
 FIRST_AFTER_S = 1.0  # after the first piece
-USUAL_PAUSE_S = 30.0  # after "too many requests" without a time
-# Up to that many characters are rendered in less time than a thread takes to start.
+USUAL_PAUSE_S = 30.0  # after "too many requests" without Retry-After
+# Shorter text is rendered in less time than a thread takes to start.
 SHORT_CHARS = 4_000
-_REMEMBERED = 1_000  # chats; older ones are free again
+_REMEMBERED = 1_000  # chats; the limits of older ones are dropped
 
 
 class EditRateLimiter:
-    """Limits the edits in each chat; shared by all previews."""
+    """Limits the rate of edits per chat; shared by all previews."""
 
     def __init__(self, clock: Clock, every_s: float, hold: Hold | None = None) -> None:
         self._clock = clock
@@ -44,7 +44,7 @@ class EditRateLimiter:
         await self._clock.sleep(seconds)
 
     async def wait(self, chat: str) -> None:
-        """Return when the chat is free, and take it for the time between two edits."""
+        """Wait until an edit in the chat is allowed, and reserve the interval after it."""
         while (wait_s := self._free_at.get(chat, 0.0) - self._clock.monotonic()) > 0:
             await self._clock.sleep(wait_s)
         self.pause(chat, self._every_s)
@@ -57,7 +57,7 @@ class EditRateLimiter:
         self._free_at[chat] = max(self._free_at.get(chat, 0.0), now + seconds)
 
     async def throttle(self, message: InboundMessage, seconds: float, reason: str) -> None:
-        """Wait as long as the provider said, here and in the queue: the answer must wait, too."""
+        """Wait as long as the provider asked, here and in the queue: the answer must wait, too."""
         self.pause(message.chat_id, seconds)
         if self._hold is not None:
             await self._hold(message.channel, history_key(message), seconds, reason)
@@ -92,21 +92,21 @@ class Preview:
 
     @property
     def text(self) -> str:
-        """What was written so far, in Markdown."""
+        """The text received so far, in Markdown."""
         return self._text
 
     def write(self, piece: str) -> None:
-        """Add what was just written."""
+        """Append a piece of the answer."""
         self._text += piece
         self._changed.set()
 
     def restart(self) -> None:
-        """Forget what was written: the answer begins anew."""
+        """Discard the text: the answer starts again."""
         self._text = ""
 
     @asynccontextmanager
     async def shown(self) -> AsyncIterator[None]:
-        """Show what is written during the block; no call is in flight after it."""
+        """Update the preview during the block; no call is in flight afterwards."""
         if self._channel is None:
             yield
             return
@@ -115,7 +115,7 @@ class Preview:
             yield
         finally:
             self._ended = True
-            # Await a call in flight: cancelling it may leave a message with an unknown ID.
+            # Wait for a call in flight: cancelling it could leave a message with an unknown ID.
             if not self._calling:
                 task.cancel()
             await asyncio.wait([task])
@@ -123,7 +123,7 @@ class Preview:
                 log.error("the preview failed unexpectedly", exc_info=bug)
 
     async def settled(self) -> None:
-        """Return when the message may be edited again: the answer obeys the same limit."""
+        """Wait until the message may be edited again: the answer is subject to the same limit."""
         if self._channel is not None and self.message_id is not None and not self._throttled:
             await self._limiter.wait(self._message.chat_id)
 
@@ -144,16 +144,16 @@ class Preview:
                 if error.kind is not FailureKind.RATE_LIMITED:
                     self._give_up(error)
                     return
-                if not await self._keep_to(error):
+                if not await self._back_off(error):
                     return
-            except TocsinError as error:  # the ID could not be kept
+            except TocsinError as error:  # the ID could not be stored
                 self._give_up(error)
                 return
             finally:
                 self._calling = False
 
-    async def _keep_to(self, error: RemoteError) -> bool:
-        """Wait as long as the provider said; return False if the queue cannot be held."""
+    async def _back_off(self, error: RemoteError) -> bool:
+        """Wait as long as the provider asked; return False if the queue cannot be paused."""
         self._throttled = True
         wait_s = USUAL_PAUSE_S if error.retry_after_s is None else error.retry_after_s
         try:
@@ -183,7 +183,7 @@ class Preview:
 
 
 class Previews:
-    """Makes previews, and knows which message has one."""
+    """Creates previews and stores which message has one."""
 
     def __init__(
         self, channel: ConversationAdapter | None, persistence: BotPersistence, clock: Clock, hold: Hold | None = None
@@ -193,7 +193,7 @@ class Previews:
         self._limiter = EditRateLimiter(clock, channel.edit_every_s if channel else 0.0, hold)
 
     async def open(self, received: MessageContext) -> Preview:
-        """Return the preview of the answer to `received`; after a crash, the one that is in the chat already."""
+        """Return the preview of the answer to `received`; after a crash, the existing one."""
         known = await self._persistence.preview(received.id) if received.attempt > 1 else None
         return Preview(received, self._channel, self._persistence, self._limiter, known)
 

@@ -1,19 +1,19 @@
-"""What the chat model is shown of a message, and what the history keeps of it."""
+"""The texts of a message for the chat model and for the history."""
 
 from tocsin.bot.contract import Prepared
 from tocsin.channels.inbound import InboundMessage
 from tocsin.messaging.inbound.attribution import attributed
 
 
-def question_of(message: InboundMessage, ready: Prepared) -> str:
-    """Return the message as it is put to the model; pictures without a word are to be described."""
+def format_for_model(message: InboundMessage, ready: Prepared) -> str:
+    """Return the text of a message for the model; images without text are to be described."""
     is_wordless = bool(ready.images) and not ready.text.strip()
     text = _describe(message, len(ready.images)) if is_wordless else ready.text
     return attributed(message, _joined(text, *_answered(ready), *ready.unread))
 
 
-def history_text_of(message: InboundMessage, ready: Prepared) -> str:
-    """Return the message as the history keeps it: words only, and how many pictures there were."""
+def format_for_history(message: InboundMessage, ready: Prepared) -> str:
+    """Return the text of a message for the history, with the number of its images."""
     count = len(ready.images)
     pictures = f"[{'A picture' if count == 1 else f'{count} pictures'}]" if count else ""
     return attributed(message, _joined(ready.text, *_answered(ready), *ready.unread, pictures))
@@ -25,7 +25,7 @@ def _answered(ready: Prepared) -> list[str]:
 
 def _describe(message: InboundMessage, count: int) -> str:
     what = "this picture" if count == 1 else f"these {count} pictures"
-    # The model cannot tell the language by words that are not there.
+    # Without text, the model cannot detect the language.
     language = f", else in the language “{message.sender_language}”" if message.sender_language.isalnum() else ""
     return f"[I send {what} without words. Describe what is to be seen, in the language of our conversation{language}.]"
 

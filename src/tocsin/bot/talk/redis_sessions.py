@@ -1,4 +1,4 @@
-"""Sessions in Redis: a list of entries per chat, changed by scripts, so that each change is whole or none."""
+"""Sessions in Redis: one list of entries per chat, changed atomically by scripts."""
 
 import json
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from tocsin.bot.talk.sessions import MAX_CHATS, MAX_IDS, SessionEntry
 from tocsin.core.storage.redis_client import RedisClient, load_script
 from tocsin.core.storage.redis_names import FormerNames
 
-# A repeat may come after a restart, when the window has long ended.
+# A retry may come after a restart, long after the window expired.
 IDS_TTL_S = 86400
 
 _FORMER = "tocsin:session:"
@@ -19,7 +19,7 @@ _EDIT = load_script(_LUA, "edit")
 
 
 class RedisSessions:
-    """Histories that survive restarts and are shared by all processes; Redis ends them by their time to live."""
+    """Histories that survive restarts and are shared by all processes; they expire in Redis by their time to live."""
 
     def __init__(self, client: RedisClient, *, ttl_s: int, window: int) -> None:
         self._client = client
@@ -28,20 +28,20 @@ class RedisSessions:
         self._former = FormerNames(client, "sessions", f"{_FORMER}*", _renamed)
 
     async def append(self, chat_id: str, entries: Sequence[SessionEntry], id: str) -> bool:
-        """Append by one script: all entries or none."""
+        """Append with one script: all entries or none."""
         await self._former.take_over()
         limits = (id, self._window, self._ttl_s, max(self._ttl_s, IDS_TTL_S))
         keys = (_key(chat_id), f"{_key(chat_id)}:ids")
         return bool(await self._client.run(_APPEND, keys, (*limits, *(_document(entry) for entry in entries))))
 
     async def edit(self, entry: SessionEntry) -> bool:
-        """Replace one entry by one script."""
+        """Replace one entry with one script."""
         await self._former.take_over()
         arguments = (entry.message_id, entry.role, _document(entry), self._ttl_s)
         return bool(await self._client.run(_EDIT, (_key(entry.chat_id),), arguments))
 
     async def get(self, chat_id: str) -> tuple[SessionEntry, ...]:
-        """Return the window; skip what cannot be read as an entry."""
+        """Return the window; skip malformed entries."""
         await self._former.take_over()
         found = await self._client.command("LRANGE", _key(chat_id), -self._window, -1)
         entries = (_entry(chat_id, raw) for raw in found)
@@ -53,7 +53,7 @@ class RedisSessions:
         await self._client.command("DEL", _key(chat_id))
 
     async def chats(self) -> tuple[str, ...]:
-        """Find the keys of windows, a few at a time."""
+        """Return the chats that have a window, scanning the keys in small batches."""
         await self._former.take_over()
         found: dict[str, None] = {}
         async for keys in self._client.scan(_key("*"), count=500):
@@ -64,7 +64,7 @@ class RedisSessions:
 
 
 def _key(chat_id: str) -> str:
-    return f"{{tocsin:session:{chat_id}}}"  # the hash tag, which `:ids` follows
+    return f"{{tocsin:session:{chat_id}}}"  # the hash tag; `:ids` follows it
 
 
 def _renamed(former: str) -> str:

@@ -1,7 +1,7 @@
-"""Bring the messages of a chat to the gate in the order of their arrival.
+"""Passing the messages of a chat to the gate in order of arrival.
 
 Messages are handled concurrently, and the reads before the gate take different times. Without the sequencer a backlog
-would be answered out of order, and the gate would refuse an earlier message in favour of a later one.
+would be answered out of order, and the gate would reject an earlier message in favour of a later one.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ from collections import OrderedDict
 from tocsin.core.time.clock import Clock, sleep_or_event
 from tocsin.messaging.inbound.handling import MessageContext
 
-# The longest wait for an earlier message: it may never come, because a trigger answers it.
+# The longest wait for an earlier message: it may never arrive, because a trigger answers it.
 LONGEST_S = 0.5
 MAX_CHATS = 1_000
 
@@ -22,15 +22,15 @@ class MessageSequencer:
         self._clock = clock
         self._coming: OrderedDict[str, dict[str, float]] = (
             OrderedDict()
-        )  # by chat: event IDs, and the time at which waiting for each ends
+        )  # by chat: event IDs, and the time at which the wait for each ends
         self._moved = asyncio.Event()
 
     def __len__(self) -> int:
-        """Return how many chats have messages on their way."""
+        """Return the number of chats with messages on their way."""
         return len(self._coming)
 
     def begin(self, received: MessageContext) -> None:
-        """Note that a message is on its way, behind all that were noted before."""
+        """Record that a message is on its way, after all that were recorded before."""
         chat = self._coming.setdefault(received.message.chat_id, {})
         chat[received.id] = self._clock.monotonic() + LONGEST_S
         if len(self._coming) > MAX_CHATS:

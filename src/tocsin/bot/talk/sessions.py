@@ -1,6 +1,6 @@
-"""The history of each chat: a sliding window that ends after some silence.
+"""The history of each chat: a sliding window that expires after a period without messages.
 
-`Sessions` is what the bot uses: Redis while it answers, this process's memory meanwhile and otherwise.
+The bot uses `Sessions`: Redis while it is available, otherwise the memory of this process.
 """
 
 import asyncio
@@ -17,11 +17,11 @@ from tocsin.core.time.clock import Clock
 
 T = TypeVar("T")
 
-# Chats kept in memory; the one that was silent longest is forgotten first.
+# Maximum number of chats in memory; the one with the oldest last message is evicted first.
 MAX_CHATS = 1000
-# Ids of exchanges remembered in each chat: a repeat comes soon after, with few messages in between.
+# IDs of exchanges remembered per chat: a retry follows soon, with few messages in between.
 MAX_IDS = 200
-# How long Redis is left alone after it failed: a server that is paused costs seconds to find out.
+# How long Redis is not tried after a failure: detecting a paused server takes seconds.
 AWAY_S = 5.0
 
 log = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ class SessionEntry:
     chat_id: str
     role: str  # user or assistant
     content: str
-    message_id: str = ""  # the product's, where the message may still be edited
+    message_id: str = ""  # the product's ID, if the message may still be edited
 
     def __post_init__(self) -> None:
         if self.role not in LABELS:
@@ -42,14 +42,14 @@ class SessionEntry:
 
 
 class SessionStore(Protocol):
-    """Where histories are kept. Every call may raise StoreUnavailableError, and may be repeated after it."""
+    """The storage of histories. Every call may raise StoreUnavailableError and can then be retried."""
 
     async def append(self, chat_id: str, entries: Sequence[SessionEntry], id: str) -> bool:
-        """Append all entries or, where `id` was appended before, none; trim and refresh. Say whether it was done."""
+        """Append all entries, or none if `id` was appended before; trim and refresh. Return True if appended."""
         ...
 
     async def edit(self, entry: SessionEntry) -> bool:
-        """Replace the content of the entry with that message id; say whether there is one."""
+        """Replace the content of the entry with that message ID; return True if there is one."""
         ...
 
     async def get(self, chat_id: str) -> tuple[SessionEntry, ...]:
@@ -57,7 +57,7 @@ class SessionStore(Protocol):
         ...
 
     async def clear(self, chat_id: str) -> None:
-        """Forget the window; ids stay known, so that a late repeat does not bring an exchange back."""
+        """Delete the window; IDs are kept, so that a late retry does not restore an exchange."""
         ...
 
     async def chats(self) -> tuple[str, ...]:
@@ -73,18 +73,18 @@ class _Chat:
 
 
 class MemorySessions:
-    """Histories of one process, lost with it."""
+    """Histories in the memory of one process."""
 
     def __init__(self, clock: Clock, *, ttl_s: float, window: int, max_chats: int = MAX_CHATS) -> None:
         self._clock = clock
         self._ttl_s = ttl_s
         self._window = window
         self._max_chats = max_chats
-        self._chats: OrderedDict[str, _Chat] = OrderedDict()  # the one that was silent longest is the first
+        self._chats: OrderedDict[str, _Chat] = OrderedDict()  # ordered by last message, the oldest first
 
     async def append(self, chat_id: str, entries: Sequence[SessionEntry], id: str) -> bool:
         """Append to the window in memory."""
-        chat = self._of(chat_id) or _Chat(deque(maxlen=self._window))
+        chat = self._find(chat_id) or _Chat(deque(maxlen=self._window))
         if id in chat.ids:
             return False
         chat.window.extend(entries)
@@ -94,7 +94,7 @@ class MemorySessions:
 
     async def edit(self, entry: SessionEntry) -> bool:
         """Replace one entry in memory."""
-        chat = self._of(entry.chat_id)
+        chat = self._find(entry.chat_id)
         if chat is None:
             return False
         for place, old in enumerate(chat.window):
@@ -106,26 +106,26 @@ class MemorySessions:
 
     async def get(self, chat_id: str) -> tuple[SessionEntry, ...]:
         """Return the window in memory."""
-        chat = self._of(chat_id)
+        chat = self._find(chat_id)
         return tuple(chat.window) if chat else ()
 
     async def clear(self, chat_id: str) -> None:
         """Clear the window in memory."""
-        if chat := self._of(chat_id):
+        if chat := self._find(chat_id):
             chat.window.clear()
 
     def replace(self, chat_id: str, entries: Sequence[SessionEntry]) -> None:
-        """Replace the window with that of another store."""
+        """Replace the window with the window of another store."""
         if not entries and chat_id not in self._chats:
             return
-        chat = self._of(chat_id) or _Chat(deque(maxlen=self._window))
+        chat = self._find(chat_id) or _Chat(deque(maxlen=self._window))
         chat.window.clear()
         chat.window.extend(entries)
         self._refresh(chat_id, chat)
 
     def windows(self) -> dict[str, tuple[SessionEntry, ...]]:
         """Return the window of every chat that has one."""
-        found = ((chat_id, self._of(chat_id)) for chat_id in tuple(self._chats))
+        found = ((chat_id, self._find(chat_id)) for chat_id in tuple(self._chats))
         return {chat_id: tuple(chat.window) for chat_id, chat in found if chat and chat.window}
 
     async def chats(self) -> tuple[str, ...]:
@@ -135,8 +135,8 @@ class MemorySessions:
     def __len__(self) -> int:
         return len(self._chats)
 
-    def _of(self, chat_id: str) -> _Chat | None:
-        """Return a chat that was not silent for too long."""
+    def _find(self, chat_id: str) -> _Chat | None:
+        """Return a chat whose window has not expired."""
         chat = self._chats.get(chat_id)
         if chat is not None and chat.ends_at <= self._clock.monotonic():
             del self._chats[chat_id]
@@ -155,23 +155,23 @@ Change = Callable[[SessionStore], Awaitable[object]]
 
 
 def _appending(chat_id: str, entries: Sequence[SessionEntry]) -> Change:
-    id_ = uuid.uuid4().hex  # the same where it is done again
+    id_ = uuid.uuid4().hex  # the same if it is repeated on Redis
     return lambda store: store.append(chat_id, entries, id_)
 
 
 @dataclass(slots=True)
 class _Owed:
-    """What Redis missed of one chat, the oldest first."""
+    """The changes of one chat that Redis missed, the oldest first."""
 
     changes: deque[Change] = field(default_factory=lambda: deque(maxlen=MAX_IDS))
     ends_at: float = 0.0
 
 
 class Sessions:
-    """The operations of `SessionStore`, on Redis while it answers; never raises because a store is missing.
+    """The operations of `SessionStore`, on Redis while it is available; never raises if a store is unavailable.
 
-    Memory follows every change, so a chat goes on where it was when Redis is lost. What changes meanwhile
-    is done again on Redis once it is back, at the next message of that chat.
+    Memory follows every change, so a chat continues if Redis becomes unavailable. Changes made meanwhile are replayed
+    on Redis once it is available, at the next message of that chat.
     """
 
     def __init__(
@@ -191,17 +191,17 @@ class Sessions:
         self._away = False
         self._away_until = float("-inf")
         self._owed: OrderedDict[str, _Owed] = OrderedDict()
-        # The changes of one chat reach both stores in the same order. Chats share locks, which costs less than
-        # one for each.
+        # Locks keep the changes of one chat in the same order in both stores. Chats share locks, which costs less
+        # than one lock per chat.
         self._locks = [asyncio.Lock() for _ in range(64)]
 
     @property
     def uses_redis(self) -> bool:
-        """Whether histories are kept in Redis, be it away at the moment."""
+        """Whether histories are stored in Redis, even if it is unavailable at the moment."""
         return self._redis is not None
 
     def use(self, redis: SessionStore) -> None:
-        """Keep histories in Redis from now on; those of memory follow at the next message of each chat."""
+        """Store histories in Redis from now on; those in memory are copied at the next message of each chat."""
         self._redis = redis
         for chat_id, entries in self._memory.windows().items():
             self._owe(chat_id, _appending(chat_id, entries))
@@ -211,12 +211,12 @@ class Sessions:
         await self._append(chat_id, [SessionEntry(chat_id, role, content, message_id)], uuid.uuid4().hex)
 
     async def add_exchange(self, chat_id: str, question: str, answer: str, id: str, message_id: str = "") -> bool:
-        """Append question and answer together, once for each `id`; say whether they were new."""
+        """Append question and answer together, once per `id`; return True if they were new."""
         entries = [SessionEntry(chat_id, USER, question, message_id), SessionEntry(chat_id, ASSISTANT, answer)]
         return await self._append(chat_id, entries, id)
 
     async def edit(self, chat_id: str, message_id: str, content: str) -> bool:
-        """Replace what a person's message says; say whether the window still has it."""
+        """Replace the text of a person's message; return True if the window still contains it."""
         if not message_id:
             return False
         entry = SessionEntry(chat_id, USER, content, message_id)
@@ -225,7 +225,7 @@ class Sessions:
     async def get(self, chat_id: str) -> tuple[SessionEntry, ...]:
         """Return the window, the oldest first."""
         async with self._lock(chat_id):
-            if redis := await self._caught_up(chat_id):
+            if redis := await self._replay_missed(chat_id):
                 try:
                     entries = await redis.get(chat_id)
                 except StoreUnavailableError as error:
@@ -245,11 +245,13 @@ class Sessions:
         return await self._memory.chats()
 
     async def clear(self, chat_id: str) -> None:
-        """Forget the window."""
+        """Delete the window."""
         await self._change(chat_id, lambda store: store.clear(chat_id))
 
     async def format_context(self, chat_id: str) -> str:
-        """Return the window as alternating `Human: …` and `Assistant: …`; one side's messages in a row are one."""
+        """Return the window as alternating `Human: …` and `Assistant: …`; consecutive messages of one side are
+        joined.
+        """
         sides: list[SessionEntry] = []
         for entry in await self.get(chat_id):
             if sides and sides[-1].role == entry.role:
@@ -263,7 +265,7 @@ class Sessions:
 
     async def _change(self, chat_id: str, change: Callable[[SessionStore], Awaitable[T]]) -> T:
         async with self._lock(chat_id):
-            redis = await self._caught_up(chat_id)
+            redis = await self._replay_missed(chat_id)
             done = await change(self._memory)
             if redis:
                 try:
@@ -277,13 +279,13 @@ class Sessions:
     def _lock(self, chat_id: str) -> asyncio.Lock:
         return self._locks[hash(chat_id) % len(self._locks)]
 
-    async def _caught_up(self, chat_id: str) -> SessionStore | None:
+    async def _replay_missed(self, chat_id: str) -> SessionStore | None:
         """Return Redis after replaying the missed changes of this chat; `None` while it is unavailable."""
         if self._redis is None or self._clock.monotonic() < self._away_until:
             return None
         try:
             if self._away:
-                # One call finds out whether it is back, the others do not wait for that.
+                # One call detects whether it is available again; the others do not wait for that.
                 self._away_until = self._clock.monotonic() + AWAY_S
                 await self._redis.get(chat_id)
             await self._pay(self._redis, chat_id)

@@ -1,1 +1,1 @@
-"""Commands for who may use the dashboard and the gateway, and for what they can call there."""
+"""Commands that manage access to the dashboard and the gateway, and describe their API."""

@@ -1,4 +1,4 @@
-"""dashboard: run it, hash the password with which people sign in, or print a link that signs in once."""
+"""dashboard: run it, hash its password, or print a link that signs in once."""
 
 import argparse
 
@@ -17,7 +17,7 @@ MAX_PASSWORD_BYTES = 1024
 
 
 def configure_dashboard(parser: argparse.ArgumentParser) -> None:
-    """Add the subcommands of `tocsin dashboard`; without one it runs the dashboard."""
+    """Add the subcommands of `tocsin dashboard`; without a subcommand it runs the dashboard."""
     parser.set_defaults(run=_serve, parts=frozenset({"dashboard", "scheduler"}))
     commands = add_subcommands(
         parser,
@@ -43,7 +43,7 @@ def configure_dashboard(parser: argparse.ArgumentParser) -> None:
 
 
 def _serve(arguments: argparse.Namespace, options: Options, out: Console) -> int:
-    # Services bring a web server and a fast event loop, which hashing a password does not need.
+    # Services import a web server and uvloop, which hashing a password does not need.
     from tocsin.cli.commands.services import run_services
 
     return run_services(arguments, options, out)
@@ -56,7 +56,7 @@ def _hash_password(_: argparse.Namespace, __: Options, out: Console) -> int:
     if len(password.splitlines()) > 1:
         raise ConfigError("a password must be one line; standard input has several", hint="remove the extra lines")
     hashed = hash_password(password)
-    # Quoted: some readers of env files expand what begins with $.
+    # Quoted, because some readers of env files expand words that start with $.
     return out.answer({"name": "DASHBOARD_PASS_HASH", "value": hashed}, f"DASHBOARD_PASS_HASH='{hashed}'")
 
 

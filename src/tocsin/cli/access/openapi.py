@@ -1,4 +1,4 @@
-"""openapi: the description of the REST API, from which clients are generated."""
+"""openapi: the description of the REST API, for generating clients."""
 
 import argparse
 from typing import Any

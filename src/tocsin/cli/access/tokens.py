@@ -1,4 +1,4 @@
-"""tokens: make, list and revoke the tokens of scripts and agents."""
+"""tokens: create, list and revoke the tokens of scripts and agents."""
 
 import argparse
 

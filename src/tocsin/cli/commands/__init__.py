@@ -1,1 +1,1 @@
-"""One module for each group of commands that belongs to a floor."""
+"""The commands of messaging, the queue, runs and services, one module per group."""

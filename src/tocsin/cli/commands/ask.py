@@ -1,4 +1,4 @@
-"""ask: put one question to the configured chat model."""
+"""ask: send one question to the configured chat model."""
 
 import argparse
 from pathlib import Path
@@ -17,7 +17,7 @@ from tocsin.terminal.text import message_of, readable
 if TYPE_CHECKING:
     from tocsin.providers.contract import ChatProvider, Completion, Image
 
-MAX_IMAGE_BYTES = 20 * 1024 * 1024  # as for the bot; larger ones than models take are scaled down
+MAX_IMAGE_BYTES = 20 * 1024 * 1024  # as for the bot; images that are larger than models accept are scaled down
 
 
 def configure_ask(parser: argparse.ArgumentParser) -> None:
@@ -75,7 +75,7 @@ async def _answer(chat: "ChatProvider", question: "Question", out: Console) -> "
 
 
 async def _stream(chat: "ChatProvider", question: "Question", out: Console, label: str) -> "Completion":
-    """Print the answer as it is written; show progress until its first piece."""
+    """Print the answer as it is streamed; show progress until its first piece."""
     import asyncio
 
     flow, begun = _Flow(out), asyncio.Event()
@@ -98,13 +98,13 @@ async def _stream(chat: "ChatProvider", question: "Question", out: Console, labe
 
 
 class _Flow:
-    """Prints pieces word by word, because a secret split over two pieces is recognised only in a whole word."""
+    """Prints whole words, because a secret that is split over two pieces is only recognised in a whole word."""
 
     def __init__(self, out: Console) -> None:
         self._out = out
         self._held = ""
         self._is_open = False
-        self._printed = ""  # the last piece of it
+        self._printed = ""  # the last printed piece
 
     def add(self, piece: str) -> None:
         """Print the words that this piece completes."""
@@ -115,19 +115,19 @@ class _Flow:
             self._held = self._held[end:]
 
     def open(self) -> None:
-        """Begin to print."""
+        """Start the output."""
         self._is_open = True
         self.add("")
 
     def restart(self) -> None:
-        """Say that the text printed so far is void."""
+        """Report that the text printed so far is void."""
         self._held = ""
         if self._printed:
             self._print("\n")
             self._out.note("tocsin: the answer was interrupted; it starts again")
 
     def end(self) -> None:
-        """Print the rest, and end the line."""
+        """Print the rest and end the line."""
         self._print(self._held)
         if not self._printed.endswith("\n"):
             self._print("\n")
@@ -139,7 +139,7 @@ class _Flow:
 
 
 async def _image(path: Path) -> "Image":
-    """Return the picture in a file, made small enough for models; its content says what type it is, not its name."""
+    """Load an image and scale it down for models; its type is detected from the content, not the name."""
     try:
         with path.open("rb") as stream:
             data = stream.read(MAX_IMAGE_BYTES + 1)

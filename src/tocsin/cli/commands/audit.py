@@ -51,7 +51,7 @@ def configure_audit(parser: argparse.ArgumentParser) -> None:
 
 
 def _tail(arguments: argparse.Namespace, options: Options, out: Console) -> int:
-    entries = _log(options, out).tail(arguments.limit + 1)  # one more, which the last one's hash builds on
+    entries = _log(options, out).tail(arguments.limit + 1)  # one more, whose hash the oldest shown includes
     return _show([*zip_longest(entries, entries[1:])][: arguments.limit], out)
 
 
@@ -82,7 +82,7 @@ def _verify(arguments: argparse.Namespace, options: Options, out: Console) -> in
 
 
 def _verified(log: AuditLog, keep_since: str, anchors: Sequence[Anchor], out: Console) -> "Verification":
-    """Verify a log; show progress on a terminal."""
+    """Verify a log; on a terminal, show progress."""
     import asyncio
 
     async def work() -> "Verification":
@@ -100,7 +100,7 @@ def _show(entries: Sequence[tuple[AuditEntry, AuditEntry | None]], out: Console)
     elif not entries:
         out.note("no matching entries")
     else:
-        # Oldest first, as in every log on a terminal: the newest stands next to the prompt.
+        # Oldest first, as in every log on a terminal: the newest entry is next to the prompt.
         out.table(
             ("time", "action", "source", "detail"),
             [(e.ts, e.action, e.source, e.detail) for e, _ in reversed(entries)],

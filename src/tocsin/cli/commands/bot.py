@@ -1,4 +1,4 @@
-"""bot: run the bot, and decide which chats may talk to it."""
+"""bot: run the bot, and manage the chats that may talk to it."""
 
 import argparse
 from collections.abc import Awaitable, Callable
@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from tocsin.assembly.bot import open_access
 from tocsin.assembly.program import App
-from tocsin.bot.door.access import Access, Change, Listed, chat_document, labelled
+from tocsin.bot.door.access import Access, Change, Listed, chat_document, label_details
 from tocsin.channels.conversation import ConversationAdapter
 from tocsin.cli.opening import with_app
 from tocsin.core.audit.actions import CLI
@@ -22,7 +22,7 @@ CALLER = Caller(CLI.name)
 
 
 def configure_bot(parser: argparse.ArgumentParser) -> None:
-    """Add the subcommands of `tocsin bot`; without one it runs the bot."""
+    """Add the subcommands of `tocsin bot`; without a subcommand it runs the bot."""
     parser.set_defaults(run=_serve, parts=frozenset({"bot"}))
     summaries = {"access": "list, approve, deny and remove chats"}
     commands = add_subcommands(parser, summaries, required=False)
@@ -46,7 +46,7 @@ def configure_bot(parser: argparse.ArgumentParser) -> None:
 
 
 def _serve(arguments: argparse.Namespace, options: Options, out: Console) -> int:
-    # Services bring a web server and a fast event loop, which changing the allowlist does not need.
+    # Services import a web server and uvloop, which changing the allowlist does not need.
     from tocsin.cli.commands.services import run_services
 
     return run_services(arguments, options, out)
@@ -64,7 +64,7 @@ def _list(_: argparse.Namespace, options: Options, out: Console) -> int:
 
 def _row(chat: Listed) -> tuple[str, ...]:
     since = (timestamp(chat.changed_at) or "")[:19] if chat.changed_at else ""
-    who = ", ".join(labelled(chat.details))
+    who = ", ".join(label_details(chat.details))
     return chat.chat_id, str(chat.state), chat.origin, since, who
 
 

@@ -1,6 +1,6 @@
-"""channels: list the channels, and the settings that each one lacks.
+"""channels: list the channels, with the missing settings of each.
 
-People and scripts call this command most, so it imports only what listing needs.
+This is the most frequent command of people and scripts, so it imports only what listing needs.
 """
 
 import argparse

@@ -99,7 +99,7 @@ def _list(arguments: argparse.Namespace, options: Options, out: Console) -> int:
 
 
 def _kind(arguments: argparse.Namespace, app: App) -> str:
-    """Return the kind of the requested channel; empty means all channels."""
+    """Return the kind of the requested channel; empty selects all channels."""
     if not arguments.channel:
         return ""
     try:
@@ -124,7 +124,7 @@ def _row(delivery: Delivery, short: str, label: Callable[[str], str], now: float
 
 
 def _next_try(delivery: Delivery, now: float) -> str:
-    """Return in how long a waiting delivery is tried again, or may be sent at all; empty when nothing holds it."""
+    """Return the time until a waiting delivery is due or retried; empty if nothing delays it."""
     at = delivery.next_attempt_at or delivery.not_before
     if delivery.status not in WAITING or at is None:
         return ""

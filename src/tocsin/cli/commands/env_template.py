@@ -1,4 +1,4 @@
-"""The text of `.env.example` and of a new `.env`: every setting with its meaning, made from the tables."""
+"""The text of `.env.example` and of a new `.env`: every setting with its description, generated from the tables."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -16,7 +16,7 @@ _HEAD = (
 
 
 def env_template(specs: Iterable[ChannelSpec], features: Iterable[Feature], values: Mapping[str, str]) -> str:
-    """Return a `.env` text in which the settings of `values` are set and all others commented out."""
+    """Return a `.env` text that sets the settings in `values` and comments out all others."""
     blocks = [_HEAD, *_block("Core", CORE_VARIABLES, values)]
     for spec in specs:
         blocks += _block(f"{spec.label} ({spec.kind})", spec.variables, values)
@@ -27,7 +27,7 @@ def env_template(specs: Iterable[ChannelSpec], features: Iterable[Feature], valu
 
 
 def default_text(variable: Variable[Any]) -> str:
-    """Return a variable's default as it would be written down."""
+    """Return the default of a variable as text."""
     return variable.shown_default or spelled(variable.default)
 
 

@@ -1,4 +1,4 @@
-"""What to do after a direct send that failed or was interrupted."""
+"""The advice after a direct send that failed or was interrupted."""
 
 from collections.abc import Callable, Sequence
 

@@ -1,4 +1,4 @@
-"""Ask a person at the terminal before a long text is sent as many messages."""
+"""Confirmation by a person at the terminal before a long text is sent as many messages."""
 
 from collections.abc import Sequence
 
@@ -7,11 +7,11 @@ from tocsin.core.errors import TocsinError
 from tocsin.terminal.output import Console
 
 ASK_ABOVE = 20  # messages for one target
-_CERTAINLY_SHORT = 1_000  # characters; no known channel makes more than a few messages of that
+_CERTAINLY_SHORT = 1_000  # characters; every known channel splits such a text into a few messages at most
 
 
 async def may_send(app: App, out: Console, targets: Sequence[tuple[str, str]], message: str) -> bool:
-    """Return whether to send; ask a person about a text of many messages, and assume yes without a terminal."""
+    """Ask a person to confirm a text of many messages; return True for short texts and without a terminal."""
     if len(message) <= _CERTAINLY_SHORT:
         return True
     counts = [_count(app, channel, target, message) for channel, target in targets]
@@ -27,5 +27,5 @@ async def may_send(app: App, out: Console, targets: Sequence[tuple[str, str]], m
 def _count(app: App, channel: str, target: str, message: str) -> int:
     try:
         return app.outbox.count_parts(channel, target, message)
-    except TocsinError:  # the send itself says what is wrong
+    except TocsinError:  # the send itself reports the error
         return 0

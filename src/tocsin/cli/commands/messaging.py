@@ -196,14 +196,14 @@ def _show_outcome(out: Console, outcome: NotifyResult, word: str, label: Callabl
 
 
 def _reason(out: Console, result: SendResult, failure: TocsinError | None) -> str:
-    """Return the error of a result for people, behind the position of a mistake in the file of profiles."""
+    """Return the error of a result for people, after its position in the profiles file, if it has one."""
     if not isinstance(failure, UnknownChannelError):
         return result.error
     return f"{result.error.removesuffix(failure.in_result())}{out.explained(failure)[0]}"
 
 
 def _show(out: Console, receipt: Receipt, success: str, *, is_send: bool = True) -> int:
-    """Print the result of a send or test, after a failed send what to do, and return the exit code."""
+    """Print the result of a send or test, with advice after a failed send; return the exit code."""
     result, failure = receipt.result, receipt.failure
     if out.as_json:
         out.document(result)

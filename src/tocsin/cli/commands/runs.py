@@ -1,4 +1,4 @@
-"""runs: what ran or runs, its output, and its end."""
+"""runs: list, show, follow and stop runs, and read their output."""
 
 import argparse
 import asyncio
@@ -31,8 +31,8 @@ from tocsin.terminal.output import DONE, FAILED, Console
 from tocsin.terminal.text import add_limit, readable, whole_number
 
 USUAL_LIMIT, MAX_LIMIT = 20, 200
-_REASON = 60  # characters in a list
-_LEFT_OUT = {"steps", "hosts", "output", "delivery", "error"}  # by the table of fields, which has them in other words
+_REASON = 60  # characters of the reason in a list
+_LEFT_OUT = {"steps", "hosts", "output", "delivery", "error"}  # shown in the table of fields in other words
 
 
 def configure_runs(parser: argparse.ArgumentParser) -> None:
@@ -153,7 +153,7 @@ def _row(run: Run, short: str) -> tuple[str, ...]:
 
 
 def _duration(milliseconds: int | None) -> str:
-    """Return a duration as people read it."""
+    """Format a duration for people."""
     if milliseconds is None:
         return ""
     if milliseconds < 1_000:
@@ -226,7 +226,7 @@ def _log(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     async def work(app: App) -> LogPage:
         runs = app.runs()
         run_id = await runs.whole_id(arguments.id)
-        if arguments.follow and out.as_json:  # one document: what there is in the end
+        if arguments.follow and out.as_json:  # JSON output is one document: the final state
             async for _ in runs.follow(run_id):
                 pass
         pages = await _pages(runs, run_id, arguments, show if not out.as_json else None)
@@ -243,7 +243,7 @@ def _log(arguments: argparse.Namespace, options: Options, out: Console) -> int:
 async def _pages(
     runs: Runs, run_id: str, arguments: argparse.Namespace, show: Callable[[Line], None] | None
 ) -> list[LogPage]:
-    """Read the log page by page; what is shown is not kept."""
+    """Read the log page by page; lines passed to `show` are not collected."""
     tail, ansi = arguments.lines or 0, arguments.ansi
     pages = [await runs.log(run_id, stream=arguments.stream, tail=tail, ansi=True if show else ansi)]
     while True:
@@ -257,7 +257,7 @@ async def _pages(
 
 
 def _shower(arguments: argparse.Namespace, out: Console) -> Callable[[Line], None]:
-    """Return what prints one line of a log."""
+    """Return the function that prints one line of a log."""
 
     def show(line: Line) -> None:
         if arguments.stream not in {"", line.stream}:
@@ -313,7 +313,7 @@ def _retry(arguments: argparse.Namespace, options: Options, out: Console) -> int
 
 
 async def _watched(runs: Runs, running: ActiveRun, show: Callable[[Line], None]) -> Run:
-    """Show what a run of this process prints, and return it when it has ended; a caller that goes ends it."""
+    """Show the output of a run of this process until it ends; cancelling the caller cancels the run."""
     try:
         async for line in runs.follow(running.run.id):
             show(line)

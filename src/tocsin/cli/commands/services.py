@@ -43,7 +43,7 @@ def configure_worker(parser: argparse.ArgumentParser) -> None:
 
 
 def run_services(arguments: argparse.Namespace, options: Options, out: Console) -> int:
-    """Run the services that `arguments.parts` names until a signal asks to stop."""
+    """Run the services that `arguments.parts` names until a signal stops them."""
     settings, installed = load_settings(data_dir=options.data_dir, env_file=options.env_file)
     prepare_service(settings, options)
     out.settings = settings
@@ -51,12 +51,12 @@ def run_services(arguments: argparse.Namespace, options: Options, out: Console) 
         log.error(problem)
 
     require_usable(settings.data_dir)
-    if settings.data_dir.exists():  # else the disk is full
-        refuse_others(settings.data_dir)  # what it holds is run
+    if settings.data_dir.exists():  # otherwise the disk is full
+        refuse_others(settings.data_dir)  # its programs are run
 
     async def main() -> None:
         opened = open_app(settings, installed, direct_transport, monitor(arguments.parts))
-        async with forked_reapers(), opened as app:  # in this order: runs end before what supervises them
+        async with forked_reapers(), opened as app:  # in this order: runs must end before their supervisors
             log.info("channels configured", extra={"channels": app.registry.configured()})
             await tell_mistakes(app, out)
             await serve(app, arguments.parts, ready=lambda addresses: announce(out, addresses, own_command(options)))
@@ -66,7 +66,7 @@ def run_services(arguments: argparse.Namespace, options: Options, out: Console) 
 
 
 def prepare_service(settings: Settings, options: Options) -> None:
-    """Set up logging, then log a warning for every weak setting and every misspelt one."""
+    """Set up logging, then log a warning for every insecure and every misspelt setting."""
     configure(
         "debug" if options.verbose else settings[LOG_LEVEL],
         settings[LOG_FORMAT],
@@ -85,7 +85,7 @@ def prepare_service(settings: Settings, options: Options) -> None:
 
 
 async def tell_mistakes(app: App, out: Console) -> None:
-    """Log the errors in files that people wrote; on a terminal, also print them."""
+    """Log the errors in files that people write; on a terminal, also print them."""
     for finding in await check_files(app):
         if finding.state not in {"error", "warning"}:
             continue
@@ -97,7 +97,7 @@ async def tell_mistakes(app: App, out: Console) -> None:
 
 
 def run_on_uvloop(work: Coroutine[Any, Any, None]) -> None:
-    """Run `work` to its end, on the fast event loop where it is installed."""
+    """Run `work` to completion, on uvloop if it is installed."""
     import asyncio
 
     try:
@@ -110,7 +110,7 @@ def run_on_uvloop(work: Coroutine[Any, Any, None]) -> None:
 
 
 def announce(out: Console, addresses: Mapping[str, str], command: str) -> None:
-    """Report at which address each service listens, and how a person signs in to the dashboard."""
+    """Report the address of each service, and how to sign in to the dashboard."""
     link = f"{command} dashboard link"
     for service, address in addresses.items():
         how = {"sign_in": link} if service == "dashboard" else {}

@@ -26,7 +26,7 @@ from tocsin.terminal.options import Options, add_subcommands
 from tocsin.terminal.output import DONE, Console
 from tocsin.terminal.text import own_command
 
-# Not one of the common names of which the security check warns.
+# Not one of the common names that the security check warns about.
 LOGIN_NAME = "operator"
 SHELLS = ("bash", "zsh", "tcsh")
 
@@ -79,7 +79,7 @@ def _init(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     try:
         if path.parent == found.data_dir:
             make_directory(path.parent)
-        # Created with its final rights: at no moment can other users read the password.
+        # Create the file with its final mode, so that other users can never read the password.
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
@@ -108,7 +108,7 @@ def _init(arguments: argparse.Namespace, options: Options, out: Console) -> int:
 
 
 def _new_env_file(options: Options, settings: Settings, *, here: bool) -> Path:
-    """Return where `.env` is to be written: in the data directory, or in the checkout that this program runs from."""
+    """Return the path for a new `.env`: in the data directory, or in the checkout that this program runs from."""
     if options.env_file:
         return _absolute(options.env_file)
     if here or _is_checkout(Path()):
@@ -117,7 +117,7 @@ def _new_env_file(options: Options, settings: Settings, *, here: bool) -> Path:
 
 
 def _is_checkout(directory: Path) -> bool:
-    """Return whether this program runs from a checkout in `directory`, as an editable installation does."""
+    """Return True if this program runs from a checkout in `directory`, as an editable installation does."""
     package = Path(tocsin.__file__).parent
     try:
         return package.samefile(directory / "src" / "tocsin")
@@ -135,7 +135,7 @@ def _absolute(path: Path) -> Path:
 
 
 def _quoted(value: str) -> str:
-    """Return `value` as a `.env` file takes it: quoted where a blank or a `#` would end it."""
+    """Quote `value` for a `.env` file if a blank or a `#` would end it."""
     if re.fullmatch(r"[\w./:@%+=,~-]*", value):
         return value
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -1,4 +1,4 @@
-"""status: how everything is, with what needs a person first."""
+"""status: the state of all subsystems, starting with items that need a person."""
 
 import argparse
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""voice: fetch the speech model for voice messages."""
+"""voice: download the speech model for voice messages."""
 
 import argparse
 import sys

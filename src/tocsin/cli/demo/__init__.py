@@ -1,1 +1,1 @@
-"""`tocsin demo`: everything on this machine, against stand-ins."""
+"""`tocsin demo`: all of Tocsin on this machine, against stand-ins."""

@@ -1,4 +1,4 @@
-"""demo: everything on this machine, against built-in stand-ins, in a throw-away data directory."""
+"""demo: all of Tocsin on this machine, against built-in stand-ins, in a temporary data directory."""
 
 import argparse
 import asyncio
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from tocsin_standins.recorder import RecordedRequest
 
 PARTS = frozenset({"gateway", "bot", "dashboard", "scheduler"})
-WORD_S = 0.1  # the stand-in model writes that fast, so that one sees the answer grow
-# The usual ports first, so that what the documentation says works here too.
+WORD_S = 0.1  # pause between the words of the stand-in model, so that the answer visibly grows
+# Try the default ports first, so that examples in the documentation work.
 USUAL_PORTS = (GATEWAY_PORT.default, DASHBOARD_PORT.default)
 
 
@@ -89,14 +89,14 @@ def _run(_: argparse.Namespace, options: Options, out: Console) -> int:
 
 
 def _end_with_the_terminal() -> None:
-    """Let a terminal that is closed end the demo as Ctrl-C does, so that it cleans up."""
+    """Let closing the terminal end the demo as Ctrl-C does, so that it cleans up."""
     if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # not under nohup
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, signal.raise_signal, signal.SIGTERM)
 
 
 @asynccontextmanager
 async def _redis(directory: Path) -> AsyncIterator[str]:
-    """Run a Redis of the demo's own where one is installed; give its address, or `off`."""
+    """Run a Redis for the demo if one is installed; yield its URL, or `off`."""
     server = which("redis-server")
     if server is None:
         yield "off"
@@ -118,7 +118,7 @@ def _free_port(wanted: int) -> int:
 
 
 async def _start_runs(app: App) -> None:
-    """Start the workflow that waits for a person and the job that fails, so that there is something to look at."""
+    """Start the workflow that waits for a person and the job that fails, as samples of runs."""
     request = StartRequest(source=CLI.name, cause=RunTrigger.MANUAL, actor="demo")
     await app.features.abilities.run_starter.start("workflow", RELEASE, request)
     await app.features.abilities.run_starter.start("cron", FAILING, request)
@@ -169,7 +169,7 @@ def _welcome(
 
 
 def _commands(cluster: "StandinCluster", env_file: Path, gateway: str, *, has_model: bool) -> list[str]:
-    """Return commands that can be copied to another terminal, in any directory."""
+    """Return commands that can be copied to another terminal and work in any directory."""
     unset = "".join(f" -u {name}" for name in _replaced(env_file))
     tocsin = f"{f'env{unset} ' if unset else ''}{own_command(Options(env_file=env_file))}"
     samples = {cluster.product(kind): target for kind, target in cluster.samples().items()}
@@ -207,17 +207,17 @@ def _commands(cluster: "StandinCluster", env_file: Path, gateway: str, *, has_mo
 
 
 def _replaced(env_file: Path) -> list[str]:
-    """Return the variables by which this shell would send to real accounts instead of the stand-ins."""
+    """Return the variables of this shell that would send to real accounts instead of the stand-ins."""
     names = read_env_file(env_file).values
     try:
         sources = load_settings(env_file=env_file)[0].sources
-    except ConfigError:  # something there is malformed, and would stop every command
+    except ConfigError:  # a malformed setting there would fail every command
         return sorted(names)
     elsewhere = [name for name in names if sources.get(name) != str(env_file)]
     return [f"{name}_FILE" if sources.get(name, "").endswith("_FILE)") else name for name in elsewhere]
 
 
-# What is shown of each kind of thing that a provider took in; the page shows everything.
+# The words for each kind of request to a provider; the page shows every request in full.
 _WORDS = {
     "message": "received",
     "response": "received",
@@ -235,13 +235,13 @@ def _show(out: Console, cluster: "StandinCluster", received: "RecordedRequest") 
     text = f"{received.subject}: {received.text}" if received.subject else received.text
     short = text if len(text) <= 100 else text[:99] + "…"
     name = cluster.product(received.channel)
-    # A note is ours; everything else could be several lines, or move the cursor.
+    # A note is the demo's own text; all other text could contain line breaks or move the cursor.
     shown = short if received.kind == "note" else repr(short)
     out.line(f"{word:<8}  {name:<10} {received.target:<22} {shown}")
 
 
 def _tell_rule(cluster: "StandinCluster", action: "AuditAction", metadata: Mapping[str, object]) -> None:
-    """Show on page and terminal which rule answers a message."""
+    """Show on the page and the terminal which rule answers a message."""
     if action.name == "trigger.run":
         text = f"rule {metadata['rule']} of triggers.yaml: {metadata['pattern']}"
         cluster.page.users.note(str(metadata["channel"]), str(metadata["chat"]), text)

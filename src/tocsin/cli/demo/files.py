@@ -1,4 +1,4 @@
-"""The files in the demo's data directory: settings, and samples of what Tocsin reads, to try."""
+"""The files in the demo's data directory: settings and samples."""
 
 import json
 import secrets
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 PROFILE = "oncall"
 GREET, DISK_SPACE = "greet", "disk-space"
-# What fires the sample triggers, and runs a sample skill.
+# Messages that fire the sample triggers, and one that runs a sample skill.
 TEXTS = ("uptime", "weather Oslo", "Please greet Carol", "explain exit code 137", f"/run {GREET} Alice")
 
-# A slash command arrives as it was typed, so that `/uptime` fires the same rule.
+# A slash command is matched as typed, so that `/uptime` fires the same rule.
 TRIGGERS = """\
 - pattern: "^/?uptime$"
   command: uptime || date
@@ -96,7 +96,7 @@ params:
   version: {{default: "1.4.0"}}
 """
 
-# One job that works, one that fails, one for the night.
+# One job that succeeds, one that fails, and one at night.
 FAILING = "backup"
 JOBS = {
     "disk-check": 'schedule: "* * * * *"\ncommand: df -h /\ntags: [demo]\n',
@@ -115,7 +115,7 @@ WATCHERS = """\
 """
 
 
-# A repository for task jobs; what it holds is looked through by the skills for assistants that need no model.
+# A repository for task jobs; the assistant skills that need no model examine its contents.
 SITE = Path("repositories", "site")
 SITE_FILES = {
     "README.md": "# A site\n",

@@ -1,4 +1,4 @@
-"""A host of the demo's own for `tocsin ssh`: an sshd on loopback that takes one new key, where one is installed."""
+"""The demo's own host for `tocsin ssh`: an sshd on loopback that accepts one new key, if sshd is installed."""
 
 import os
 import pwd
@@ -39,9 +39,9 @@ hosts:
 
 @asynccontextmanager
 async def ssh_host(directory: Path, port: int) -> AsyncIterator[None]:
-    """Run a server for the user of the demo, and add it to the hosts of the data directory.
+    """Run an sshd for the current user, and add it to the hosts of the data directory.
 
-    There is none without sshd, or if sshd refuses this account.
+    Does nothing if sshd is not installed or refuses this account.
     """
     server = which("sshd") or which("sshd", path="/usr/sbin:/usr/local/sbin")
     user = _user_with_a_shell()
@@ -55,7 +55,7 @@ async def ssh_host(directory: Path, port: int) -> AsyncIterator[None]:
     config = folder / "sshd_config"
     write_atomically(config, _SERVER.format(port=port, folder=folder))
     checked = await run([server, "-t", "-f", str(config)], timeout_s=60)
-    if checked.exit_code != 0:  # such as in a container without what sshd expects of a system
+    if checked.exit_code != 0:  # for example in a container that lacks files which sshd requires
         yield
         return
     hosts = _HOSTS_FILE.format(name=HOST, port=port, user=user, group=GROUP, folder=folder)
@@ -67,9 +67,9 @@ async def ssh_host(directory: Path, port: int) -> AsyncIterator[None]:
 
 
 def _user_with_a_shell() -> str | None:
-    """Return who runs this, as sshd knows them, unless it would refuse them."""
+    """Return the current user's login name; `None` if sshd would refuse the user."""
     try:
         account = pwd.getpwuid(os.getuid())
-    except KeyError:  # such as the number alone that a container was told to run as
+    except KeyError:  # for example in a container that runs as a UID without an account
         return None
     return None if Path(account.pw_shell).name in _NO_SHELLS else account.pw_name

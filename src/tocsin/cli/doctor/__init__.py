@@ -1,1 +1,1 @@
-"""`tocsin doctor`: checks with cause and fix."""
+"""`tocsin doctor`: checks, each with cause and fix."""

@@ -1,4 +1,4 @@
-"""doctor, the channels: credentials, what receiving needs, and the bot."""
+"""doctor, channels: credentials, requirements of receiving, and the bot."""
 
 import re
 from collections.abc import AsyncIterator, Iterable, Iterator
@@ -18,7 +18,7 @@ from tocsin.terminal.findings import Finding, collect
 
 
 async def check_channels(app: App, *, probe: bool) -> AsyncIterator[Finding]:
-    """Check each channel: configured at all, credentials of the right shape, and accepted by the provider."""
+    """Check that each channel is configured, and its credentials are well-formed and accepted by the provider."""
     states = app.registry.states()
     ready = [state for state in states if state.configured]
     results = dict(zip((s.spec.kind for s in ready), await _probe(app, ready), strict=True)) if probe else {}
@@ -45,13 +45,13 @@ async def _probe(app: App, states: list[ChannelState]) -> list[Finding]:
         result = await app.messenger.test(kind, Caller(CLI.name))
         if result.ok:
             return Finding("ok", kind, result.message)
-        return Finding("error", kind, result.error)  # the sentence of a channel holds cause and remedy
+        return Finding("error", kind, result.error)  # the error of a channel includes cause and remedy
 
     return await side_by_side(one(state.spec.kind) for state in states)
 
 
 def check_shapes(settings: Settings, subject: str, variables: Iterable[Variable[object]]) -> Iterator[Finding]:
-    """Check that a setting has the format of the provider's credentials."""
+    """Check that the settings have the format of the provider's credentials."""
     for variable in variables:
         value = settings[variable]
         if variable.shape and value and not re.fullmatch(variable.shape, str(value)):
@@ -60,21 +60,21 @@ def check_shapes(settings: Settings, subject: str, variables: Iterable[Variable[
 
 
 def check_receiving(app: App) -> Iterator[Finding]:
-    """Check of each channel with a webhook that its calls can be verified: without proof they are all rejected."""
+    """Check that the calls of each channel's webhook can be verified: unverified calls are all rejected."""
     for state in app.registry.states():
         spec = state.spec
         if spec.proof is None or "webhook" not in spec.inbound:
             continue
         if app.settings[spec.proof]:
             yield Finding("ok", "receiving", f"{spec.label}: webhook requests are verified with {spec.proof.name}")
-            if not state.configured:  # else the channel's own check does it
+            if not state.configured:  # otherwise the channel's own check reports it
                 yield from check_shapes(app.settings, "receiving", spec.receiving)
         elif "polling" not in spec.inbound:
             yield Finding("off", "receiving", f"{spec.label}: webhook requests are rejected; set {spec.proof.name}")
 
 
 async def _check_bot(app: App, results: dict[str, Finding], *, probe: bool) -> AsyncIterator[Finding]:
-    """Check the bot, where there is one; the provider is asked only after it has accepted the token."""
+    """Check the bot, if there is one; the provider is called only after it has accepted the token."""
     state = app.registry.bot_channel()
     if not state.configured:
         yield Finding("off", "bot", f"it is disabled: set {', '.join(state.missing)}")

@@ -1,4 +1,4 @@
-"""doctor: check the installation, and name cause and fix of every finding."""
+"""doctor: check the installation, and report cause and fix of every finding."""
 
 import argparse
 import asyncio
@@ -54,7 +54,7 @@ def _run(arguments: argparse.Namespace, options: Options, out: Console) -> int:
 
 
 def _report(findings: list[Finding], labels: Mapping[str, str], out: Console) -> int:
-    """Print the findings; those of a channel stand under its label, in JSON under its kind."""
+    """Print the findings; those of a channel are listed under its label, in JSON under its kind."""
     broken = any(finding.state == "error" for finding in findings)
     if out.as_json:
         out.document({"ok": not broken, "findings": [finding.as_dict() for finding in findings]})
@@ -72,12 +72,12 @@ def _report(findings: list[Finding], labels: Mapping[str, str], out: Console) ->
 
 
 def _shown(finding: Finding) -> str:
-    """Return the table row of a finding; it says how to enable a disabled part, errors are explained below."""
+    """Return the table row of a finding: how to enable a disabled part; errors are explained below the table."""
     return f"{finding.detail}; {finding.fix}" if finding.state == "off" and finding.fix else finding.detail
 
 
 async def examine(settings: Settings, installed: Installed, *, probe: bool) -> list[Finding]:
-    """Return all findings; with `probe`, every configured channel is asked, all at the same time."""
+    """Return all findings; with `probe`, the providers of all configured channels are called concurrently."""
     findings = [
         *check_machine(),
         *check_packages(),

@@ -8,12 +8,12 @@ from tocsin.terminal.findings import Finding, failure
 
 
 async def check_files(app: App) -> list[Finding]:
-    """Check the files that people wrote."""
+    """Check the files that people write."""
     return [*check_profiles(app), *await app.features.findings(at_start=True)]
 
 
 def check_profiles(app: App) -> Iterator[Finding]:
-    """Check the notification profiles, each target as a send would."""
+    """Check the notification profiles, validating each target as a send would."""
     path = app.profiles().path
     if problem := app.profiles().problem:
         yield Finding("error", "profiles", str(problem), problem.hint or "correct the file", logged=True)

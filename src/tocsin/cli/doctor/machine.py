@@ -1,4 +1,4 @@
-"""doctor, the machine: Python, packages, directories, `.env` files, security, the sandbox."""
+"""doctor, machine: Python, packages, directories, `.env` files, security, the sandbox."""
 
 import os
 import stat
@@ -22,7 +22,7 @@ from tocsin.terminal.packages import EXTRAS, NEEDED_PACKAGES, how_to_install, is
 
 OLDEST_PYTHON = (3, 11)
 PROBE_BYTES = 64 * 1024  # more than one message takes in the queue and the audit log
-# A clock before the release of this program breaks signatures and certificates.
+# A clock that is earlier than the release of this program breaks signatures and certificates.
 WRITTEN = datetime(2026, 11, 1, tzinfo=UTC)
 
 
@@ -91,7 +91,7 @@ def check_processes(*, supervises: bool = SUPERVISES) -> Finding:
 
 
 def check_runs_folder(path: Path) -> Iterator[Finding]:
-    """Check that the output of runs can be kept."""
+    """Check that the output of runs can be stored."""
     if path.exists() and not (path.is_dir() and os.access(path, os.W_OK | os.X_OK)):
         yield Finding("error", "runs", f"{path} is not writable", "make it a directory that this user can write to")
     elif path.exists():
@@ -99,7 +99,7 @@ def check_runs_folder(path: Path) -> Iterator[Finding]:
 
 
 def check_data_dir(path: Path) -> Iterator[Finding]:
-    """Check that this user, and no other, can write to the data directory."""
+    """Check that only this user can write to the data directory."""
     nearest = next((p for p in (path, *path.parents) if p.exists()), Path("/"))
     try:
         try_write(nearest, bytes(PROBE_BYTES) if nearest == path else b"")
@@ -122,7 +122,7 @@ def check_data_dir(path: Path) -> Iterator[Finding]:
 
 
 def check_env_file(settings: Settings) -> Iterator[Finding]:
-    """Check the rights of the `.env` file that was read, and that it hides no other one."""
+    """Check the mode of the `.env` file that was read, and that it hides no other one."""
     path = settings.env_file
     if path is None:
         yield Finding("off", ".env", f"{settings.own_file} does not exist; `tocsin init` creates it")
@@ -142,7 +142,7 @@ def check_names(settings: Settings) -> Iterator[Finding]:
 
 
 def check_security(settings: Settings) -> Iterator[Finding]:
-    """Repeat the warnings that a service logs at its start."""
+    """Report the warnings that a service logs at its start."""
     for warning in validate_security(settings):
         problem, _, fix = warning.partition("; ")
         yield Finding("warning", "security", problem, fix)

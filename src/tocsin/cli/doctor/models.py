@@ -1,4 +1,4 @@
-"""doctor, the models for conversations and for voice messages; no provider is called."""
+"""doctor, models: the models for conversations and for voice messages; no provider is called."""
 
 from collections.abc import AsyncIterator, Iterator
 
@@ -24,7 +24,7 @@ KEYS = {"anthropic": (ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL), "openai": (OPENAI_
 
 
 async def check_chat_model(app: App) -> AsyncIterator[Finding]:
-    """Check settings, packages and keys of the chat model and its fallback; asking one would cost money."""
+    """Check settings, packages and keys of the chat model and its fallback, without calling it: calls cost money."""
     chat = open_chat(app.settings, app.clock, app.redact)
     if chat is None:
         yield Finding(
@@ -34,12 +34,12 @@ async def check_chat_model(app: App) -> AsyncIterator[Finding]:
     await chat.aclose()
     used = dict.fromkeys(app.settings[setting] for setting in (CHAT_PROVIDER, CHAT_FALLBACK_PROVIDER))
     providers = [name for name in used if name]
-    # The client of a provider is the package of its name.
+    # The client package of a provider has the provider's name.
     if missing := [package for package in ("pydantic_ai", *providers) if not is_installed(package)]:
         yield Finding("error", SUBJECT, f"{', '.join(missing)}: package not installed", 'pip install "tocsin[chat]"')
     for provider in providers:
         key, address = KEYS[provider]
-        # Other services that speak the same interface have keys of any shape.
+        # Other services with the same API have keys of any format.
         if app.settings[address] == address.default:
             for finding in check_shapes(app.settings, SUBJECT, [key]):
                 yield finding
@@ -47,7 +47,7 @@ async def check_chat_model(app: App) -> AsyncIterator[Finding]:
 
 
 def check_speech(app: App) -> Iterator[Finding]:
-    """Check what transcription needs; without it the bot answers voice messages with how to install it."""
+    """Check the requirements of transcription; without them the bot answers voice messages with how to install it."""
     speech = Speech(app.settings.data_dir / MODELS_FOLDER, read_in_child)
     problem = speech.problem()
     detail, _, fix = problem.partition(": ")

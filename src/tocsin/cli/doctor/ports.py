@@ -1,4 +1,4 @@
-"""doctor, the ports: each is free, or the service that belongs there has it."""
+"""doctor, ports: each port is free, or in use by its own service."""
 
 import errno
 import json
@@ -24,12 +24,12 @@ from tocsin.core.config.variables import (
 from tocsin.terminal.findings import Finding
 
 _ANSWERS_WITHIN_S = 2
-_OF_GATEWAY = {"version", "queue", "channels"}  # what its /health has
+_OF_GATEWAY = {"version", "queue", "channels"}  # keys of its /health document
 _OF_DASHBOARD = {"version", "status"}
 
 
 def check_ports(settings: Settings) -> Iterator[Finding]:
-    """Check that the port of each service is free, or that this service has it, and under which names it answers."""
+    """Check that the port of each service is free or in use by that service, and which host names it answers."""
     on_loopback = is_loopback(settings[GATEWAY_HOST]) or is_loopback(settings[DASHBOARD_HOST])
     if settings[TRUSTED_PROXIES] and on_loopback and not settings[ALLOWED_HOSTS]:
         detail = "services on loopback accept requests from a proxy only with `Host: localhost`, except webhooks"
@@ -45,7 +45,7 @@ def check_ports(settings: Settings) -> Iterator[Finding]:
 
 
 def _about_port(host: str, host_name: Variable[str], port: int, port_name: Variable[int]) -> Finding | None:
-    """Return the finding about a port; None if a program listens there."""
+    """Return the finding about a port; `None` if a program listens on it."""
     subject = "gateway" if port_name is GATEWAY_PORT else "dashboard"
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
@@ -59,7 +59,7 @@ def _about_port(host: str, host_name: Variable[str], port: int, port_name: Varia
 
 
 def _gateway_at(host: str, port: int, own: str) -> Finding:
-    """Return the finding about what listens on the gateway's port; `own` is the id of our data directory."""
+    """Return the finding about the program on the gateway's port; `own` is the ID of this data directory."""
     health = _health_of(HTTPConnection(host, port, timeout=_ANSWERS_WITHIN_S))
     if not health.keys() >= _OF_GATEWAY:
         return _taken("gateway", port, GATEWAY_PORT)
@@ -71,9 +71,9 @@ def _gateway_at(host: str, port: int, own: str) -> Finding:
 
 
 def _dashboard_at(host: str, port: int, *, encrypted: bool) -> Finding:
-    """Return the finding about what listens on the dashboard's port; strangers do not learn whose it is."""
+    """Return the finding about the program on the dashboard's port; its answer does not name the installation."""
     if encrypted:
-        # The certificate names the host that browsers use, which is not this address.
+        # The certificate is issued for the host that browsers use, not for this address.
         context = ssl.create_default_context()
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         connection: HTTPConnection = HTTPSConnection(host, port, timeout=_ANSWERS_WITHIN_S, context=context)
@@ -90,7 +90,7 @@ def _taken(subject: str, port: int, variable: Variable[int]) -> Finding:
 
 
 def _health_of(connection: HTTPConnection) -> dict[str, Any]:
-    """Return the health document of a service; an empty one if the program that answers is another one."""
+    """Return the health document of a service; empty if another program answers."""
     try:
         connection.request("GET", "/health")
         health = json.loads(connection.getresponse().read(65536))

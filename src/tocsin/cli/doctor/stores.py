@@ -13,12 +13,12 @@ from tocsin.delivery.model import DeliveryStatus
 from tocsin.messaging.inbound.store import SET_ASIDE
 from tocsin.terminal.findings import Finding, failure
 
-# Received messages are processed at once; one that waits for longer has no process that works on it.
+# Received messages are processed immediately; one that waits longer has no process to handle it.
 WAITS_S = 600
 
 
 def has_database(app: App) -> bool:
-    """Whether the database exists: a check must not create it."""
+    """Return True if the database exists: a check must not create it."""
     return (app.settings.data_dir / DATABASE_FILE).exists()
 
 
@@ -42,7 +42,7 @@ async def check_queue(app: App) -> AsyncIterator[Finding]:
 
 
 async def _what_waits(app: App) -> list[Finding]:
-    """Return why deliveries wait longer than their turn."""
+    """Return the reasons why deliveries wait longer than expected."""
     findings = []
     if waiting := (await app.outbox.store.counts())[DeliveryStatus.RETRY_WAIT]:
         detail = f"{number_of(waiting, 'queued message')} failed and will be retried"

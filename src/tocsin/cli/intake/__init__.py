@@ -1,1 +1,1 @@
-"""What a text asks for, done by skills."""
+"""The command that fulfils the request in a text with skills."""

@@ -1,4 +1,4 @@
-"""intake: do what a text asks for with skills, after a yes; the same that the bot's skill mode does."""
+"""intake: fulfil the request in a text with skills, after confirmation; the same as the bot's skill mode."""
 
 import argparse
 from collections.abc import Sequence

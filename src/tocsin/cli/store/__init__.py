@@ -1,1 +1,1 @@
-"""store: move everything into the other store."""
+"""store: move all data to the other store."""

@@ -1,4 +1,4 @@
-"""store: move everything that STORE decides about into the other store."""
+"""store: move all data that the setting STORE covers to the other store."""
 
 import argparse
 from collections.abc import Mapping

@@ -1,1 +1,1 @@
-"""Runs in Redis: for any number of hosts."""
+"""Runs in Redis, shared by any number of hosts."""

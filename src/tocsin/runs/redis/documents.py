@@ -1,4 +1,4 @@
-"""The document of a run in Redis, the sets that it is in, and the queue of a kind."""
+"""Convert runs to documents in Redis, and compute the sorted sets that contain them."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,20 +33,20 @@ from tocsin.runs.queue import ActiveRow, QueuedRow
 from tocsin.runs.stored_run import StoredRun, unknown_run
 
 _ONCE = frozenset({RunTrigger.SCHEDULE, RunTrigger.CATCHUP})
-_SEPARATOR = "\x1f"  # of words in the name of a key: no name of a subject has it
+_SEPARATOR = "\x1f"  # separates words in the names of keys; subjects' names never contain it
 
 Place = tuple[str, str, str]  # the name of a sorted set, score and member
 
 
 class VersionedRun(NamedTuple):
-    """A record as it was read, and its version."""
+    """A record with the version at which it was read."""
 
     version: str
     record: StoredRun
 
 
 def read_stored(row: Sequence[Any]) -> VersionedRun | None:
-    """Return the run of a row of `load.lua` or `active.lua`, `None` where there is none."""
+    """Return the run of a row of `load.lua` or `active.lua`; `None` if there is none."""
     if not row:
         return None
     found = json.loads(row[1])
@@ -77,24 +77,24 @@ def write_document(record: StoredRun) -> str:
 
 
 def write_parts(parts: Sequence[StepRun | HostResult]) -> list[list[str]]:
-    """Return steps or hosts as pairs of field and JSON."""
+    """Return steps or hosts as pairs of a field and JSON."""
     return [[f"p:{part_kind(part)}:{part_name(part)}", write_part(part)] for part in parts]
 
 
 def key_name(*words: str) -> str:
-    """Return the name of a set for several words."""
+    """Return the name of a set that is identified by several words."""
     return _SEPARATOR.join(words)
 
 
 def instant_key(run: Run) -> str:
-    """Return the key of a scheduled instant, which has one run; empty for other runs."""
+    """Return the key of a run's scheduled instant, which only one run may have; empty for other runs."""
     if run.scheduled_for is None or run.retry_of is not None or run.trigger not in _ONCE:
         return ""
     return key_name(run.kind, run.subject_id, repr(float(run.scheduled_for)))
 
 
 def places(record: StoredRun) -> list[Place]:
-    """Return the sorted sets that a run is in."""
+    """Return the sorted sets that contain a run."""
     run = record.run
     names = ["all", f"kind:{run.kind}", f"status:{run.status}", key_name("subject", run.kind, run.subject_id)]
     names += [f"retry:{run.retry_of}"] if run.retry_of else []
@@ -114,7 +114,7 @@ def places(record: StoredRun) -> list[Place]:
 
 
 def sets_for(query: RunFilter) -> list[str]:
-    """Return the names of sets that together hold every run that matches, each run once; small ones where possible."""
+    """Return the names of small sets that together contain every matching run, and no run twice."""
     if query.retry_of:
         return [f"retry:{query.retry_of}"]
     if query.parent:
@@ -127,7 +127,7 @@ def sets_for(query: RunFilter) -> list[str]:
 
 
 def outdated(runs: Sequence[Run], now: float, keep_days: float, keep: int, keep_failed: int) -> list[Run]:
-    """Return which ended runs of one subject, the newest first, are to be deleted; see `RunStore.prune`."""
+    """Return the ended runs of one subject, given newest first, that `RunStore.prune` deletes."""
     if not runs:
         return []
     at_most = keep if runs[0].history_limit is None else runs[0].history_limit
@@ -145,14 +145,14 @@ def outdated(runs: Sequence[Run], now: float, keep_days: float, keep: int, keep_
 
 @dataclass(slots=True)
 class Commit:
-    """What one call of `commit.lua` stores."""
+    """The changes that one call of `commit.lua` stores."""
 
     kinds: dict[str, str] = field(default_factory=dict)
     puts: list[dict[str, Any]] = field(default_factory=list)
     removes: list[str] = field(default_factory=list)
 
     def put(self, after: StoredRun, before: VersionedRun | None = None) -> None:
-        """Store a record in place of the one that was read before, or a new one."""
+        """Store a new record, or replace the version that was read `before`."""
         run, known = after.run, before.record.run if before else None
         kept: list[StepRun | HostResult] = [*known.steps, *known.hosts] if known else []
         parts: list[StepRun | HostResult] = [*run.steps, *run.hosts]
@@ -171,12 +171,12 @@ class Commit:
         )
 
     def as_json(self) -> str:
-        """Return what the script reads."""
+        """Return the argument of the script."""
         return json.dumps({"kinds": self.kinds, "puts": self.puts, "removes": self.removes})
 
 
 class DocumentQueue:
-    """The runs of one kind that have not ended, as they were read; notes what is changed."""
+    """The runs of one kind that have not ended, as they were read; collects changes."""
 
     def __init__(
         self, stored: Mapping[str, VersionedRun], home: str, place: Callable[[StoredRun, StoredRun | None], StoredRun]

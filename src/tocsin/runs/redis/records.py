@@ -1,4 +1,4 @@
-"""The records of runs in Redis: each is a document that is replaced if it has not changed since it was read."""
+"""The records of runs in Redis: documents that are replaced only if they have not changed since they were read."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
@@ -29,7 +29,7 @@ from tocsin.runs.stored_run import StoredRun, instant_taken_error, unknown_quest
 T = TypeVar("T")
 
 FORMAT = 1
-_AT_ONCE = 200  # runs in one call: no other host waits longer than some milliseconds
+_AT_ONCE = 200  # runs per call, so that other hosts wait only a few milliseconds
 _TRIES, _PAUSE_S = 50, 0.01
 _CHANGED = b"changed"
 _NEVER_RAN = frozenset({RunStatus.MISSED, RunStatus.SKIPPED})
@@ -43,7 +43,7 @@ _FORGET = load_script(_LUA, "forget", "runs", KEPT=KEPT)
 
 
 def redis_runs(client: RedisClient, home: str, *, prefix: str = "tocsin") -> RunStore:
-    """Return the runs of all hosts that share a Redis; `home` names the data directory of this one."""
+    """Return the store of runs shared by all hosts of a Redis; `home` is the name of this data directory."""
     return RunStore(RedisRunRecords(client, home, prefix=prefix))
 
 
@@ -57,7 +57,7 @@ class RedisRunRecords:
         self._is_known = False
 
     def changes(self) -> RedisChangeStream:
-        """Return the IDs of runs as they change."""
+        """Return the stream of the IDs of changed runs."""
         return RedisChangeStream(self._client, f"{self._prefix}changes")
 
     async def add(self, record: StoredRun) -> None:
@@ -70,7 +70,7 @@ class RedisRunRecords:
             raise instant_taken_error(record.run)
 
     async def _has(self, record: StoredRun) -> bool:
-        """Whether an earlier call has stored this run, the answer to which was lost."""
+        """Whether an earlier call, whose answer was lost, stored this run."""
         stored = await self._load_one(record.run.id)
         return stored is not None and stored.record.owner == record.owner
 
@@ -171,7 +171,7 @@ class RedisRunRecords:
         return len([run async for run in self._matching(query)])
 
     async def _matching(self, query: RunFilter) -> AsyncIterator[Run]:
-        """Yield the runs that match in the order of their IDs."""
+        """Yield the matching runs in the order of their IDs."""
         at, names = query.cursor, sets_for(query)
         while ids := await self._page(names, at, newest=not query.oldest_first):
             for stored in await self._load(ids, parts=query.parts):
@@ -180,7 +180,7 @@ class RedisRunRecords:
             at = ids[-1]
 
     async def _page(self, names: Sequence[str], at: str, *, newest: bool) -> list[str]:
-        """Return the next IDs behind `at` of several sets."""
+        """Return the next IDs after `at` in several sets."""
         ids: list[str] = []
         for name in names:
             if newest:
@@ -251,7 +251,7 @@ class RedisRunRecords:
             await self._run(_FORGET, *run_ids[start : start + _AT_ONCE])
 
     def _placed(self, after: StoredRun, before: StoredRun | None) -> StoredRun:
-        """Note where a run is: on the host that began or continues it."""
+        """Record the data directory of a run: the one that began or continues it."""
         is_taken = bool(after.owner) and (before is None or not before.owner)
         if is_taken or (before is None and not after.run.home):
             return replace(after, run=replace(after.run, home=self.home))
@@ -283,7 +283,7 @@ class RedisRunRecords:
         return await self._client.run(script, [self._prefix], args)
 
     async def _check_format(self) -> None:
-        """Raise StoreUnavailableError where a newer version has written what this one cannot read."""
+        """Raise StoreUnavailableError if a newer version has written data that this one cannot read."""
         known = await self._client.command("SET", f"{self._prefix}format", FORMAT, "NX", "GET")
         if known is not None and int(known) > FORMAT:
             raise StoreUnavailableError(
@@ -295,7 +295,7 @@ class RedisRunRecords:
 
 
 async def _tries() -> AsyncIterator[int]:
-    """Yield as long as a change may be tried again, as another process was faster."""
+    """Yield attempts at a change that other processes may outrun, until their limit."""
     for attempt in range(_TRIES):
         yield attempt
         await asyncio.sleep(_PAUSE_S * min(attempt, 10))

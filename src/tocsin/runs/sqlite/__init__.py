@@ -1,1 +1,1 @@
-"""Runs in the database of a data directory."""
+"""Runs in the SQLite database of a data directory."""

@@ -1,4 +1,4 @@
-"""The records of runs in the database: every method is one transaction."""
+"""The records of runs in SQLite; every method is one transaction."""
 
 import sqlite3
 from collections.abc import Callable, Collection, Sequence
@@ -28,7 +28,7 @@ from tocsin.runs.stored_run import InstantRecordedError, StoredRun, unknown_ques
 
 T = TypeVar("T")
 
-_LOOKED_AT_ONCE = 25  # subjects: reading thousands of runs at a time would hold up other readers
+_LOOKED_AT_ONCE = 25  # subjects per transaction: reading thousands of runs at a time would delay other readers
 
 
 def _words(status: Collection[RunStatus]) -> str:
@@ -36,12 +36,12 @@ def _words(status: Collection[RunStatus]) -> str:
 
 
 def sqlite_runs(database: Database) -> RunStore:
-    """Return the runs of the processes that share a database."""
+    """Return the store of runs shared by the processes that use a database."""
     return RunStore(SqliteRunRecords(database))
 
 
 class SqliteRunRecords:
-    """The tables of runs, shared with the other processes of the data directory."""
+    """The tables of runs, shared with other processes of the data directory."""
 
     home = ""
 
@@ -127,7 +127,7 @@ class SqliteRunRecords:
         return await self._database.read(lambda c: [ReleasedRun(*row) for row in c.execute(sql)])
 
     async def unsettled(self) -> list[StoredRun]:
-        # CROSS JOIN: SQLite would go through all runs, and look each up in the short table.
+        # CROSS JOIN, because SQLite would otherwise scan all runs and look each one up in the short table.
         sql = """
             SELECT runs.* FROM run_tasks CROSS JOIN runs ON runs.id = run_id
             WHERE finished_at IS NOT NULL ORDER BY run_id
@@ -135,7 +135,7 @@ class SqliteRunRecords:
         return await self._database.read(lambda c: rows.read_records(c, c.execute(sql).fetchall()))
 
     async def delivering(self, status: Collection[OutputDeliveryStatus], limit: int, *, newest: bool) -> list[Run]:
-        words = ", ".join(f"'{each}'" for each in status)  # as the conditions of the indices have them
+        words = ", ".join(f"'{each}'" for each in status)  # as literals, which the partial indices require
         sql = f"SELECT * FROM runs WHERE delivery_status IN ({words}) ORDER BY id {'DESC' if newest else 'ASC'} LIMIT ?"  # noqa: S608  # our own words
         return await self._runs(sql, limit)
 
@@ -195,7 +195,7 @@ class _SqliteQueue:
         self._kind = kind
 
     def at_work(self) -> list[ActiveRow]:
-        # The plus keeps SQLite from going through all runs of the kind: few are active.
+        # The unary plus keeps SQLite from scanning all runs of the kind; few of them are active.
         sql = f"""
             SELECT id, subject_id, started_at, status = 'cancelling' FROM runs
             WHERE status IN ({_words(AT_WORK)}) AND +kind = ?

@@ -1,4 +1,4 @@
-"""Runs, their steps, hosts, questions and tasks as rows of the database."""
+"""Convert runs, steps, hosts, questions and tasks to and from rows."""
 
 import json
 import sqlite3
@@ -22,7 +22,7 @@ from tocsin.runs.stored_run import StepWait, StoredRun, instant_taken_error, unk
 
 
 def insert(connection: sqlite3.Connection, record: StoredRun) -> None:
-    """Add a run with everything that belongs to it; raises InstantRecordedError."""
+    """Insert a run with everything that belongs to it; raises InstantRecordedError."""
     row = write_record(record)
     names = ", ".join(row)
     marks = ", ".join(f":{name}" for name in row)
@@ -39,7 +39,7 @@ def insert(connection: sqlite3.Connection, record: StoredRun) -> None:
 
 
 def update(connection: sqlite3.Connection, before: StoredRun, after: StoredRun) -> None:
-    """Store what differs: the feed of changes takes each column that is written for a change."""
+    """Write only the columns that differ, because the change feed reports every column that is written."""
     same = replace(before, task=after.task, waits=after.waits) == after
     old, new = ({}, {}) if same else (write_record(before), write_record(after))
     changed = {name: value for name, value in new.items() if value != old[name]}
@@ -83,7 +83,7 @@ def read_records(connection: sqlite3.Connection, rows: Sequence[sqlite3.Row]) ->
 
 
 def put_parts(connection: sqlite3.Connection, run_id: str, records: Sequence[StepRun] | Sequence[HostResult]) -> None:
-    """Record steps or hosts; one of a known name replaces the earlier record and keeps its place."""
+    """Store steps or hosts; one with a known name replaces the earlier record and keeps its position."""
     connection.executemany(
         _PUT_PART,
         [

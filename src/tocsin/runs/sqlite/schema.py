@@ -39,7 +39,7 @@ MIGRATIONS = (
     CREATE INDEX runs_subject ON runs (kind, subject_id, id);
     CREATE INDEX runs_status ON runs (status, id);
     """,
-    # A scheduled instant is recorded once; retries and manual runs have no such limit.
+    # A scheduled instant is recorded once; retries and manual runs are not limited.
     """
     ALTER TABLE runs ADD COLUMN snapshot TEXT;
     ALTER TABLE runs ADD COLUMN history_limit INTEGER;
@@ -73,25 +73,25 @@ MIGRATIONS = (
         PRIMARY KEY (run_id, step)
     ) WITHOUT ROWID;
     """,
-    # Every change that people are shown sets one of these columns.
+    # Every change that is visible to people writes one of these columns.
     recorded("runs", "runs", columns=("status", "delivery_status"))
     + recorded_as_update("run_parts", "runs", key="run_id"),
-    # Through which door a run was asked for: what settles it may be another process.
+    # The source of the request that started a run, because another process may settle it.
     "ALTER TABLE runs ADD COLUMN source TEXT NOT NULL DEFAULT ''",
-    # For the newest runs of a kind, and for how many ended so within a day.
+    # For the newest runs of a kind, and for counting the outcomes of a day.
     """
     CREATE INDEX runs_kind ON runs (kind, id);
     CREATE INDEX runs_ended ON runs (status, queued_at);
     """,
     # For runs whose messages may be sent again.
     "CREATE INDEX runs_unsent ON runs (id) WHERE delivery_status IN ('failed', 'partial')",
-    # What the buttons of a question carry, the chats that it was sent to, and whether its starter may answer.
+    # The ID in the buttons of a question, the chats that received it, and whether its starter may answer.
     """
     ALTER TABLE run_waits ADD COLUMN question TEXT NOT NULL DEFAULT '';
     ALTER TABLE run_waits ADD COLUMN asked_in TEXT NOT NULL DEFAULT '[]';
     ALTER TABLE run_waits ADD COLUMN not_by_starter INTEGER NOT NULL DEFAULT 0;
     """,
-    # One row for each run whose end is not settled; see `RunTask`. Runs without an owner are few.
+    # One row for each run that is not settled; see `RunTask`. Runs without an owner are few.
     """
     CREATE TABLE run_tasks (
         run_id TEXT PRIMARY KEY,
@@ -104,7 +104,7 @@ MIGRATIONS = (
     INSERT INTO run_tasks (run_id) SELECT id FROM runs
         WHERE kind IN ('workflow', 'ssh', 'skill') AND status IN ('queued', 'running', 'waiting', 'cancelling');
     """,
-    # What the ends of runs have changed in the tables of features; see `runs/engine/note_once.py`.
+    # The changes that the ends of runs made to tables of features; see `runs/engine/note_once.py`.
     """
     CREATE TABLE run_notes (
         seq INTEGER PRIMARY KEY AUTOINCREMENT,
