@@ -10,7 +10,7 @@ from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Part
 from tocsin.channels.inbound import InboundAdapter, InboundMessage, MessageKind, RejectedError, WebhookRequest
 from tocsin.channels.replies import unusable
 from tocsin.core.config.variables import Variable, base_url, token
-from tocsin.core.reading.untrusted import identifier, json_object, named, written
+from tocsin.core.reading.untrusted import clean_text, identifier, json_object, named
 
 URL = Variable("DOORBELL_URL", base_url, "", "Address of the bell.", required=True)
 SECRET = Variable(
@@ -35,7 +35,7 @@ class DoorbellInbound(InboundAdapter):
     async def receive(self, request: WebhookRequest) -> InboundMessage | None:
         """Return what a visitor said; nothing where the bell only tells that it works."""
         call = json_object(request.body) or {}
-        ring, text = identifier(call.get("ring")), written(call.get("text"))
+        ring, text = identifier(call.get("ring")), clean_text(call.get("text"))
         if not ring or not text:
             return None
         return InboundMessage(

@@ -19,7 +19,7 @@ from tocsin.channels.inbound import (
     WebhookResponse,
 )
 from tocsin.core.config.variables import Variable, token
-from tocsin.core.reading.untrusted import identifier, json_object, written
+from tocsin.core.reading.untrusted import clean_text, identifier, json_object
 from tocsin.testing.inbound_contract import InboundContract
 
 SECRET = Variable("BELL_SECRET", token, "", "Secret of the bell.", secret=True)
@@ -43,7 +43,7 @@ class Ear(InboundAdapter):
         call = json_object(request.body) or {}
         if call.get("hello") is True:
             return Handshake(WebhookResponse())
-        said, text = identifier(call.get("id")), written(call.get("text"))
+        said, text = identifier(call.get("id")), clean_text(call.get("text"))
         if not said or not text:
             return None
         context = {"url": f"https://bell.example/{said}"}

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tocsin.core.errors import ConfigError
-from tocsin.core.tasks import FirstErrorGroup, side_by_side
+from tocsin.core.tasks import FirstErrorGroup, run_concurrently
 
 
 async def test_results_come_in_the_order_of_the_works_whichever_ends_first():
@@ -19,8 +19,8 @@ async def test_results_come_in_the_order_of_the_works_whichever_ends_first():
         first_may_end.set()
         return 2
 
-    assert await side_by_side([first(), second()]) == [1, 2]
-    assert await side_by_side([]) == []
+    assert await run_concurrently([first(), second()]) == [1, 2]
+    assert await run_concurrently([]) == []
 
 
 async def test_the_first_error_is_raised_alone_once_all_others_have_ended():
@@ -39,7 +39,7 @@ async def test_the_first_error_is_raised_alone_once_all_others_have_ended():
             ended.append("ended")
 
     with pytest.raises(ConfigError, match="a mistake"):
-        await side_by_side([fail(), go_on()])
+        await run_concurrently([fail(), go_on()])
     assert ended == ["ended"]
 
 

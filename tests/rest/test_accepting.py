@@ -2,7 +2,7 @@
 
 import pytest
 
-from tocsin.rest.preferences import best_of
+from tocsin.rest.preferences import match_accept
 
 OFFERED = ("application/json", "text/plain", "text/csv")
 
@@ -29,4 +29,4 @@ OFFERED = ("application/json", "text/plain", "text/csv")
     ],
 )
 def test_the_type_that_the_caller_likes_best_is_answered(accept: str, best: str | None):
-    assert best_of(accept, OFFERED) == best
+    assert match_accept(accept, OFFERED) == best

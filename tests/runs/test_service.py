@@ -19,7 +19,7 @@ from tests.waiting import eventually as until
 from tocsin.core.errors import ConfigError, StoreUnavailableError
 from tocsin.core.ids import new_id
 from tocsin.core.process.beats import SqliteBeats
-from tocsin.core.process.identity import identity_of, own_identity
+from tocsin.core.process.identity import own_identity, read_identity
 from tocsin.core.process.presence import BEAT_S, SILENCE_S, Presence
 from tocsin.core.records.as_json import to_json
 from tocsin.core.storage.database import Database
@@ -537,7 +537,7 @@ async def test_a_process_that_has_the_number_of_a_dead_child_is_not_killed(house
     other = house.process(DEAD)
     running = await other.start(order(), shell("sleep 60"))
     await until_child_is_recorded(house)
-    pid, started, rest = identity_of(bystander.pid).split(":", 2)
+    pid, started, rest = read_identity(bystander.pid).split(":", 2)
     await house.store.set_child(running.run.id, f"{pid}:{int(started) - 1}:{rest}")
     assert [run.status for run in await runs.recover()] == [RunStatus.INTERRUPTED]
     assert bystander.poll() is None

@@ -12,7 +12,7 @@ from tests.web.conftest import BEARER, GOOD, TOKEN, Gateway, MakeGateway, make_a
 from tests.web.test_send import check_problem
 
 from tocsin import __version__
-from tocsin.core.config.data_dir import id_of
+from tocsin.core.config.data_dir import directory_id
 from tocsin.core.http.direct import DirectTransport
 from tocsin.core.http.transport import HttpResponse
 from tocsin.core.storage.database import Database
@@ -38,7 +38,7 @@ async def test_health_tells_the_states_of_queue_and_channels_and_nothing_else(ga
     assert answer.json() == {
         "status": "ok",
         "version": __version__,
-        "instance": id_of(gateway.app.settings.data_dir),
+        "instance": directory_id(gateway.app.settings.data_dir),
         "queue": {"backend": "sqlite", "status": "ok"},
         "inbox": {"status": "ok", "open": 0},
         "bus": {"status": "off"},

@@ -9,7 +9,7 @@ from tocsin.core.records.as_json import to_json
 from tocsin.core.records.marks import Time
 from tocsin.core.time.timestamps import timestamp
 from tocsin.features.hooks import OperationsOf
-from tocsin.rest.callers import CallerOf, cause_of
+from tocsin.rest.callers import CallerOf, find_trigger
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.preferences import RUN_STARTED, answer_run
@@ -58,7 +58,7 @@ class FreshnessRoutes:
     )
     async def check_backup_folder(self, request: Request, name: str, caller: CallerOf) -> Any:
         """Check a folder now."""
-        asked = StartRequest(source=caller.source, cause=cause_of(request), actor=caller.actor)
+        asked = StartRequest(source=caller.source, cause=find_trigger(request), actor=caller.actor)
         return await answer_run(request, await self._freshness.start(name, asked))
 
     async def _record(self, name: str, runs: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tocsin import __version__
 from tocsin.assembly.storage import redis_trouble
-from tocsin.core.config.data_dir import id_of
+from tocsin.core.config.data_dir import directory_id
 from tocsin.core.config.security import validate_security
 from tocsin.core.config.variables import GATEWAY_HOST, GATEWAY_PORT
 from tocsin.features.context import AttentionItem, NoticeLevel, SubsystemState, SubsystemStatus
@@ -112,7 +112,7 @@ async def recent_run_lines(app: "App") -> list[str]:
 
 async def _services(app: "App", redis: str | None) -> list[ServiceStatus]:
     settings, chosen = app.settings, app.registry.bot_channel()
-    instance = id_of(settings.data_dir)
+    instance = directory_id(settings.data_dir)
     health, scheduler = await asyncio.gather(
         gateway_health(settings[GATEWAY_HOST], settings[GATEWAY_PORT]), scheduler_service(app.database)
     )

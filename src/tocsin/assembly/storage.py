@@ -175,10 +175,10 @@ def _sqlite_bot(database: "Database", clock: Clock) -> "BotStores":
 
 def _redis_bot(settings: Settings, redis: "Lazy[RedisClient]", clock: Clock) -> "BotStores":
     from tocsin.bot.storage.stores import shared_bot_stores
-    from tocsin.core.config.data_dir import id_of
+    from tocsin.core.config.data_dir import directory_id
 
     directory = settings.data_dir
-    return shared_bot_stores(redis(), directory / DATABASE_FILE, id_of(directory), clock)
+    return shared_bot_stores(redis(), directory / DATABASE_FILE, directory_id(directory), clock)
 
 
 def _sqlite_inbox(database: "Database", clock: Clock) -> "InboxStore":

@@ -18,7 +18,7 @@ from tocsin.channels.contract import COMMONMARK
 from tocsin.channels.conversation import replacing
 from tocsin.channels.inbound import InboundMessage
 from tocsin.core.errors import StoreUnavailableError, TocsinError
-from tocsin.core.text.markup import completed
+from tocsin.core.text.markup import close_markup
 from tocsin.core.text.strings import normalise
 from tocsin.messaging.inbound.handling import EventTakenOverError, HandlerResult, HandlingStatus, MessageContext, Reply
 
@@ -176,7 +176,7 @@ class ChatExecutor:
 def cancelled(preview: Preview, message: InboundMessage) -> HandlerResult:
     """Return the result of a cancelled message: no reply, except to close a preview or a message with buttons."""
     if preview.message_id is not None:
-        written = completed(normalise(preview.text))
+        written = close_markup(normalise(preview.text))
         return HandlerResult(
             HandlingStatus.ANSWERED, (Reply(f"{written}\n\n{CANCELLED}".strip(), COMMONMARK),), BY_PERSON
         )

@@ -14,7 +14,7 @@ from tocsin.core.config.settings import Settings, Values, platform
 from tocsin.core.config.variables import ALLOW_INSECURE_API_URL, CORE_VARIABLES, base_url
 from tocsin.core.errors import ChannelError, TocsinError, UnknownChannelError
 from tocsin.core.http.addresses import refuse_clear_text
-from tocsin.core.plugins import modules_in, plugin_points, sentence_of
+from tocsin.core.plugins import describe_error, modules_in, plugin_points
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -191,7 +191,7 @@ def discover() -> Discovery:
         try:
             adapter = _load(point)
         except (Exception, SystemExit) as error:  # noqa: BLE001  # code of strangers: it may raise anything at import
-            problems.append(f"channel plug-in {point.name} ({point.value}) cannot be loaded: {sentence_of(error)}")
+            problems.append(f"channel plug-in {point.name} ({point.value}) cannot be loaded: {describe_error(error)}")
             continue
         if clash := _clash(adapter.spec, [known.spec for known in classes.values()]):
             problems.append(f"channel plug-in {point.name} ({point.value}) is ignored: {clash}")

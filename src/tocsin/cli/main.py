@@ -19,7 +19,7 @@ from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.features.contract import Feature, FeatureCommand, load_commands
 from tocsin.features.registry import find_features
 from tocsin.terminal.command_table import AUTOMATION, GROUPS
-from tocsin.terminal.options import Options, add_global_options, add_subcommand, options_of
+from tocsin.terminal.options import Options, add_global_options, add_subcommand, read_options
 from tocsin.terminal.output import DONE, FAILED, MISUSED, Console, close_outputs
 from tocsin.terminal.parsing import Parser, UsageError, asks_for_json
 
@@ -65,7 +65,7 @@ def _run(argv: Sequence[str], out: Console) -> int:
     options = Options()
     try:
         arguments = _arguments_of(argv)
-        options = options_of(arguments)
+        options = read_options(arguments)
         out.as_json, out.quiet = options.json, options.quiet
         return int(_call(arguments, options, out) or DONE)
     except UsageError as error:

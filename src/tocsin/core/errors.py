@@ -68,7 +68,7 @@ class FailureKind(StrEnum):
     AMBIGUOUS = "ambiguous"  # it may have been delivered: never resend blindly
 
 
-def told_wait_s(seconds: float | None) -> float | None:
+def clamp_retry_after_s(seconds: float | None) -> float | None:
     """Clamp Retry-After to one hour; `None` if invalid."""
     if seconds is None or not 0 <= seconds < float("inf"):
         return None
@@ -93,7 +93,7 @@ class RemoteError(TocsinError):
         super().__init__(message, hint=hint)
         self.kind = kind
         self.provider_code = provider_code
-        self.retry_after_s = told_wait_s(retry_after_s)
+        self.retry_after_s = clamp_retry_after_s(retry_after_s)
         self.whole_account = whole_account  # the wait concerns every target, not this one alone
 
     def shortened(self, error: str) -> str:

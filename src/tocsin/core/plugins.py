@@ -45,7 +45,7 @@ def _listed(path: str) -> list[str]:
         return []
 
 
-def sentence_of(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """Return why a plug-in cannot be loaded, in one line."""
     return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
 

@@ -48,7 +48,7 @@ def complete_ids(*, required: bool) -> Iterator[None]:
         _COMPLETE_ONLY.reset(token)
 
 
-async def whole_id(text: str, find: FindIds, unknown: Callable[[str], TocsinError], records: str) -> str:
+async def resolve_id(text: str, find: FindIds, unknown: Callable[[str], TocsinError], records: str) -> str:
     """Return the only ID that matches `text`.
 
     Raises what `unknown` returns, IncompleteIdError, and AmbiguousIdError, which calls the `records` by that word.

@@ -23,7 +23,7 @@ class FirstErrorGroup(asyncio.TaskGroup):
             raise first from None
 
 
-async def side_by_side(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+async def run_concurrently(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     """Do things at the same time and return their results in order; the first error ends the others and is raised.
 
     Unlike with `asyncio.gather`, none of them is at work any more when this returns or raises.

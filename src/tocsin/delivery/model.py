@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from tocsin.core.errors import ChannelError, FailureKind, told_wait_s
+from tocsin.core.errors import ChannelError, FailureKind, clamp_retry_after_s
 from tocsin.core.ids import new_id
 from tocsin.core.records.marks import Converted, Private, Time
 from tocsin.core.text.strings import storable
@@ -231,7 +231,7 @@ def judge(failure: Failure, delivery: Delivery, *, recognises_repeats: bool, jit
     dead = AttemptOutcome(DeliveryStatus.DEAD, error=failure.sentence, error_class=str(failure.kind))
     if failure.kind is FailureKind.PERMANENT:
         return dead
-    told_s = told_wait_s(failure.retry_after_s)
+    told_s = clamp_retry_after_s(failure.retry_after_s)
     retry = replace(dead, status=DeliveryStatus.RETRY_WAIT, throttles_account=failure.whole_account)
     if failure.kind is FailureKind.RATE_LIMITED and told_s is not None:
         return replace(retry, wait_s=max(told_s, LEAST_THROTTLE_S), throttled=True)

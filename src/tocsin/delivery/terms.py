@@ -1,13 +1,13 @@
 """When and how a message may be sent, as fields of a request or of a bus entry."""
 
 from tocsin.core.reading.fields import Field, TextType
-from tocsin.core.time.timestamps import seconds_of
+from tocsin.core.time.timestamps import parse_timestamp
 from tocsin.delivery.model import Policy
 
 
 def _time(text: str) -> float:
     try:
-        return seconds_of(text)
+        return parse_timestamp(text)
     except ValueError as error:
         raise ValueError(f"expected {error}") from None
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import tocsin.features
 from tocsin.core.config.variables import CORE_VARIABLES
-from tocsin.core.plugins import modules_in, plugin_points, sentence_of
+from tocsin.core.plugins import describe_error, modules_in, plugin_points
 from tocsin.features.contract import Feature
 from tocsin.terminal.command_table import COMMANDS
 
@@ -45,7 +45,7 @@ def find_features() -> FoundFeatures:
         try:
             feature = _load(point)
         except (Exception, SystemExit) as error:  # noqa: BLE001  # code of strangers: it may raise anything at import
-            problems.append(f"{told} cannot be loaded: {sentence_of(error)}")
+            problems.append(f"{told} cannot be loaded: {describe_error(error)}")
             continue
         if clash := next(clashes(feature, found), ""):
             problems.append(f"{told} is ignored: {clash}")

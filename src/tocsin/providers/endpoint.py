@@ -14,7 +14,7 @@ from tocsin.core.config.variables import (
 )
 from tocsin.core.errors import MissingSettingError
 from tocsin.core.http.addresses import refuse_clear_text
-from tocsin.core.http.transport import host_of
+from tocsin.core.http.transport import displayed_host
 from tocsin.providers.contract import ProviderError
 
 _PRODUCTS = {
@@ -64,7 +64,7 @@ def endpoint_of(settings: Values, provider: Variable[str], model: Variable[str],
         raise MissingSettingError(f"{provider.name}={kind} needs {' and '.join(missing)}", hint="set it")
     if not settings[ALLOW_INSECURE_API_URL]:
         refuse_clear_text(base_url.name, settings[base_url])
-    label = host_of(settings[base_url]) if elsewhere else product
+    label = displayed_host(settings[base_url]) if elsewhere else product
     chosen = name or settings[model]
     return ModelEndpoint(kind, chosen, settings[key], settings[base_url], label, key.name, base_url.name, model.name)
 

@@ -20,7 +20,7 @@ from pydantic_ai.exceptions import (
 )
 
 from tocsin.core.errors import FailureKind
-from tocsin.core.http.transport import host_of, reason_of
+from tocsin.core.http.transport import describe_os_error, displayed_host
 from tocsin.providers.contract import ProviderError
 from tocsin.providers.endpoint import ModelEndpoint, refused_key
 
@@ -136,7 +136,7 @@ def _transport_failure(error: Exception, endpoint: ModelEndpoint) -> ProviderErr
     """Return the error of the connection, or `None` if the connection did not fail."""
     causes = list(chain_of(error))
     if any(isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout) for cause in causes):
-        host, reason = host_of(endpoint.base_url), _reason(causes)
+        host, reason = displayed_host(endpoint.base_url), _reason(causes)
         return ProviderError(
             f"could not connect to {host}: {reason}",
             hint=f"check the network and {endpoint.url_setting}",
@@ -157,7 +157,7 @@ def _reason(causes: list[BaseException]) -> str:
     said = (cause for cause in causes if isinstance(cause, OSError) and (cause.errno or cause.strerror))
     found = next(said, None)
     if found is not None:
-        return reason_of(found)
+        return describe_os_error(found)
     return "no response in time" if any(isinstance(cause, httpx2.TimeoutException) for cause in causes) else "it failed"
 
 

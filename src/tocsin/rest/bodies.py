@@ -51,7 +51,7 @@ class RequestBody:
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: "GetCoreSchemaHandler") -> Any:
         """Return how pydantic reads it: as the model that its fields make."""
-        made: Any = Annotated[_model_of(_class(cls)), AfterValidator(cls._of_model)]
+        made: Any = Annotated[_build_model(_class(cls)), AfterValidator(cls._of_model)]
         return handler.generate_schema(Annotated[made, BeforeValidator(cls._of_text)] if cls.text_field else made)
 
     @classmethod
@@ -91,7 +91,7 @@ def _class(body: Any) -> type:
 
 
 @cache
-def _model_of(body: type) -> type[BaseModel]:
+def _build_model(body: type) -> type[BaseModel]:
     members: dict[str, Any] = {each.name: (each.annotation, _model_field(each)) for each in declared_fields(body)}
     return create_model(body.__name__, __base__=_StrictModel, __doc__=body.__doc__, **members)
 

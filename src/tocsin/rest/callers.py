@@ -27,25 +27,25 @@ def require_scope(scope: Scope, needed: str) -> None:
         raise HttpProblemError("forbidden", f"This operation requires a token with the scope {names}.")
 
 
-def facts_of(scope: Scope) -> dict[str, object]:
+def audit_facts(scope: Scope) -> dict[str, object]:
     """Return what audit entries say of the caller of a request."""
     facts: dict[str, object] = {"ip": scope["tocsin.client"], "request_id": scope["tocsin.request_id"]}
     return {**({"actor": scope["tocsin.user"]} if scope.get("tocsin.user") else {}), **facts}
 
 
-def caller_of(request: Request) -> Caller:
+def read_caller(request: Request) -> Caller:
     """Return who calls."""
-    return Caller(DASHBOARD.name, facts_of(request.scope))
+    return Caller(DASHBOARD.name, audit_facts(request.scope))
 
 
-def cause_of(request: Request) -> str:
+def find_trigger(request: Request) -> str:
     """Return what starts a run: a person in the browser, or a script by a token or by Basic."""
     return RunTrigger.MANUAL if request.scope.get("tocsin.login") == "session" else RunTrigger.API
 
 
 # Asynchronous, like all dependencies here: FastAPI hands others to a thread, which costs more than most requests.
 async def _caller(request: Request) -> Caller:
-    return caller_of(request)
+    return read_caller(request)
 
 
 CallerOf = Annotated[Caller, Depends(_caller)]

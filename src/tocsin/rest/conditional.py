@@ -11,14 +11,14 @@ from tocsin.rest.problems import HttpProblemError
 T = TypeVar("T")
 
 
-def etag_of(version: object) -> str:
+def make_etag(version: object) -> str:
     """Return the ETag of a record; `version` is whatever changes with it: its time of change, or what it holds."""
     return _quoted(json.dumps(version, sort_keys=True, default=str).encode())
 
 
 def tag(response: Response, record: T, version: object) -> T:
     """Return the record that is answered, with its ETag in the head."""
-    response.headers["ETag"] = etag_of(version)
+    response.headers["ETag"] = make_etag(version)
     return record
 
 
@@ -30,7 +30,7 @@ def answer_record(request: Request, response: Response) -> Response:
     is_json = response.headers.get("content-type", "").startswith("application/json")
     if response.status_code == 200 and is_json and "etag" not in response.headers:
         response.headers["ETag"] = _quoted(bytes(response.body))
-    known = _tags_of(request, "if-none-match")
+    known = _read_tags(request, "if-none-match")
     if not known or "etag" not in response.headers or not is_json:
         return response
     # Section 13.1.2 of RFC 9110 compares weakly.
@@ -41,17 +41,17 @@ def answer_record(request: Request, response: Response) -> Response:
 
 def check_unchanged(request: Request, version: object) -> None:
     """Raise the 412 answer where `If-Match` names another version than the present one."""
-    values = _tags_of(request, "if-match")
-    if values and "*" not in values and etag_of(version) not in values:
+    values = _read_tags(request, "if-match")
+    if values and "*" not in values and make_etag(version) not in values:
         raise HttpProblemError("precondition-failed", "The record has changed since you read it. Read it again.")
 
 
 def wants_new(request: Request) -> bool:
     """Whether the caller wants to replace nothing: `If-None-Match: *`."""
-    return "*" in _tags_of(request, "if-none-match")
+    return "*" in _read_tags(request, "if-none-match")
 
 
-def _tags_of(request: Request, header: str) -> list[str]:
+def _read_tags(request: Request, header: str) -> list[str]:
     return [tag.strip() for value in request.headers.getlist(header) for tag in value.split(",")]
 
 

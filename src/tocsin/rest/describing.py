@@ -35,13 +35,13 @@ _IF_NONE_MATCH = _header(
 UNCHANGED: Answers = {304: {"description": "The record has the `ETag` given in `If-None-Match`."}}
 
 
-def headers_of(*, once: bool, waits: bool, is_conditional: bool, is_record: bool) -> list[dict[str, Any]]:
+def describe_headers(*, once: bool, waits: bool, is_conditional: bool, is_record: bool) -> list[dict[str, Any]]:
     """Return the parameters for the headers that an operation honours."""
     honoured = ((once, _KEY), (waits, _PREFER), (is_conditional, _IF_MATCH), (is_record, _IF_NONE_MATCH))
     return [dict(parameter) for wanted, parameter in honoured if wanted]
 
 
-def answers_of(codes: Sequence[str], further: Mapping[int | str, Mapping[str, Any]]) -> Answers:
+def describe_responses(codes: Sequence[str], further: Mapping[int | str, Mapping[str, Any]]) -> Answers:
     """Return the answers by status: the problems with these codes, and what an operation describes itself."""
     found: Answers = {}
     for code in sorted(set(codes), key=lambda code: (PROBLEMS[code].status, code)):

@@ -20,7 +20,7 @@ _KEPT_HEADERS = ("location", "etag", "preference-applied")
 _KEPT_STATUSES = frozenset({200, 201, 202, 204, 207, 504})
 
 
-def key_of(request: Request) -> str:
+def read_key(request: Request) -> str:
     """Return the key of a request, empty where it has none."""
     return idempotency_key(header_values(request.scope, b"idempotency-key"))
 

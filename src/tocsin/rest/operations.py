@@ -18,15 +18,15 @@ from tocsin.core.errors import TocsinError
 from tocsin.core.records.as_json import to_json
 from tocsin.core.scopes import may_read
 from tocsin.rest.bodies import RequestBody
-from tocsin.rest.callers import caller_of, require_scope
+from tocsin.rest.callers import read_caller, require_scope
 from tocsin.rest.conditional import answer_record
-from tocsin.rest.describing import RECEIPT, UNCHANGED, answers_of, headers_of
+from tocsin.rest.describing import RECEIPT, UNCHANGED, describe_headers, describe_responses
 from tocsin.rest.models import Problem, RecordReceipt
-from tocsin.rest.once import answer_once, key_of
+from tocsin.rest.once import answer_once, read_key
 from tocsin.rest.preferences import VARIES
 from tocsin.rest.problems import HttpProblemError
-from tocsin.rest.reading import JSON, StrictRequest, media_type_of
-from tocsin.rest.refusals import problem_of, problem_of_validation, refuse, refuse_parameter
+from tocsin.rest.reading import JSON, StrictRequest, read_media_type
+from tocsin.rest.refusals import build_problem, problem_of_validation, refuse, refuse_parameter
 from tocsin.runs.model import Run
 
 log = logging.getLogger(__name__)
@@ -102,7 +102,7 @@ class Operation(APIRoute):
             except RequestValidationError as error:
                 raise problem_of_validation(error, self._keys()) from None
             except TocsinError as error:
-                raise problem_of(error, self.codes, brief=bool(self.needs) and not may_read(request.scope)) from None
+                raise build_problem(error, self.codes, brief=bool(self.needs) and not may_read(request.scope)) from None
             except HttpProblemError:
                 raise
             except Exception as error:  # the edge of the service: a request must be answered, whatever broke
@@ -114,13 +114,13 @@ class Operation(APIRoute):
         return handle
 
     async def _answer_once(self, request: StrictRequest, answer: Callable[[Request], Awaitable[Response]]) -> Response:
-        if key := key_of(request) if self.once else "":
+        if key := read_key(request) if self.once else "":
             return await answer_once(request, request.app.state.keys, key, lambda: answer(request), self.unkept)
         return await answer(request)
 
     def _shown(self, request: Request, response: Response) -> Response:
         if self.shows_receipt and not may_read(request.scope):
-            return _receipt_of(response)
+            return _reduce_to_receipt(response)
         if request.scope.get(VARIES):
             response.headers["Vary"] = "Accept"
         return answer_record(request, response) if self.is_record else response
@@ -139,7 +139,7 @@ class Operation(APIRoute):
         except ValidationError as error:
             found = [{**each, "loc": ("body", *each["loc"])} for each in error.errors(include_url=False)]
             raise RequestValidationError(found) from None
-        response: Response = await self.endpoint(request=request, body=body, caller=caller_of(request))
+        response: Response = await self.endpoint(request=request, body=body, caller=read_caller(request))
         return response
 
     def _check_query(self, request: Request) -> None:
@@ -173,7 +173,7 @@ class Operation(APIRoute):
     async def _check_body(self, request: StrictRequest) -> None:
         if not await request.body():
             return
-        kind = media_type_of(request)
+        kind = read_media_type(request)
         if kind not in self.media:
             found = kind or "no Content-Type"
             wanted = " or ".join(f"`Content-Type: {media}`" for media in self.media)
@@ -267,7 +267,7 @@ class Operations(APIRouter):
         further = dict(spec.further)
         answers = further.pop("responses", {})
         is_record = spec.method == "GET" and spec.path.endswith("}")
-        headers = headers_of(
+        headers = describe_headers(
             is_record=is_record,
             once=spec.once,
             waits=spec.once and spec.status == 202 and spec.answer is Run,
@@ -288,7 +288,7 @@ class Operations(APIRouter):
                 **({"parameters": headers} if headers else {}),
                 **further.pop("openapi_extra", {}),
             },
-            responses=answers_of(codes, {**(UNCHANGED if is_record else {}), **_without_types(answers)}),
+            responses=describe_responses(codes, {**(UNCHANGED if is_record else {}), **_without_types(answers)}),
             **further,
         )
         route = self.routes[-1]
@@ -348,7 +348,7 @@ def _is_list(parameter: Any) -> bool:
     return any(get_origin(each) is list for each in (annotation, *get_args(annotation)))
 
 
-def _receipt_of(response: Response) -> Response:
+def _reduce_to_receipt(response: Response) -> Response:
     """Return an answer with no more of its record than a receipt has."""
     if not response.body:
         return response

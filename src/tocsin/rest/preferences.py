@@ -22,7 +22,7 @@ RUN_STARTED: dict[int | str, dict[str, Any]] = {
 }
 
 
-def wait_s_of(request: Request) -> int:
+def preferred_wait_s(request: Request) -> int:
     """Return how long the caller is let wait: a preference is no demand (RFC 7240, sections 2 and 4.3)."""
     for value in request.headers.getlist("prefer"):
         for preference in value.split(","):
@@ -50,7 +50,7 @@ async def answer_run(request: Request, running: BegunRun) -> JSONResponse:
 
     Where it goes on after the wait, it is answered as it is then: it may wait for a person by now.
     """
-    seconds, run = wait_s_of(request), running.run
+    seconds, run = preferred_wait_s(request), running.run
     if not seconds:
         return accepted(to_json(run), run.id)
     task = running.task
@@ -84,12 +84,12 @@ def accepted_type(request: Request, offered: Sequence[str]) -> str | None:
     that of the offer.
     """
     request.scope[VARIES] = True
-    return best_of(",".join(request.headers.getlist("accept")), offered)
+    return match_accept(",".join(request.headers.getlist("accept")), offered)
 
 
-def best_of(accept: str, offered: Sequence[str]) -> str | None:
+def match_accept(accept: str, offered: Sequence[str]) -> str | None:
     """Return what `accepted_type` does, for the text of the header."""
-    ranges = list(enumerate(_range_of(part) for part in accept.split(",") if part.strip()))
+    ranges = list(enumerate(_parse_range(part) for part in accept.split(",") if part.strip()))
     if not ranges:
         return offered[0]
     liked = []
@@ -109,7 +109,7 @@ def _precision(accepted: str, media: str) -> int:
     return 1 if accepted == "*/*" else 0
 
 
-def _range_of(part: str) -> _Range:
+def _parse_range(part: str) -> _Range:
     media, *parameters = (each.strip().lower() for each in part.split(";"))
     weights = [float(found[1]) for each in parameters if (found := _WEIGHT.fullmatch(each))]
     return _Range(media, weights[0] if weights else 1.0)

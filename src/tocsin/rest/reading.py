@@ -29,7 +29,7 @@ class StrictRequest(Request):
         return self._strict
 
 
-def media_type_of(request: Request) -> str:
+def read_media_type(request: Request) -> str:
     """Return the media type of the body in lower case; raise 415 for what cannot be read."""
     scope = request.scope
     return media_type(header_values(scope, b"content-encoding"), header_values(scope, b"content-type"))

@@ -9,7 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from tocsin.core.errors import TocsinError
 from tocsin.core.reading.json_value import MAX_KEY, JsonIssue
 from tocsin.core.reading.value import near_word
-from tocsin.core.time.timestamps import seconds_of
+from tocsin.core.time.timestamps import parse_timestamp
 from tocsin.rest.problems import PROBLEMS, HttpProblemError
 
 log = logging.getLogger(__name__)
@@ -68,7 +68,9 @@ _TYPES = {
 _SENTENCES = {"unknown-key": "Unknown key", "missing-key": "Required"}
 
 
-def problem_of(error: TocsinError, codes: Mapping[type[TocsinError], str], *, brief: bool = False) -> HttpProblemError:
+def build_problem(
+    error: TocsinError, codes: Mapping[type[TocsinError], str], *, brief: bool = False
+) -> HttpProblemError:
     """Return the problem of what a service raised; `codes` tells it for the errors of one feature.
 
     A `brief` one is for callers who may not read: it names no other records, as hints do.
@@ -101,10 +103,10 @@ def refuse_parameter(name: str, code: str, detail: str) -> HttpProblemError:
     return HttpProblemError("validation-failed", f"The query parameter {name[:MAX_KEY]} is invalid", errors)
 
 
-def time_of(name: str, text: str) -> float | None:
+def parse_time(name: str, text: str) -> float | None:
     """Return the time that a query parameter names, None where it is left out; raise its problem."""
     try:
-        return seconds_of(text) if text else None
+        return parse_timestamp(text) if text else None
     except ValueError as error:
         raise refuse_parameter(name, "bad-value", f"Must be {error}") from None
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Annotated, BinaryIO, ClassVar
 
 from tocsin.core.text.visible import without_sequences
-from tocsin.core.time.timestamps import seconds_of, timestamp
+from tocsin.core.time.timestamps import parse_timestamp, timestamp
 from tocsin.runs.model import Line, RunOutput
 
 log = logging.getLogger(__name__)
@@ -202,6 +202,6 @@ def _decode(raw: bytes) -> Line | None:
         return None
     try:
         record = json.loads(raw)
-        return Line(int(record["n"]), seconds_of(record["ts"]), str(record["stream"]), str(record["text"]))
+        return Line(int(record["n"]), parse_timestamp(record["ts"]), str(record["stream"]), str(record["text"]))
     except (ValueError, TypeError, KeyError):
         return None

@@ -5,9 +5,9 @@ import signal
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from typing import Any, TypeAlias
 
-from tocsin.core.process.identity import identity_of
+from tocsin.core.process.identity import read_identity
 from tocsin.core.process.starting import Child, streaming
-from tocsin.core.process.tree import tree_of
+from tocsin.core.process.tree import list_tree
 from tocsin.core.tasks import to_the_end
 from tocsin.core.time.clock import Clock
 from tocsin.runs.approvals import Decision, PresentQuestion, StepQuestion, WaitingStep
@@ -57,7 +57,7 @@ class RunHandle:
 
     async def child_started(self, pid: int) -> None:
         """Record the child process, so that it can be killed if this process dies."""
-        await self._store.set_child(self.run_id, identity_of(pid))
+        await self._store.set_child(self.run_id, read_identity(pid))
 
     async def amend_request(self, **changes: Any) -> None:
         """Change fields of `RunSpec.request` for a process that continues the run; mappings are merged."""
@@ -186,7 +186,7 @@ async def _watch(child: Child, order: Command) -> RunResult:
 
 def _excess(pid: int, order: Command) -> str:
     """Return the limit that a child and its descendants exceed, or `""`."""
-    processes = tree_of(pid)
+    processes = list_tree(pid)
     if order.max_processes and len(processes) > order.max_processes:
         return f"it started more than {order.max_processes} processes"
     used = sum(process.resident_bytes for process in processes)

@@ -10,7 +10,7 @@ from typing import Any
 from tocsin.core import short_ids
 from tocsin.core.pages import ListPage
 from tocsin.core.tasks import to_the_end
-from tocsin.core.text.redaction import masked
+from tocsin.core.text.redaction import redact_json
 from tocsin.runs.approvals import ButtonPress, Decision, WaitingStep
 from tocsin.runs.engine.active_run import ActiveRun, result_of_child
 from tocsin.runs.engine.executor import RunExecutor
@@ -130,11 +130,11 @@ class Runs(RunExecutor):
 
     def definition(self, run: Run) -> dict[str, Any] | None:
         """Return what a run executed, without secrets; None if that is not kept."""
-        return None if run.snapshot is None else masked(run.snapshot, self._redact)
+        return None if run.snapshot is None else redact_json(run.snapshot, self._redact)
 
     async def whole_id(self, text: str) -> str:
         """Return the ID that `text` is or is short for; raises UnknownRunError, AmbiguousIdError."""
-        return await short_ids.whole_id(text, self.store.matching, unknown_run, "runs")
+        return await short_ids.resolve_id(text, self.store.matching, unknown_run, "runs")
 
     async def shortened(self, ids: Sequence[str]) -> dict[str, str]:
         """Return for each ID the shortest unique form."""

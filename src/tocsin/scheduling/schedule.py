@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo
 from tocsin.core.reading.fields import seconds_in
 from tocsin.core.reading.value import shorten
 from tocsin.scheduling.expression import CronExpression, ScheduleError
-from tocsin.scheduling.zones import zone_of
+from tocsin.scheduling.zones import load_zone
 
 DAY_S = 86_400
 _ONE_DAY = timedelta(days=1)
@@ -58,20 +58,20 @@ class Schedule(Protocol):
 def read_schedule(text: str, zone: str, anchor: float) -> Schedule:
     """Return the schedule that a text means; `anchor` is when `every` began to count. Raises ScheduleError."""
     if " ".join(text.lower().split()) in AT_START:
-        zone_of(zone)
+        load_zone(zone)
         return StartSchedule()
     word, _, rest = text.strip().partition(" ")
     if word.lower() == "every":
-        zone_of(zone)
+        load_zone(zone)
         return EverySchedule(_period(rest), anchor)
     if word.lower() == "at":
-        return _once(rest, zone_of(zone))
+        return _once(rest, load_zone(zone))
     return _cron(" ".join(text.split()), zone)
 
 
 @lru_cache(maxsize=4096)
 def _cron(text: str, zone: str) -> "CronSchedule":
-    return CronSchedule(CronExpression(text), zone_of(zone))
+    return CronSchedule(CronExpression(text), load_zone(zone))
 
 
 def stable_offset(key: str, most_s: int) -> int:

@@ -13,7 +13,7 @@ from tocsin.scheduling.expression import ScheduleError
 _LINK, _FILE = Path("/etc/localtime"), Path("/etc/timezone")
 
 
-def zone_of(name: str) -> ZoneInfo:
+def load_zone(name: str) -> ZoneInfo:
     """Return a time zone; raises ScheduleError."""
     try:
         return _zone(name)
@@ -41,7 +41,7 @@ def system_zone() -> str:
     for find in (_linked, _written):
         try:
             name = find()
-            zone_of(name)
+            load_zone(name)
         except (OSError, TocsinError):
             continue
         return name

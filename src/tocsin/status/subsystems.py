@@ -7,7 +7,7 @@ from tocsin.channels.registry import Registry
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import TocsinError
 from tocsin.core.text.strings import number_of
-from tocsin.core.time.timestamps import seconds_of
+from tocsin.core.time.timestamps import parse_timestamp
 from tocsin.delivery.model import NEEDING_PERSON, WAITING, DeliveryStatus
 from tocsin.delivery.store import DeliveryFilter, DeliveryStore
 from tocsin.features.context import AttentionItem, NoticeLevel, SubsystemState, SubsystemStatus
@@ -71,7 +71,7 @@ async def audit_status(trail: AuditTrail) -> SubsystemStatus:
     if trail.problem:
         item = AttentionItem(NoticeLevel.ERROR, f"the audit log cannot be written: {trail.problem}", "#/audit")
         return SubsystemStatus(SubsystemState.ERROR, "cannot be written", attention=[item])
-    last_event_at = seconds_of(newest[0].ts) if newest else None
+    last_event_at = parse_timestamp(newest[0].ts) if newest else None
     summary = f"{entries:,} {'entry' if entries == 1 else 'entries'}"
     return SubsystemStatus(SubsystemState.OK, summary, {"entries": entries}, last_event_at)
 

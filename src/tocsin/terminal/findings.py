@@ -53,7 +53,7 @@ async def _each(findings: AsyncIterable[Finding] | Iterable[Finding]) -> AsyncIt
         yield finding
 
 
-def first_of(words: list[str]) -> Iterator[str]:
+def yield_first(words: list[str]) -> Iterator[str]:
     """Yield the first words, and the number of the others."""
     yield from words[:_SHOWN]
     if len(words) > _SHOWN:

@@ -49,7 +49,7 @@ def _path(text: str) -> Path:
     return Path(text)
 
 
-def options_of(arguments: argparse.Namespace) -> Options:
+def read_options(arguments: argparse.Namespace) -> Options:
     """Return the global options among `arguments`."""
     given = vars(arguments)
     return Options(**{name: given[name] for name in Options._fields if name in given})

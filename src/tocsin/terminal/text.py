@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable
 
 from tocsin.core.errors import ConfigError
-from tocsin.core.time.timestamps import seconds_of
+from tocsin.core.time.timestamps import parse_timestamp
 from tocsin.terminal.options import Options
 from tocsin.terminal.output import Console, is_terminal
 
@@ -13,7 +13,7 @@ from tocsin.terminal.output import Console, is_terminal
 MAX_STDIN_BYTES = 4 * 1024 * 1024
 
 
-def message_of(argument: str, out: Console) -> str:
+def read_message(argument: str, out: Console) -> str:
     """Return the message that an argument means: itself, or standard input for `-`."""
     if argument != "-":
         return readable(argument)
@@ -104,7 +104,7 @@ def name_and_value(text: str) -> tuple[str, str]:
 def moment(text: str) -> float:
     """Read an argument that is RFC 3339 or Unix seconds, as Unix seconds."""
     try:
-        return seconds_of(text)
+        return parse_timestamp(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"must be {error}") from None
 

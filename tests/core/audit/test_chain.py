@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.core.audit.reasons import facts
 
 from tocsin.core.audit.log import AuditError, AuditLog
-from tocsin.core.audit.reader import GENESIS, Anchor, Head, Tip, link_of
+from tocsin.core.audit.reader import GENESIS, Anchor, Head, Tip, parse_link
 
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "": bytes,
@@ -328,7 +328,7 @@ LONG_AGO, LATELY, KEEP_SINCE = "2000-01-01T00:00:00Z", "2026-06-01T00:00:00Z", "
 
 def noted(path: Path, seq: int, at: str = "") -> Anchor:
     """Note a line of the log as it stands now."""
-    link = link_of(path.read_bytes().splitlines()[seq - 1])
+    link = parse_link(path.read_bytes().splitlines()[seq - 1])
     assert link
     return Anchor(seq, link.tip.hash, at)
 

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from tests.facts import mentions
 
-from tocsin.core.config.data_dir import id_of, require_usable
+from tocsin.core.config.data_dir import directory_id, require_usable
 from tocsin.core.errors import ConfigError
 
 NOBODY = 65534
@@ -79,6 +79,6 @@ def test_a_directory_has_an_id_that_a_copy_has_not(tmp_path: Path):
     one, other = tmp_path / "one", tmp_path / "other"
     one.mkdir()
     other.mkdir()
-    assert id_of(one) == id_of(tmp_path / "other" / ".." / "one")
-    assert len({id_of(one), id_of(other), id_of(tmp_path / "none")}) == 3
-    assert (id_of(tmp_path / "none"), len(id_of(one))) == ("", 16)
+    assert directory_id(one) == directory_id(tmp_path / "other" / ".." / "one")
+    assert len({directory_id(one), directory_id(other), directory_id(tmp_path / "none")}) == 3
+    assert (directory_id(tmp_path / "none"), len(directory_id(one))) == ("", 16)

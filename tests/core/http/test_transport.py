@@ -24,7 +24,14 @@ from tocsin.core.errors import FailureKind, RemoteError
 from tocsin.core.http.departure import watch
 from tocsin.core.http.direct import DirectTransport, RequestCycle
 from tocsin.core.http.proxy import proxy_for
-from tocsin.core.http.transport import MAX_BODY_BYTES, HttpResponse, Transport, host_of, origin_of, reason_of
+from tocsin.core.http.transport import (
+    MAX_BODY_BYTES,
+    HttpResponse,
+    Transport,
+    describe_os_error,
+    displayed_host,
+    find_origin,
+)
 
 Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 Make = Callable[..., Transport]
@@ -857,12 +864,14 @@ def test_a_reply_that_broke_off_has_no_object():
     ],
 )
 def test_an_error_names_host_and_port_and_never_the_path(url: str, host: str, origin: str):
-    assert host_of(url) == host
-    assert origin_of(url) == origin
+    assert displayed_host(url) == host
+    assert find_origin(url) == origin
 
 
 def test_the_reason_of_a_failure_is_what_the_system_says():
-    assert reason_of(ConnectionRefusedError(111, "Connect call failed ('127.0.0.1', 9)")) == "Connection refused"
-    assert reason_of(socket.gaierror(-2, "Name or service not known")) == "Name or service not known"
-    assert reason_of(OSError("odd")) == "odd"
-    assert reason_of(OSError()) == "OSError"
+    assert (
+        describe_os_error(ConnectionRefusedError(111, "Connect call failed ('127.0.0.1', 9)")) == "Connection refused"
+    )
+    assert describe_os_error(socket.gaierror(-2, "Name or service not known")) == "Name or service not known"
+    assert describe_os_error(OSError("odd")) == "odd"
+    assert describe_os_error(OSError()) == "OSError"

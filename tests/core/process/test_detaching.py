@@ -11,7 +11,7 @@ from tests.waiting import eventually
 
 from tocsin.core.errors import ProcessError
 from tocsin.core.process.detaching import DetachedProcess, end_detached, start_detached
-from tocsin.core.process.identity import identity_of
+from tocsin.core.process.identity import read_identity
 
 
 async def test_the_program_gets_exactly_its_environment_and_leads_a_session(tmp_path: Path):
@@ -54,11 +54,11 @@ async def test_a_cancelled_start_leaves_no_program(tmp_path: Path):
     with pytest.raises(asyncio.CancelledError):
         await starting
     if pid_file.exists() and (text := pid_file.read_text().strip()):
-        assert not DetachedProcess(int(text), identity_of(int(text))).runs()
+        assert not DetachedProcess(int(text), read_identity(int(text))).runs()
 
 
 async def test_a_process_of_another_machine_is_taken_to_run_and_never_ended_here():
-    own = identity_of(os.getpid())
+    own = read_identity(os.getpid())
     elsewhere = DetachedProcess(os.getpid(), own.rpartition(":")[0] + ":another-machine")
     assert elsewhere.runs()
     with pytest.raises(ProcessError, match="machine"):
@@ -66,7 +66,7 @@ async def test_a_process_of_another_machine_is_taken_to_run_and_never_ended_here
 
 
 async def test_a_process_that_got_the_number_of_another_one_is_not_ended():
-    pid, start, rest = identity_of(os.getpid()).split(":", 2)
+    pid, start, rest = read_identity(os.getpid()).split(":", 2)
     other = DetachedProcess(os.getpid(), f"{pid}:{int(start) - 1}:{rest}")
     assert not other.runs()
     received: list[int] = []

@@ -16,7 +16,7 @@ from tests.waiting import PATIENCE_S, eventually
 
 from tocsin.core.process.sandbox import SYSTEM_PATH, Level, ResourceLimits, Sandbox, SandboxPolicy, WritableFolders
 from tocsin.core.process.starting import Finished, run, streaming
-from tocsin.core.process.tree import tree_of
+from tocsin.core.process.tree import list_tree
 
 SECRET = "correct-horse-battery"
 MARK = "987654.321"  # seconds that only our victim sleeps
@@ -398,7 +398,7 @@ async def test_everything_below_a_sandboxed_program_is_in_its_tree(world: World)
     async with streaming(confined.argv, lambda *_: up.set(), env=confined.env, cwd=world.skill) as child:
         await up.wait()
         # bubblewrap, its inner half, sh, sleep; nobody tells of what happens in there
-        await eventually(lambda: len(tree_of(child.pid)) >= 4)
+        await eventually(lambda: len(list_tree(child.pid)) >= 4)
 
 
 def read(path: Path) -> bytes:

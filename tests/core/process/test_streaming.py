@@ -9,7 +9,7 @@ from tests.waiting import PATIENCE_S, eventually
 
 from tocsin.core.errors import ProcessError
 from tocsin.core.process.starting import kill_group, run, streaming
-from tocsin.core.process.tree import tree_of
+from tocsin.core.process.tree import list_tree
 
 Output = list[tuple[str, bytes]]
 
@@ -142,8 +142,8 @@ async def test_a_tree_has_the_leader_its_descendants_and_its_session(tmp_path: P
     async with streaming(sh(script), lambda *_: None) as child:
         pids = {child.pid, await pid_in(left), await pid_in(below)}
         # The shell around the first one takes a moment to end.
-        await eventually(lambda: {process.pid for process in tree_of(child.pid)} == pids)
-        assert all(process.resident_bytes >= 0 for process in tree_of(child.pid))
+        await eventually(lambda: {process.pid for process in list_tree(child.pid)} == pids)
+        assert all(process.resident_bytes >= 0 for process in list_tree(child.pid))
         child.kill()
         await child.wait()
         assert alive(await pid_in(below))  # it left the group and is nobody's any more

@@ -17,8 +17,8 @@ from tocsin.core.reading.fields import (
     RecordValues,
     TextType,
 )
-from tocsin.core.reading.json_schema import file_schema, schema_of
-from tocsin.core.reading.records import Written, record_of
+from tocsin.core.reading.json_schema import build_schema, file_schema
+from tocsin.core.reading.records import Written, record_type
 from tocsin.core.reading.yaml_file import parse_yaml
 from tocsin.core.reading.yaml_node import Node, YamlError
 
@@ -30,7 +30,7 @@ class Limits:
     most: Annotated[int, Written(IntegerType(1, 9)), "At most"] = 3
 
 
-LIMITS = record_of(Limits, "Limits")
+LIMITS = record_type(Limits, "Limits")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class Probe:
     line: int = 0
 
 
-PROBE = record_of(Probe)
+PROBE = record_type(Probe)
 
 
 def read(text: str) -> Mapping[str, Any]:
@@ -92,7 +92,7 @@ def test_null_means_absent_only_where_the_declaration_says_so():
 
 
 def test_the_schema_of_a_file_refers_to_no_other_document_and_accepts_what_is_read():
-    assert schema_of(LIMITS) == {"$ref": "#/components/schemas/Limits"}
+    assert build_schema(LIMITS) == {"$ref": "#/components/schemas/Limits"}
     schema = file_schema("Probe of Tocsin", ListType(PROBE))
     validator = validator_for(schema)
     assert "$ref" not in str(schema)

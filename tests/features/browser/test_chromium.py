@@ -12,7 +12,7 @@ from tests.cli.conftest import Cli
 from tests.facts import mentions
 from tests.waiting import until
 
-from tocsin.core.process.identity import identity_of, is_alive
+from tocsin.core.process.identity import is_alive, read_identity
 
 
 @pytest.mark.skipif(not shutil.which("chromium"), reason="Chromium is not installed")
@@ -34,6 +34,6 @@ def test_a_real_chromium_goes_on_after_the_command_and_is_seen_when_it_dies(tmp_
         assert cli("browser", "start").out == f"office: process {pid}, {document['cdp_endpoint']}\n"
     finally:
         os.kill(pid, signal.SIGKILL)
-    until(lambda: not is_alive(identity_of(pid)))
+    until(lambda: not is_alive(read_identity(pid)))
     (found,) = cli("browser", "profiles", "--json").json()
     assert (found["status"], found["pid"], mentions(found["error"], pid)) == ("error", None, True)

@@ -17,12 +17,12 @@ from tests.ports import free_port
 from tests.waiting import PATIENCE_S, eventually
 
 from tocsin.core.errors import ConfigError
-from tocsin.core.process.identity import identity_of, is_alive
+from tocsin.core.process.identity import is_alive, read_identity
 from tocsin.features.browser.model import BrowserError, BrowserInUseError, BrowserStatus, UnknownBrowserProfileError
 
 
 def ended(pid: int) -> bool:
-    return not is_alive(identity_of(pid))
+    return not is_alive(read_identity(pid))
 
 
 async def kill(site: Site, pid: int, number: int = signal.SIGKILL) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from tocsin.channels.replies import unusable, wait_of
 from tocsin.core.config.variables import Variable, base_url
-from tocsin.core.errors import ChannelError, FailureKind, told_wait_s
+from tocsin.core.errors import ChannelError, FailureKind, clamp_retry_after_s
 from tocsin.core.http.transport import CALL_TIMEOUT_S, READ_TIMEOUT_S, HttpResponse, Transport
 from tocsin.core.text.redaction import Redactor
 
@@ -200,7 +200,7 @@ def _one_line(description: str) -> str:
 
 def _seconds(value: object) -> float | None:
     """Return `value` as a wait in seconds, or `None` if it is not a valid one."""
-    return told_wait_s(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    return clamp_retry_after_s(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def _longer(one: float | None, other: float | None) -> float | None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from tocsin.core.text.markup import BOLD, CODE, ITALIC, LINK, STRIKE, Block, Mark, Renderer, Shown, TextRun
-from tocsin.core.text.markup.inline import link_of, settle, with_mark
+from tocsin.core.text.markup.inline import find_link, settle, with_mark
 from tocsin.core.text.measures import utf16_units
 
 MOST_ENTITIES = 100  # the server ignores further entities of a message
@@ -85,7 +85,7 @@ def _simple(run: TextRun) -> TextRun:
     """Return the run with marks that may be nested: code excludes every other mark, links included."""
     if CODE not in run.marks:
         return run
-    link = link_of(run)
+    link = find_link(run)
     return run._replace(marks=(link,) if link else (CODE,))
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tocsin.channels.botchat.entities import Entities
-from tocsin.core.text.markup import Shown, completed, render
+from tocsin.core.text.markup import Shown, close_markup, render
 from tocsin.core.text.measures import utf16_units
 from tocsin.core.text.strings import normalise
 
@@ -16,7 +16,7 @@ EARLIER = "…\n"
 
 def render_preview(source: str) -> Shown:
     """Render the whole answer so far or, if that is too long, its newest 2,000 to 4,000 UTF-16 units."""
-    markdown = completed(normalise(source))
+    markdown = close_markup(normalise(source))
     if not markdown.strip():
         return Shown("")
     whole = render(markdown, Entities(MAX_UNITS))

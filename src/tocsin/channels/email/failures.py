@@ -8,7 +8,7 @@ from aiosmtplib import SMTPResponseException
 
 from tocsin.channels.email.session import Session
 from tocsin.core.errors import ChannelError, FailureKind
-from tocsin.core.http.transport import reason_of
+from tocsin.core.http.transport import describe_os_error
 
 # By reply code, or reply code and enhanced code (RFC 3463); the longer entry wins.
 ADVICE = {
@@ -96,7 +96,7 @@ def _reason(error: Exception, session: Session) -> str:
     if isinstance(error, TimeoutError):
         return f"no response in time ({session.step})"
     if session.step == "connect" and isinstance(error, OSError):
-        return reason_of(error)
+        return describe_os_error(error)
     return f"connection lost ({session.step})"
 
 

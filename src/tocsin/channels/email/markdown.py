@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from tocsin.channels.email.subject import GENERIC_SUBJECT, split_subject
 from tocsin.core.text.markup import Block, PlainText, Shown, render
-from tocsin.core.text.markup.html import html_of
+from tocsin.core.text.markup.html import render_html
 from tocsin.core.text.markup.tables import display_width
 
 PAGE = '<!doctype html>\n<html><head><meta charset="utf-8"></head><body>\n{}</body></html>\n'
@@ -43,10 +43,10 @@ class MailText(PlainText):
 def mail_from(source: str) -> MarkdownMail:
     """Return the mail that `source` makes: its first line is the subject, unless a code block begins there."""
     if source.lstrip(" ").startswith(("```", "~~~")):
-        return MarkdownMail(GENERIC_SUBJECT, _text_of(source), PAGE.format(html_of(source)))
+        return MarkdownMail(GENERIC_SUBJECT, _text_of(source), PAGE.format(render_html(source)))
     line, body = split_subject(source)
     subject = " ".join(_text_of(line, PlainText(None)).split())
-    return MarkdownMail(subject or line, _text_of(body), PAGE.format(html_of(body)))
+    return MarkdownMail(subject or line, _text_of(body), PAGE.format(render_html(body)))
 
 
 def _text_of(source: str, dialect: PlainText | None = None) -> str:

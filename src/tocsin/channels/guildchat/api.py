@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from tocsin import __version__
 from tocsin.channels.replies import rate_limited, refused, still_throttled, unusable
 from tocsin.core.config.variables import Variable, base_url, token
-from tocsin.core.errors import ChannelError, FailureKind, RemoteError, told_wait_s
+from tocsin.core.errors import ChannelError, FailureKind, RemoteError, clamp_retry_after_s
 
 if TYPE_CHECKING:
     from tocsin.core.config.settings import Values
@@ -195,6 +195,6 @@ def _told_to_wait_s(reply: "HttpResponse", answer: dict[str, Any]) -> float | No
 
 def _seconds(value: object) -> float | None:
     try:
-        return told_wait_s(float(str(value)))
+        return clamp_retry_after_s(float(str(value)))
     except ValueError:
         return None

@@ -7,7 +7,7 @@ from typing import Any
 
 from tocsin.channels.guildchat.interactions import made_at, sender_name, snowflake
 from tocsin.channels.inbound import MAX_QUOTE_CHARS, InboundMessage, MessageKind, Quote
-from tocsin.core.reading.untrusted import named, within, written
+from tocsin.core.reading.untrusted import clean_text, named, within
 
 
 def message_of(envelope: dict[str, Any], body: bytes, *, now: float) -> InboundMessage | None:
@@ -20,7 +20,7 @@ def message_of(envelope: dict[str, Any], body: bytes, *, now: float) -> InboundM
     chat_id, author_id = snowflake(data.get("channel_id")), snowflake(author.get("id"))
     if not chat_id or not author_id or author_id == own_id or author.get("bot") is True:
         return None
-    text, mentioned = _without_mention(written(data.get("content")), own_id)
+    text, mentioned = _without_mention(clean_text(data.get("content")), own_id)
     if not text and not mentioned:
         return None
     digest, message_id = sha256(body).hexdigest(), snowflake(data.get("id"))
@@ -43,7 +43,7 @@ def message_of(envelope: dict[str, Any], body: bytes, *, now: float) -> InboundM
 
 
 def _quote(answered: dict[str, Any], own_id: str) -> Quote | None:
-    author, text = within(answered, "author"), written(answered.get("content")).strip()
+    author, text = within(answered, "author"), clean_text(answered.get("content")).strip()
     if not text:
         return None
     author_id = snowflake(author.get("id"))

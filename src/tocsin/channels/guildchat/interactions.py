@@ -8,12 +8,12 @@ from tocsin.channels.inbound import Attachment, InboundMessage, MessageKind, att
 from tocsin.core.reading.untrusted import (
     MAX_NAME_CHARS,
     MAX_TEXT_CHARS,
+    clean_text,
     identifier,
     named,
     objects,
     whole,
     within,
-    written,
 )
 
 PING, COMMAND, COMPONENT, AUTOCOMPLETE, MODAL = 1, 2, 3, 4, 5
@@ -95,8 +95,8 @@ def _command(interaction: dict[str, Any], data: dict[str, Any]) -> dict[str, Any
 
 
 def _component(interaction: dict[str, Any], data: dict[str, Any]) -> dict[str, Any] | None:
-    name, values = written(data.get("custom_id"), MAX_NAME_CHARS), data.get("values")
-    chosen = [written(value, MAX_NAME_CHARS) for value in values[:_MAX_OPTIONS]] if isinstance(values, list) else []
+    name, values = clean_text(data.get("custom_id"), MAX_NAME_CHARS), data.get("values")
+    chosen = [clean_text(value, MAX_NAME_CHARS) for value in values[:_MAX_OPTIONS]] if isinstance(values, list) else []
     if not name:
         return None
     return {
@@ -110,7 +110,7 @@ def _component(interaction: dict[str, Any], data: dict[str, Any]) -> dict[str, A
 
 
 def _modal(interaction: dict[str, Any], data: dict[str, Any]) -> dict[str, Any] | None:
-    name = written(data.get("custom_id"), MAX_NAME_CHARS)
+    name = clean_text(data.get("custom_id"), MAX_NAME_CHARS)
     typed = "\n".join(_typed(data.get("components"), _MAX_LEVELS))[:MAX_TEXT_CHARS]
     if not name:
         return None
@@ -126,7 +126,7 @@ def _modal(interaction: dict[str, Any], data: dict[str, Any]) -> dict[str, Any] 
 def _arguments(data: dict[str, Any]) -> Iterator[str]:
     target = snowflake(data.get("target_id"))
     if data.get("type") == _MESSAGE_COMMAND:
-        yield written(within(data, "resolved", "messages", target).get("content"))
+        yield clean_text(within(data, "resolved", "messages", target).get("content"))
     elif data.get("type") == _USER_COMMAND:
         yield target
     else:
@@ -146,16 +146,16 @@ def _words(options: object, levels: int) -> Iterator[str]:
 def _word(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
-    return str(value) if isinstance(value, float) or whole(value) is not None else written(value)
+    return str(value) if isinstance(value, float) or whole(value) is not None else clean_text(value)
 
 
 def _typed(components: object, levels: int) -> Iterator[str]:
     """Yield the values of a dialog; inputs are nested in rows or in labels."""
     for component in objects(components, _MAX_OPTIONS):
-        if text := written(component.get("value")):
+        if text := clean_text(component.get("value")):
             yield text
         values = component.get("values")
-        yield from (written(v, MAX_NAME_CHARS) for v in (values[:_MAX_OPTIONS] if isinstance(values, list) else []))
+        yield from (clean_text(v, MAX_NAME_CHARS) for v in (values[:_MAX_OPTIONS] if isinstance(values, list) else []))
         if levels:
             yield from _typed(component.get("components"), levels - 1)
             yield from _typed([component.get("component")], levels - 1)

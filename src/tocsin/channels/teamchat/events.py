@@ -7,7 +7,7 @@ from typing import Any
 
 from tocsin.channels.inbound import MAX_QUOTE_CHARS, Attachment, InboundMessage, MessageKind, Quote, attachment_kind
 from tocsin.channels.teamchat.wording import plain_text, without_mention
-from tocsin.core.reading.untrusted import MAX_TEXT_CHARS, identifier, named, objects, whole, within, written
+from tocsin.core.reading.untrusted import MAX_TEXT_CHARS, clean_text, identifier, named, objects, whole, within
 
 _TIMESTAMP = re.compile(r"[0-9]{1,12}\.[0-9]{1,9}")  # names a message within its channel
 
@@ -58,7 +58,7 @@ def message_of(
     accepted = (*_NEW_MESSAGES, "bot_message") if hear_bots else _NEW_MESSAGES
     if event.get("subtype") not in accepted or (from_bot and not hear_bots):
         return None
-    raw, mentioned = without_mention(written(event.get("text"), 4 * MAX_TEXT_CHARS), own_ids)
+    raw, mentioned = without_mention(clean_text(event.get("text"), 4 * MAX_TEXT_CHARS), own_ids)
     text, files = plain_text(raw)[:MAX_TEXT_CHARS], _files(event)
     mentioned = mentioned or event["type"] == "app_mention"
     if mentioned:
@@ -156,7 +156,7 @@ def _quote(event: dict[str, Any], own_ids: Collection[str]) -> Quote | None:
     root = within(event, "root")
     shared = (one for one in objects(event.get("attachments"), _MAX_FILES) if one.get("is_share") is True)
     quoted = root or next(shared, {})
-    text = plain_text(written(quoted.get("text"), 4 * MAX_TEXT_CHARS)).strip()
+    text = plain_text(clean_text(quoted.get("text"), 4 * MAX_TEXT_CHARS)).strip()
     if not text:
         return None
     author = identifier(quoted.get("user")) or identifier(quoted.get("author_id"))

@@ -7,7 +7,7 @@ from typing import Any
 from tocsin.channels.inbound import InboundMessage, MessageKind
 from tocsin.channels.teamchat.events import chat_id_of, chat_type_of, timestamp
 from tocsin.channels.teamchat.wording import plain_text
-from tocsin.core.reading.untrusted import MAX_NAME_CHARS, MAX_TEXT_CHARS, identifier, named, objects, within, written
+from tocsin.core.reading.untrusted import MAX_NAME_CHARS, MAX_TEXT_CHARS, clean_text, identifier, named, objects, within
 
 _PRIVATE_NAMES = {"directmessage": "private", "privategroup": "group"}
 _INTERACTIONS = (
@@ -23,12 +23,12 @@ _MAX_ACTIONS = 25
 
 def command_of(fields: Mapping[str, str], body: bytes, *, now: float) -> InboundMessage | None:
     """Return the slash command in a form; its text is what the person typed."""
-    word = written(fields.get("command"), MAX_NAME_CHARS).strip()
+    word = clean_text(fields.get("command"), MAX_NAME_CHARS).strip()
     user, chat_id = identifier(fields.get("user_id")), chat_id_of(fields.get("channel_id"), fields.get("user_id"))
     name = word.removeprefix("/").lower()
     if not name or " " in word or not word.isprintable() or not chat_id:
         return None
-    args = plain_text(written(fields.get("text"), 4 * MAX_TEXT_CHARS)).strip()[:MAX_TEXT_CHARS]
+    args = plain_text(clean_text(fields.get("text"), 4 * MAX_TEXT_CHARS)).strip()[:MAX_TEXT_CHARS]
     trigger = identifier(fields.get("trigger_id")) or sha256(body).hexdigest()
     return InboundMessage(
         channel="teamchat",
@@ -88,7 +88,7 @@ def _message_text(payload: dict[str, Any], message: dict[str, Any]) -> str:
     """Return the text of the message that a shortcut was used on."""
     if payload["type"] != "message_action":
         return ""
-    return plain_text(written(message.get("text"), 4 * MAX_TEXT_CHARS))[:MAX_TEXT_CHARS]
+    return plain_text(clean_text(message.get("text"), 4 * MAX_TEXT_CHARS))[:MAX_TEXT_CHARS]
 
 
 def _chosen(payload: dict[str, Any]) -> tuple[str, str]:
@@ -119,13 +119,13 @@ def _typed(view: dict[str, Any]) -> list[str]:
     found: list[str] = []
     for block in list(within(view, "state", "values").values())[:_MAX_ACTIONS]:
         for control in objects(list(block.values()) if isinstance(block, dict) else [], _MAX_ACTIONS):
-            found += [text] if (text := written(control.get("value"))) else _options(control)
+            found += [text] if (text := clean_text(control.get("value"))) else _options(control)
     return found
 
 
 def _texts(submission: dict[str, Any]) -> list[str]:
-    return [text for value in list(submission.values())[:_MAX_ACTIONS] if (text := written(value))]
+    return [text for value in list(submission.values())[:_MAX_ACTIONS] if (text := clean_text(value))]
 
 
 def _data(*values: object) -> str:
-    return next((text for value in values if (text := written(value, 2_000).strip())), "")
+    return next((text for value in values if (text := clean_text(value, 2_000).strip())), "")

@@ -25,7 +25,7 @@ from tocsin.channels.teamchat.forms import command_of, interaction_of
 from tocsin.channels.teamchat.response_url import ResponseUrl
 from tocsin.channels.teamchat.settings import HEAR_BOTS, SIGNING_SECRET
 from tocsin.core.errors import RemoteError
-from tocsin.core.reading.untrusted import form_fields, json_object, written
+from tocsin.core.reading.untrusted import clean_text, form_fields, json_object
 
 if TYPE_CHECKING:
     from tocsin.channels.contract import Tools
@@ -122,7 +122,7 @@ class TeamchatInbound(InboundAdapter):
     async def _event(self, envelope: dict[str, Any]) -> InboundMessage | Handshake | None:
         sort = envelope.get("type")
         if sort == "url_verification":
-            return Handshake(_json_answer({"challenge": written(envelope.get("challenge"), 1_000)}))
+            return Handshake(_json_answer({"challenge": clean_text(envelope.get("challenge"), 1_000)}))
         if sort == "app_rate_limited":
             log.warning("the provider drops events because there are too many", extra={"channel": self.name})
         if sort != "event_callback":

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from tocsin.channels.teamchat.wording import escape
 from tocsin.core.text.markup import BOLD, CODE, ITALIC, LINK, STRIKE, Block, Renderer, Shown, TextRun
-from tocsin.core.text.markup.inline import BORDER, Piece, Role, link_of, settle, weave, with_mark
+from tocsin.core.text.markup.inline import BORDER, Piece, Role, find_link, settle, weave, with_mark
 from tocsin.core.text.markup.model import plain_text
 
 FENCE = "```"
@@ -41,7 +41,7 @@ class LiteralMrkdwn(Renderer):
 
 def _simple(run: TextRun) -> TextRun:
     """Return the run with a valid combination of marks: none inside a link, and no code with a backtick."""
-    if link := link_of(run):
+    if link := find_link(run):
         return run._replace(marks=run.marks[: run.marks.index(link) + 1])
     return run._replace(marks=tuple(mark for mark in run.marks if mark != CODE)) if "`" in run.text else run
 

@@ -10,7 +10,7 @@ from tocsin.channels.replies import refused
 from tocsin.channels.teamchat.api import TeamchatApi
 from tocsin.channels.teamchat.mrkdwn import Mrkdwn
 from tocsin.channels.teamchat.wording import escape
-from tocsin.core.http.transport import origin_of
+from tocsin.core.http.transport import find_origin
 from tocsin.core.text.markup import PlainText, literal, render
 from tocsin.core.text.measures import escaped_code_points
 
@@ -38,8 +38,8 @@ class ResponseUrl:
         """Return the address, or `None` if it is neither on the product's host nor on that of `api_url`."""
         if not isinstance(url, str):
             return None
-        origin = origin_of(url)
-        if origin not in (*HOSTS, origin_of(api_url)) or not _PATH.fullmatch(url.removeprefix(origin)):
+        origin = find_origin(url)
+        if origin not in (*HOSTS, find_origin(api_url)) or not _PATH.fullmatch(url.removeprefix(origin)):
             return None
         return cls(url, now + LIFE_S, thread_id)
 

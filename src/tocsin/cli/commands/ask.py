@@ -12,7 +12,7 @@ from tocsin.providers.contract import Question, Turn
 from tocsin.providers.files.pictures import fit, type_of
 from tocsin.terminal.options import Options
 from tocsin.terminal.output import DONE, Console, is_terminal
-from tocsin.terminal.text import message_of, readable
+from tocsin.terminal.text import read_message, readable
 
 if TYPE_CHECKING:
     from tocsin.providers.contract import ChatProvider, Completion, Image
@@ -49,7 +49,7 @@ def _ask(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     if chat is None:
         raise MissingSettingError(NOT_CONFIGURED, hint=HOW_TO_CONFIGURE)
     images = tuple(asyncio.run(_image(path)) for path in arguments.image)
-    text = message_of(arguments.question, out)
+    text = read_message(arguments.question, out)
     if not text.strip() and not images:
         raise ConfigError("the question is empty", hint="pass it as the argument, or pipe it in and pass `-`")
     answer = asyncio.run(_answer(chat, Question((Turn("user", text, images),)), out))

@@ -18,7 +18,7 @@ from tocsin.messaging.outbound.caller import Caller
 from tocsin.terminal.options import Options, add_subcommands
 from tocsin.terminal.output import Console
 from tocsin.terminal.parsing import UsageError
-from tocsin.terminal.text import add_limit, message_of, moment, readable
+from tocsin.terminal.text import add_limit, moment, read_message, readable
 
 USUAL_LIMIT, MAX_LIMIT = 20, 1_000
 
@@ -170,7 +170,7 @@ def _counts(_: argparse.Namespace, options: Options, out: Console) -> int:
 
 
 def _publish(arguments: argparse.Namespace, options: Options, out: Console) -> int:
-    message = message_of(arguments.message, out)
+    message = read_message(arguments.message, out)
 
     async def work(app: App) -> str:
         target = readable(arguments.target)

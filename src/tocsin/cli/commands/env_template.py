@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from tocsin.channels.contract import ChannelSpec
-from tocsin.core.config.spelling import spelled
+from tocsin.core.config.spelling import format_for_env
 from tocsin.core.config.variables import CORE_VARIABLES, Variable
 from tocsin.features.contract import Feature
 
@@ -28,7 +28,7 @@ def env_template(specs: Iterable[ChannelSpec], features: Iterable[Feature], valu
 
 def default_text(variable: Variable[Any]) -> str:
     """Return the default of a variable as text."""
-    return variable.shown_default or spelled(variable.default)
+    return variable.shown_default or format_for_env(variable.default)
 
 
 def _block(title: str, variables: Iterable[Variable[Any]], values: Mapping[str, str]) -> Iterator[str]:

@@ -18,7 +18,7 @@ from tocsin.messaging.outbound.messenger import NotifyResult
 from tocsin.messaging.outbound.profiles import Profile
 from tocsin.terminal.options import Options
 from tocsin.terminal.output import DONE, FAILED, MISUSED, Console
-from tocsin.terminal.text import add_subject, message_of, readable, with_subject
+from tocsin.terminal.text import add_subject, read_message, readable, with_subject
 
 YES = "do not ask for confirmation before a long text is sent as many messages"
 
@@ -84,7 +84,7 @@ def _test(arguments: argparse.Namespace, options: Options, out: Console) -> int:
 
 
 def _send(arguments: argparse.Namespace, options: Options, out: Console) -> int:
-    message = with_subject(arguments.subject, message_of(arguments.message, out))
+    message = with_subject(arguments.subject, read_message(arguments.message, out))
     if arguments.queue:
         return _queue(arguments, message, options, out)
 
@@ -151,7 +151,7 @@ def _profiles(_: argparse.Namespace, options: Options, out: Console) -> int:
 
 
 def _notify(arguments: argparse.Namespace, options: Options, out: Console) -> int:
-    message = with_subject(arguments.subject, message_of(arguments.message, out))
+    message = with_subject(arguments.subject, read_message(arguments.message, out))
     profile = readable(arguments.profile)
 
     async def work(app: App) -> int:

@@ -142,7 +142,7 @@ def _quoted(value: str) -> str:
 
 
 def _config_show(arguments: argparse.Namespace, options: Options, out: Console) -> int:
-    from tocsin.core.config.spelling import shown
+    from tocsin.core.config.spelling import display_value
 
     settings, _ = open_settings(options, out)
     told = {DATA_DIR.name, *settings.sources}
@@ -151,7 +151,7 @@ def _config_show(arguments: argparse.Namespace, options: Options, out: Console) 
         out.document([_document(settings, variable) for variable in chosen])
         out.tell_doubts()
         return DONE
-    rows = [(v.name, shown(settings, v), settings.sources.get(v.name, "default")) for v in chosen]
+    rows = [(v.name, display_value(settings, v), settings.sources.get(v.name, "default")) for v in chosen]
     out.table(("setting", "value", "source"), rows)
     if not arguments.all:
         out.note(settings.read_from)
@@ -161,11 +161,11 @@ def _config_show(arguments: argparse.Namespace, options: Options, out: Console) 
 
 
 def _document(settings: Settings, variable: Variable[object]) -> dict[str, object]:
-    from tocsin.core.config.spelling import shown
+    from tocsin.core.config.spelling import display_value
 
     return {
         "name": variable.name,
-        "value": shown(settings, variable),
+        "value": display_value(settings, variable),
         "source": settings.sources.get(variable.name, "default"),
         "secret": variable.secret,
         "description": variable.doc,

@@ -12,7 +12,7 @@ from tocsin.cli.doctor.stores import has_database
 from tocsin.core.audit.actions import CLI
 from tocsin.core.config.settings import Settings
 from tocsin.core.config.variables import STORE, Variable
-from tocsin.core.tasks import side_by_side
+from tocsin.core.tasks import run_concurrently
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.terminal.findings import Finding, collect
 
@@ -47,7 +47,7 @@ async def _probe(app: App, states: list[ChannelState]) -> list[Finding]:
             return Finding("ok", kind, result.message)
         return Finding("error", kind, result.error)  # the error of a channel includes cause and remedy
 
-    return await side_by_side(one(state.spec.kind) for state in states)
+    return await run_concurrently(one(state.spec.kind) for state in states)
 
 
 def check_shapes(settings: Settings, subject: str, variables: Iterable[Variable[object]]) -> Iterator[Finding]:

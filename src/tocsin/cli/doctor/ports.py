@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any
 
-from tocsin.core.config.data_dir import id_of
+from tocsin.core.config.data_dir import directory_id
 from tocsin.core.config.security import is_loopback, missing_dashboard_login
 from tocsin.core.config.settings import Settings
 from tocsin.core.config.variables import (
@@ -35,7 +35,9 @@ def check_ports(settings: Settings) -> Iterator[Finding]:
         detail = "services on loopback accept requests from a proxy only with `Host: localhost`, except webhooks"
         yield Finding("warning", "proxy", detail, f"set {ALLOWED_HOSTS.name} to the host name that the proxy forwards")
     host, port = settings[GATEWAY_HOST].strip("[]"), settings[GATEWAY_PORT]
-    yield _about_port(host, GATEWAY_HOST, port, GATEWAY_PORT) or _gateway_at(host, port, id_of(settings.data_dir))
+    yield _about_port(host, GATEWAY_HOST, port, GATEWAY_PORT) or _gateway_at(
+        host, port, directory_id(settings.data_dir)
+    )
     if missing := missing_dashboard_login(settings):
         yield Finding("off", "dashboard", f"no sign-in is configured: set {missing}")
         return

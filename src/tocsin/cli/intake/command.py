@@ -16,7 +16,7 @@ from tocsin.features.ability_records import AssistantRequest, SkillInfo
 from tocsin.runs.model import RunTrigger
 from tocsin.terminal.options import Options
 from tocsin.terminal.output import DONE, FAILED, Console
-from tocsin.terminal.text import message_of
+from tocsin.terminal.text import read_message
 
 if TYPE_CHECKING:
     from tocsin.assembly.program import App
@@ -40,7 +40,7 @@ def configure_intake(parser: argparse.ArgumentParser) -> None:
 
 
 def _intake(arguments: argparse.Namespace, options: Options, out: Console) -> int:
-    text, here = message_of(arguments.text, out), Path.cwd()
+    text, here = read_message(arguments.text, out), Path.cwd()
     if not text.strip():
         raise ConfigError("the text is empty", hint="pass the text as the argument, or pipe it in and pass `-`")
     return with_app(options, out, lambda app: _plan(app, text, here, out, asks=not arguments.yes), writes=True)

@@ -23,8 +23,8 @@ from tocsin.core.audit.reader import (
     Head,
     Tip,
     decode_entry,
-    link_of,
     open_regular,
+    parse_link,
     rotated,
 )
 
@@ -99,7 +99,7 @@ def walk(file: str, lines: Iterable[bytes], head_name: str, wanted: Collection[i
 
 def _check(segment: Segment, line: bytes, tip: Tip | None, head_name: str) -> Tip | None:
     """Check one line, and return where the chain goes on."""
-    link = link_of(line[:-1]) if line.endswith(b"\n") else None
+    link = parse_link(line[:-1]) if line.endswith(b"\n") else None
     if link is None:
         segment.report("is incomplete, or is not an entry of this log")
         return tip
@@ -180,7 +180,7 @@ class Verifier:
             return self._unread(file, f"cannot be read: decompress it ({file.suffix}) and verify again")
         try:
             with _opened(file) as stream:
-                return walk(file.name, lines_of(stream), self._head_name, self._wanted)
+                return walk(file.name, split_lines(stream), self._head_name, self._wanted)
         except (OSError, EOFError, ValueError) as error:
             return self._unread(file, f"cannot be read completely: {error}")
         except Exception as error:  # noqa: BLE001  # zlib.error and lzma.LZMAError share no better base
@@ -223,7 +223,7 @@ class Verifier:
         for segment in chain:
             if any(segment.first <= seq <= _end(segment).seq for seq in ends):
                 with _opened(self._path.with_name(segment.file)) as stream:
-                    known |= walk(segment.file, lines_of(stream), self._head_name, ends).hashes
+                    known |= walk(segment.file, split_lines(stream), self._head_name, ends).hashes
         for copy in copies:
             if known.get(_end(copy).seq) != _end(copy).hash:
                 self._report(
@@ -325,7 +325,7 @@ def _opened(file: Path) -> Iterator[IO[bytes]]:
             yield unpacked
 
 
-def lines_of(stream: IO[bytes], size: int | None = None) -> Iterator[bytes]:
+def split_lines(stream: IO[bytes], size: int | None = None) -> Iterator[bytes]:
     """Yield the lines that begin in the first `size` bytes; overlong ones come in pieces."""
     offset = 0
     while (size is None or offset < size) and (line := stream.readline(MAX_LINE)):

@@ -137,7 +137,7 @@ class AuditLog:
         Lines older than `keep_since` (a time as in `ts`) may be gone. `anchors` are what was noted
         elsewhere; of two for the same line the first counts.
         """
-        from tocsin.core.audit.chain import Verifier, lines_of
+        from tocsin.core.audit.chain import Verifier, split_lines
 
         with _opened(self._head_name) as head_file:
             head = None
@@ -152,7 +152,7 @@ class AuditLog:
                 if log is None:
                     return verifier.verify(None)
                 with open(log, "rb", buffering=reader.SEARCH_CHUNK, closefd=False) as stream:
-                    return verifier.verify(lines_of(stream, size))
+                    return verifier.verify(split_lines(stream, size))
 
     def tip(self) -> tuple[int, str]:
         """Return number and hash of the newest line from the head file; 0 if there is none."""

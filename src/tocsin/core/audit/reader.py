@@ -115,7 +115,7 @@ def decode_head(text: bytes) -> Head | None:
     return Head(Tip(int(seq), digest), int(inode), int(size))
 
 
-def link_of(line: bytes) -> Link | None:
+def parse_link(line: bytes) -> Link | None:
     """Find the link at the end of a line (without its newline); None when it has none."""
     found = _LINK.search(line, max(0, len(line) - _LINK_LENGTH))
     if found is None:
@@ -235,7 +235,7 @@ def _leaves(value: object) -> Iterator[str]:
 
 def last_tip(fd: int) -> Tip | None:
     """Return the end of the chain as the newest linked line tells it."""
-    links = (link for line in newest_lines(fd) if (link := link_of(line)) is not None)
+    links = (link for line in newest_lines(fd) if (link := parse_link(line)) is not None)
     newest = next(links, None)
     return newest.tip if newest else None
 
@@ -245,7 +245,7 @@ def advance(fd: int, tip: Tip, offset: int) -> Tip:
     for line in lines_from(fd, offset):
         if not line.endswith(b"\n"):
             break
-        link = link_of(line[:-1])
+        link = parse_link(line[:-1])
         if link is not None and link.follows(tip):
             tip = link.tip
     return tip

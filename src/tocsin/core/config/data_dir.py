@@ -55,21 +55,21 @@ def unusable(path: Path, error: OSError) -> ConfigError:
         return ConfigError(f"cannot write {path}: {error.strerror}", hint="free some disk space")
     nearest = next(place for place in (path, *path.parents) if _exists(place))
     subject = "it" if nearest == path else str(nearest)
-    user = _name_of(os.geteuid())
+    user = _user_name(os.geteuid())
     give = f"make {user} the owner of {nearest} (chown), or " if isinstance(error, PermissionError) else ""
     return ConfigError(
-        f"cannot write {path}: {error.strerror}; {subject} belongs to {_name_of(nearest.stat().st_uid)}, but "
-        f"Tocsin runs as {user}",
+        f"cannot write {path}: {error.strerror}; {subject} belongs to {_user_name(nearest.stat().st_uid)}, but"
+        f" Tocsin runs as {user}",
         hint=f"{give}set TOCSIN_DATA_DIR to another directory",
     )
 
 
 def shared_name(path: Path) -> str:
     """Return the name of a data directory among those of all hosts: its ID and the name of this host."""
-    return f"{id_of(path)}@{gethostname()}"
+    return f"{directory_id(path)}@{gethostname()}"
 
 
-def id_of(path: Path) -> str:
+def directory_id(path: Path) -> str:
     """Return an id that no other directory of this machine has, and that does not reveal the path.
 
     Empty where the directory does not exist. A copy of a directory has an id of its own.
@@ -89,7 +89,7 @@ def _exists(path: Path) -> bool:
     return True
 
 
-def _name_of(user: int) -> str:
+def _user_name(user: int) -> str:
     try:
         return pwd.getpwuid(user).pw_name
     except KeyError:

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import httptools
 
 from tocsin.core.http.departure import note_departure
-from tocsin.core.http.proxy import HINT, Tunnel, authorization_of, proxy_for
+from tocsin.core.http.proxy import HINT, Tunnel, authorization_header, proxy_for
 from tocsin.core.http.transport import (
     CALL_TIMEOUT_S,
     CONNECT_TIMEOUT_S,
@@ -24,9 +24,9 @@ from tocsin.core.http.transport import (
     HttpResponse,
     certificate_refused,
     connect_failed,
-    host_of,
+    describe_os_error,
+    displayed_host,
     outcome_unknown,
-    reason_of,
 )
 
 P = TypeVar("P", bound=asyncio.BaseProtocol)
@@ -78,11 +78,11 @@ class DirectTransport:
         max_body_bytes: int = MAX_BODY_BYTES,
     ) -> HttpResponse:
         """Make one call and return the reply, as `Transport` promises."""
-        place = place_of(url)
+        place = parse_target(url)
         proxy = proxy_for(place.origin)
         deadline = asyncio.get_running_loop().time() + timeout_s
         if proxy and not place.secure:
-            message = _head(method, _in_full(place), {**headers, **authorization_of(proxy)}, len(body)) + body
+            message = _head(method, _in_full(place), {**headers, **authorization_header(proxy)}, len(body)) + body
         else:
             message = _head(method, place, headers, len(body)) + body
         note_departure(possible=False)
@@ -132,7 +132,7 @@ class DirectTransport:
         except ssl.SSLError:
             raise connect_failed(url, "TLS failed") from None
         except OSError as error:
-            raise connect_failed(url, reason_of(error)) from None
+            raise connect_failed(url, describe_os_error(error)) from None
         except UnicodeError:
             raise connect_failed(url, "the address is invalid") from None
 
@@ -142,14 +142,14 @@ class DirectTransport:
 
     async def _through(self, proxy: str, place: RequestTarget, url: str) -> "Connection":
         """Connect through `proxy`, which is asked for a tunnel only where the call is encrypted."""
-        door = place_of(proxy)
+        door = parse_target(proxy)
         try:
             sock = await _open_socket(door)
             if not place.secure:
                 return (await self._enter(Connection, sock, door))[1]
             transport, tunnel = await self._enter(lambda: Tunnel(url), sock, door)
         except OSError as error:
-            reason = "TLS failed" if isinstance(error, ssl.SSLError) else reason_of(error)
+            reason = "TLS failed" if isinstance(error, ssl.SSLError) else describe_os_error(error)
             raise connect_failed(url, f"the proxy {door.authority}: {reason}", HINT) from None
         try:
             await tunnel.open(transport, f"{_bracketed(place.host)}:{place.port}", proxy)
@@ -343,12 +343,12 @@ class RequestCycle:
 
 
 @lru_cache(maxsize=256)
-def place_of(url: str) -> RequestTarget:
+def parse_target(url: str) -> RequestTarget:
     """Take `url` apart."""
     parts = urlsplit(url)
     secure = parts.scheme == "https"
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    authority = host_of(url)
+    authority = displayed_host(url)
     host = parts.hostname or ""
     return RequestTarget(
         f"{parts.scheme}://{authority}", host, parts.port or (443 if secure else 80), secure, authority, path

@@ -11,7 +11,7 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from tocsin.core.errors import FailureKind, RemoteError
 from tocsin.core.http.redirects import MAX_REDIRECTS, HttpRequest, RedirectError, redirected
-from tocsin.core.http.transport import host_of, reason_of
+from tocsin.core.http.transport import describe_os_error, displayed_host
 from tocsin.core.storage.files import make_directory
 
 CHUNK_BYTES = 1024 * 1024
@@ -39,7 +39,7 @@ def download(
         if received < size:
             raise _broken(url, f"stopped after {received:,} of {size:,} bytes")
         if found != digest:
-            raise DownloadError(f"{host_of(url)} sent a file with the wrong checksum", hint="try again later")
+            raise DownloadError(f"{displayed_host(url)} sent a file with the wrong checksum", hint="try again later")
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
@@ -65,11 +65,13 @@ def _fetch(url: str, part: Path, size: int, on_progress: Callable[[int], None]) 
         response = build_opener(_Redirects).open(url, timeout=STALL_S)
     except HTTPError as error:
         error.close()  # it is an answer, too
-        raise DownloadError(f"{host_of(url)} responded with status {error.code}", hint="check the address") from None
+        raise DownloadError(
+            f"{displayed_host(url)} responded with status {error.code}", hint="check the address"
+        ) from None
     except RedirectError as error:
         raise DownloadError(str(error), hint=error.hint) from None
     except URLError as error:
-        reason = reason_of(error.reason) if isinstance(error.reason, OSError) else str(error.reason)
+        reason = describe_os_error(error.reason) if isinstance(error.reason, OSError) else str(error.reason)
         raise _broken(url, f"could not be reached: {reason}") from None
     seen, received = sha256(), 0
     part.touch(mode=0o600)
@@ -94,4 +96,6 @@ def _next(url: str, read: Callable[[int], bytes]) -> bytes:
 
 
 def _broken(url: str, what: str) -> DownloadError:
-    return DownloadError(f"{host_of(url)} {what}", hint="check the network and try again", kind=FailureKind.TRANSIENT)
+    return DownloadError(
+        f"{displayed_host(url)} {what}", hint="check the network and try again", kind=FailureKind.TRANSIENT
+    )

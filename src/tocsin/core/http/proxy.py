@@ -33,7 +33,7 @@ def proxy_for(origin: str) -> str | None:
     return proxy
 
 
-def authorization_of(proxy: str) -> dict[str, str]:
+def authorization_header(proxy: str) -> dict[str, str]:
     """Return the header that carries the user and password of a proxy's URL, if it names any."""
     parts = urlsplit(proxy)
     if parts.username is None:
@@ -54,7 +54,7 @@ class Tunnel(asyncio.Protocol):
     async def open(self, transport: asyncio.Transport, authority: str, proxy: str) -> None:
         """Have the proxy connect to `authority`, a host and port; raises RemoteError where it does not."""
         lines = [f"CONNECT {authority} HTTP/1.1", f"Host: {authority}"]
-        lines += [f"{name}: {value}" for name, value in authorization_of(proxy).items()]
+        lines += [f"{name}: {value}" for name, value in authorization_header(proxy).items()]
         transport.write("\r\n".join(lines).encode() + _END)
         status = await self._status
         if not 200 <= status < 300:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from urllib.parse import quote, urljoin, urlsplit
 
 from tocsin.core.errors import TocsinError
-from tocsin.core.http.transport import host_of
+from tocsin.core.http.transport import displayed_host
 
 MAX_REDIRECTS = 5
 _STATUSES = frozenset({301, 302, 303, 307, 308})
@@ -81,11 +81,11 @@ def _target(base: str, location: str) -> tuple[str, _Origin]:
         url = parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment="").geturl()
         return url, _origin(url)
     except ValueError:
-        raise RedirectError(f"{host_of(base)} redirects to an invalid address") from None
+        raise RedirectError(f"{displayed_host(base)} redirects to an invalid address") from None
 
 
 def _refused(request: HttpRequest, url: str, reason: str) -> RedirectError:
     return RedirectError(
-        f"{host_of(request.url)} redirects the {request.method} to {host_of(url)}, {reason}",
+        f"{displayed_host(request.url)} redirects the {request.method} to {displayed_host(url)}, {reason}",
         hint="if you trust that address, call it directly",
     )

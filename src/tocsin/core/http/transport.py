@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol
 
-from tocsin.core.errors import FailureKind, RemoteError, told_wait_s
+from tocsin.core.errors import FailureKind, RemoteError, clamp_retry_after_s
 
 # Source of all four: docs/facts/calls.md, "Timeouts".
 CONNECT_TIMEOUT_S = 5.0
@@ -50,8 +50,8 @@ class HttpResponse:
             seconds = float(value)
         except ValueError:
             seconds_until = _seconds_until(value, self.headers.get("date", ""))
-            return told_wait_s(seconds_until)
-        return told_wait_s(seconds)
+            return clamp_retry_after_s(seconds_until)
+        return clamp_retry_after_s(seconds)
 
 
 class Transport(Protocol):
@@ -85,7 +85,7 @@ class Transport(Protocol):
 def connect_failed(url: str, reason: str, hint: str = "check the network and the address") -> RemoteError:
     """Return the error of a call that certainly did not reach the other side."""
     return RemoteError(
-        f"could not connect to {host_of(url)}: {reason}",
+        f"could not connect to {displayed_host(url)}: {reason}",
         hint=hint,
         kind=FailureKind.TRANSIENT,
         provider_code="connect",
@@ -102,7 +102,7 @@ def certificate_refused(url: str, reason: str) -> RemoteError:
 def outcome_unknown(url: str, reason: str) -> RemoteError:
     """Return the error of a call that may have taken effect."""
     return RemoteError(
-        f"outcome unknown: {host_of(url)} {reason} after the request was sent",
+        f"outcome unknown: {displayed_host(url)} {reason} after the request was sent",
         hint="check the recipient's side before you send again",
         kind=FailureKind.AMBIGUOUS,
         provider_code="no-answer",
@@ -110,7 +110,7 @@ def outcome_unknown(url: str, reason: str) -> RemoteError:
 
 
 @lru_cache(maxsize=64)
-def host_of(url: str) -> str:
+def displayed_host(url: str) -> str:
     """Return host and port of `url`: what an error may show, because a path can carry a token."""
     from urllib.parse import urlsplit  # 3 ms, which a command that only lists does not need
 
@@ -119,14 +119,14 @@ def host_of(url: str) -> str:
     return f"{host}:{parts.port}" if parts.port else host
 
 
-def reason_of(error: OSError) -> str:
+def describe_os_error(error: OSError) -> str:
     """Return what the system says of a failed connection, without the address it repeats."""
     if error.errno and error.errno > 0:
         return os.strerror(error.errno)
     return error.strerror or str(error) or type(error).__name__
 
 
-def origin_of(url: str) -> str:
+def find_origin(url: str) -> str:
     """Return scheme and authority of `url`."""
     end = url.find("/", url.find("://") + 3)
     return url if end < 0 else url[:end]

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tocsin.core.errors import ProcessError
-from tocsin.core.process.identity import identity_of, is_alive, is_dead, is_elsewhere
+from tocsin.core.process.identity import is_alive, is_dead, is_elsewhere, read_identity
 from tocsin.core.process.starting import kill_group, run
 from tocsin.core.tasks import to_the_end
 
@@ -143,7 +143,7 @@ async def _launch(argv: Sequence[str], env: Mapping[str, str], log: Path) -> Det
         reason = done.stderr.strip().rpartition("\n")[2] or f"exit code {done.exit_code}"
         raise ProcessError(f"{argv[0]} could not be started: {reason}", hint="check the path and its permissions")
     pid = int(done.stdout)
-    return DetachedProcess(pid, identity_of(pid))
+    return DetachedProcess(pid, read_identity(pid))
 
 
 async def _abandon(starting: Awaitable[DetachedProcess]) -> None:

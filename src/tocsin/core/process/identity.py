@@ -25,10 +25,10 @@ class _Identity(NamedTuple):
 
 def own_identity() -> str:
     """Return what names this process among all of all time; a fork has another one."""
-    return identity_of(os.getpid())
+    return read_identity(os.getpid())
 
 
-def identity_of(pid: int) -> str:
+def read_identity(pid: int) -> str:
     """Return what names a process of this machine; of one that has ended, nothing that another one has."""
     stat = _stat(pid)
     start = stat[_START] if len(stat) > _START else ""

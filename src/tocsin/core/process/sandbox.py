@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from tocsin.core.errors import ProcessError
 from tocsin.core.process.starting import streaming
-from tocsin.core.process.tree import tree_of
+from tocsin.core.process.tree import list_tree
 from tocsin.core.text.shell import shell_argv
 
 # Where administrators install programs: a `bwrap` from elsewhere must not be used.
@@ -122,7 +122,7 @@ class WritableFolders:
             raise ProcessError("bubblewrap did not mount the home directory of the program") from None
 
     def _open_below(self, pid: int) -> bool:
-        return any(self._open_in(process.pid) for process in tree_of(pid) if process.pid != pid)
+        return any(self._open_in(process.pid) for process in list_tree(pid) if process.pid != pid)
 
     def _open_in(self, pid: int) -> bool:
         """Open the folders as one process sees them; False while that is still the file system of this process."""

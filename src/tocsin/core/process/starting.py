@@ -19,7 +19,7 @@ from typing import Any, Protocol, cast
 
 from tocsin.core.errors import ProcessError
 from tocsin.core.process.forking import shared_server
-from tocsin.core.process.tree import tree_of
+from tocsin.core.process.tree import list_tree
 from tocsin.core.tasks import to_the_end
 
 # What a child may print before the rest is thrown away: 1 MiB is far above any error text.
@@ -159,7 +159,7 @@ def _refuse_what_is_not_there(program: str, path: str) -> None:
 
 def kill_below(pid: int) -> None:
     """Kill every process that descends from `pid` or is of its session, but not itself."""
-    for process in tree_of(pid):
+    for process in list_tree(pid):
         if process.pid != pid:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(process.pid, signal.SIGKILL)
@@ -168,7 +168,7 @@ def kill_below(pid: int) -> None:
 async def kill_tree(pid: int) -> None:
     """Kill all that is below `pid` first, then its group: a reaper that dies before its children loses them."""
     deadline = asyncio.get_running_loop().time() + _GRACE_S
-    while any(process.pid != pid for process in tree_of(pid)) and asyncio.get_running_loop().time() < deadline:
+    while any(process.pid != pid for process in list_tree(pid)) and asyncio.get_running_loop().time() < deadline:
         kill_below(pid)
         await asyncio.sleep(_LOOK_S)
     kill_group(pid)
@@ -390,7 +390,7 @@ class _Streamer(_Child):
     def _ask_to_end(self) -> None:
         if self.exited.is_set():
             return
-        below = [process.pid for process in tree_of(self.pid) if process.pid != self.pid] if self._wrapped else []
+        below = [process.pid for process in list_tree(self.pid) if process.pid != self.pid] if self._wrapped else []
         with suppress(ProcessLookupError, PermissionError):
             if not below:
                 os.killpg(self.pid, signal.SIGTERM)

@@ -19,7 +19,7 @@ class Process(NamedTuple):
     resident_bytes: int
 
 
-def tree_of(leader: int) -> list[Process]:
+def list_tree(leader: int) -> list[Process]:
     """Return the leader of a session, all that is below it, and all of its session; nothing without /proc.
 
     Who left the session and lost its parent is not found, unless a PID namespace keeps it below the leader.

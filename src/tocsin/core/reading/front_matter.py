@@ -70,7 +70,7 @@ def is_name(text: str) -> bool:
     return bool(_NAME.fullmatch(text))
 
 
-def body_of(content: bytes) -> str:
+def read_body(content: bytes) -> str:
     """Return what follows the front matter of a `SKILL.md`: the instructions."""
     found = _FRONT_MATTER.match(content)
     return content[found.end() :].decode("utf-8", "replace").strip() if found else ""

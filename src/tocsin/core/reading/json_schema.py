@@ -28,7 +28,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 T = TypeVar("T", bound=FieldType)
 
 
-def schema_of(type_: FieldType) -> dict[str, Any]:
+def build_schema(type_: FieldType) -> dict[str, Any]:
     """Return the schema of a type; a record with a name is a reference."""
     match type_:
         case TextType():
@@ -53,14 +53,14 @@ def _of_many(type_: PlainType | ListType | OneOrManyType | MappingType | RecordT
         case PlainType():
             return {"type": ["string", "number", "boolean", "array"]}
         case OneOrManyType(item, allow_empty):
-            return {"anyOf": [schema_of(item), schema_of(ListType(item, allow_empty))]}
+            return {"anyOf": [build_schema(item), build_schema(ListType(item, allow_empty))]}
         case ListType(item, allow_empty, max_items):
             most = {"maxItems": max_items} if max_items else {}
-            return {"type": "array", "items": schema_of(item), **({} if allow_empty else {"minItems": 1}), **most}
+            return {"type": "array", "items": build_schema(item), **({} if allow_empty else {"minItems": 1}), **most}
         case MappingType(item, pattern, _, max_keys):
             names = {"propertyNames": {"pattern": f"^(?:{pattern})$"}} if pattern else {}
             most = {"maxProperties": max_keys} if max_keys else {}
-            return {"type": "object", "additionalProperties": schema_of(item), **names, **most}
+            return {"type": "object", "additionalProperties": build_schema(item), **names, **most}
         case RecordType():
             return reference(type_.name) if type_.name else record_schema(type_)
 
@@ -78,7 +78,7 @@ def record_schema(record: RecordType) -> dict[str, Any]:
 
 def file_schema(title: str, type_: FieldType) -> dict[str, Any]:
     """Return the schema of a file whose root has this type."""
-    return {"$schema": DIALECT, "title": title, **schema_of(without_names(type_))}
+    return {"$schema": DIALECT, "title": title, **build_schema(without_names(type_))}
 
 
 def without_names(type_: T) -> T:
@@ -112,7 +112,7 @@ def _patched(schema: dict[str, Any]) -> dict[str, Any]:
 
 def field_schema(field: Field) -> dict[str, Any]:
     """Return the schema of a field."""
-    schema = schema_of(field.type)
+    schema = build_schema(field.type)
     if field.nullable:
         schema = _nullable(schema)
     if field.default is not None:

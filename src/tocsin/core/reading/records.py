@@ -5,10 +5,10 @@
         url: Annotated[str, Written(TextType()), "What to fetch"]
         every_s: Annotated[float, Written(DurationType(lowest_s=1)), "How often"] = 60.0
 
-    PROBE = record_of(Probe)
+    PROBE = record_type(Probe)
 
-A text in `Annotated` describes the field, as in public records (`tocsin.core.records`). `record_of` makes the type that
-reads files and the members of JSON objects, `tocsin.core.reading.json_schema` makes schemas of that, and
+A text in `Annotated` describes the field, as in public records (`tocsin.core.records`). `record_type` returns the type
+that reads files and the members of JSON objects, `tocsin.core.reading.json_schema` builds its schemas, and
 `tocsin.rest.bodies` the models of requests.
 """
 
@@ -54,7 +54,7 @@ def declared_fields(record: type) -> Iterator[DeclaredField]:
             yield DeclaredField(each.name, kind, written, doc, default)
 
 
-def record_of(record: type, name: str = "") -> RecordType:
+def record_type(record: type, name: str = "") -> RecordType:
     """Return the type that reads a record; `name` is that of its schema in an OpenAPI document."""
     return RecordType(tuple(map(_field, declared_fields(record))), name)
 

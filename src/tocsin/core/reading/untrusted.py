@@ -39,7 +39,7 @@ def objects(value: object, most: int) -> list[dict[str, Any]]:
     return [item for item in value[:most] if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def written(value: object, limit: int = MAX_TEXT_CHARS) -> str:
+def clean_text(value: object, limit: int = MAX_TEXT_CHARS) -> str:
     """Return a text, cut at `limit` characters: line ends are LF, no NUL, no lone surrogates."""
     return normalise(value[:limit]) if isinstance(value, str) else ""
 
@@ -47,7 +47,7 @@ def written(value: object, limit: int = MAX_TEXT_CHARS) -> str:
 def named(*values: object) -> str:
     """Return the first name among `values` on one line, or an empty text."""
     for value in values:
-        if name := " ".join(written(value, MAX_NAME_CHARS).split()):
+        if name := " ".join(clean_text(value, MAX_NAME_CHARS).split()):
             return name if name.isprintable() else "".join(char for char in name if char.isprintable())
     return ""
 

@@ -17,7 +17,7 @@ from tocsin.core.reading.yaml_node import (
     Scalar,
     SourcePosition,
     YamlIssue,
-    kind_of,
+    describe_kind,
 )
 from tocsin.core.storage.files import read_limited
 
@@ -149,7 +149,7 @@ class _Composer:
         mistakes = list(_decorations(event))
         if key == ("<<", False):
             mistakes.append("merge keys are not supported")
-        elif kind_of(key) in {"nothing", "a switch"}:
+        elif describe_kind(key) in {"nothing", "a switch"}:
             mistakes.append(f"keys must be text, found {key.spelling or 'an empty key'}: put it in quotes")
         for detail in mistakes:
             place, steps = level.key_place, (*level.node.steps, key.spelling)

@@ -184,12 +184,12 @@ class Node(InputValue):
     @property
     def is_null(self) -> bool:
         """Whether it is `null`, `~` or empty."""
-        return isinstance(self.content, Scalar) and kind_of(self.content) == "nothing"
+        return isinstance(self.content, Scalar) and describe_kind(self.content) == "nothing"
 
     def as_text(self) -> str | None:
         """Return a text; a number counts as text, in its own spelling."""
         match self.content:
-            case Scalar() as scalar if kind_of(scalar) in {"text", "a number"}:
+            case Scalar() as scalar if describe_kind(scalar) in {"text", "a number"}:
                 return scalar.spelling
         return None
 
@@ -218,7 +218,7 @@ class Node(InputValue):
 
     def as_boolean(self) -> bool | None:
         """Return the truth value that it is, else None."""
-        if isinstance(self.content, Scalar) and kind_of(self.content) == "a switch":
+        if isinstance(self.content, Scalar) and describe_kind(self.content) == "a switch":
             return self.content.spelling.lower() == "true"
         return None
 
@@ -242,7 +242,7 @@ class Node(InputValue):
         """Return what it is, in words for an error."""
         if not isinstance(self.content, Scalar):
             return "a list" if isinstance(self.content, list) else "a mapping"
-        kind = kind_of(self.content)
+        kind = describe_kind(self.content)
         if kind == "a switch":
             return f"{self.content.spelling} (in quotes it would be text)"
         if kind == "nothing" and " #" in self._document.rest_of_line(self.place):
@@ -250,7 +250,7 @@ class Node(InputValue):
         return kind
 
 
-def kind_of(scalar: Scalar) -> str:
+def describe_kind(scalar: Scalar) -> str:
     """Return what a scalar is, in the words of our errors."""
     if scalar.quoted:
         return "text"

@@ -249,10 +249,10 @@ def _base64_forms(raw: bytes) -> Iterator[str]:
             yield form.replace("+", "-").replace("/", "_")
 
 
-def masked(value: Any, redact: Callable[[str], str]) -> Any:
+def redact_json(value: Any, redact: Callable[[str], str]) -> Any:
     """Return a JSON value without the secrets in its texts."""
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, list | tuple):
-        return [masked(each, redact) for each in value]
-    return {name: masked(each, redact) for name, each in value.items()} if isinstance(value, Mapping) else value
+        return [redact_json(each, redact) for each in value]
+    return {name: redact_json(each, redact) for name, each in value.items()} if isinstance(value, Mapping) else value

@@ -14,7 +14,7 @@ def variable_name(*words: str) -> str:
     return "_".join(words).upper().replace("-", "_")
 
 
-def spelled(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Return a value as text: empty for None, numbers in full (`1e16` as digits), JSON for lists and mappings."""
     if isinstance(value, str):
         return value
@@ -29,7 +29,7 @@ def spelled(value: Any) -> str:
 
 def as_variable(value: Any) -> str:
     """Return a value as a variable can hold it: without NUL, and without halves of a character."""
-    return spelled(value).replace("\0", "").encode(errors="replace").decode()
+    return format_value(value).replace("\0", "").encode(errors="replace").decode()
 
 
 def variable_bytes(name: str, value: str) -> int:

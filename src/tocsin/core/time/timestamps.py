@@ -14,7 +14,7 @@ def timestamp(seconds: float | None) -> str | None:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def seconds_of(text: str) -> float:
+def parse_timestamp(text: str) -> float:
     """Return RFC 3339 or plain Unix seconds as Unix seconds; raise ValueError with what is accepted."""
     seconds = _plain_seconds(text)
     if seconds is None or not 0 <= seconds <= LATEST:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tocsin.core.errors import ConfigError
-from tocsin.core.reading.front_matter import NAME_RULE, body_of, is_name, read_definition
+from tocsin.core.reading.front_matter import NAME_RULE, is_name, read_body, read_definition
 from tocsin.core.reading.value import shorten, suggestion
 from tocsin.core.reading.yaml_node import TOP, YamlError, YamlIssue
 from tocsin.core.storage.files import read_limited, refuse_others
@@ -68,7 +68,7 @@ def read_assistant(path: Path, *, built_in: bool) -> AssistantSkill:
         return _invalid(path, built_in, error.sentence())
     except OSError as error:
         return _invalid(path, built_in, f"it cannot be read: {error.strerror}")
-    return AssistantSkill(path.name, path, built_in, definition, body_of(content))
+    return AssistantSkill(path.name, path, built_in, definition, read_body(content))
 
 
 def _folders(path: Path) -> Iterator[Path]:

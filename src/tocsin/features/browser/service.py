@@ -11,7 +11,7 @@ from tocsin.core.errors import ConfigError
 from tocsin.core.process.detaching import DetachedProcess, end_detached, kill_detached, start_detached
 from tocsin.core.reading.value import near_word, shorten
 from tocsin.core.storage.files import make_directory
-from tocsin.core.tasks import side_by_side, to_the_end
+from tocsin.core.tasks import run_concurrently, to_the_end
 from tocsin.features.browser import directory
 from tocsin.features.browser.audit_actions import BROWSER_START, BROWSER_STOP
 from tocsin.features.browser.endpoint import is_browser, is_free
@@ -60,7 +60,7 @@ class Browsers:
         """
         known, profiles = await self._store.all(), self.file.all()
         wanted = [each for each in profiles.values() if remote or each.driver is not BrowserDriver.REMOTE]
-        found = await side_by_side(self.profile_looks.look(each, known.get(each.name)) for each in wanted)
+        found = await run_concurrently(self.profile_looks.look(each, known.get(each.name)) for each in wanted)
         rest = [process for name, process in known.items() if name not in profiles]
         forgotten = [await self.profile_looks.look_at_forgotten(process) for process in rest]
         return [*found, *(look for look in forgotten if look)]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tocsin.core.text.shell import as_variable, shell_argv, spelled, variable_name
+from tocsin.core.text.shell import as_variable, format_value, shell_argv, variable_name
 from tocsin.core.time.timestamps import timestamp
 from tocsin.features.context import Abilities
 from tocsin.features.cron.audit_actions import CRON
@@ -96,7 +96,7 @@ class JobExecution:
             cause=self._run.trigger,
             actor=self._run.actor,
             args=_words(params.get("args", "")),
-            input=spelled(params.get("input", "")),
+            input=format_value(params.get("input", "")),
             part_of=handle.run_id,
         )
         return show_child(handle, ended)
@@ -129,4 +129,4 @@ class JobExecution:
 
 def _words(value: Any) -> list[str]:
     """Return arguments that are given as a list, or as a line of words."""
-    return [spelled(each) for each in value] if isinstance(value, list) else shlex.split(spelled(value))
+    return [format_value(each) for each in value] if isinstance(value, list) else shlex.split(format_value(value))

@@ -17,11 +17,11 @@ from tocsin.core.reading.fields import (
     TextType,
 )
 from tocsin.core.reading.json_value import JsonIssue
-from tocsin.core.reading.records import Written, record_of
+from tocsin.core.reading.records import Written, record_type
 from tocsin.core.reading.value import WRONG_VALUE
 from tocsin.core.records.marks import Converted, Flat, Private, TextOrNull, Time, after
 from tocsin.core.text.shell import params_problem
-from tocsin.core.time.timestamps import seconds_of
+from tocsin.core.time.timestamps import parse_timestamp
 from tocsin.runs.model import RunSpec
 from tocsin.scheduling.expression import ScheduleError
 from tocsin.scheduling.missed import CatchUp
@@ -124,7 +124,7 @@ NAME_RULE = r"(?![\s-])[^\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]{1,100}(?<
 
 def _time(text: str) -> float:
     try:
-        return seconds_of(text)
+        return parse_timestamp(text)
     except ValueError as error:
         raise ValueError(f"expected {error}") from None
 
@@ -164,7 +164,7 @@ class JobRetry:
         return float(min(self.max_delay_seconds, self.delay_seconds * self.backoff ** (attempt - 1)))
 
 
-RETRY = record_of(JobRetry, "Retry")
+RETRY = record_type(JobRetry, "Retry")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,7 +249,7 @@ class JobDefinition:
         return {**plain, "retry": {name: getattr(self.retry, name) for name in _RETRY_NAMES}}
 
 
-JOB = record_of(JobDefinition, "CronJob")
+JOB = record_type(JobDefinition, "CronJob")
 _NAMES = tuple(each.name for each in fields(JobDefinition) if each.name != "retry")
 _RETRY_NAMES = tuple(each.name for each in fields(JobRetry))
 

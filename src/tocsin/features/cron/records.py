@@ -14,7 +14,7 @@ from tocsin.features.cron.running import count_failures
 from tocsin.features.cron.service import CronJobs
 from tocsin.runs.model import RunSummary
 from tocsin.runs.queue import RecentRun, SubjectPast
-from tocsin.scheduling.zones import zone_of
+from tocsin.scheduling.zones import load_zone
 
 SHOWN_RUNS, NEXT_RUNS = 30, 5
 HISTORY = 200
@@ -102,7 +102,7 @@ def next_time(job: CronJob) -> str:
     """Return when a job is due next, in its own zone; empty if it is not."""
     if job.next_at is None or job.definition is None:
         return "after a start of the machine" if job.enabled and job.is_at_start else ""
-    zone = zone_of(job.definition.timezone)
+    zone = load_zone(job.definition.timezone)
     return f"{datetime.fromtimestamp(job.next_at, zone):%Y-%m-%d %H:%M} {zone.key}"
 
 

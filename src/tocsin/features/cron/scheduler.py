@@ -47,7 +47,7 @@ from tocsin.scheduling.missed import (
 )
 from tocsin.scheduling.overlap import Admission, Overlap, Running, admit
 from tocsin.scheduling.schedule import duration_words
-from tocsin.scheduling.zones import zone_of
+from tocsin.scheduling.zones import load_zone
 
 log = logging.getLogger(__name__)
 
@@ -255,7 +255,7 @@ class Scheduler:
         last = until if definition.end_at is None else min(until, definition.end_at)
         try:
             catchup, window_s = CatchUp(definition.catchup), definition.catchup_window_seconds
-            rules = CatchUpRules(catchup, window_s, zone_of(definition.timezone))
+            rules = CatchUpRules(catchup, window_s, load_zone(definition.timezone))
             instants = plan_instants(job.schedule(), job.begins_after, last, rules, self._late_s(), self._late_because)
         except ScheduleError:  # its time zone is gone; the job is shown as invalid
             return []

@@ -19,7 +19,7 @@ from tocsin.runs.model import Line
 from tocsin.terminal.options import add_subcommands
 from tocsin.terminal.output import DONE, FAILED, Console
 from tocsin.terminal.program import Program
-from tocsin.terminal.text import add_limit, message_of, readable
+from tocsin.terminal.text import add_limit, read_message, readable
 
 CALLER = Caller(CLI.name)
 USUAL_LIMIT, MAX_LIMIT = 20, 10_000
@@ -177,7 +177,7 @@ def _create(arguments: argparse.Namespace, out: Console, program: Program) -> in
     new = NewTaskJob(
         title=readable(arguments.title),
         description=readable(arguments.description),
-        command=message_of(arguments.command, out),
+        command=read_message(arguments.command, out),
         skill=readable(arguments.skill),
         repo=arguments.repo,
         base_branch=readable(arguments.base),

@@ -93,7 +93,7 @@ class TaskJobStore:
         async def find(texts: Sequence[str], limit: int) -> list[list[str]]:
             return await self._database.read(lambda c: short_ids.matching(c, "task_jobs", texts, limit))
 
-        job_id = await short_ids.whole_id(text, find, _unknown, "task jobs")
+        job_id = await short_ids.resolve_id(text, find, _unknown, "task jobs")
         job = await self._database.read(lambda connection: _find(connection, job_id))
         if job.phase is TaskPhase.MAKING:
             raise _unknown(text)

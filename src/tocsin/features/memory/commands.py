@@ -28,10 +28,10 @@ from tocsin.features.memory.options import argument, expiry, forever_or, number
 from tocsin.features.memory.service import DecayReport, Memories, MemoryCaller
 from tocsin.features.memory.store import SORTS
 from tocsin.features.memory.tables.rows import EntryFilter
-from tocsin.terminal.options import add_subcommands, options_of
+from tocsin.terminal.options import add_subcommands, read_options
 from tocsin.terminal.output import DONE, FAILED, Console
 from tocsin.terminal.program import Program
-from tocsin.terminal.text import message_of, readable, whole_number
+from tocsin.terminal.text import read_message, readable, whole_number
 
 T = TypeVar("T")
 
@@ -176,7 +176,7 @@ def _configure_decay(parser: argparse.ArgumentParser) -> None:
 def _set(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     draft = EntryDraft(
         key=arguments.key,
-        value=message_of(arguments.value, out),
+        value=read_message(arguments.value, out),
         type=EntryType(arguments.type),
         tags=tuple(arguments.tag),
         scope=arguments.scope or "",
@@ -203,7 +203,7 @@ def _get(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     if out.as_json:
         out.document(document)
         return DONE
-    if options_of(arguments).verbose:
+    if read_options(arguments).verbose:
         shown = {name: value for name, value in document.items() if name != "value"}
         out.table(("field", "value"), [(name, _cell(value)) for name, value in shown.items()])
         out.text("")
@@ -370,7 +370,7 @@ def _export(_: argparse.Namespace, out: Console, program: Program) -> int:
 
 
 def _import(arguments: argparse.Namespace, out: Console, program: Program) -> int:
-    text = message_of("-", out) if arguments.file == "-" else _content(Path(readable(arguments.file)))
+    text = read_message("-", out) if arguments.file == "-" else _content(Path(readable(arguments.file)))
 
     async def work(memory: Memories) -> dict[str, int]:
         entries = read_entries(text, memory.now())

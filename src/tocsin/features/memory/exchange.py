@@ -15,7 +15,7 @@ from tocsin.core.reading.fields import (
     TextType,
 )
 from tocsin.core.reading.json_value import decode_json, read_json
-from tocsin.core.time.timestamps import seconds_of
+from tocsin.core.time.timestamps import parse_timestamp
 from tocsin.features.memory.model import (
     HALF_LIFE_DAYS,
     IMPORTANCE,
@@ -37,7 +37,7 @@ MAX_ACCESSES = 2**53
 
 def _time(text: str) -> float:
     try:
-        return seconds_of(text)
+        return parse_timestamp(text)
     except ValueError as error:
         raise ValueError(f"expected {error}") from None
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from tocsin.core.reading.fields import seconds_in
-from tocsin.core.time.timestamps import seconds_of
+from tocsin.core.time.timestamps import parse_timestamp
 from tocsin.terminal.text import readable
 
 T = TypeVar("T")
@@ -51,7 +51,7 @@ def expiry(text: str) -> Callable[[float], float]:
     if seconds := seconds_in(text):
         return lambda now: now + seconds
     try:
-        at = seconds_of(text)
+        at = parse_timestamp(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"expected a duration such as 12h or 90d, or {error}") from None
     return lambda _: at

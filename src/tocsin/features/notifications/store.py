@@ -79,7 +79,7 @@ class NotificationStore:
         async def find(texts: Sequence[str], limit: int) -> list[list[str]]:
             return await self._database.read(lambda c: short_ids.matching(c, "notifications", texts, limit))
 
-        return await short_ids.whole_id(text, find, _unknown, "notifications")
+        return await short_ids.resolve_id(text, find, _unknown, "notifications")
 
     async def several(self, ids: Sequence[str]) -> list[Notification]:
         """Return the notifications with these IDs that exist."""

@@ -26,7 +26,7 @@ from tocsin.runs.model import Line, Run, RunTrigger
 from tocsin.terminal.options import add_subcommands
 from tocsin.terminal.output import DONE, FAILED, Console
 from tocsin.terminal.program import Program
-from tocsin.terminal.text import message_of, readable, whole_number
+from tocsin.terminal.text import read_message, readable, whole_number
 
 # What still belongs to us behind the name, until the first word of another kind: with and without a value.
 _VALUED, _PLAIN = ("--mode", "--timeout", "--input"), ("--json", "--exit-code")
@@ -211,7 +211,7 @@ def _run(arguments: argparse.Namespace, out: Console, program: Program) -> int:
         RunTrigger.MANUAL,
         source="cli",
         args=tuple(readable(word) for word in words),
-        input=message_of(arguments.input, out) if arguments.input else "",
+        input=read_message(arguments.input, out) if arguments.input else "",
         timeout_s=arguments.timeout,
     )
     ended = program.run(lambda skills: _watched(skills, readable(name), call, out), writes=True)

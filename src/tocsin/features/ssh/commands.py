@@ -15,7 +15,7 @@ from tocsin.runs.model import HostStatus, Line, Run
 from tocsin.terminal.options import add_subcommands
 from tocsin.terminal.output import DONE, FAILED, Console, is_terminal
 from tocsin.terminal.program import Program
-from tocsin.terminal.text import message_of, name_and_value, readable, whole_number
+from tocsin.terminal.text import name_and_value, read_message, readable, whole_number
 
 _NO_HOSTS = "no hosts exist; add them to ssh_hosts.yaml in the data directory, or to ~/.ssh/config"
 
@@ -142,7 +142,7 @@ def _groups(_: argparse.Namespace, out: Console, program: Program) -> int:
 
 def _run(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     request = SshRequest(
-        message_of(arguments.command, out),
+        read_message(arguments.command, out),
         tuple(map(readable, arguments.host)),
         tuple(map(readable, arguments.group)),
         float(arguments.timeout),

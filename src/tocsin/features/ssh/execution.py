@@ -7,7 +7,7 @@ from typing import Any
 
 from tocsin.core.audit.actions import CLI
 from tocsin.core.process.starting import Child, ProcessTimeoutError, streaming
-from tocsin.core.tasks import side_by_side
+from tocsin.core.tasks import run_concurrently
 from tocsin.core.text.strings import number_of
 from tocsin.features.abilities import Notices
 from tocsin.features.run_notices import interrupted, notify_stored, stored_notice
@@ -56,7 +56,7 @@ class Execution:
         await handle.save_hosts(*self._results.values())
         slots = asyncio.Semaphore(self._request.max_parallel)
         async with self._program.session(self._hosts, self._known) as session:
-            await side_by_side(self._take(host, session, slots) for host in self._hosts)
+            await run_concurrently(self._take(host, session, slots) for host in self._hosts)
         return summary_of(list(self._results.values()))
 
     def _cancel(self, grace_s: float) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tocsin.core.process.starting import ProcessTimeoutError
-from tocsin.core.tasks import side_by_side
+from tocsin.core.tasks import run_concurrently
 from tocsin.core.time.clock import Clock
 from tocsin.core.time.timestamps import timestamp
 from tocsin.features.ssh.client.host_keys import known_key
@@ -55,7 +55,7 @@ class HealthProbes:
             async with slots:
                 return await self._probe(session, host, last)
 
-        return await side_by_side(one(host) for host in hosts)
+        return await run_concurrently(one(host) for host in hosts)
 
     async def _probe(self, session: SshSession, host: HostEntry, last: Probe | None) -> Probe:
         address = await session.address(host)

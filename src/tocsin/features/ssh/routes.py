@@ -24,7 +24,7 @@ from tocsin.features.ssh.model import (
 )
 from tocsin.features.ssh.service import Ssh
 from tocsin.rest.bodies import FLAG, RequestBody, text
-from tocsin.rest.callers import CallerOf, cause_of
+from tocsin.rest.callers import CallerOf, find_trigger
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.preferences import RUN_STARTED, answer_run
@@ -207,7 +207,7 @@ class SshRoutes:
         if body.dry_run:
             hosts = [host.name for host in self._ssh.plan(wanted)]
             return JSONResponse({"dry_run": True, "hosts": hosts, "command": remote_command(wanted)})
-        running = await self._ssh.start(wanted, source=caller.source, trigger=cause_of(request), actor=caller.actor)
+        running = await self._ssh.start(wanted, source=caller.source, trigger=find_trigger(request), actor=caller.actor)
         return await answer_run(request, running)
 
     @operation("GET", "/api/ssh/health", problems=("not-found", "validation-failed"), answer=SshHealth)

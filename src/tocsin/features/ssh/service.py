@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.reading.value import shorten
-from tocsin.core.tasks import side_by_side
+from tocsin.core.tasks import run_concurrently
 from tocsin.core.time.timestamps import timestamp
 from tocsin.features.context import FeatureContext, Notice, NoticeLevel
 from tocsin.features.ssh.audit_actions import SSH_RUN, SSH_TRUST
@@ -153,7 +153,7 @@ class Ssh:
                 return await _document(session, host, members, probes.get(host.name))
 
         async with self.program.session((), known) as session:
-            return await side_by_side(one(session, host) for host in hosts)
+            return await run_concurrently(one(session, host) for host in hosts)
 
     def groups(self) -> list[dict[str, Any]]:
         """Return the documents of all groups."""

@@ -10,7 +10,7 @@ from tocsin.features.hooks import Checks, FeatureCheck
 from tocsin.features.triggers.captures import notes_on
 from tocsin.features.triggers.hooks import OpenTriggers
 from tocsin.features.triggers.rules import Action, Rule
-from tocsin.terminal.findings import Finding, first_of
+from tocsin.terminal.findings import Finding, yield_first
 
 
 async def check_triggers(triggers: OpenTriggers) -> AsyncIterator[Finding]:
@@ -39,7 +39,7 @@ def _doubts(rule: Rule, settings: Values, runnable: Sequence[str]) -> Iterator[t
     elif rule.action is Action.CLAUDE and not settings[CHAT_PROVIDER]:
         yield "it needs a chat model, and none is configured", f"set {CHAT_PROVIDER.name}"
     elif rule.action is Action.SKILL and rule.words[0] not in runnable:
-        there = ", ".join(first_of(list(runnable))) or "none"
+        there = ", ".join(yield_first(list(runnable))) or "none"
         yield f"skill {rule.words[0]} does not exist or cannot be run", f"correct the name; available: {there}"
 
 

@@ -9,7 +9,7 @@ from tocsin.features.triggers.rules import FILE_NAME, Match, Rule, RuleEvaluatio
 from tocsin.terminal.options import add_subcommands
 from tocsin.terminal.output import DONE, FAILED, Console
 from tocsin.terminal.program import Program
-from tocsin.terminal.text import message_of
+from tocsin.terminal.text import read_message
 
 _EXAMPLE = """\
 example of a triggers.yaml:
@@ -58,7 +58,7 @@ def _list(_: argparse.Namespace, out: Console, program: Program) -> int:
 
 
 def _test(arguments: argparse.Namespace, out: Console, program: Program) -> int:
-    text = message_of(arguments.text, out)
+    text = read_message(arguments.text, out)
     triggers, _ = _read(program)
     match, findings = triggers.explain(text)
     if out.as_json:

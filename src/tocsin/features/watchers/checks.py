@@ -12,7 +12,7 @@ from tocsin.features.hooks import Checks, FeatureCheck
 from tocsin.features.watchers.model import WatcherAction, WatcherRule
 from tocsin.features.watchers.service import Watchers
 from tocsin.features.watchers.watching.matching import LOGS
-from tocsin.terminal.findings import Finding, first_of
+from tocsin.terminal.findings import Finding, yield_first
 
 _FROM_FILES = frozenset({"1", "@", "*", "WATCH_PATH", "WATCH_OLD_PATH"})  # what strangers may have named
 
@@ -86,7 +86,7 @@ async def _check_actions(watchers: Watchers, rules: Sequence[WatcherRule]) -> As
     for rule in rules:
         wanted = rule.command.split(maxsplit=1)[:1]
         if rule.action in known and wanted and wanted[0] not in known[rule.action]:
-            there = ", ".join(first_of(known[rule.action])) or "none"
+            there = ", ".join(yield_first(known[rule.action])) or "none"
             detail = f"{rule.name}: unknown {rule.action}: {wanted[0]}"
             yield Finding("warning", "watchers", detail, f"correct the name; available: {there}")
 

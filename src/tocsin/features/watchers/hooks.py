@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tocsin.core.errors import ConfigError
 from tocsin.core.text.strings import number_of
-from tocsin.core.time.timestamps import seconds_of
+from tocsin.core.time.timestamps import parse_timestamp
 from tocsin.features.context import AttentionItem, FeatureContext, NoticeLevel, SubsystemState, SubsystemStatus
 from tocsin.features.hooks import FeatureHooks
 from tocsin.features.watchers.model import WatcherState, change_of
@@ -77,7 +77,7 @@ async def subsystem_of(watchers: Watchers) -> SubsystemStatus:
         SubsystemState.DEGRADED if attention else SubsystemState.OK,
         ", ".join(said),
         {"watchers": len(records), **by_state, "waiting": waiting},
-        max(map(seconds_of, events), default=None),
+        max(map(parse_timestamp, events), default=None),
         attention=attention,
     )
 

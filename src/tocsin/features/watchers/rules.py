@@ -6,7 +6,7 @@ from pathlib import Path
 from tocsin.core.errors import ConfigError
 from tocsin.core.expressions.template import placeholder_problem
 from tocsin.core.reading.fields import ListType, RecordValues
-from tocsin.core.reading.records import record_of
+from tocsin.core.reading.records import record_type
 from tocsin.core.reading.value import DUPLICATE
 from tocsin.core.reading.yaml_file import parse_yaml
 from tocsin.core.reading.yaml_node import Node
@@ -14,7 +14,7 @@ from tocsin.core.storage.files import WatchedFile
 from tocsin.features.watchers.model import WatcherAction, WatcherRule, WatchEvent
 
 FILE_NAME = "watchers.yaml"
-_RULES = ListType(record_of(WatcherRule))
+_RULES = ListType(record_type(WatcherRule))
 
 
 class WatcherRules:

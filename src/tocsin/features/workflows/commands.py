@@ -11,7 +11,7 @@ from tocsin.core.config.data_dir import require_usable
 from tocsin.core.errors import ConfigError
 from tocsin.core.reading.value import shorten
 from tocsin.core.storage.files import make_directory, only_writer, read_limited, write_atomically
-from tocsin.core.text.shell import spelled
+from tocsin.core.text.shell import format_value
 from tocsin.core.text.strings import number_of
 from tocsin.features.contract import Commands
 from tocsin.features.workflows.example import example
@@ -325,7 +325,7 @@ def _tell_plan(planned: PlannedRun, out: Console) -> int:
 
 
 def _listed(items: Sequence[Any]) -> str:
-    shown = [shorten(spelled(item)) for item in items[:SHOWN_ITEMS]]
+    shown = [shorten(format_value(item)) for item in items[:SHOWN_ITEMS]]
     more = f" and {len(items) - SHOWN_ITEMS:,} more" if len(items) > SHOWN_ITEMS else ""
     return f"{number_of(len(items), 'value')}: {', '.join(shown)}{more}" if items else "no value"
 

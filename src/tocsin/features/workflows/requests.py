@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tocsin.core.errors import TocsinError
-from tocsin.core.text.redaction import Redactor, masked
+from tocsin.core.text.redaction import Redactor, redact_json
 from tocsin.runs.model import Run
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class WorkflowRequest:
 def stored_request(request: WorkflowRequest, workflow: "Workflow", redact: Redactor) -> dict[str, Any]:
     """Return a request as JSON, for the process that continues its run; secrets are masked."""
     own = {"params": dict(request.params), "env": dict(request.env)}
-    shown = masked(own, redact)
+    shown = redact_json(own, redact)
     return {
         **shown,
         "only": list(request.only),

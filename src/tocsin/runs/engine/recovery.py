@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tocsin.core.process.identity import identity_of
+from tocsin.core.process.identity import read_identity
 from tocsin.core.process.presence import SILENCE_S, Presence
 from tocsin.core.process.starting import kill_tree
 from tocsin.core.time.clock import Clock
@@ -79,7 +79,7 @@ class Recovery:
     async def _take_over(self, orphan: Orphan) -> Run:
         run = orphan.run
         pid = orphan.child.partition(":")[0]
-        if pid.isdecimal() and identity_of(int(pid)) == orphan.child:
+        if pid.isdecimal() and read_identity(int(pid)) == orphan.child:
             await kill_tree(int(pid))
         if run.status is not RunStatus.CANCELLING and self._may_continue(run, await self._store.request_of(run.id)):
             return await self._store.release(run.id, orphan.owner)

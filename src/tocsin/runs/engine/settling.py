@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import TocsinError
 from tocsin.core.time.clock import Clock
-from tocsin.core.time.timestamps import seconds_of
+from tocsin.core.time.timestamps import parse_timestamp
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.messaging.outbound.output_routing import OutputRouter
 from tocsin.runs.engine.run_type import RunAuditEntry, RunType
@@ -120,7 +120,7 @@ class RunSettler:
     def _is_recorded(self, run: Run, entry: RunAuditEntry) -> bool:
         ended_at = (run.finished_at or run.queued_at) - _CLOCKS_DIFFER_S
         for found in self._parts.audit.log.newest():
-            if seconds_of(found.ts) < ended_at:
+            if parse_timestamp(found.ts) < ended_at:
                 return False
             if found.action == entry.action.name and found.metadata.get("run") == run.id:
                 return True

@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tocsin.core.audit.trail import AUDITED_CALLER, AuditedCaller
 from tocsin.core.scopes import may_read
 from tocsin.core.short_ids import complete_ids
-from tocsin.rest.callers import DASHBOARD, facts_of
+from tocsin.rest.callers import DASHBOARD, audit_facts
 from tocsin.rest.operations import Operation
 from tocsin.rest.reading import StrictRequest
 from tocsin.web.http.asgi import read_body
@@ -105,7 +105,7 @@ class CallerFacts:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        token: Token[AuditedCaller | None] = AUDITED_CALLER.set(AuditedCaller(DASHBOARD.name, facts_of(scope)))
+        token: Token[AuditedCaller | None] = AUDITED_CALLER.set(AuditedCaller(DASHBOARD.name, audit_facts(scope)))
         try:
             with complete_ids(required=not may_read(scope)):
                 await self._app(scope, receive, send)

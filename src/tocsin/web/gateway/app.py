@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from tocsin import __version__
 from tocsin.channels.registry import Registry
 from tocsin.core.audit.trail import AuditTrail
-from tocsin.core.config.data_dir import id_of
+from tocsin.core.config.data_dir import directory_id
 from tocsin.core.config.security import is_loopback
 from tocsin.core.config.settings import Settings
 from tocsin.core.config.variables import (
@@ -233,7 +233,7 @@ class Gateway:
         document: dict[str, object] = {
             "status": status,
             "version": __version__,
-            "instance": id_of(self._parts.settings.data_dir),
+            "instance": directory_id(self._parts.settings.data_dir),
             "bus": {"status": self._parts.reports.bus()},
             "queue": {"backend": queue.backend, "status": "ok" if queue.ok else "failing"},
             "inbox": {

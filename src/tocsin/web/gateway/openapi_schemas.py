@@ -6,7 +6,7 @@ from typing import Any
 
 from tocsin.channels.contract import SendResult
 from tocsin.core.reading.fields import Field
-from tocsin.core.reading.json_schema import field_schema, record_schema, schema_of
+from tocsin.core.reading.json_schema import build_schema, field_schema, record_schema
 from tocsin.core.records.schema import RecordSchemas
 from tocsin.delivery.model import Accepted
 from tocsin.web.gateway.deliveries import DeliveryPage
@@ -32,7 +32,7 @@ def schemas(kinds: Sequence[str]) -> dict[str, Any]:
     requests = {"SendRequest": record_schema(SEND_REQUEST), "QueueRequest": _queue_request()}
     for request in requests.values():
         described = {"description": f"One of {', '.join(kinds)}, or an alias", "examples": list(kinds)}
-        request["properties"][CHANNEL.name] = {**schema_of(CHANNEL.type), **described}
+        request["properties"][CHANNEL.name] = {**build_schema(CHANNEL.type), **described}
     written = {record.name: record_schema(record) for record in (HEALTH, PROBLEM)}
     return {**requests, **answers.found, **written}
 

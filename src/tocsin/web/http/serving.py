@@ -18,7 +18,7 @@ from starlette.types import ASGIApp
 
 from tocsin.core.config.addresses import Network
 from tocsin.core.errors import ConfigError
-from tocsin.core.http.transport import reason_of
+from tocsin.core.http.transport import describe_os_error
 from tocsin.web.http.connections import MAX_CONNECTIONS, MAX_PER_ADDRESS, ConnectionLimits
 from tocsin.web.http.protocol import BoundedProtocol
 from tocsin.web.http.refusals import RefusalLog
@@ -108,7 +108,7 @@ def listen(service: Service) -> Iterator[socket.socket]:
         sock = socket.create_server((host, service.port), family=family, backlog=BACKLOG)
     except OSError as error:
         raise ConfigError(
-            f"the {service.name} cannot listen on {host} port {service.port}: {reason_of(error)}",
+            f"the {service.name} cannot listen on {host} port {service.port}: {describe_os_error(error)}",
             hint=_REMEDIES.get(
                 error.errno or 0, "correct the address; 127.0.0.1 restricts access to this machine"
             ).format(variable=service.port_variable),

@@ -4,7 +4,7 @@ import pytest
 
 from tocsin.channels.botchat.entities import Entities
 from tocsin.core.text.markup import render
-from tocsin.core.text.markup.unfinished import completed
+from tocsin.core.text.markup.unfinished import close_markup
 
 WHOLE = [
     "A **bold** word, *italic* and _so_ is this, `code` and ``a ` b``, ~~gone~~ and [a link](https://example.org/x_y).",
@@ -19,7 +19,7 @@ WHOLE = [
 
 @pytest.mark.parametrize("source", WHOLE)
 def test_whole_markdown_comes_back_as_it_is(source: str):
-    assert completed(source) == source
+    assert close_markup(source) == source
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_whole_markdown_comes_back_as_it_is(source: str):
     ],
 )
 def test_what_is_open_at_the_end_is_closed_or_left_out(source: str, shown: str):
-    assert completed(source) == shown
+    assert close_markup(source) == shown
 
 
 def test_no_moment_of_an_answer_shows_its_marks():
@@ -61,10 +61,10 @@ def test_no_moment_of_an_answer_shows_its_marks():
         "## Then\n\n- **First**: `a b`\n- __Second__: _c_\n\n```sh\nls -l\n```\n\nThat is **all**."
     )
     for end in range(1, len(source) + 1):
-        for part in render(completed(source[:end]) or "-", Entities(4_000)):
+        for part in render(close_markup(source[:end]) or "-", Entities(4_000)):
             assert not set("*`_~[]#") & set(part.text.replace("ls -l", "")), (source[:end], part.text)
 
 
 def test_many_open_marks_take_no_longer_than_so_much_text():
     opened, closing = " *a" * 50_000, " a_" * 50_000  # passing every open mark at each closing one would take minutes
-    assert completed(opened + closing) == opened + closing + "*" * 50_000
+    assert close_markup(opened + closing) == opened + closing + "*" * 50_000

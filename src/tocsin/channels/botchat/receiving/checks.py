@@ -11,7 +11,7 @@ from tocsin.channels.botchat.settings import MODE, WEBHOOK_URL
 from tocsin.channels.conversation import CheckMessage
 from tocsin.core.config.settings import Values
 from tocsin.core.errors import ConfigError
-from tocsin.core.http.transport import host_of
+from tocsin.core.http.transport import displayed_host
 
 LONGEST_REASON = 200
 
@@ -69,6 +69,6 @@ async def check_webhook(config: Values, api: BotApi, now: float) -> CheckMessage
 def _host(address: str) -> str:
     """Return the host of a webhook, because its path may contain a secret."""
     try:
-        return host_of(address)
+        return displayed_host(address)
     except ValueError:
         return "an invalid address"

@@ -20,7 +20,7 @@ from tocsin.channels.botchat.receiving.poll_lock import PollLock
 from tocsin.channels.botchat.receiving.token_lock import LockError, TokenLock
 from tocsin.channels.conversation import TellAdmin, UpdateLeaseLostError, UpdateSink
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError, StoreUnavailableError
-from tocsin.core.http.transport import host_of
+from tocsin.core.http.transport import displayed_host
 from tocsin.core.service import ServiceLoop, StopEvent
 from tocsin.core.time.clock import Clock
 
@@ -61,7 +61,7 @@ class Poller:
             "the poller", self._step, clock, on_failure=self._failed, pause=self._pause, stop=self._stop
         )
         # Update IDs are unique per bot and per server.
-        self._cursor = f"updates:{inbound.bot_id}@{host_of(inbound.config[API_URL])}"
+        self._cursor = f"updates:{inbound.bot_id}@{displayed_host(inbound.config[API_URL])}"
         self._lock = PollLock(inbox.lease(self._cursor), TokenLock(directory, inbound.bot_id), clock)
         self._offset: int | None = None
         self._offset_known = False

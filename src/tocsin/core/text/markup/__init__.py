@@ -8,7 +8,7 @@ from tocsin.core.text.markup.dialect import PlainText, Renderer
 from tocsin.core.text.markup.fitting import fit
 from tocsin.core.text.markup.model import BOLD, CODE, ITALIC, LINK, STRIKE, Block, Mark, Shown, TextRun
 from tocsin.core.text.markup.parsing import parse
-from tocsin.core.text.markup.unfinished import completed
+from tocsin.core.text.markup.unfinished import close_markup
 
 __all__ = [
     "BOLD",
@@ -22,7 +22,7 @@ __all__ = [
     "Renderer",
     "Shown",
     "TextRun",
-    "completed",
+    "close_markup",
     "literal",
     "render",
 ]

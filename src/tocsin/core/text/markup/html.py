@@ -4,15 +4,15 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from tocsin.core.text.markup.parsing import is_safe, parser, tokens_of
+from tocsin.core.text.markup.parsing import is_safe, parse_tokens, parser
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
 
-def html_of(source: str) -> str:
+def render_html(source: str) -> str:
     """Return normalised Markdown as HTML; what costs too much to parse is shown as it is."""
-    tokens = tokens_of(source)
+    tokens = parse_tokens(source)
     if not tokens:
         return f"<pre>{escape(source)}</pre>\n"
     for token in tokens:

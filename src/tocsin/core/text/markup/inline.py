@@ -61,7 +61,7 @@ def with_mark(runs: Iterable[TextRun], mark: Mark) -> list[TextRun]:
     return [TextRun(text, (mark, *(known for known in marks if known != mark))) for text, marks in runs]
 
 
-def link_of(run: TextRun) -> Mark | None:
+def find_link(run: TextRun) -> Mark | None:
     """Return the link that the run is in."""
     return next((mark for mark in run.marks if mark.kind == LINK), None)
 

@@ -32,11 +32,11 @@ _SAFE = re.compile(r"https?://[^\s/?#]|mailto:[^\s@]+@[^\s@]", re.IGNORECASE)
 
 def parse(source: str, dialect: Renderer) -> list[Block]:
     """Return the blocks of `source`, or none where it shows nothing or cannot be parsed in reasonable time."""
-    tokens = tokens_of(source)
+    tokens = parse_tokens(source)
     return _Reader(dialect).read_all(tokens) if tokens else []
 
 
-def tokens_of(source: str) -> "list[Token]":
+def parse_tokens(source: str) -> "list[Token]":
     """Return what the parser makes of `source`; nothing where that would take too long or lose a part of it."""
     if len(source) > MAX_SOURCE or source.count("[") > MAX_BRACKETS:
         return []
@@ -121,8 +121,8 @@ class _Reader:
     def inline(self, token: "Token") -> None:
         children = token.children or []
         if self._table is not None:
-            self._table.cell(plain_text(runs_of(children, _never)))
-        elif runs := runs_of(children, self._dialect.can_link, names_images=self._dialect.names_images):
+            self._table.cell(plain_text(parse_runs(children, _never)))
+        elif runs := parse_runs(children, self._dialect.can_link, names_images=self._dialect.names_images):
             # In lists and quotes, no product has headings of several sizes.
             heading = 6 if self._heading and (self._path or self._depth) else self._heading
             self._add(Block(runs, heading=heading, tight=self._tight))
@@ -200,7 +200,7 @@ class _Reader:
                 self._add(Block((TextRun(lines),)))
 
 
-def runs_of(children: "Sequence[Token]", can_link: CanLink, *, names_images: bool = True) -> tuple[TextRun, ...]:
+def parse_runs(children: "Sequence[Token]", can_link: CanLink, *, names_images: bool = True) -> tuple[TextRun, ...]:
     """Return inline tokens as runs; a link that is not to be one has its address behind it."""
     return _Inline(can_link, names_images=names_images).read(children)
 
@@ -278,7 +278,7 @@ class _Inline:
 
     def _image(self, token: "Token") -> None:
         url = str(token.attrGet("src") or "")
-        label = " ".join(plain_text(runs_of(token.children or [], _always)).split())
+        label = " ".join(plain_text(parse_runs(token.children or [], _always)).split())
         if self._links or not is_safe(url):
             self._add(label or "image")
             return

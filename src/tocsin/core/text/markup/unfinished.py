@@ -64,7 +64,7 @@ class _Opened(list[_Open]):
         self._counts[mark] += 1
 
 
-def completed(source: str) -> str:
+def close_markup(source: str) -> str:
     """Return `source` with everything closed that is open at its end; whole Markdown comes back as it is."""
     fence = _open_fence(source)
     source = _MARKS_ALONE.sub("", source)

@@ -15,7 +15,7 @@ from tocsin.features.cron.model import CronJob, InvalidJobError
 from tocsin.features.cron.service import CronJobs
 from tocsin.terminal.output import DONE, FAILED, Console
 from tocsin.terminal.program import Program
-from tocsin.terminal.text import message_of
+from tocsin.terminal.text import read_message
 
 
 def configure_import(parser: argparse.ArgumentParser) -> None:
@@ -44,7 +44,7 @@ class _Imported(NamedTuple):
 
 
 def _import(arguments: argparse.Namespace, out: Console, program: Program) -> int:
-    text = message_of("-", out) if arguments.file == "-" else _content(arguments)
+    text = read_message("-", out) if arguments.file == "-" else _content(arguments)
 
     async def work(jobs: CronJobs) -> _Imported:
         there = await jobs.all() if jobs.are_kept else []

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, NamedTuple
 from tocsin.core.records.marks import Converted, Flat, TextOrNull, Time
 from tocsin.features.cron.model import CronJob, JobDefinition, JobSource
 from tocsin.scheduling.schedule import OnceSchedule, Schedule, StartSchedule, duration_words
-from tocsin.scheduling.zones import zone_of
+from tocsin.scheduling.zones import load_zone
 
 ORDER = r"\d{13}\.\d{3} .{1,200}"  # of UpcomingRun.order, as a pattern
 
@@ -60,7 +60,7 @@ def instants(schedule: Schedule, zone: str, after: float, job: CronJob | None = 
     end_at = job.definition.end_at if job and job.definition else None
     moment = max(after, job.begins_after) if job else after
     while (instant := schedule.after(moment)) is not None and (end_at is None or instant <= end_at):
-        local = datetime.fromtimestamp(instant + offset, zone_of(zone))
+        local = datetime.fromtimestamp(instant + offset, load_zone(zone))
         yield Upcoming(instant + offset, local, schedule.note(instant))
         moment = instant
 

@@ -23,7 +23,7 @@ from tocsin.features.jobs.routes.models import (
 )
 from tocsin.features.jobs.service import TaskJobs
 from tocsin.features.jobs.store import TaskJobFilter
-from tocsin.rest.callers import CallerOf, cause_of
+from tocsin.rest.callers import CallerOf, find_trigger
 from tocsin.rest.conditional import check_unchanged, tag
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
@@ -102,7 +102,7 @@ class JobRoutes:
     async def start_job(self, request: Request, jid: str, response: Response, caller: CallerOf) -> Any:
         """Start a queued task job: run its command or skill, or create its work tree for manual work."""
         try:
-            started = await self._jobs.start(jid, caller, cause=cause_of(request))
+            started = await self._jobs.start(jid, caller, cause=find_trigger(request))
         except TaskTransitionError as error:
             raise _not_allowed(error) from None
         return _tagged(response, started.job)

@@ -11,7 +11,7 @@ from tocsin.features.skills.records import all_records, detail_of
 from tocsin.features.skills.routes.models import RunSkillNow, SkillDetail, SkillRecord
 from tocsin.features.skills.service import SkillRequest, Skills
 from tocsin.features.skills.starting import begin
-from tocsin.rest.callers import CallerOf, cause_of
+from tocsin.rest.callers import CallerOf, find_trigger
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.preferences import RUN_STARTED, answer_run
@@ -70,7 +70,7 @@ class SkillRoutes:
         wish = body or RunSkillNow()
         call = SkillRequest(
             wish.mode,
-            cause_of(request),
+            find_trigger(request),
             caller.source,
             caller.actor,
             tuple(wish.args),

@@ -8,8 +8,8 @@ from typing import Any
 
 from tocsin.core.errors import TocsinError
 from tocsin.core.storage.files import read_limited
-from tocsin.core.tasks import side_by_side
-from tocsin.core.text.shell import spelled
+from tocsin.core.tasks import run_concurrently
+from tocsin.core.text.shell import format_value
 from tocsin.core.time.clock import Clock, sleep_or_event
 from tocsin.features.workflows.engine.shell import shell_variables
 from tocsin.features.workflows.engine.step_call import Execute, StepCall, StepLog, StepOutcome, failed
@@ -86,14 +86,14 @@ class StepWork:
             async with slots:
                 return await self._tries(replace(self._scope, item=item), f"{self._step.name}[{number}]")
 
-        ended = await side_by_side(one(number, item) for number, item in enumerate(items))
+        ended = await run_concurrently(one(number, item) for number, item in enumerate(items))
         names = dict.fromkeys([*self._step.outputs, *(name for _, outputs in ended for name in outputs)])
         listed = {name: [outputs.get(name) for _, outputs in ended] for name in names}
         bad = [(number, outcome) for number, (outcome, _) in enumerate(ended) if not outcome.ok]
         if not bad:
             return StepOutcome(RunStatus.SUCCEEDED), listed
         number, first = bad[0]
-        reason = f"{len(bad)} of {len(ended)} failed, first {spelled(items[number])[:100]!r}: {first.reason}"
+        reason = f"{len(bad)} of {len(ended)} failed, first {format_value(items[number])[:100]!r}: {first.reason}"
         return replace(first, reason=reason), listed
 
     async def _tries(self, scope: StepScope, stream: str) -> tuple[StepOutcome, dict[str, Any]]:

@@ -10,8 +10,8 @@ from tocsin.core.errors import TocsinError
 from tocsin.core.expressions.patterns import compile_pattern
 from tocsin.core.http.addresses import is_private
 from tocsin.core.http.redirects import MAX_REDIRECTS, HttpRequest, redirected
-from tocsin.core.http.transport import HttpResponse, Transport, host_of
-from tocsin.core.text.shell import spelled
+from tocsin.core.http.transport import HttpResponse, Transport, displayed_host
+from tocsin.core.text.shell import format_value
 from tocsin.features.workflows.engine.step_call import StepCall, StepOutcome, failed, succeeded
 from tocsin.features.workflows.language.outputs import MAX_OUTPUT_BYTES
 
@@ -79,12 +79,14 @@ class HttpSteps:
                 timeout_s=call.step.timeout_s or DEFAULT_TIMEOUT_S,
                 read_timeout_s=call.step.timeout_s or DEFAULT_TIMEOUT_S,
             )
-            call.log.write("system", f"{request.method} {host_of(request.url)}: {response.status}")
+            call.log.write("system", f"{request.method} {displayed_host(request.url)}: {response.status}")
             following = redirected(request, response.status, response.headers.get("location", ""))
             if following is None:
                 return response
             if left_out := [name for name in request.headers if name not in following.headers]:
-                call.log.write("system", f"redirected to {host_of(following.url)}, without {', '.join(left_out)}")
+                call.log.write(
+                    "system", f"redirected to {displayed_host(following.url)}, without {', '.join(left_out)}"
+                )
             request = following
         raise HttpStepError(f"more than {MAX_REDIRECTS} redirects", hint="call the final URL directly")
 
@@ -99,7 +101,7 @@ class HttpSteps:
             raise HttpStepError("the URL must start with http:// or https://")
         if not self.allow_private and is_private(parts.hostname):
             raise PrivateAddressError(
-                f"{host_of(url)} is not a public address, and http steps can call only public ones",
+                f"{displayed_host(url)} is not a public address, and http steps can call only public ones",
                 hint="set HTTP_ALLOW_PRIVATE=true to allow it",
             )
 
@@ -111,7 +113,9 @@ def _request_of(call: StepCall) -> HttpRequest:
     # A value at the very beginning is an address itself.
     first = template.pieces[:1]
     url = template.fill(
-        lambda each: scope.text_of(each, None if (each,) == first else lambda value: quote(spelled(value), safe=""))
+        lambda each: scope.text_of(
+            each, None if (each,) == first else lambda value: quote(format_value(value), safe="")
+        )
     )
     templates = options.get("headers", {})
     headers = {name: _one_line(name, scope.text(value)) for name, value in templates.items()}

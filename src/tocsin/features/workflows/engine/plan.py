@@ -10,8 +10,8 @@ from typing import Any
 
 from tocsin.core.errors import TocsinError
 from tocsin.core.expressions.template import Placeholder, Template
-from tocsin.core.text.redaction import masked
-from tocsin.core.text.shell import spelled
+from tocsin.core.text.redaction import redact_json
+from tocsin.core.text.shell import format_value
 from tocsin.features.workflows.engine.values import RunValues, StepScope, items_of
 from tocsin.features.workflows.language.graph import waves
 from tocsin.features.workflows.language.model import DEFAULT_SHELL, StepType, Workflow, WorkflowStep
@@ -114,8 +114,8 @@ def plan(workflow: Workflow, values: RunValues, folder: Path, path: str | None, 
         replace(
             each,
             command=redact(each.command),
-            variables=masked(each.variables, redact),
-            items=masked(each.items, redact),
+            variables=redact_json(each.variables, redact),
+            items=redact_json(each.items, redact),
         )
         for each in found
     )
@@ -173,7 +173,7 @@ def shown_command(step: WorkflowStep, scope: StepScope) -> str:
 def _filled(template: Template, scope: StepScope) -> str:
     def shown(placeholder: Placeholder) -> str:
         try:
-            return placeholder.spelled() if placeholder.secret else spelled(scope.value_of(placeholder.path))
+            return placeholder.spelled() if placeholder.secret else format_value(scope.value_of(placeholder.path))
         except TocsinError:
             return placeholder.spelled()
 
@@ -211,7 +211,7 @@ def _known_variables(step: WorkflowStep, scope: StepScope) -> dict[str, str]:
     if step.type not in {StepType.SHELL, StepType.SSH} or isinstance(step.command, tuple):
         return {}
     named = set(_WORD.findall(step.command.text))
-    params = {variable_of(path): spelled(scope.value_of(path)) for path in value_paths(scope.values.params, {})}
+    params = {variable_of(path): format_value(scope.value_of(path)) for path in value_paths(scope.values.params, {})}
     own = {name: _filled(template, scope) for name, template in step.env.items()}
     return {name: value for name, value in {**scope.values.env, **own, **params}.items() if name in named}
 

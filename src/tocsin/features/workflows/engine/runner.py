@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tocsin.core.errors import TocsinError
-from tocsin.core.text.redaction import masked
+from tocsin.core.text.redaction import redact_json
 from tocsin.core.time.clock import Clock
 from tocsin.features.workflows.engine.attempts import StepWork
 from tocsin.features.workflows.engine.left_steps import LeftSteps
@@ -224,7 +224,7 @@ class WorkflowRunner:
     def _masked(self, step: StepRun) -> StepRun:
         """Return a record without secrets; later steps of this run get the outputs as they are."""
         error = None if step.error is None else {name: self._redact(text) for name, text in step.error.items()}
-        outputs = {name: masked(each, self._redact) for name, each in step.outputs.items()}
+        outputs = {name: redact_json(each, self._redact) for name, each in step.outputs.items()}
         return replace(step, error=error, outputs=outputs)
 
     def _failed(self, steps: Collection[WorkflowStep]) -> list[str]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from tocsin.core.errors import TocsinError
 from tocsin.core.expressions.template import Placeholder, Template
-from tocsin.core.text.shell import MAX_VARIABLE_BYTES, as_variable, shell_argv, spelled, variable_bytes
+from tocsin.core.text.shell import MAX_VARIABLE_BYTES, as_variable, format_value, shell_argv, variable_bytes
 from tocsin.features.workflows.engine.step_call import StepCall, StepLog, StepOutcome
 from tocsin.features.workflows.engine.values import StepScope, ValueMissingError
 from tocsin.features.workflows.language.model import DEFAULT_SHELL, Workflow, WorkflowStep
@@ -47,7 +47,7 @@ def script_of(call: StepCall, template: Template) -> str:
         value = call.scope.value_of(placeholder.path)
         if value is not None and not isinstance(value, int | float):
             raise ValueMissingError(f"{placeholder.path} is not a number")
-        return spelled(value)
+        return format_value(value)
 
     return template.fill(number)
 

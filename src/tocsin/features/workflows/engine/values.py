@@ -7,7 +7,7 @@ from typing import Any
 
 from tocsin.core.errors import TocsinError
 from tocsin.core.expressions.template import Placeholder, Template
-from tocsin.core.text.shell import spelled
+from tocsin.core.text.shell import format_value
 from tocsin.features.workflows.language.model import WorkflowStep
 from tocsin.features.workflows.language.names import STATES
 from tocsin.features.workflows.language.outputs import OutputRuleError, json_of
@@ -104,7 +104,7 @@ class StepScope:
         if placeholder.secret:
             return self.values.secrets[placeholder.path]
         value = self.value_of(placeholder.path)
-        return spelled(value) if spell is None or placeholder.raw else spell(value)
+        return format_value(value) if spell is None or placeholder.raw else spell(value)
 
     def structure(self, value: Any) -> Any:
         """Return a value of the file with the templates in it filled; one that is a single `${…}` keeps its type."""

@@ -10,7 +10,7 @@ from tocsin.core.expressions.parser import parse_expression
 from tocsin.core.expressions.patterns import compile_pattern
 from tocsin.core.expressions.template import EMPTY, Placeholder, Template, TemplateError, parse_template
 from tocsin.core.reading.value import near_word
-from tocsin.core.reading.yaml_node import MAX_PROBLEMS, Node, Scalar, YamlIssue, kind_of
+from tocsin.core.reading.yaml_node import MAX_PROBLEMS, Node, Scalar, YamlIssue, describe_kind
 from tocsin.core.text.redaction import Redactor
 from tocsin.features.workflows.language.names import CONDITIONS, KnownNames
 from tocsin.features.workflows.language.outputs import OutputRule, OutputRuleError, parse_output
@@ -103,7 +103,7 @@ class TextReader:
             return [self.structure(item, names) for item in items]
         if (members := node.as_members()) is not None:
             return {name: self.structure(member, names) for name, member in members}
-        if isinstance(node.content, Scalar) and kind_of(node.content) == "text":
+        if isinstance(node.content, Scalar) and describe_kind(node.content) == "text":
             return self.template(node, names)
         return plain(node)
 

@@ -26,7 +26,7 @@ from tocsin.features.workflows.routes.models import (
 )
 from tocsin.features.workflows.service import Workflows
 from tocsin.features.workflows.store import InvalidWorkflowError, UnknownWorkflowError, WorkflowFile
-from tocsin.rest.callers import CallerOf, cause_of, while_connected
+from tocsin.rest.callers import CallerOf, find_trigger, while_connected
 from tocsin.rest.conditional import check_unchanged, tag, wants_new
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
@@ -141,7 +141,7 @@ class WorkflowRoutes:
         """Run a workflow, or return its plan."""
         wish = body or RunWorkflow()
         wanted = WorkflowRequest(
-            cause_of(request),
+            find_trigger(request),
             caller.source,
             caller.actor,
             params=wish.params,

@@ -18,12 +18,12 @@ from tocsin.core.audit.reader import AuditEntry
 from tocsin.core.audit.record import as_record
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.records.marks import Time
-from tocsin.core.time.timestamps import seconds_of
+from tocsin.core.time.timestamps import parse_timestamp
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import LongPagingOf, Paging
 from tocsin.rest.preferences import accepted_type
 from tocsin.rest.reading import JSON
-from tocsin.rest.refusals import refuse_parameter, time_of
+from tocsin.rest.refusals import parse_time, refuse_parameter
 
 NDJSON, CSV = "application/x-ndjson", "text/csv"
 _COLUMNS = ("id", "ts", "action", "detail", "source", "actor", "ip", "request_id", "outcome")
@@ -112,7 +112,7 @@ async def _asked(
     until: Annotated[str, Query(max_length=40, description="Time before which the entries were written.")] = "",
 ) -> _Wanted:
     """Read what a search asks for."""
-    return _Wanted(query, action, source, actor, time_of("since", since), time_of("until", until))
+    return _Wanted(query, action, source, actor, parse_time("since", since), parse_time("until", until))
 
 
 class AuditRoutes:
@@ -173,7 +173,7 @@ def _matching(entries: Iterable[AuditEntry], wanted: _Wanted) -> Iterator[dict[s
         number = int(record["id"] or 0)
         if wanted.after is not None and number <= wanted.after:
             return
-        if wanted.since is not None and seconds_of(entry.ts) < wanted.since:
+        if wanted.since is not None and parse_timestamp(entry.ts) < wanted.since:
             return
         if _fits(entry, record, number, wanted):
             yield record
@@ -183,7 +183,7 @@ def _fits(entry: AuditEntry, record: dict[str, Any], number: int, wanted: _Wante
     family = wanted.action.removesuffix("*") if wanted.action.endswith(".*") else ""
     return (
         (wanted.before is None or number < wanted.before)
-        and (wanted.until is None or seconds_of(entry.ts) < wanted.until)
+        and (wanted.until is None or parse_timestamp(entry.ts) < wanted.until)
         and (not wanted.source or entry.source == wanted.source)
         and (not wanted.actor or record["actor"] == wanted.actor)
         and (not wanted.action or (entry.action.startswith(family) if family else entry.action == wanted.action))

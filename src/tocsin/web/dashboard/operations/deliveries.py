@@ -12,7 +12,7 @@ from tocsin.messaging.outbound.outbox import Outbox
 from tocsin.rest.callers import CallerOf
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
-from tocsin.rest.refusals import refuse_parameter, time_of
+from tocsin.rest.refusals import parse_time, refuse_parameter
 
 _CHANGES = ("not-found", "invalid-transition")
 
@@ -36,7 +36,7 @@ class DeliveryOperations:
     ) -> Any:
         """List deliveries, newest first."""
         query = DeliveryFilter(
-            status, self._kind(channel), target, q, time_of("since", since), paging.limit, paging.start
+            status, self._kind(channel), target, q, parse_time("since", since), paging.limit, paging.start
         )
         page = await self._outbox.store.search(query)
         return paging.page(page.items, page.next_cursor)

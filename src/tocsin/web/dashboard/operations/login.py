@@ -15,7 +15,7 @@ from tocsin.core.time.timestamps import timestamp
 from tocsin.rest.bodies import FLAG, RequestBody, text
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.problems import HttpProblemError
-from tocsin.rest.reading import JSON, media_type_of
+from tocsin.rest.reading import JSON, read_media_type
 from tocsin.rest.refusals import refuse
 from tocsin.web.access.cookies import no_cookie, session_cookie, session_id_of
 from tocsin.web.access.layers import visitor_of
@@ -90,7 +90,7 @@ class LoginRoutes:
             )
         except TocsinError as error:
             raise refusal_of(request.scope, error) from None
-        if media_type_of(request) == FORM:
+        if read_media_type(request) == FORM:
             return _with_session(request, session, RedirectResponse(HOME, 303))
         answer = {"user": session.user, "expires_at": timestamp(session.expires_at)}
         return _with_session(request, session, JSONResponse(answer))
@@ -147,7 +147,7 @@ def _require_local_host(request: Request) -> None:
 
 async def _read(request: Request) -> SignInRequest:
     """Return what a JSON body or a form says; raise the problem that it has."""
-    if media_type_of(request) == FORM:
+    if read_media_type(request) == FORM:
         fields = _form_fields(await request.body())
     elif not await request.body():
         raise refuse((), "missing-key", "The body must contain username and password")

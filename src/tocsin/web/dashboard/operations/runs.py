@@ -18,7 +18,7 @@ from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.preferences import RUN_STARTED, accepted, accepted_type, answer_run
 from tocsin.rest.reading import JSON
-from tocsin.rest.refusals import refuse_parameter, time_of
+from tocsin.rest.refusals import parse_time, refuse_parameter
 from tocsin.runs.control import RunControl
 from tocsin.runs.filters import RunFilter
 from tocsin.runs.log_file import MAX_LINES, LogPage, plain
@@ -95,7 +95,13 @@ class RunRoutes:
         if kind is not None and kind not in self._kinds:
             raise refuse_parameter("kind", "bad-value", f"Must be one of {', '.join(self._kinds)}")
         wanted = RunFilter(
-            kind, subject, status or (), paging.limit, paging.start, time_of("since", since), time_of("until", until),
+            kind,
+            subject,
+            status or (),
+            paging.limit,
+            paging.start,
+            parse_time("since", since),
+            parse_time("until", until),
             text=q, oldest_first=sort == "queued_at",
         )  # fmt: skip
         found = await self._runs().find(wanted)

@@ -14,7 +14,7 @@ from fastapi import Query
 from tocsin import __version__
 from tocsin.core.config.security import validate_security
 from tocsin.core.config.settings import Settings
-from tocsin.core.config.spelling import shown
+from tocsin.core.config.spelling import display_value
 from tocsin.core.config.variables import (
     DASHBOARD_HOST,
     DASHBOARD_PORT,
@@ -28,7 +28,7 @@ from tocsin.core.config.variables import (
     Variable,
 )
 from tocsin.core.records.marks import Time
-from tocsin.core.tasks import side_by_side
+from tocsin.core.tasks import run_concurrently
 from tocsin.core.time.clock import Clock
 from tocsin.core.time.timestamps import timestamp
 from tocsin.rest.operations import Operations, operation
@@ -206,7 +206,7 @@ class SettingsRoutes:
         settings = self._parts.settings
         return {
             "key": variable.name,
-            "value": settings.redact(shown(settings, variable)),
+            "value": settings.redact(display_value(settings, variable)),
             "source": _source(settings.sources.get(variable.name, "")),
             "restart_required": True,
             "description": variable.doc,
@@ -224,7 +224,7 @@ class SettingsRoutes:
         now = self._parts.clock.monotonic()
         if refresh or self._kept is None or now - self._kept[0] >= CACHE_S:
             found = await self._parts.integrations()
-            items = await side_by_side(self._checked(each, refresh=refresh) for each in found)
+            items = await run_concurrently(self._checked(each, refresh=refresh) for each in found)
             self._kept = (now, {"items": items})
         return self._kept[1]
 
@@ -266,8 +266,8 @@ def settings_operations(parts: SettingsDependencies) -> Operations:
 
 
 def _url(host: str, port: int) -> str:
-    shown = f"[{host}]" if ":" in host else host
-    return f"http://{shown}:{port}"
+    url_host = f"[{host}]" if ":" in host else host
+    return f"http://{url_host}:{port}"
 
 
 def _source(source: str) -> str:
