@@ -107,7 +107,7 @@ async def ask_admin(directory: Path) -> None:
     database = Database(directory / DATABASE_FILE, {**SCHEMAS, "delivery": MIGRATIONS})
     notice = Delivery(
         new_id(), "botchat", "900", "Access requested by chat 9", "bot", DeliveryStatus.SENT, Policy.AT_LEAST_ONCE,
-        clock.now(), provider_id="id=17", finished_at=clock.now(),
+        created_at=clock.now(), provider_id="id=17", finished_at=clock.now(),
     )  # fmt: skip
     await SqliteStore(database, clock).record(notice)
     await AccessStore(sqlite_tables(database, clock)).record_admin_notice("9", notice.id)

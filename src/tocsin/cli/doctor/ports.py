@@ -73,7 +73,7 @@ def _gateway_at(host: str, port: int, own: str) -> Finding:
 
 
 def _dashboard_at(host: str, port: int, *, encrypted: bool) -> Finding:
-    """Return the finding about the program on the dashboard's port; its answer does not name the installation."""
+    """Return the finding about the program on the dashboard's port, whose installation is not public."""
     if encrypted:
         # The certificate is issued for the host that browsers use, not for this address.
         context = ssl.create_default_context()

@@ -1,1 +1,1 @@
-"""Who may use the dashboard and the gateway: passwords, sessions, tokens, and what slows down guessing."""
+"""Access control of the dashboard and the gateway: passwords, sessions, tokens and throttling."""

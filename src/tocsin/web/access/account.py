@@ -1,4 +1,4 @@
-"""The one account of the dashboard: its name, the hash of its password, and whether a pair of both is right."""
+"""The account of the dashboard: its name, the hash of its password, and the check of both."""
 
 import asyncio
 import secrets
@@ -18,22 +18,22 @@ from tocsin.web.access.passwords import PasswordChecks, password_bytes
 from tocsin.web.access.throttle import LoginThrottle
 from tocsin.web.http.clients import bucket_of
 
-# Addresses from which the right pair came lately, and wrong pairs that came lately.
+# Maximum number of remembered addresses with a recent correct pair, and of recent wrong pairs.
 MAX_REMEMBERED = 10_000
 
 
 class WrongLoginError(TocsinError):
-    """There is no such name, or the password is wrong; which of them is not told."""
+    """The name is unknown or the password is wrong; the caller is not told which."""
 
     code = "invalid-credentials"
 
     def __init__(self, *, repeated: bool = False) -> None:
         super().__init__("the user name or password is wrong", hint="check both; they are case-sensitive")
-        self.repeated = repeated  # the same was refused before, and was not looked at again
+        self.repeated = repeated  # the same pair was rejected before and was not hashed again
 
 
 class TooManyLoginsError(TocsinError):
-    """There were too many wrong passwords; whether this one is right is not looked at."""
+    """There were too many wrong passwords; this one was not checked."""
 
     code = "rate-limited"
 
@@ -48,7 +48,7 @@ class LoginMissingError(TocsinError):
 
 
 class DashboardAccount:
-    """Checks names and passwords. `address` is the client's; what fails is counted for it and for the name."""
+    """Checks names and passwords. `address` is the client's; failures are counted per address and per name."""
 
     def __init__(self, settings: Settings, database: Database, checks: PasswordChecks, throttle: LoginThrottle) -> None:
         self.user = settings[DASHBOARD_USER]
@@ -60,7 +60,7 @@ class DashboardAccount:
         self._throttle = throttle
         self._preparing = asyncio.Lock()
         self._hash = ""
-        # With a key of this process alone, what is in its memory tells nothing about the password.
+        # With a key that only this process has, the keys in memory reveal nothing about the password.
         self._key = secrets.token_bytes(32)
         self._right: OrderedDict[tuple[str, bytes], None] = OrderedDict()
         self._wrong: OrderedDict[tuple[str, bytes], None] = OrderedDict()
@@ -74,32 +74,33 @@ class DashboardAccount:
             )
 
     async def credential(self) -> str:
-        """Return what changes with the name or the password, and tells nothing about them."""
+        """Return a digest that changes with the name or the password and reveals neither."""
         return sha256(f"{self.user}\0{await self._current_hash()}".encode()).hexdigest()
 
     async def check(self, name: str, password: str, address: str) -> None:
-        """Return if the pair is right; raise WrongLoginError, TooManyLoginsError or LoginMissingError.
+        """Return if the pair is correct; raise WrongLoginError, TooManyLoginsError or LoginMissingError.
 
-        A wrong name takes as long as a wrong password: the password is checked all the same.
+        A wrong name takes as long as a wrong password: the password is hashed in both cases.
         """
         self.require_configured()
         self._refuse_blocked(name, address)
         async with self._turn(address):
-            self._refuse_blocked(name, address)  # while this one waited, others from there were wrong
+            self._refuse_blocked(name, address)  # other attempts may have failed while this one waited
             await self._check_now(name, password, address)
 
     async def check_basic(self, name: str, password: str, address: str) -> None:
-        """As `check`, for what a script sends with every request: a pair is hashed once for each address.
+        """Check a pair that a script sends with every request, as `check` does, but hash it once per address.
 
-        A script that goes on sending the same wrong pair counts once, so that it does not lock others out. One that was
-        right goes on while others guess at its name, and while its address is blocked, until that guesses on and on.
+        A script that keeps sending the same wrong pair is counted once, so that it does not lock others out. A pair
+        that was correct stays accepted while others guess at its name and while its address is blocked, until too
+        many guesses from there follow.
         """
         self.require_configured()
         pair = (bucket_of(address), self._digest(name, password))
         if self._is_known(pair, name, address):
             return
         async with self._turn(address):
-            if self._is_known(pair, name, address):  # the same was checked while this one waited
+            if self._is_known(pair, name, address):  # the same pair was checked while this one waited
                 return
             try:
                 await self._check_now(name, password, address)
@@ -112,7 +113,7 @@ class DashboardAccount:
         return self._checks.turn(bucket_of(address), lambda: self._throttle.failures_of(address))
 
     def _is_known(self, pair: tuple[str, bytes], name: str, address: str) -> bool:
-        """Whether the pair was right before; raises what refuses it, as far as that is known without hashing."""
+        """Return True if the pair was accepted before; raise the rejection if one is known without hashing."""
         if pair in self._wrong:
             raise WrongLoginError(repeated=True)
         blocked = self._throttle.blocks_address(address)
@@ -136,12 +137,12 @@ class DashboardAccount:
             raise WrongLoginError
 
     def _digest(self, name: str, password: str) -> bytes:
-        # The length keeps `a` + `bc` and `ab` + `c` apart.
+        # The length distinguishes `a` + `bc` from `ab` + `c`.
         parts = password_bytes(name), password_bytes(password)
         return hmac_digest(self._key, b"%d:" % len(parts[0]) + b"".join(parts), "sha256")
 
     async def _current_hash(self) -> str:
-        """Return the hash of the password: the one that is set, or that is kept of the one that is set."""
+        """Return the hash of the password: the configured hash, or the stored hash of the configured password."""
         if self._given_hash:
             return self._given_hash
         async with self._preparing:

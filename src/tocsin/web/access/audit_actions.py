@@ -1,4 +1,4 @@
-"""The audit entries about who may use the dashboard and the gateway."""
+"""The audit actions of access to the dashboard and the gateway."""
 
 from tocsin.core.audit.actions import ACTOR, IP, OUTCOME, REASON, REQUEST_ID, AuditAction, AuditField
 

@@ -1,4 +1,4 @@
-"""The tokens of the gateway's callers: GATEWAY_TOKEN, which may everything, and those of `tocsin tokens`."""
+"""The tokens of the gateway's callers: GATEWAY_TOKEN, which has all scopes, and those of `tocsin tokens`."""
 
 from collections.abc import Awaitable
 from hashlib import sha256
@@ -13,7 +13,7 @@ from tocsin.rest.problems import HttpProblemError
 from tocsin.web.access.tokens import ApiTokens, is_api_token
 from tocsin.web.http.asgi import EXEMPT_PATHS
 
-# The name under which requests with GATEWAY_TOKEN are counted and recorded.
+# The name that requests with GATEWAY_TOKEN are counted and recorded under.
 GATEWAY_USER = "token"
 _NEEDED = (
     "send the header `Authorization: Bearer <token>` with the value of GATEWAY_TOKEN, or with a token "
@@ -22,10 +22,10 @@ _NEEDED = (
 
 
 class BearerTokens:
-    """Records whose token a request holds, or why that is none; routes refuse those that they need one of."""
+    """Records the owner of a request's token, or its error; routes that need a token reject the request."""
 
     def __init__(self, app: ASGIApp, gateway_token: str, tokens: ApiTokens) -> None:
-        """Without a `gateway_token` only what claims to be a token of `tokens` is looked at."""
+        """Without a `gateway_token`, only tokens with the prefix of `tokens` are checked."""
         self._app = app
         self._digest = sha256(gateway_token.encode()).digest() if gateway_token else b""
         self._tokens = tokens
@@ -37,7 +37,7 @@ class BearerTokens:
         scheme, _, text = values[0].partition(" ") if values else ("", "", "")
         text = text.strip()
         readable = len(values) == 1 and scheme.lower() == "bearer" and bool(text)
-        checked = scope["path"] not in EXEMPT_PATHS  # they answer also while tokens cannot be checked
+        checked = scope["path"] not in EXEMPT_PATHS  # these paths also answer while tokens cannot be checked
         if checked and readable and is_api_token(text) and not self._is_gateway_token(text):
             return self._with_api_token(text, scope, receive, send)
         problem = ""
@@ -53,7 +53,7 @@ class BearerTokens:
     async def _with_api_token(self, text: str, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             token = await self._tokens.find(text)
-        except StoreUnavailableError:  # the log and `doctor` say why
+        except StoreUnavailableError:  # the log and `doctor` give the reason
             raise HttpProblemError("not-ready", "Tokens cannot be checked now. Try again later.") from None
         if token is None:
             _note(scope, "", frozenset(), f"The token is wrong or was revoked: {_NEEDED}.")
@@ -71,9 +71,9 @@ def _note(scope: Scope, user: str, scopes: frozenset[str], problem: str) -> None
 
 
 def require_token(scope: Scope, needed: str, *, optional: bool) -> None:
-    """Raise the answer that says what is wrong with the token, or that its scopes lack `needed`.
+    """Raise the response to an invalid token, or to one whose scopes lack `needed`.
 
-    Where a token is `optional`, no token is enough, but a token that is shown must be good for what it is used for.
+    If a token is `optional`, a request without one is accepted, but a token that is sent must be valid for the route.
     """
     problem = scope["tocsin.token_problem"]
     if not scope["tocsin.user"]:

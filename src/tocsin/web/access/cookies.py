@@ -1,4 +1,4 @@
-"""The cookie of a session: `session`, or `__Host-session` where the request came by TLS."""
+"""The cookie of a session: `session`, or `__Host-session` if the request was encrypted with TLS."""
 
 from starlette.types import Scope
 
@@ -7,14 +7,14 @@ from tocsin.web.access.sessions import REMEMBERED_S, LoginSession
 from tocsin.web.http.asgi import came_by_tls
 
 NAME = "session"
-# A browser takes a cookie with this prefix only with `Secure`, `Path=/` and from the very host: no neighbour under
-# the same domain can set it. Source: RFC 6265bis, section 4.1.3.2.
+# A browser accepts a cookie with this prefix only with `Secure`, `Path=/` and from the same host: other hosts of the
+# domain cannot set it. Source: RFC 6265bis, section 4.1.3.2.
 SECURE_NAME = f"__Host-{NAME}"
 _USUAL = "Path=/; HttpOnly; SameSite=Strict"
 
 
 def session_id_of(scope: Scope) -> str:
-    """Return what the cookie of the session holds, empty without one."""
+    """Return the value of the session cookie; empty if there is none."""
     name = _name(scope)
     for line in header_values(scope, b"cookie"):
         for pair in line.split(";"):
@@ -25,13 +25,13 @@ def session_id_of(scope: Scope) -> str:
 
 
 def session_cookie(scope: Scope, session: LoginSession) -> str:
-    """Return the header that makes the browser keep the session; a session that is not remembered ends with it."""
+    """Return the header that sets the session cookie; without `remember` it ends with the browser session."""
     age = f"; Max-Age={int(REMEMBERED_S)}" if session.remember else ""
     return f"{_name(scope)}={session.id}; {_usual(scope)}{age}"
 
 
 def no_cookie(scope: Scope) -> str:
-    """Return the header that makes the browser forget the session."""
+    """Return the header that deletes the session cookie."""
     return f"{_name(scope)}=; {_usual(scope)}; Max-Age=0"
 
 

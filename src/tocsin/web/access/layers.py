@@ -1,4 +1,4 @@
-"""The ASGI layers of the dashboard that find out who calls, and refuse strangers and the pages of other sites."""
+"""The ASGI layers of the dashboard that authenticate callers, and reject unknown callers and cross-site requests."""
 
 import binascii
 from base64 import b64decode
@@ -20,12 +20,12 @@ from tocsin.web.access.tokens import ApiTokens
 from tocsin.web.http.asgi import EXEMPT_PATHS, SAFE_METHODS, is_of_other_site
 
 PROTECTED_PATHS = "/api/"
-# What answers these reads the credentials itself.
+# The routes that read the credentials themselves.
 _OF_LOGIN = ("/login", "/logout", "/login/link/")
 
 
 class AuthenticatedCaller(NamedTuple):
-    """Who calls, what they may do, and how that was proved."""
+    """The authenticated caller of a request, its scopes and the kind of its credentials."""
 
     user: str = ""  # empty: unknown
     scopes: frozenset[str] = frozenset()
@@ -34,10 +34,11 @@ class AuthenticatedCaller(NamedTuple):
 
 
 class Authentication:
-    """Identifies the caller and refuses no request: some need no login.
+    """Authenticates the caller and rejects no request: some routes need no login.
 
-    It sets these keys of the scope, with `tocsin.` before them: `user`, `scopes` and `login`; for strangers `refusal`,
-    the answer where they need to be known; `still_allowed`, which asks again, for answers that go on for long.
+    It sets these keys of the scope, prefixed with `tocsin.`: `user`, `scopes` and `login`; for unknown callers
+    `refusal`, the response of routes that need a login; `still_allowed`, which repeats the check, for long-lived
+    responses.
     """
 
     def __init__(self, app: ASGIApp, sign_ins: SignIns, tokens: ApiTokens) -> None:
@@ -59,7 +60,7 @@ class Authentication:
         await self._app(scope, receive, _with_cookie(scope, send, renewed) if renewed else send)
 
     async def _identify(self, scope: Scope) -> AuthenticatedCaller:
-        """Return who calls; raise the answer to a stranger."""
+        """Return the caller; raise the response to an unknown caller."""
         values = header_values(scope, b"authorization")
         try:
             if not values:
@@ -111,21 +112,21 @@ class Authentication:
 
 
 def visitor_of(scope: Scope) -> Visitor:
-    """Return where a request comes from."""
+    """Return the origin of a request."""
     return Visitor(scope["tocsin.client"], scope["tocsin.request_id"])
 
 
 def require_user(scope: Scope) -> None:
-    """Raise the answer to strangers: 401, 429 after too many wrong passwords, 503 if there is no login."""
+    """Raise the response to unknown callers: 401, 429 after too many wrong passwords, 503 if there is no login."""
     refusal: HttpProblemError | None = scope.get("tocsin.refusal")
     if refusal is not None:
         raise refusal
-    if not scope.get("tocsin.user"):  # nothing has looked for one
+    if not scope.get("tocsin.user"):  # no layer has authenticated the request
         raise unauthenticated(scope, "Authentication is required.")
 
 
 class KnownCallers:
-    """Refuses strangers everything below /api but its health, so that no operation can forget to."""
+    """Rejects requests of unknown callers to all of /api except its health, so that no operation can omit the check."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -137,10 +138,10 @@ class KnownCallers:
 
 
 class SameOrigin:
-    """Refuses changes that a page of another site makes a browser ask for.
+    """Rejects changes that a page of another site makes a browser request.
 
-    Browsers send cookies, and Basic credentials once they know them, with such requests, too; a token they never send
-    by themselves.
+    Browsers send cookies, and known Basic credentials, with such requests, too; they never add a bearer token by
+    themselves.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -156,7 +157,7 @@ def _check_origin(scope: Scope) -> None:
     sites = header_values(scope, b"sec-fetch-site")
     if sites:
         allowed = set(sites) <= {"same-origin", "none"}
-    else:  # an old browser, or no browser at all
+    else:  # an old browser, or another client
         origins = {origin.partition("://")[2].lower() for origin in header_values(scope, b"origin")}
         allowed = origins <= {host.lower() for host in header_values(scope, b"host")}
     if not allowed:
@@ -168,7 +169,7 @@ def _is_login(path: str) -> bool:
 
 
 def _with_cookie(scope: Scope, send: Send, session: LoginSession) -> Send:
-    """Return a `send` that moves the end of the cookie with that of its session."""
+    """Return a `send` that extends the cookie when its session was extended."""
 
     async def reply(message: Message) -> None:
         if message["type"] == "http.response.start":

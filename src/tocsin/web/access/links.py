@@ -1,4 +1,4 @@
-"""Links that sign in once: for who stands before the machine and would otherwise look for a password."""
+"""Links that sign in once, for a person with access to the machine, instead of a password."""
 
 import secrets
 import sqlite3
@@ -12,14 +12,14 @@ PATH = "/login/link/"
 
 
 class SignInLinks:
-    """The links, shared with other processes: one may make what another takes."""
+    """The links, shared by all processes: a link made in one process can be used in another."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 
     async def make(self) -> str:
-        """Return the path of a link that signs in once, within 10 minutes."""
+        """Return the path of a link that signs in once within 10 minutes."""
         code, now = secrets.token_urlsafe(32), self._clock.now()
 
         def insert(connection: sqlite3.Connection) -> None:
@@ -30,7 +30,7 @@ class SignInLinks:
         return f"{PATH}{code}"
 
     async def take(self, code: str) -> bool:
-        """Use a link up; return whether it was still of use."""
+        """Use a link; return True if it was still valid."""
         hashed, now = _hash(code), self._clock.now()
 
         def delete(connection: sqlite3.Connection) -> bool:

@@ -1,4 +1,4 @@
-"""Passwords: argon2id, one at a time and off the event loop, because each check takes 64 MiB and a core."""
+"""Passwords: argon2id, one check at a time in a thread, because each takes 64 MiB and one core."""
 
 import asyncio
 import unicodedata
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class PasswordCost(NamedTuple):
-    """What hashing a password costs; the default is RFC 9106's second choice, on one core."""
+    """The cost of hashing a password; the default is the second recommended option of RFC 9106, on one core."""
 
     passes: int = 3
     memory_kib: int = 64 * 1024
@@ -27,13 +27,13 @@ USUAL_COST = PasswordCost()
 
 
 class PasswordHashError(TocsinError):
-    """A hash cannot be computed: it is damaged, or takes more memory than there is."""
+    """A hash cannot be computed: it is malformed, or needs more memory than available."""
 
     code = "not-ready"
 
 
 def password_bytes(password: str) -> bytes:
-    """Return the password as it is hashed: in one normal form, because systems type an `ö` differently.
+    """Return the bytes to hash: the password in Unicode normal form, because systems type an `ö` differently.
 
     Source: RFC 7617, section 2.1, and RFC 8265, section 4.2.
     """
@@ -41,16 +41,16 @@ def password_bytes(password: str) -> bytes:
 
 
 def hash_password(password: str, cost: PasswordCost = USUAL_COST) -> str:
-    """Return the argon2id hash of a password, in the form that DASHBOARD_PASS_HASH takes."""
+    """Return the argon2id hash of a password, in the format of DASHBOARD_PASS_HASH."""
     return _hasher(cost).hash(password_bytes(password))
 
 
 def _matches(password: str, hashed: str) -> bool:
-    """Whether the password has this hash. Raises PasswordHashError."""
+    """Return True if the password has this hash. Raises PasswordHashError."""
     from argon2.exceptions import InvalidHashError, VerificationError, VerifyMismatchError
 
     try:
-        return _hasher(USUAL_COST).verify(hashed, password_bytes(password))  # the hash says what it costs
+        return _hasher(USUAL_COST).verify(hashed, password_bytes(password))  # the hash contains its cost parameters
     except VerifyMismatchError:
         return False
     except (VerificationError, InvalidHashError) as error:
@@ -59,15 +59,15 @@ def _matches(password: str, hashed: str) -> bool:
 
 
 def _hasher(cost: PasswordCost) -> "PasswordHasher":
-    from argon2 import PasswordHasher  # 30 ms, which only who checks passwords pays
+    from argon2 import PasswordHasher  # takes 30 ms, which only password checks need
 
     return PasswordHasher(time_cost=cost.passes, memory_cost=cost.memory_kib, parallelism=cost.lanes)
 
 
 class _Turns:
-    """A lock that those get first who have failed least, and among them who came last.
+    """A lock that is granted first to those with the fewest failures, and among them to the latest.
 
-    The first in line would be a guesser, and the one that waited longest may have gone.
+    The first in line would be a guesser, and the one that has waited longest may have disconnected.
     """
 
     def __init__(self) -> None:
@@ -84,7 +84,7 @@ class _Turns:
         try:
             await turn
         except asyncio.CancelledError:
-            if not turn.cancelled():  # it was given just now
+            if not turn.cancelled():  # it may have been granted just now
                 self.give_back()
             raise
 
@@ -98,7 +98,7 @@ class _Turns:
 
 
 class PasswordChecks:
-    """Lets one check at a time run, and each address wait with one: many guesses do not delay others for long."""
+    """Runs one check at a time, with at most one waiting per address: many guesses do not delay others for long."""
 
     def __init__(self, cost: PasswordCost = USUAL_COST) -> None:
         self._cost = cost
@@ -124,7 +124,7 @@ class PasswordChecks:
                 del self._waiting[address], self._of_address[address]
 
     async def matches(self, password: str, hashed: str) -> bool:
-        """Whether the password has this hash; to be called within a `turn`."""
+        """Return True if the password has this hash; call it within a `turn`."""
         return await asyncio.to_thread(_matches, password, hashed)
 
     async def hash(self, password: str) -> str:

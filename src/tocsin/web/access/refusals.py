@@ -1,4 +1,4 @@
-"""The answers to those who may not: what is missing, and how to prove who one is."""
+"""The responses to rejected callers: the missing credentials, and how to send them."""
 
 from starlette.types import Scope
 
@@ -13,13 +13,13 @@ _KNOWN = frozenset({"invalid-credentials", "rate-limited", "not-ready"})
 
 
 def unauthenticated(scope: Scope, detail: str, *, bearer: bool = False) -> HttpProblemError:
-    """Return the 401 answer; `bearer` is whether a token was shown."""
+    """Return the 401 response; `bearer` is True if a token was sent."""
     challenge = 'Bearer realm="dashboard", error="invalid_token"' if bearer else _challenge(scope)
     return HttpProblemError("unauthenticated", detail, headers={"WWW-Authenticate": challenge})
 
 
 def refusal_of(scope: Scope, error: TocsinError) -> HttpProblemError:
-    """Return the answer to a login that failed."""
+    """Return the response to a failed login."""
     sentence = error.sentence()
     detail = f"{sentence[:1].upper()}{sentence[1:]}."
     code = error.code if error.code in _KNOWN else "not-ready"
@@ -32,8 +32,8 @@ def refusal_of(scope: Scope, error: TocsinError) -> HttpProblemError:
 
 
 def _challenge(scope: Scope) -> str:
-    """Ask for name and password, or, where a page asks, for nothing at which a browser would show a box of its own."""
+    """Return the challenge for name and password, or for a page one that opens no dialog of the browser."""
     by_page = "dashboard" in header_values(scope, b"x-requested-with")
-    # What a script of a page fetches, an event stream for instance: it may not be able to set headers.
+    # Requests of a page's script, such as an event stream, which may not be able to set headers.
     fetched = "empty" in header_values(scope, b"sec-fetch-dest")
     return "Session" if by_page or fetched or is_of_other_site(scope) else _BASIC

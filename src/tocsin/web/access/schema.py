@@ -1,6 +1,6 @@
-"""The tables of who may use the dashboard and the gateway; nothing but text, because every start reads it."""
+"""The tables of access control; text only, because every start reads this module."""
 
-# A released migration is never edited; a new one is added.
+# Never edit a released migration; add a new one.
 MIGRATIONS = (
     """
     -- The hash of DASHBOARD_PASS, kept so that a start can tell a changed password from the same one.

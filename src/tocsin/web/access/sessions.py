@@ -1,4 +1,4 @@
-"""Sessions of people who signed in: in the database, so that a restart ends none."""
+"""Sessions of signed-in people, in the database, so that a restart ends none."""
 
 import re
 import secrets
@@ -10,7 +10,7 @@ from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import Clock
 
 LIFETIME_S, REMEMBERED_S = 12 * 3600.0, 30 * 86400.0
-# How many times within its lifetime the end of a session that is in use is moved: not with every request.
+# How many times within its lifetime an active session is extended: not with every request.
 _MOVES = 360
 MAX_SESSIONS = 1_000
 # 32 random bytes in base64.
@@ -18,26 +18,27 @@ _ID = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 
 
 class LoginSession(NamedTuple):
-    """A session as its owner sees it."""
+    """A session in the form for its owner."""
 
-    id: str  # what the cookie holds
+    id: str  # the value of the cookie
     user: str
     remember: bool
     expires_at: float
-    renewed: bool = False  # its end was moved just now, so the cookie's end should be, too
+    renewed: bool = False  # it was extended just now, so the cookie must be, too
 
 
 class LoginSessions:
-    """The sessions, shared with other processes. What the cookie holds is stored only as its hash."""
+    """The sessions, shared by all processes. Only the hash of the cookie's value is stored."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 
     async def start(self, user: str, credential: str, *, remember: bool, replacing: str = "") -> LoginSession:
-        """Begin a session of `user`, and end the one that the browser had before.
+        """Start a session of `user`, and end the previous session of the browser.
 
-        `credential` names what was proved; sessions of another one end now, and the oldest of too many.
+        `credential` identifies the account and password; sessions of another one end now, as do the oldest above the
+        limit.
         """
         now = self._clock.now()
         session = LoginSession(secrets.token_urlsafe(32), user, remember, now + _lifetime(remember))
@@ -59,9 +60,9 @@ class LoginSessions:
         return session
 
     async def find(self, session_id: str, credential: str, *, use: bool = True) -> LoginSession | None:
-        """Return the session that a cookie holds; None if there is none, or it has ended. Its `use` moves its end.
+        """Return the session of a cookie; `None` if there is none or it has ended. With `use`, extend it.
 
-        A session that began with another credential than the present one has ended.
+        A session that was started with another credential than the present one has ended.
         """
         if not _ID.fullmatch(session_id):
             return None
@@ -87,11 +88,11 @@ class LoginSessions:
             )
             return changed.rowcount > 0
 
-        still_there = await self._database.write(move)  # else its owner has signed out meanwhile
+        still_there = await self._database.write(move)  # False if its owner has signed out meanwhile
         return session._replace(expires_at=end, renewed=True) if still_there else None
 
     async def end(self, session_id: str) -> str:
-        """End a session; return whose it was, empty if there is none."""
+        """End a session; return its user, empty if there is none."""
         hashed = _hash(session_id)
 
         def delete(connection: sqlite3.Connection) -> str:

@@ -1,4 +1,4 @@
-"""Signing in and out, and whom a session or a password belongs to; what was tried is recorded."""
+"""Signing in and out, and authentication by session or password; attempts are recorded in the audit log."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,20 +18,20 @@ SOURCE = "dashboard"
 
 
 class Visitor(NamedTuple):
-    """Where a request comes from."""
+    """The origin of a request."""
 
     address: str
     request_id: str
 
 
 class SpentLinkError(TocsinError):
-    """The link was used, is too old, never was one, or was opened on another machine."""
+    """The link was used, has expired, never existed, or was opened on another machine."""
 
     code = "invalid-credentials"
 
 
 class SignIns:
-    """Lets people in and out of the dashboard, and scripts that send name and password with every request."""
+    """Signs people in and out of the dashboard, and authenticates scripts that send name and password per request."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class SignIns:
     async def by_password(
         self, name: str, password: str, visitor: Visitor, *, remember: bool = False, replacing: str = ""
     ) -> LoginSession:
-        """Begin a session that replaces the browser's present one.
+        """Start a session that replaces the browser's present one.
 
         Raises WrongLoginError, TooManyLoginsError and LoginMissingError.
         """
@@ -63,10 +63,10 @@ class SignIns:
         return await self._begin("password", visitor, remember=remember, replacing=replacing)
 
     async def by_link(self, code: str, visitor: Visitor, *, replacing: str = "") -> LoginSession:
-        """Begin a session with a link, which that uses up. Raises SpentLinkError and LoginMissingError."""
+        """Start a session with a link, which is used up. Raises SpentLinkError and LoginMissingError."""
         self.require_configured()
         with self._recorded("link", "", visitor):
-            # A link that was opened elsewhere was seen there: it is used up all the same.
+            # A link opened on another machine is used up as well: it was disclosed there.
             if not await self._links.take(code) or not is_loopback(visitor.address):
                 raise SpentLinkError(
                     "this sign-in link is no longer valid",
@@ -75,22 +75,22 @@ class SignIns:
         return await self._begin("link", visitor, remember=False, replacing=replacing)
 
     async def by_basic(self, name: str, password: str, visitor: Visitor) -> str:
-        """Return who sends this with a request; raises what `by_password` raises."""
+        """Return the user of Basic credentials; raises the errors of `by_password`."""
         with self._recorded("basic", name, visitor):
             await self._account.check_basic(name, password, visitor.address)
         return self._account.user
 
     async def find(self, session_id: str) -> LoginSession | None:
-        """Return the session that a cookie holds, None if there is none any more. Raises LoginMissingError."""
+        """Return the session of a cookie; `None` if it has ended. Raises LoginMissingError."""
         self.require_configured()
         return await self._sessions.find(session_id, await self._account.credential())
 
     async def is_open(self, session_id: str) -> bool:
-        """Whether a session has not ended; to ask is no use of it."""
+        """Return True if a session has not ended, without extending it."""
         return await self._sessions.find(session_id, await self._account.credential(), use=False) is not None
 
     async def sign_out(self, session_id: str, visitor: Visitor) -> None:
-        """End a session; one that has ended already is no error."""
+        """End a session; a session that has ended already is ignored."""
         if user := await self._sessions.end(session_id):
             self._record(DASHBOARD_LOGOUT, f"{user} signed out", visitor, actor=user, outcome="ok")
 
@@ -104,7 +104,7 @@ class SignIns:
 
     @contextmanager
     def _recorded(self, means: str, name: str, visitor: Visitor) -> Iterator[None]:
-        """Record what is refused within the block."""
+        """Record rejections within the block."""
         try:
             yield
         except (WrongLoginError, TooManyLoginsError, SpentLinkError) as error:

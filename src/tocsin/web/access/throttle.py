@@ -1,4 +1,4 @@
-"""How many wrong passwords are taken from one address and for one name before further ones are refused."""
+"""Limits of wrong passwords per address and per name."""
 
 from collections import OrderedDict, deque
 from collections.abc import Callable
@@ -8,15 +8,16 @@ from tocsin.web.http.clients import bucket_of
 
 WINDOW_S = 300.0
 OF_ADDRESS, OF_ACCOUNT = 5, 50
-# Refused guesses after which an address may not even use the pair that was right before: each could be a guess at it.
+# Rejected guesses after which an address may not even use a pair that was correct before: each could be a guess at
+# it.
 OF_GUESSER = 50
 RETRY_AFTER_S = 60
-# 30 MB at most; a flood from more pushes out what failed longest ago.
+# 30 MB at most; when full, the entries with the oldest failures are evicted.
 MAX_KEYS, MAX_GUESSERS = 50_000, 5_000
 
 
 class _Failures:
-    """When tries failed, by key, as far as that is within the window."""
+    """The times of failed attempts within the window, by key."""
 
     def __init__(self, limit: int, monotonic: Callable[[], float], max_keys: int = MAX_KEYS) -> None:
         self._limit = limit
@@ -25,16 +26,16 @@ class _Failures:
         self._times: OrderedDict[str, deque[float]] = OrderedDict()
 
     def reached(self, key: str) -> bool:
-        """Whether the key has failed too often within the window."""
+        """Return True if the key has reached the limit within the window."""
         return self.count(key) == self._limit
 
     def count(self, key: str) -> int:
-        """Return how often the key has failed within the window, up to the limit."""
+        """Return the number of failures of the key within the window, up to the limit."""
         since = self._monotonic() - WINDOW_S
         return sum(at > since for at in self._times.get(key, ()))
 
     def add(self, key: str) -> None:
-        """Remember that a try failed now."""
+        """Record a failed attempt now."""
         now = self._monotonic()
         self._times.setdefault(key, deque(maxlen=self._limit)).append(now)
         self._times.move_to_end(key)
@@ -45,8 +46,8 @@ class _Failures:
 class LoginThrottle:
     """Counts wrong passwords: 5 from one address (IPv6: one /64) and 50 for one name, within 5 minutes.
 
-    Each process counts for itself. Right passwords change nothing: an attacker who knows one must not reset the count
-    for others.
+    Each process counts separately. Correct passwords do not reset the counts: otherwise an attacker who knows one
+    could reset them for guesses at others.
     """
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
@@ -55,23 +56,23 @@ class LoginThrottle:
         self._guessers = _Failures(OF_GUESSER, monotonic, MAX_GUESSERS)
 
     def blocks_address(self, address: str) -> bool:
-        """Whether too much from this address was wrong."""
+        """Return True if there were too many wrong passwords from this address."""
         return self._addresses.reached(bucket_of(address))
 
     def failures_of(self, address: str) -> int:
-        """Return how much from this address was wrong lately."""
+        """Return the number of recent wrong passwords from this address."""
         return self._addresses.count(bucket_of(address))
 
     def blocks_account(self, name: str) -> bool:
-        """Whether too much for this name was wrong, wherever it came from; also for names that do not exist."""
+        """Return True if there were too many wrong passwords for this name from any address; also for unknown names."""
         return self._accounts.reached(_short(name))
 
     def blocks_guesser(self, address: str) -> bool:
-        """Whether an address that is blocked went on guessing."""
+        """Return True if a blocked address has continued guessing."""
         return self._guessers.reached(bucket_of(address))
 
     def count_guess(self, address: str) -> None:
-        """Count a pair that was not looked at because the address is blocked."""
+        """Count a pair that was not checked because the address is blocked."""
         self._guessers.add(bucket_of(address))
 
     def count(self, address: str, name: str) -> None:
@@ -81,5 +82,5 @@ class LoginThrottle:
 
 
 def _short(name: str) -> str:
-    """Return a key of bounded length: a name may be as long as a body."""
+    """Return a key of bounded length: a name may be as long as a request body."""
     return sha256(name.encode(errors="surrogatepass")).hexdigest()

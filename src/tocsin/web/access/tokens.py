@@ -1,4 +1,4 @@
-"""Tokens for scripts and agents: shown once, stored as a hash, each with what it may be used for."""
+"""Tokens for scripts and agents: shown once, stored as a hash, each with its scopes."""
 
 import re
 import secrets
@@ -20,7 +20,7 @@ from tocsin.core.time.clock import Clock
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.web.access.audit_actions import TOKEN_CREATE, TOKEN_REVOKE
 
-# By this beginning, scanners find tokens that were published by mistake.
+# The prefix lets scanners find tokens that were published by mistake.
 PREFIX = "tcs_"
 _ALPHABET = string.ascii_letters + string.digits
 _LENGTH = 43  # 256 random bits
@@ -31,19 +31,19 @@ _NOTED_EVERY_S = 60.0
 
 
 class InvalidTokenError(TocsinError):
-    """A token with that name or these scopes cannot be made."""
+    """The name or the scopes of a token are invalid."""
 
     code = "validation-failed"
 
 
 class TokenNameTakenError(TocsinError):
-    """There is a token with that name."""
+    """A token with that name exists."""
 
     code = "name-taken"
 
 
 class UnknownTokenError(TocsinError):
-    """There is no token with that name or id."""
+    """There is no token with that name or ID."""
 
     code = "not-found"
 
@@ -53,7 +53,7 @@ ScopeWord = Literal["read", "send", "run", "answer", "admin"]
 
 @dataclass(frozen=True, slots=True)
 class ApiToken:
-    """API token, without its secret value."""
+    """The record of a token, without the token itself."""
 
     schema_name: ClassVar[str] = "TokenRecord"
 
@@ -65,17 +65,17 @@ class ApiToken:
 
     @property
     def user(self) -> str:
-        """The name under which its requests are counted and recorded."""
+        """The name that its requests are counted and recorded under."""
         return f"token:{self.name}"
 
     @property
     def allows(self) -> frozenset[str]:
-        """All that it may be used for."""
+        """All scopes that it grants, including implied ones."""
         return allowed_by(self.scopes)
 
 
 class ApiTokens:
-    """The tokens, shared with other processes: what is revoked in one is useless in all of them at once."""
+    """The tokens, shared by all processes: a token revoked in one is invalid in all of them immediately."""
 
     def __init__(self, database: Database, clock: Clock, audit: AuditTrail) -> None:
         self._database = database
@@ -83,7 +83,7 @@ class ApiTokens:
         self._audit = audit
 
     async def create(self, name: str, scopes: Iterable[str], caller: Caller) -> tuple[ApiToken, str]:
-        """Make a token; return its record, and the token, which cannot be shown again.
+        """Create a token; return its record, and the token, which cannot be shown again.
 
         Raises InvalidTokenError and TokenNameTakenError.
         """
@@ -111,7 +111,7 @@ class ApiTokens:
         return made, text
 
     async def list(self) -> list[ApiToken]:
-        """Return every token, by name."""
+        """Return all tokens, by name."""
         return await self._database.read(
             lambda connection: [
                 _token_of(row) for row in connection.execute("SELECT * FROM access_tokens ORDER BY name")
@@ -119,14 +119,14 @@ class ApiTokens:
         )
 
     async def get(self, name: str) -> ApiToken:
-        """Return the token with this name or id. Raises UnknownTokenError."""
+        """Return the token with this name or ID. Raises UnknownTokenError."""
         for token in sorted(await self.list(), key=lambda token: token.name != name):
             if name in {token.name, token.id}:
                 return token
         raise _unknown(name)
 
     async def revoke(self, name: str, caller: Caller) -> ApiToken:
-        """Make the token with this name or id useless. Raises UnknownTokenError."""
+        """Revoke the token with this name or ID. Raises UnknownTokenError."""
 
         def delete(connection: sqlite3.Connection) -> ApiToken | None:
             for column in ("name", "id"):
@@ -145,7 +145,7 @@ class ApiTokens:
         return gone
 
     async def is_good(self, text: str) -> bool:
-        """Whether a token was not revoked."""
+        """Return True if a token has not been revoked."""
         return await self.find(text) is not None
 
     async def find(self, text: str) -> ApiToken | None:
@@ -171,7 +171,7 @@ class ApiTokens:
 
 
 def is_api_token(text: str) -> bool:
-    """Whether this claims to be a token of ours, and not GATEWAY_TOKEN."""
+    """Return True if the text has the format of an API token; GATEWAY_TOKEN may not."""
     return text.startswith(PREFIX)
 
 

@@ -1,4 +1,4 @@
-"""The dashboard as an ASGI application: FastAPI behind the layers that the gateway has, too."""
+"""The dashboard as an ASGI application: FastAPI behind the same layers as the gateway."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -46,12 +46,12 @@ class DashboardDependencies:
     clock: Clock
     keys: IdempotencyKeys
     limiter: MakeLimiter
-    guard: Callable[[ASGIApp], ASGIApp]  # finds out who calls
+    guard: Callable[[ASGIApp], ASGIApp]  # authenticates callers
     operations: Sequence[Operations]
-    live: LiveUpdates  # what tells open pages of changes
-    run_of: Callable[[str], Awaitable[Run]]  # returns the run with an ID as it is
-    count_request: Callable[[str, int], None]  # gets the route, as a template, and the status
-    pages: Sequence[BaseRoute] = ()  # what a browser shows
+    live: LiveUpdates  # sends changes to open pages
+    run_of: Callable[[str], Awaitable[Run]]  # returns the current state of a run by ID
+    count_request: Callable[[str, int], None]  # called with the route, as a template, and the status
+    pages: Sequence[BaseRoute] = ()  # the routes of the browser interface
 
 
 def build_dashboard(parts: DashboardDependencies) -> ASGIApp:
@@ -94,7 +94,7 @@ def _operations_of(app: FastAPI) -> list[Operation]:
 
 
 def _separate(operations: Sequence[Operation]) -> None:
-    """Give a path that one operation spells out to that one alone, whatever the method: `stats` is never a key."""
+    """Reserve a path that one operation spells out for that operation, for every method: `stats` is never a key."""
     spelled_out = frozenset(each.path for each in operations if "{" not in each.path)
     for each in operations:
         if "{" in each.path:
@@ -108,7 +108,7 @@ def _guarded(app: FastAPI, parts: DashboardDependencies) -> ASGIApp:
     guarded: ASGIApp = HeadAndOptions(CallerFacts(WholeBody(direct)), partial(methods_of, app.router.routes))
     guarded = parts.guard(
         RateLimits(
-            SameOrigin(KnownCallers(guarded)),  # within the limits: what they refuse counts
+            SameOrigin(KnownCallers(guarded)),  # within the limits: requests that these reject are counted
             parts.limiter("dashboard-address", settings[RATE_LIMIT_PER_IP]),
             parts.limiter("dashboard-user", settings[RATE_LIMIT_PER_USER]),
             free_below=(STATIC_PREFIX, DOCS_PREFIX, PROBLEM_PREFIX),
@@ -122,7 +122,7 @@ def _guarded(app: FastAPI, parts: DashboardDependencies) -> ASGIApp:
     def count(scope: Scope, status: int) -> None:
         parts.count_request(getattr(scope.get("route"), "path", "other"), status)
 
-    # Outermost, because refusals of the layers are answers, too.
+    # Outermost, because responses of the layers need the headers, too.
     return ApiHeaders(RequestScope(guarded, settings[TRUSTED_PROXIES], count))
 
 
@@ -132,7 +132,7 @@ async def _answer_problem(request: Request, error: Any) -> Response:
 
 
 async def _answer_refusal(request: Request, error: Any) -> Response:
-    """Answer what the router refuses."""
+    """Respond to errors of the router."""
     refusal: HTTPException = error
     headers: Mapping[str, str] = refusal.headers or {}
     if refusal.status_code == 405:
@@ -145,7 +145,7 @@ async def _answer_refusal(request: Request, error: Any) -> Response:
 
 
 async def _answer_failure(request: Request, error: Any) -> Response:
-    """Answer an unexpected error in place of the framework, which raises it once more."""
+    """Respond to an unexpected error instead of the framework, which would raise it again."""
     request.scope["tocsin.answered"] = error
     request_id = request.scope["tocsin.request_id"]
     return problem_of_failure(error, request_id).response(request_id)

@@ -1,4 +1,4 @@
-"""Plain ASGI layers of the dashboard that the gateway has no use for."""
+"""The ASGI layers that only the dashboard has."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
@@ -21,7 +21,7 @@ _WITH_BODY = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 
 class ApiHeaders:
-    """Adds to answers below /api what all of them have: no storing, no guessing of types, what of the limit is left."""
+    """Adds the common headers of responses below /api: no caching, no type sniffing, and the remaining rate limit."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -41,20 +41,20 @@ class ApiHeaders:
 
 def _add(message: MutableMapping[str, Any], scope: Scope) -> None:
     headers = message["headers"]
-    headers.append((b"x-content-type-options", b"nosniff"))  # what runs print stays text in every browser
+    headers.append((b"x-content-type-options", b"nosniff"))  # so that browsers show the output of runs as text
     if not any(name == b"cache-control" for name, _ in headers):
         headers.append((b"cache-control", b"no-store"))
     if "tocsin.limit" in scope:
         limit, tokens_left = scope["tocsin.limit"]
         left = int(tokens_left())
-        # draft-ietf-httpapi-ratelimit-headers: the bucket is full again when the missing tokens have flowed back.
+        # draft-ietf-httpapi-ratelimit-headers: the time until the bucket has refilled.
         wait = round((limit - left) * 60 / limit)
         headers.append((b"ratelimit-policy", b'"default";q=%d;w=60' % limit))
         headers.append((b"ratelimit", b'"default";r=%d;t=%d' % (left, wait)))
 
 
 class WholeBody:
-    """Reads a request's body before its route, within the limits that the gateway has, too."""
+    """Reads a request's body before its route, within the same limits as the gateway."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -77,7 +77,7 @@ class WholeBody:
 
 
 class DirectOperations:
-    """Answers the operations that need nothing of the framework, which would take longer than they do."""
+    """Serves the operations that need no framework, which would take longer than the operations themselves."""
 
     def __init__(self, app: Starlette, operations: Iterable[Operation]) -> None:
         self._app = app
@@ -96,7 +96,7 @@ class DirectOperations:
 
 
 class CallerFacts:
-    """Keeps who calls for the audit entries that the request leads to, and whether they may give short IDs."""
+    """Sets the caller for the audit entries of the request, and whether it may use short IDs."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -114,7 +114,7 @@ class CallerFacts:
 
 
 class HeadAndOptions:
-    """Answers HEAD as GET without a body, and OPTIONS with the methods that a path has."""
+    """Serves HEAD as GET without a body, and OPTIONS with the methods of a path."""
 
     def __init__(self, app: ASGIApp, methods_of: Callable[[str], frozenset[str]]) -> None:
         self._app = app
@@ -134,12 +134,12 @@ class HeadAndOptions:
             if answered.is_set():
                 return
             if message["type"] == "http.response.body":
-                answered.set()  # a stream would go on for ever
+                answered.set()  # a stream would never end
                 message = {"type": "http.response.body", "body": b""}
             await send(message)
 
         async def until_answered() -> Message:
-            """Receive, or find the client gone once it has its answer."""
+            """Receive the next message, or report a disconnect once the response was sent."""
             arrives, ends = asyncio.ensure_future(receive()), asyncio.ensure_future(answered.wait())
             try:
                 await asyncio.wait([arrives, ends], return_when=asyncio.FIRST_COMPLETED)

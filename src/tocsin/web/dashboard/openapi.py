@@ -1,4 +1,4 @@
-"""The OpenAPI document of the dashboard, made from the models that its operations use."""
+"""The OpenAPI document of the dashboard, generated from the models of its operations."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -45,7 +45,7 @@ _SENT_WITH = (("201", "Location"), ("202", "Location"), ("429", "Retry-After"))
 
 
 class OpenApiRoutes:
-    """The operation that answers the document."""
+    """The operation that returns the document."""
 
     def __init__(self, make_document: Callable[[], dict[str, Any]]) -> None:
         self._document = cache(make_document)
@@ -62,7 +62,7 @@ def describe_dashboard(app: FastAPI) -> dict[str, Any]:
 
 
 def _add_answers(document: dict[str, Any], schemas: dict[str, Any], routes: Sequence[Any]) -> None:
-    """Add the schemas of the records that operations answer."""
+    """Add the schemas of the records that operations return."""
     records = RecordSchemas()
     for route in (each for each in routes if isinstance(each, Operation)):
         for method in route.methods or ():
@@ -88,7 +88,7 @@ def describe(routes: Sequence[Any]) -> dict[str, Any]:
     problem = problem_schema()
     schemas |= problem.pop("$defs", {})
     schemas["Problem"] = problem
-    # The framework's own form of a 422 is never answered.
+    # The framework's own form of a 422 is never sent.
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
     schemas["RecordReceipt"] = RecordReceipt.model_json_schema()
@@ -107,7 +107,7 @@ def _complete(described: dict[str, Any]) -> None:
         described["security"] = [{"basic": []}, {"token": []}, {"session": []}]
     answers: Mapping[str, Any] = described["responses"]
     found = answers.get("422", {})
-    if "HTTPValidationError" in str(found):  # a path parameter, which cannot be wrong
+    if "HTTPValidationError" in str(found):  # a path parameter, which cannot be invalid
         described["responses"] = {status: answer for status, answer in answers.items() if status != "422"}
     is_record = any(each["name"] == "If-None-Match" for each in described.get("parameters", ()))
     for status, name in (*_SENT_WITH, *(("200", "ETag"), ("304", "ETag")) * is_record):

@@ -1,4 +1,4 @@
-"""The pages that the `type` of a problem leads to: what it means, and what to do."""
+"""The pages that the `type` of a problem links to: its meaning and remedy."""
 
 from html import escape
 
@@ -20,7 +20,7 @@ _PAGE = """\
 <p><code>{code}</code>, status {status}</p>
 <p>{advice}</p>
 """
-# It loads nothing and runs nothing.
+# The page loads nothing and runs no scripts.
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",

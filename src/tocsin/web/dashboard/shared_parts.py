@@ -1,4 +1,4 @@
-"""Makes the OpenAPI document short: what many operations have in common is said once, among its components."""
+"""Shortening of the OpenAPI document: parts that many operations share are moved into its components."""
 
 import json
 from collections import Counter
@@ -7,12 +7,12 @@ from typing import Any
 
 from tocsin.rest.describing import CODES, PROBLEM_JSON
 
-# A reference is about as long as a short parameter; what is used less often is easier to read where it stands.
+# A reference is about as long as a short parameter; parts that are used less often are easier to read in place.
 SHARED_FROM = 4
 
 
 def share_parts(document: dict[str, Any]) -> None:
-    """Move repeated answers and parameters of all operations into the components, and drop what says nothing."""
+    """Move repeated responses and parameters of all operations into the components, and drop redundant texts."""
     operations = [says for methods in document["paths"].values() for says in methods.values()]
     _shorten(document)
     components = document["components"]
@@ -23,7 +23,7 @@ def share_parts(document: dict[str, Any]) -> None:
 
 
 def _name_bodies(says: dict[str, Any], schemas: dict[str, Any]) -> None:
-    """Give the schemas of bodies what generated clients need of them: a name, and no null for one that is left out."""
+    """Give the schemas of bodies what client generators need: a name, and no null for absent fields."""
     for content in says.get("requestBody", {}).get("content", {}).values():
         given = [each for each in content["schema"].get("anyOf", ()) if each != {"type": "null"}]
         schema = content["schema"] = given[0] if len(given) == 1 else content["schema"]
@@ -34,7 +34,7 @@ def _name_bodies(says: dict[str, Any], schemas: dict[str, Any]) -> None:
 
 
 def _share_problems(operations: list[dict[str, Any]]) -> dict[str, Any]:
-    """Replace the answers that are problems alone by references to one answer for the same codes."""
+    """Replace responses that only contain problems by references to one response for the same codes."""
     shared: dict[str, Any] = {}
     for says in operations:
         for status, answer in says["responses"].items():
@@ -46,7 +46,7 @@ def _share_problems(operations: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _share_parameters(operations: list[dict[str, Any]]) -> dict[str, Any]:
-    """Replace the parameters that many operations have by references; of one name, the most frequent is shared."""
+    """Replace the parameters that many operations share by references; of one name, the most frequent is shared."""
     counts = Counter(_text(each) for says in operations for each in says.get("parameters", ()))
     shared: dict[str, Any] = {}
     names: dict[str, str] = {}
@@ -69,7 +69,7 @@ def _text(parameter: Mapping[str, Any]) -> str:
 
 
 def _shorten(document: dict[str, Any]) -> None:
-    """Drop titles that only repeat the name of a field, and descriptions of a parameter that stand there twice."""
+    """Drop titles that only repeat the name of a field, and repeated descriptions of a parameter."""
     for schema in _schemas(document):
         for field in schema.get("properties", {}).values():
             field.pop("title", None)

@@ -54,12 +54,12 @@ Handler = Callable[[Scope, Receive], Awaitable[ASGIApp]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateReports:
-    """What the gateway reports about the other parts of its process."""
+    """The state of the other parts of the process, as reported by the gateway."""
 
     bus: Callable[[], str] = lambda: "off"  # its state: off, ok or failing
-    draining: Callable[[], bool] = lambda: False  # whether the process is about to stop
+    draining: Callable[[], bool] = lambda: False  # True while the process is stopping
     troubles: Callable[[], ChannelTroubles] = ChannelTroubles  # of providers, as this process sees them
-    bot: Callable[[], Mapping[str, object] | None] = lambda: None  # how receiving for the bot goes, where it does
+    bot: Callable[[], Mapping[str, object] | None] = lambda: None  # its receiving state; None if it does not receive
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +87,7 @@ def build_gateway(parts: GatewayDependencies) -> ASGIApp:
 
 
 def routes(parts: GatewayDependencies, gateway: "Gateway") -> list[Route]:
-    """Return every route; one that has a `scope` needs a token where GATEWAY_TOKEN is set, or a token is shown."""
+    """Return all routes; one with a `scope` requires a token if GATEWAY_TOKEN is set, and validates any token sent."""
 
     sending = SendHandler(parts.messenger, parts.outbox, parts.keys)
     deliveries = DeliveryRoutes(parts.outbox, parts.registry)
@@ -115,16 +115,16 @@ def routes(parts: GatewayDependencies, gateway: "Gateway") -> list[Route]:
 
 
 def _scope_of(route: GatewayRoute) -> str:
-    """Return what a token needs for the route of a feature."""
+    """Return the scope that a token needs for the route of a feature."""
     if not route.protected:
         return ""
     return "read" if route.method in SAFE_METHODS else "run"
 
 
 def _routed(served: Sequence[Route]) -> ASGIApp:
-    """Return the application that finds the route of a request."""
+    """Return the application that dispatches requests to routes."""
     router = Router(served, redirect_slashes=False)
-    # A path without a variable part is found here; the router would try one route after another.
+    # A dictionary finds paths without parameters; the router would try one route after another.
     exact = {
         (method, route.path): route.app for route in served if "{" not in route.path for method in route.methods or ()
     }
@@ -170,7 +170,7 @@ def _guarded(routed: ASGIApp, parts: GatewayDependencies) -> ASGIApp:
 
 
 class Endpoint:
-    """One route as an ASGI application: checks the token, then sends what the handler returns."""
+    """One route as an ASGI application: checks the token, then sends the response of the handler."""
 
     def __init__(self, path: str, handler: Handler, scope: str, *, needs_token: bool) -> None:
         """Public if `scope` is empty, or if no token is required and none is sent."""
@@ -218,9 +218,9 @@ class Gateway:
 
     async def health(self, scope: Scope, receive: Receive) -> JsonResponse:
         """GET /health and /api/health: whether the service can work, and which channels are configured."""
-        # The reason holds a path of this machine: it is for the log, not for a public answer.
+        # The reason contains a path of this machine: it is for the log, not for a public response.
         problems = ["the audit log cannot be written; see the log"] if self._parts.audit.problem else []
-        # At the same time: a store that is slow or away must not make callers time out.
+        # Concurrently: a slow or unavailable store must not make callers time out.
         queue, backlog, troubles = await asyncio.gather(
             self._parts.outbox.store.health(), self._backlog(), self._report.shared_troubles()
         )
@@ -259,11 +259,11 @@ class Gateway:
         return JsonResponse(self._parts.registry.configured())
 
     async def metrics(self, scope: Scope, receive: Receive) -> Response:
-        """GET /metrics: all numbers, for Prometheus."""
+        """GET /metrics: all metrics, for Prometheus."""
         return await self._report.answer(",".join(header_values(scope, b"accept")))
 
     async def _backlog(self) -> Backlog | None:
-        """Return the backlog of the inbox; None if it cannot be read."""
+        """Return the backlog of the inbox; `None` if it cannot be read."""
         try:
             return await self._parts.inbox.backlog()
         except TocsinError:

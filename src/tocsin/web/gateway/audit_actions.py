@@ -1,4 +1,4 @@
-"""The audit entries that the gateway writes itself, and what it adds to those of others."""
+"""The audit actions of the gateway, and the metadata that it adds to other entries."""
 
 from tocsin.core.audit.actions import ACTOR, CHANNEL, IP, OUTCOME, REASON, REQUEST_ID, AuditAction, AuditSource
 

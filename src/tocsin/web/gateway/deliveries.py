@@ -26,7 +26,7 @@ from tocsin.web.http.responses import JsonResponse
 MAX_PAGE = 200
 USUAL_PAGE = 50
 MAX_REASONS = 3
-# As every store makes them: numbers, and in some an id behind them.
+# The cursors of all stores: numbers, in some stores followed by an ID.
 CURSOR = r"[0-9]{1,30}(:[0-9A-Za-z:.-]{1,200})?"
 
 
@@ -90,7 +90,7 @@ class DeliveryPage:
 
 
 class DeliveryRoutes:
-    """The handlers."""
+    """The handlers of the delivery routes."""
 
     def __init__(self, outbox: Outbox, registry: Registry) -> None:
         self._outbox = outbox
@@ -148,7 +148,7 @@ class DeliveryRoutes:
 
 
 async def _change(scope: Scope, change: Callable[[str, Caller], Awaitable[Delivery]]) -> JsonResponse:
-    """Change a delivery; a caller who may not read must give its complete ID, and is shown no more than its state."""
+    """Change a delivery; a caller without read access must send its complete ID, and sees only its state."""
     work = change(scope["path_params"]["id"], caller_of(scope))
     if may_read(scope):
         return await _answer(work, Delivery)
@@ -157,7 +157,7 @@ async def _change(scope: Scope, change: Callable[[str, Caller], Awaitable[Delive
 
 
 async def _answer(work: Awaitable[Delivery], shown: type) -> JsonResponse:
-    """Answer a delivery with what `shown` shows of it."""
+    """Return a delivery with the fields of `shown`."""
     try:
         return JsonResponse(to_json(await work, shown))
     except UnknownDeliveryError as error:

@@ -12,7 +12,7 @@ from tocsin.web.gateway.deliveries import QUERY
 from tocsin.web.gateway.openapi_schemas import parameter, schemas
 from tocsin.web.gateway.records import TEXT
 
-# What every path but those of health may answer: plain HTTP, the limits, a bug, a stop.
+# Problems that every path except health may return: plain HTTP, the limits, a bug, a shutdown.
 ANYWHERE = ("forbidden", "rate-limited", "internal-error", "not-ready")
 TOKEN: list[dict[str, list[str]]] = [{}, {"token": []}]
 
@@ -207,7 +207,7 @@ def _answer(description: str, schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _either(description: str, schema: dict[str, Any]) -> dict[str, Any]:
-    """Describe an answer that has this schema, or is a problem document; its media type tells which."""
+    """Describe a response with this schema or a problem document; its media type distinguishes them."""
     problem = {"application/problem+json": {"schema": reference("Problem")}}
     return {"description": description, "content": {"application/json": {"schema": schema}, **problem}}
 

@@ -1,4 +1,4 @@
-"""The records in the OpenAPI document of the gateway, made from those that check its requests."""
+"""The records in the OpenAPI document of the gateway, generated from those that validate its requests."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -25,7 +25,7 @@ def parameter(field: Field, *, where: str = "query") -> dict[str, Any]:
 
 
 def schemas(kinds: Sequence[str]) -> dict[str, Any]:
-    """Return all records; `kinds` are the channels there are."""
+    """Return all records; `kinds` are the available channels."""
     answers = RecordSchemas(closed=False)
     for record in (SendResult, Accepted, DeliveryPage):
         answers.of(record)
@@ -38,7 +38,7 @@ def schemas(kinds: Sequence[str]) -> dict[str, Any]:
 
 
 def _queue_request() -> dict[str, Any]:
-    """Describe a request with terms: an OpenAPI document cannot tie a field of the body to a header."""
+    """Describe a conditional request: an OpenAPI document cannot relate a field of the body to a header."""
     schema = record_schema(QUEUE_REQUEST)
     for term in TERMS:
         only = f"{term.doc} Requires `Prefer: respond-async`."

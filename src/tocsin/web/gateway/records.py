@@ -1,4 +1,4 @@
-"""The records of the gateway's requests and answers, from which its OpenAPI document is made."""
+"""The records of the gateway's requests and responses, from which its OpenAPI document is generated."""
 
 from tocsin.core.reading.fields import (
     ChoiceType,
@@ -24,7 +24,7 @@ STATUSES = ChoiceType(tuple(map(str, DeliveryStatus)))
 
 
 def _always(name: str, type_: FieldType, *, nullable: bool = False) -> Field:
-    """Return a field that every answer has."""
+    """Return a field that every response has."""
     return Field(name, type_, required=True, nullable=nullable)
 
 

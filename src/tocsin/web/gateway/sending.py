@@ -1,4 +1,4 @@
-"""POST /send: now, or by the durable queue with `Prefer: respond-async`; once, with an `Idempotency-Key`."""
+"""POST /send: immediately, or through the durable queue with `Prefer: respond-async`; once per `Idempotency-Key`."""
 
 import json
 import logging
@@ -39,7 +39,7 @@ class SendHandler:
         self._keys = keys
 
     async def send(self, scope: Scope, receive: Receive) -> ASGIApp:
-        """Send one message; the answer is its send result, or where to find it in the queue."""
+        """Send one message; return its send result, or its location in the queue."""
         raw = await read_body(scope, receive)
         body = parse_fields(scope, raw, QUEUE_REQUEST)
         queued = prefers_async(scope)
@@ -79,14 +79,14 @@ class SendHandler:
             try:
                 async with held(self._keys, name):
                     answer = await (self._queue(scope, body, key) if queued else self._send_now(scope, body))
-            except (HttpProblemError, KeyReusedError):  # nothing was done: a corrected request may use the same key
+            except (HttpProblemError, KeyReusedError):  # nothing was sent: a corrected request may use the same key
                 await self._settle(name, None)
                 raise
         await self._settle(name, answer)
         return answer.response()
 
     async def _settle(self, key: str, answer: SendResponse | None) -> None:
-        """Store the response if it must be kept, else free the key; a failure to do so does not undo the send."""
+        """Store the response for repeated requests, or release the key; a failure does not affect the send."""
         try:
             if answer is not None and answer.keep:
                 await self._keys.finish(key, answer.status, answer.response().body.decode())
@@ -97,7 +97,7 @@ class SendHandler:
             log.error("the response for an Idempotency-Key could not be stored", extra=reason)  # noqa: TRY400  # the reason says it all
 
     def _interrupted(self, body: Mapping[str, Any]) -> SendResponse:
-        """Return the response for a direct send whose service died during it: it is never sent again."""
+        """Return the response for a direct send that was interrupted by a crash: it is never sent again."""
         error = "outcome unknown: the service stopped during the send; check the recipient's side before you send again"
         kind = self._outbox.kind_of(body["channel"])
         return SendResponse(SendResult(False, kind, body["target"], error=error).as_dict(), 504, keep=True)
@@ -108,7 +108,7 @@ class SendHandler:
             receipt = await self._messenger.send(
                 body["channel"], body["target"], body["message"], caller_of(scope), on_cut_off=cut_off.extend
             )
-        except CancelledError:  # the service stops: the caller must learn whether the message may be out
+        except CancelledError:  # the service stops: the caller must learn that the message may have been sent
             if not cut_off:
                 raise
             receipt = cut_off[0]
@@ -129,12 +129,14 @@ class SendHandler:
         except TocsinError as error:
             raise HttpProblemError("not-ready", f"The message cannot be queued: {error.sentence()}.") from None
         if (delivery.channel, delivery.target, delivery.message) != (new.channel, new.target, new.message):
-            raise KeyReusedError("the idempotency key is already in the queue")  # from a try whose answer was lost
+            raise KeyReusedError(
+                "the idempotency key is already in the queue"
+            )  # from an earlier request whose response was lost
         return SendResponse(to_json(delivery, Accepted), 202, keep=True, headers=_where(delivery.id))
 
 
 def caller_of(scope: Scope) -> Caller:
-    """Return the caller, for the audit line."""
+    """Return the caller, for the audit entry."""
     facts = {"ip": scope["tocsin.client"], "request_id": scope["tocsin.request_id"]}
     if user := scope.get("tocsin.user"):
         facts["actor"] = user
@@ -142,12 +144,12 @@ def caller_of(scope: Scope) -> Caller:
 
 
 def _key_of_caller(scope: Scope, given: str) -> str:
-    """Return the name under which an Idempotency-Key is kept: each token has keys of its own.
+    """Return the key under which an Idempotency-Key is stored: each token has separate keys.
 
-    Calls without a token share the keys of GATEWAY_TOKEN; if that is set, there are none.
+    Calls without a token share the keys of GATEWAY_TOKEN; if that is set, there are no such calls.
     """
     user: str = scope["tocsin.user"]
-    # No name of a token has a slash, so the first one ends it.
+    # Token names contain no slash, so the first slash ends the name.
     return f"http:{given}" if user in {"", GATEWAY_USER} else f"http+{user}/{given}"
 
 

@@ -1,4 +1,4 @@
-"""POST /webhook/{channel}: verified, stored, answered; the work on it begins afterwards.
+"""POST /webhook/{channel}: verify, store and acknowledge; processing starts afterwards.
 
 Source: docs/facts/webhooks.md.
 """
@@ -30,9 +30,9 @@ log = logging.getLogger(__name__)
 # How long a repeated signed call is recognised. Source: docs/facts/webhooks.md, "Keys".
 REPLAYED_S = 600.0
 MAX_REPLAYS = 50_000
-# A call signed later than this is not of now, whatever our clock has been through. Teamchat allows as much.
+# A call signed further in the future is rejected; smaller differences between clocks are accepted, as by Teamchat.
 MAX_AHEAD_S = 300.0
-# An older call may have been here before: its dedupe keys may be forgotten.
+# An older call may be a repetition: its deduplication keys may have expired.
 MAX_AGE_S = KEYS_KEPT_S - MAX_AHEAD_S
 
 
@@ -67,7 +67,7 @@ class Webhooks:
         kind = self._registry.kind_of(scope["path_params"]["channel"])
         if kind not in self._registry.receiving():
             raise _unknown()
-        # The body as it came, also when it is compressed: the signature covers these bytes.
+        # The body as received, even if compressed: the signature covers these bytes.
         body = await read_body(scope, receive)
         headers = tuple((key.decode("latin-1"), value.decode("latin-1")) for key, value in scope["headers"])
         request = WebhookRequest(headers, body)
@@ -80,7 +80,7 @@ class Webhooks:
         try:
             return _response(await self._take_in(scope, kind, adapter, request))
         except Exception as error:
-            # Whatever broke, the event is not acknowledged: the product sends it again.
+            # After any error, the event is not acknowledged: the product sends it again.
             if isinstance(error, TocsinError):
                 log.warning("a webhook event could not be stored", extra={"channel": kind, "reason": error.sentence()})
             else:
@@ -140,7 +140,7 @@ class Webhooks:
         return adapter.answer_to(received)
 
     def _is_stale(self, scope: Scope, kind: str, adapter: InboundAdapter, request: WebhookRequest) -> bool:
-        """Whether a call is too old to be recognised as a repetition; logged like a rejection."""
+        """Return True if a call is too old to be recognised as a repetition; it is logged like a rejection."""
         signed_at = adapter.signed_at(request) if self._verifies else None
         if signed_at is None or -MAX_AHEAD_S <= (age_s := self._clock.now() - signed_at) <= MAX_AGE_S:
             return False
@@ -159,7 +159,7 @@ class Webhooks:
         if replay_key and key in self._replays:
             self._metrics.count_received(kind, str(message.kind), "duplicate")
             return
-        if replay_key and self._several_hosts:  # another one may have had the same call
+        if replay_key and self._several_hosts:  # another host may have received the same call
             message = replace(message, dedupe_keys=(*message.dedupe_keys, f"call {replay_key}"))
         await self._inbox.accept([message])
         if replay_key:

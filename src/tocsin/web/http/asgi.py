@@ -1,7 +1,7 @@
-"""Plain ASGI layers that every request passes before its route.
+"""ASGI layers that every request passes before its route.
 
-Starlette's BaseHTTPMiddleware would double the processor time of a request (docs/decisions/0004). Layers that
-have nothing to do after the application are plain functions: they return what it gives to await.
+Starlette's BaseHTTPMiddleware would double the processor time of a request (docs/decisions/0004). Layers that do
+nothing after the application are plain functions, which return the application's awaitable.
 """
 
 import asyncio
@@ -27,21 +27,22 @@ from tocsin.web.http.clients import address_of, bucket_of, is_host_of, is_in
 log = logging.getLogger(__name__)
 
 MAX_BODY_BYTES = 1024 * 1024
-# What is kept of a body before it needs one of the slots for large ones.
+# A body up to this size needs no slot of the large ones.
 SMALL_BODY_BYTES = 16 * 1024
-# Read and thrown away before a 413: closing with data unread resets the connection, and the answer with it.
+# Read and discarded before a 413: closing with unread data resets the connection, and the response is lost.
 MAX_DISCARDED_BYTES = 8 * MAX_BODY_BYTES
 EXEMPT_PATHS = ("/health", "/api/health")
-# Products call these from few addresses: a signature lets them in, and what fails to prove itself is counted.
+# Products call these from few addresses: a signature authenticates them, and calls that fail verification are
+# counted.
 WEBHOOK_PATHS = "/webhook/"
-# Answers that say nothing against the caller.
+# Problems that are not the caller's fault.
 _OWN_TROUBLE = frozenset({"rate-limited", "not-ready"})
 _REQUEST_ID = re.compile(r"[\w-]{1,64}", re.ASCII)
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class RequestScope:
-    """The outermost layer: gives each request an id and a client address, and each error a problem document."""
+    """The outermost layer: gives each request an ID and a client address, and each error a problem document."""
 
     def __init__(self, app: ASGIApp, trusted_proxies: Sequence[Network], count: Callable[[Scope, int], None]) -> None:
         self._app = app
@@ -57,7 +58,7 @@ class RequestScope:
         scope["tocsin.request_id"] = request_id
         scope["tocsin.client"] = self._client(scope)
         scope["tocsin.large_bodies"] = self._large_bodies
-        # Straight to the server, for streams: the layers between have nothing to do with the pieces of a body.
+        # The server's own `send`, for streams: the layers between do nothing with the pieces of a body.
         scope["tocsin.send_body"] = send
         header = (b"x-request-id", request_id.encode())
         started = False
@@ -76,18 +77,18 @@ class RequestScope:
             # Only the end of the service's grace period cancels a request, and then the task ends here.
             if not started:
                 await _STOPPED.response(request_id)(scope, receive, reply)
-        except Exception as error:  # the edge of the service: a request must be answered, whatever broke
+        except Exception as error:  # the outermost handler: every request must be answered
             if scope.get("tocsin.answered") is error:
                 return
             if started:
                 raise
             await problem_of_failure(error, request_id).response(request_id)(scope, receive, reply)
         finally:
-            # It leads back to the scope: each request would wait for the garbage collector, a twentieth of its time.
+            # It refers back to the scope: each request would wait for the garbage collector, a twentieth of its time.
             del scope["tocsin.send_body"]
 
     def _client(self, scope: Scope) -> str:
-        """Return the client's address: the peer's, or the one that a trusted proxy vouches for."""
+        """Return the client's address: the peer's, or the one that a trusted proxy reports."""
         peer = str((scope.get("client") or ("unknown",))[0])
         scope["tocsin.proxied"] = proxied = bool(self._trusted) and is_in(address_of(peer), self._trusted)
         if not proxied:
@@ -95,7 +96,7 @@ class RequestScope:
         hops = [hop for value in header_values(scope, b"x-forwarded-for") for hop in value.split(",")]
         for hop in reversed(hops):
             address = address_of(hop)
-            if address is None:  # no proxy writes that: it must not become a bucket or an audit line
+            if address is None:  # no proxy sends that: it must not become a bucket or an audit line
                 return peer
             if not is_in(address, self._trusted):
                 return str(address)
@@ -103,7 +104,7 @@ class RequestScope:
 
 
 class HttpsOnly:
-    """Refuses plain HTTP; a trusted proxy says with `X-Forwarded-Proto` that it spoke TLS."""
+    """Rejects plain HTTP; a trusted proxy reports TLS with `X-Forwarded-Proto`."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -115,14 +116,14 @@ class HttpsOnly:
 
 
 class LocalHosts:
-    """Refuses requests under foreign names, for services on loopback.
+    """Rejects requests with foreign host names, for services on loopback.
 
-    A page can point a name of its own at 127.0.0.1 and is then free to call what listens there, and to read the answers
-    (DNS rebinding). Webhooks come by a public name, and are signed.
+    A page can point its own name at 127.0.0.1 and then call the local services and read their responses (DNS
+    rebinding). Webhooks use a public name and are signed.
     """
 
     def __init__(self, app: ASGIApp, names: frozenset[str]) -> None:
-        """Accept `names` besides those of this machine."""
+        """Accept `names` in addition to those of this machine."""
         self._app = app
         self._names = names
 
@@ -138,9 +139,9 @@ class LocalHosts:
 
 
 class OwnPages:
-    """Refuses changes that pages of other sites make a browser send, where no credential is needed.
+    """Rejects changes that pages of other sites make a browser send, on routes that need no credential.
 
-    A page can send a form anywhere without reading the answer; browsers then say which site it came from.
+    A page can send a form anywhere without reading the response; browsers report the site that it came from.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -165,7 +166,7 @@ class OwnPages:
 
 
 def is_of_other_site(scope: Scope) -> bool:
-    """Whether a browser says that a page of another site made it send this request."""
+    """Return True if a browser reports that a page of another site made it send this request."""
     return not {"cross-site", "same-site"}.isdisjoint(header_values(scope, b"sec-fetch-site"))
 
 
@@ -178,7 +179,7 @@ class RateLimits:
     def __init__(
         self, app: ASGIApp, per_address: Limiter, per_user: Limiter, *, free_below: tuple[str, ...] = ()
     ) -> None:
-        """What lies below the paths `free_below` does not count, such as files of the page, nor does `/` itself."""
+        """Paths below `free_below`, such as files of the page, and `/` itself do not count."""
         self._app = app
         self._free_below = free_below
         self._per_address = per_address
@@ -214,7 +215,7 @@ class RateLimits:
         user = scope.get("tocsin.user", "")
         if user:
             return self._per_user, user
-        # Apart from the others: what a page makes a browser send must not use up what its user needs to sign in.
+        # A separate bucket: requests that a page makes a browser send must not use up the bucket for signing in.
         bucket = bucket_of(scope["tocsin.client"])
         return self._per_address, f"{bucket} by other sites" if is_of_other_site(scope) else bucket
 
@@ -245,10 +246,10 @@ def _rate_limited(per_minute: int) -> HttpProblemError:
 
 
 async def read_body(scope: Scope, receive: Receive) -> bytes:
-    """Return the body; raise the 413 answer when it is over 1 MiB."""
+    """Return the body; raise the 413 response if it is larger than 1 MiB."""
     declared = header_values(scope, b"content-length")
     if declared and declared[0].isdecimal() and len(declared[0]) < 20 and int(declared[0]) > MAX_BODY_BYTES:
-        if not header_values(scope, b"expect"):  # who expects a go-ahead has not sent anything yet
+        if not header_values(scope, b"expect"):  # a client that expects `100 Continue` has not sent the body yet
             await _discard(receive)
         raise _too_large()
     body = bytearray()
@@ -260,7 +261,7 @@ async def read_body(scope: Scope, receive: Receive) -> bytes:
 
 
 async def _receive_into(body: bytearray, receive: Receive, enough: int) -> bool:
-    """Append chunks until the end or until `enough` bytes; return whether more will follow."""
+    """Append chunks until the end or until `enough` bytes; return True if more will follow."""
     while len(body) < enough:
         message = await receive()
         if message["type"] == "http.disconnect":
@@ -277,9 +278,9 @@ async def _receive_into(body: bytearray, receive: Receive, enough: int) -> bool:
 
 
 class LargeBodies:
-    """Slots for bodies that arrive in many pieces: the memory of unauthenticated requests stays bounded.
+    """Slots for bodies that arrive in many pieces: they bound the memory of unauthenticated requests.
 
-    The others wait unread. One address has fewer slots than there are, so that it cannot hold up the rest.
+    Other requests wait unread. One address can have only some of the slots, so that it cannot block others.
     """
 
     def __init__(self, total: int = 16, per_address: int = 4) -> None:
@@ -290,7 +291,7 @@ class LargeBodies:
 
     @asynccontextmanager
     async def slot(self, address: str) -> AsyncIterator[None]:
-        """Wait for a slot and hold it."""
+        """Wait for a slot and hold it during the block."""
         own = self._of_address.setdefault(address, asyncio.Semaphore(self._per_address))
         self._users[address] += 1
         try:
@@ -312,7 +313,7 @@ async def _discard(receive: Receive) -> None:
 
 
 def _too_large() -> HttpProblemError:
-    # Closing says that the rest of the body is not wanted.
+    # Closing the connection tells the client not to send the rest of the body.
     return HttpProblemError(
         "payload-too-large", "The body is larger than 1 MiB (1,048,576 bytes).", headers={"Connection": "close"}
     )
@@ -332,7 +333,7 @@ def _request_id(scope: Scope) -> str:
 
 
 def came_by_tls(scope: Scope) -> bool:
-    """Whether the request was encrypted, here or up to a trusted proxy."""
+    """Return True if the request was encrypted, here or up to a trusted proxy."""
     if scope["scheme"] == "https":
         return True
     protos = header_values(scope, b"x-forwarded-proto") if scope["tocsin.proxied"] else []
@@ -340,7 +341,7 @@ def came_by_tls(scope: Scope) -> bool:
 
 
 def _how_to_use_https(scope: Scope) -> str:
-    """Return why plain HTTP is refused, and how this caller gets in."""
+    """Return why plain HTTP is rejected, and how this caller can connect."""
     refused = "Plain HTTP is rejected because HTTPS is enforced (FORCE_HTTPS, ENVIRONMENT=production). "
     if scope["tocsin.proxied"]:
         return f"{refused}The proxy must send `X-Forwarded-Proto: https` for requests that it received over TLS."
@@ -354,7 +355,7 @@ def _how_to_use_https(scope: Scope) -> str:
 
 
 def problem_of_failure(error: Exception, request_id: str) -> HttpProblemError:
-    """Return the answer to what a request failed with; a bug is logged, and tells the caller nothing."""
+    """Return the response to a failed request; a bug is logged without details for the caller."""
     if isinstance(error, HttpProblemError):
         return error
     if isinstance(error, HTTPException) and error.status_code == HTTPStatus.NOT_FOUND:

@@ -12,7 +12,10 @@ from tocsin.rest.problems import HttpProblemError
 
 
 def parse_fields(scope: Scope, raw: bytes, record: RecordType) -> Mapping[str, Any]:
-    """Return the fields of a JSON body, or raise the problem it has; an absent field without a default is left out."""
+    """Return the fields of a JSON body; raise the problem of an invalid one.
+
+    Absent fields without a default are omitted.
+    """
     members = parse_json_object(media_type_of(scope), raw)
     body = read_texts(record, members)
     if body is not None:
@@ -24,7 +27,7 @@ def parse_fields(scope: Scope, raw: bytes, record: RecordType) -> Mapping[str, A
 
 
 def refuse_field(key: str, code: str, detail: str) -> NoReturn:
-    """Raise the problem of a body whose one field `key` is wrong."""
+    """Raise the problem of a body with one invalid field `key`."""
     issues = JsonIssues()
     issues.add(JsonIssue((key,), code, detail))
     raise _refusal(issues)
@@ -43,7 +46,7 @@ def _error(issue: JsonIssue) -> dict[str, str]:
 
 
 def parse_json_object(kind: str, raw: bytes) -> Members:
-    """Return the members of the JSON object in `raw`; raise 415, 400 or 422 when there is none."""
+    """Return the members of the JSON object in `raw`; raise 415, 400 or 422 if it is invalid."""
     if kind != "application/json":
         found = kind or "no Content-Type"
         raise HttpProblemError(
@@ -60,5 +63,5 @@ def parse_json_object(kind: str, raw: bytes) -> Members:
 
 
 def media_type_of(scope: Scope) -> str:
-    """Return the media type of the body in lower case; raise 415 for what cannot be read."""
+    """Return the media type of the body in lower case; raise 415 if it is malformed."""
     return media_type(header_values(scope, b"content-encoding"), header_values(scope, b"content-type"))

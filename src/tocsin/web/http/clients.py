@@ -1,4 +1,4 @@
-"""Client addresses as sockets and proxies write them, and the key under which an address is counted."""
+"""Client addresses in the notation of sockets and proxies, and the key under which an address is counted."""
 
 import re
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ _HOST = re.compile(r"(?:\[(?P<ip6>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+))(?
 
 @lru_cache(maxsize=1024)
 def address_of(text: str) -> Address | None:
-    """Read an address as proxies write it, also with a port; a mapped IPv4 address is that address."""
+    """Parse an address as proxies write it, with or without a port; a mapped IPv4 address becomes that address."""
     text = text.strip()
     if text.startswith("["):
         text = text[1:].partition("]")[0]
@@ -27,7 +27,7 @@ def address_of(text: str) -> Address | None:
 
 
 def is_in(address: Address | None, networks: Sequence[Network]) -> bool:
-    """Whether an address is in one of the networks."""
+    """Return True if an address is in one of the networks."""
     return address is not None and any(address in network for network in networks if network.version == address.version)
 
 
@@ -41,9 +41,10 @@ def bucket_of(address: str) -> str:
 
 @lru_cache(maxsize=32)
 def is_host_of(host: str, names: frozenset[str] = frozenset()) -> bool:
-    """Whether a `Host` header holds a loopback address, `localhost`, or one of `names`.
+    """Return True if a `Host` header is a loopback address, `localhost`, or one of `names`.
 
-    No page can point these at this machine: DNS has no say in them (RFC 6761 for `localhost` and names below it).
+    A page cannot make these resolve to this machine: DNS does not serve them (RFC 6761 for `localhost` and names
+    below it).
     """
     found = _HOST.fullmatch(host)
     if found is None:

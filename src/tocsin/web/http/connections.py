@@ -1,4 +1,4 @@
-"""The limits of a service's connections: in all, and from one address."""
+"""The limits of a service's connections: in total, and per address."""
 
 import resource
 from collections import Counter
@@ -10,25 +10,25 @@ from tocsin.web.http.clients import address_of, bucket_of, is_in
 
 MAX_CONNECTIONS = 512
 MAX_PER_ADDRESS = 256
-# Descriptors that are left to everything else: databases, log files, calls to providers, child processes.
+# Descriptors reserved for other uses: databases, log files, calls to providers, child processes.
 RESERVED_DESCRIPTORS = 128
 
 
 class ClientConnection(Protocol):
     """One client's connection."""
 
-    peer: str  # its address, as the socket tells it
-    waiting_since: float | None  # when it began to wait for the client; None while the service owes an answer
+    peer: str  # its address, as the socket reports it
+    waiting_since: float | None  # when it began to wait for the client; None while a response is due
 
     def cut_off(self) -> None:
         """Close the connection immediately."""
 
 
 class ConnectionLimits:
-    """Takes connections in; where there are too many, the one that has kept the service waiting longest goes.
+    """Admits connections; above the limit, the one that has kept the service waiting longest is closed.
 
-    So a client that opens connections and says nothing on them takes none away from those who ask
-    something. A trusted proxy brings many clients on one address: only the limit in all holds for it.
+    So a client that opens idle connections takes none from active clients. A trusted proxy serves many clients from
+    one address: only the total limit applies to it.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class ConnectionLimits:
         self._of_address: Counter[str] = Counter()
 
     def admit(self, connection: ClientConnection) -> bool:
-        """Take `connection` in and return True, or return False where every other one is owed an answer."""
+        """Admit `connection` and return True; return False if a response is due on every other one."""
         key = bucket_of(connection.peer)
         limited = self._of_address[key] >= self._per_address and not is_in(address_of(connection.peer), self._trusted)
         if limited and not self._make_room(key):
@@ -57,7 +57,7 @@ class ConnectionLimits:
         return True
 
     def release(self, connection: ClientConnection) -> None:
-        """Forget a connection that has ended; one that was not admitted, or is forgotten, is ignored."""
+        """Remove a closed connection; one that was not admitted, or was removed before, is ignored."""
         if connection not in self._connections:
             return
         self._connections.remove(connection)
@@ -82,7 +82,7 @@ class ConnectionLimits:
 
 
 def descriptors_for_connections() -> int:
-    """Return how many connections the limit of open files leaves room for."""
+    """Return the number of connections that the limit of open files allows."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return MAX_CONNECTIONS

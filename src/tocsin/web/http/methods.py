@@ -1,4 +1,4 @@
-"""Which methods a path has: the answer to OPTIONS, and to a method that it has not."""
+"""The methods of a path: the response to OPTIONS, and to an unsupported method."""
 
 from collections.abc import Collection, Iterable
 
@@ -9,7 +9,7 @@ from tocsin.rest.problems import HttpProblemError
 
 
 def methods_of(routes: Iterable[BaseRoute], path: str) -> frozenset[str]:
-    """Return the methods that routes give a path, without HEAD and OPTIONS, which come with them."""
+    """Return the methods of a path, without HEAD and OPTIONS, which are always supported."""
     asked = {"type": "http", "path": path, "method": "", "root_path": ""}
     found: set[str] = set()
     for route in routes:
@@ -19,13 +19,13 @@ def methods_of(routes: Iterable[BaseRoute], path: str) -> frozenset[str]:
 
 
 async def tell_methods(methods: Collection[str], send: Send) -> None:
-    """Answer OPTIONS."""
+    """Send the response to OPTIONS."""
     await send({"type": "http.response.start", "status": 204, "headers": [(b"allow", _allow(methods).encode())]})
     await send({"type": "http.response.body", "body": b""})
 
 
 def not_allowed(methods: Collection[str]) -> HttpProblemError:
-    """Return the answer to a method that a path has not."""
+    """Return the response to an unsupported method."""
     headers = {"Allow": _allow(methods)}
     return HttpProblemError("method-not-allowed", "This path does not allow that method.", headers=headers)
 

@@ -1,4 +1,4 @@
-"""Metrics for Prometheus, in its text format and as OpenMetrics; each process that serves has one registry."""
+"""Metrics for Prometheus, in its text format and as OpenMetrics; each serving process has one registry."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from tocsin.messaging.outbound.channel_watch import ChannelTroubles
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 OPEN_METRICS = "application/openmetrics-text"
-# Providers answer in tenths of seconds; the tail shows waiting for Retry-After and time-outs.
+# Providers answer in tenths of seconds; the tail shows waits for Retry-After and time-outs.
 _BUCKETS_S = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
 
@@ -28,7 +28,7 @@ NO_TROUBLES = ChannelTroubles()
 
 
 class Metrics:
-    """Counts sends and requests. Labels hold kinds, outcomes and statuses: never targets or texts."""
+    """Counts sends and requests. Labels are kinds, outcomes and statuses, never targets or texts."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
@@ -80,7 +80,7 @@ class Metrics:
         """Count one send by channel and outcome: `sent`, or the class of its failure."""
         result = receipt.result
         if isinstance(receipt.failure, UnknownChannelError):
-            return  # the name comes from the caller: counting it would let strangers make labels
+            return  # the name comes from the caller: counting it would let clients create labels
         outcome = "sent" if result.ok else str(receipt.failure.kind) if receipt.failure else "failed"
         sends, attempts, seconds = self._of_send(result.channel, outcome)
         sends.inc()
@@ -92,7 +92,7 @@ class Metrics:
         return self._sends.labels(channel, outcome), self._attempts.labels(channel), seconds
 
     def count_request(self, route: str, status: int) -> None:
-        """Count one answered request; `route` is a template, never a raw path."""
+        """Count one request; `route` is a template, never a raw path."""
         self._of_request(route, str(status)).inc()
 
     def count_received(self, channel: str, kind: str, result: str) -> None:
@@ -104,7 +104,7 @@ class Metrics:
         self._rejected.labels(channel).inc()
 
     def count_handled(self, channel: str, ending: HandlingStatus) -> None:
-        """Count one event whose work has ended."""
+        """Count one event whose processing has ended."""
         self._handled.labels(channel, str(ending)).inc()
 
     def text(
@@ -117,7 +117,7 @@ class Metrics:
         as_open_metrics: bool = False,
     ) -> bytes:
         """Return all metrics; the arguments hold the current values of gauges."""
-        # Numbers of some time ago would hide that there are none now.
+        # Outdated values would hide that there are none now.
         self._deliveries.clear()
         self._inbox.clear()
         self._failing.clear()
@@ -139,7 +139,7 @@ class Metrics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricsReport:
-    """Answers with all metrics of a process, and with the gauges of what all processes share."""
+    """Renders all metrics of a process, with the gauges that all processes share."""
 
     metrics: Metrics
     registry: Registry
@@ -149,10 +149,10 @@ class MetricsReport:
     clock: Clock
 
     async def answer(self, accept: str) -> Response:
-        """Return the answer in one of these media types."""
+        """Return the response in an accepted media type."""
         try:
             counts = {str(status): n for status, n in (await self.queue.counts()).items()}
-        except TocsinError:  # health tells it; the other numbers are still worth reading
+        except TocsinError:  # health reports it; the other metrics are still useful
             counts = {}
         backlog, troubles = await self.backlog() or Backlog(), await self.shared_troubles()
         is_open = OPEN_METRICS in accept
@@ -165,7 +165,7 @@ class MetricsReport:
         known = self.troubles()
         try:
             holds = await self.queue.account_holds(self.registry.configured())
-        except TocsinError:  # health tells it
+        except TocsinError:  # health reports it
             return known
         shared = {channel: hold.until for channel, hold in holds.items()}
         return ChannelTroubles(known.failing, {**known.throttled, **shared})

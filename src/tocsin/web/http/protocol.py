@@ -20,20 +20,20 @@ from tocsin.web.http.refusals import RefusalLog
 
 log = logging.getLogger(__name__)
 
-# 1 MiB in 30 s is 35 kB/s; a connection that takes longer holds a descriptor and memory for nothing.
+# 1 MiB in 30 s is 35 kB/s; a slower connection occupies a descriptor and memory.
 ARRIVAL_TIMEOUT_S = 30.0
-# Bytes in a row that bring no body: a head, the extension of a chunk, trailer fields.
+# Consecutive bytes without body content: a head, the extension of a chunk, trailer fields.
 MAX_OVERHEAD_BYTES = 64 * 1024
 MAX_HEADER_LINES = 100
 MAX_PIPELINED = 16
 # Each chunk costs as much as a request's first bytes: many tiny chunks are an attack, not a message.
 FREE_CHUNKS, LEAST_CHUNK_BYTES = 1024, 256
-# What comes after the last answer is read, because closing with data unread resets the connection and the answer
-# with it, and thrown away; so is the rest of a request that was answered before it had arrived.
+# Data after the last response, and the rest of a request that was answered early, is read and discarded: closing with
+# unread data resets the connection, and the response is lost.
 LINGER_S = 2.0
 MAX_LINGER_BYTES = 1024 * 1024
 
-# Answers that have a body, by status.
+# The bodies of error responses, by status.
 _REASONS = {
     status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode()
     for status in HTTPStatus
@@ -44,9 +44,9 @@ _CONTROLS = re.compile(b"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """HTTP whose requests arrive whole and in time, or the connection is closed.
+    """The HTTP protocol whose requests must arrive complete and in time, or the connection is closed.
 
-    A request that comes in one piece, as nearly every one does, costs no timer.
+    A request that arrives in one piece, as almost all do, costs no timer.
     """
 
     arrival_timeout_s = ARRIVAL_TIMEOUT_S
@@ -63,7 +63,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._in_head = False
         self._arriving = False
         self._overhead_bytes = self._body_bytes = self._chunks = 0
-        self._lingered_bytes = -1  # negative while the connection takes requests
+        self._lingered_bytes = -1  # negative while the connection accepts requests
         self._deadline: Any = None
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]  # only TCP comes here
@@ -81,7 +81,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super()._unset_keepalive_if_required()
 
     def cut_off(self) -> None:
-        """End the connection at once."""
+        """Close the connection immediately."""
         self.transport.abort()
 
     def data_received(self, data: bytes) -> None:
@@ -92,7 +92,8 @@ class BoundedProtocol(HttpToolsProtocol):
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            # Another protocol was offered: the request is answered in this one, and what follows it is not HTTP.
+            # The client asked for an upgrade: this request is answered as HTTP/1.1, and the data after it is not
+            # HTTP.
             self.cycle.keep_alive = False
             self._linger()
         except httptools.HttpParserError as error:
@@ -105,13 +106,13 @@ class BoundedProtocol(HttpToolsProtocol):
             raise _RefusedError(f"More than {MAX_PIPELINED} requests were pipelined without waiting for a response.")
         super().on_message_begin()
         scope: Any = self.scope
-        scope["tocsin.cut_off"] = self.cut_off  # for streams: who reads no more would hold up the end of one
+        scope["tocsin.cut_off"] = self.cut_off  # for streams: a stalled client would delay their end
         self._in_head = self._arriving = True
         self._overhead_bytes = self._body_bytes = self._chunks = 0
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if not self._in_head:
-            return  # a trailer field: whatever it is called, no proxy in front has seen it as a header
+            return  # a trailer field: no proxy in front has treated it as a header
         if len(self.headers) >= MAX_HEADER_LINES:
             raise _RefusedError(f"The request has more than {MAX_HEADER_LINES} header lines.")
         super().on_header(name, value)
@@ -121,7 +122,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._in_head = False
 
     def on_chunk_header(self) -> None:
-        """Count a chunk; uvicorn has no use for it."""
+        """Count a chunk; uvicorn ignores it."""
         self._chunks += 1
         if self._chunks > FREE_CHUNKS and self._body_bytes < self._chunks * LEAST_CHUNK_BYTES:
             raise _RefusedError(f"The body has chunks smaller than {LEAST_CHUNK_BYTES} bytes.")
@@ -150,10 +151,10 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         self.waiting_since = self.loop.time()
         if not another and self._arriving and self.expect_100_continue and not self.transport.is_closing():
-            self._linger()  # the client may leave the body out now, and then a next request would pass for it
+            self._linger()  # the client may now omit the body, and a next request would be taken for it
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is not HTTP with a problem document too."""
+        """Respond to data that is not HTTP with a problem document, too."""
         self._write_and_close(b"400 Bad Request", HttpProblemError("invalid-request", msg))
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
@@ -162,13 +163,13 @@ class BoundedProtocol(HttpToolsProtocol):
         super()._start_asgi_task(cycle, lambda scope, receive, _: app(scope, receive, send))
 
     def _unset_keepalive_if_required(self) -> None:
-        """Leave the timer: uvicorn would make a new one for every request."""
+        """Keep the timer: uvicorn would create a new one for every request."""
 
     def _look_when_idle(self, seconds: float) -> None:
         self.timeout_keep_alive_task = self.loop.call_later(seconds, self.timeout_keep_alive_handler)
 
     def timeout_keep_alive_handler(self) -> None:
-        """Close the connection if it has been idle for long enough, else look again when it may be."""
+        """Close the connection if it has been idle long enough, otherwise check again when it could be."""
         self.timeout_keep_alive_task = None
         if self._lingered_bytes >= 0 or self.transport.is_closing():
             return
@@ -188,11 +189,11 @@ class BoundedProtocol(HttpToolsProtocol):
             self.transport.abort()
 
     def _is_answered(self) -> bool:
-        """Return whether the request whose body arrives has its answer already, such as a 401."""
+        """Return True if the request whose body arrives already has a response, such as a 401."""
         return self._arriving and not self._in_head and self.cycle.response_complete
 
     def _refuse_request(self, cause: BaseException | None) -> None:
-        """Answer a request that is not HTTP, after the answers that are owed to those before it."""
+        """Respond to a request that is not HTTP, after the responses due to earlier ones."""
         reason = str(cause) if isinstance(cause, _RefusedError) else "Invalid HTTP request received."
         if self._refusals.admits(self.peer, reason):
             log.warning("a request was rejected", extra={"ip": self.peer, "reason": reason})
@@ -203,7 +204,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if running is None or running.response_complete or (running.more_body and not running.response_started):
             self.send_400_response(reason)
             return
-        # Before it goes the answer to an earlier request, for which a 400 now would be taken.
+        # Otherwise this 400 would be taken for the response to an earlier request.
         self.pipeline.clear()
         running.keep_alive = False
         self._linger()
@@ -250,14 +251,14 @@ class BoundedProtocol(HttpToolsProtocol):
 
 
 class _RefusedError(Exception):
-    """A request is well formed and yet more than is taken; the text is for the client."""
+    """A request is well-formed but exceeds a limit; the text is for the client."""
 
 
 class WholeAnswer:
-    """The `send` of one request that writes the head and the body of an answer at once.
+    """The `send` of one request that writes the head and the body of a response at once.
 
-    uvicorn writes them one after the other: two system calls, and often two packets. It still writes
-    what is streamed, ends the connection, or is unusual in any other way.
+    uvicorn writes them separately: two system calls, and often two packets. It still writes streams, the end of the
+    connection, and all unusual responses.
     """
 
     __slots__ = ("_cycle", "_start")
@@ -267,7 +268,7 @@ class WholeAnswer:
         self._start: Message | None = None
 
     async def send(self, message: Message) -> None:
-        """Hold the start of an answer back until its body is there."""
+        """Hold back the start of a response until its body is available."""
         start, self._start = self._start, None
         if start is None:
             if message["type"] == "http.response.start" and not self._cycle.response_started:
@@ -280,7 +281,7 @@ class WholeAnswer:
         await self._cycle.send(message)  # type: ignore[arg-type]  # uvicorn types messages more narrowly
 
     def _written(self, start: Message, message: Message) -> bool:
-        """Write the answer if it is a usual one; return whether it was."""
+        """Write the response if it is a simple one; return True if written."""
         cycle, body = self._cycle, message.get("body", b"")
         if message.get("more_body") or cycle.disconnected or cycle.flow.write_paused or not cycle.keep_alive:
             return False
@@ -295,7 +296,7 @@ class WholeAnswer:
         return True
 
     def _head(self, start: Message, length: int) -> bytes | None:
-        """Return the head of an answer whose body has `length` bytes, None where it is not a usual one."""
+        """Return the head of a response whose body has `length` bytes; `None` if it is not a simple one."""
         reason = _REASONS.get(start["status"])
         if reason is None:
             return None
@@ -308,7 +309,7 @@ class WholeAnswer:
                 return None
             lines.append(b"%b: %b\r\n" % (name, value))
         head = b"".join(lines)
-        # A line break within a header would make two of one; uvicorn refuses it and other control characters.
+        # A line break within a header would split it into two; uvicorn rejects it and other control characters.
         if head.count(b"\n") != len(lines) or head.count(b"\r") != len(lines) or _CONTROLS.search(head):
             return None
         return head + b"\r\n"

@@ -1,4 +1,4 @@
-"""Limits the log lines about refused requests, so that a flood of them cannot fill the disk."""
+"""Limits of the log lines about rejected requests, so that a flood of them cannot fill the disk."""
 
 from collections.abc import Callable
 
@@ -10,12 +10,12 @@ MAX_ADDRESSES = 10_000
 
 
 class RefusalLog:
-    """Admits one line per minute for one address and reason, and 60 per minute in all."""
+    """Allows one line per minute for each address and reason, and 60 per minute in total."""
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._of_address = RateLimiter(OF_ADDRESS_PER_MINUTE, monotonic, MAX_ADDRESSES)
         self._of_all = RateLimiter(OF_ALL_PER_MINUTE, monotonic)
 
     def admits(self, address: str, reason: str) -> bool:
-        """Whether to log this refusal."""
+        """Return True if this rejection is to be logged."""
         return self._of_address.take(f"{bucket_of(address)} {reason}") and self._of_all.take("")

@@ -8,7 +8,7 @@ from tocsin.core.text.compact_json import to_json
 
 
 class JsonResponse:
-    """A JSON answer that must not be cached, as an ASGI application; starlette's takes three times as long."""
+    """A JSON response that must not be cached, as an ASGI application; Starlette's takes three times as long."""
 
     __slots__ = ("body", "raw_headers", "status")
 

@@ -1,4 +1,4 @@
-"""The answers to sends: their status tells a program whether to try again."""
+"""The responses to sends: their status tells a program whether to retry."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -10,14 +10,14 @@ from tocsin.delivery.model import SCHEDULE_S
 from tocsin.messaging.outbound.outbox import may_be_out
 from tocsin.web.http.responses import JsonResponse
 
-# Programs that repeat requests do so after any 5xx: only what may end otherwise the next time is one.
+# Clients retry after any 5xx: only failures that may succeed on a retry have one.
 STATUSES = {
     FailureKind.PERMANENT: 422,
     FailureKind.TRANSIENT: 502,
     FailureKind.RATE_LIMITED: 503,
     FailureKind.AMBIGUOUS: 504,
 }
-USUAL_WAIT_S = SCHEDULE_S[0]  # where a provider refuses for now and does not say for how long
+USUAL_WAIT_S = SCHEDULE_S[0]  # if a provider rejects temporarily without Retry-After
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ def outcome_of(result: SendResult, failure: TocsinError | None) -> SendResponse:
         return SendResponse(result.as_dict(), 200, keep=True)
     if isinstance(failure, UnknownChannelError):
         return SendResponse(result.as_dict(), 404, keep=False)
-    # What is not from a provider, a setting for instance, is the same at the next try.
+    # A failure without a provider, such as a wrong setting, is the same on a retry.
     kind = failure.kind if isinstance(failure, RemoteError) else FailureKind.PERMANENT
     headers = {"Retry-After": str(_wait_s(failure))} if kind is FailureKind.RATE_LIMITED else {}
     return SendResponse(result.as_dict(), STATUSES[kind], keep=kind is FailureKind.AMBIGUOUS, headers=headers)
@@ -50,7 +50,7 @@ def partly_sent(receipt: Receipt) -> SendResponse:
     """Return the response to a partial send: a repeated request would send the first parts again."""
     result, known = receipt.result, f"/deliveries/{receipt.delivery}"
     if receipt.delivery:
-        # The next part may be out as well: a replay would begin with it.
+        # The next part may have been sent as well: a replay would begin with it.
         next_step = f"see GET {known}" if may_be_out(receipt) else f"send the remaining parts with POST {known}/replay"
         result = replace(result, error=f"{result.error}; {next_step}")
     return SendResponse(result.as_dict(), STATUSES[FailureKind.AMBIGUOUS], keep=True)

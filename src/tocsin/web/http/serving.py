@@ -1,4 +1,4 @@
-"""Run ASGI applications with uvicorn until a signal asks to stop."""
+"""Running ASGI applications with uvicorn until a signal asks to stop."""
 
 import asyncio
 import errno
@@ -25,11 +25,11 @@ from tocsin.web.http.refusals import RefusalLog
 
 log = logging.getLogger(__name__)
 
-# How long running requests may take to finish after a signal: a send waits 30 s for Retry-After at
-# most, but a person who stops a service does not wait that long.
+# Time for running requests to finish after a signal: a send waits up to 30 s for Retry-After, but a person who stops
+# a service does not wait that long.
 GRACE_S = 5
 BACKLOG = 1024
-# The kernel keeps at most about twice this for each connection, and hands over no more in one piece.
+# The kernel buffers at most about twice this per connection, and delivers no more in one piece.
 RECEIVE_BUFFER_BYTES = 16 * 1024
 _REMEDIES = {
     errno.EADDRINUSE: "stop the program that uses it, or set {variable} to a free port",
@@ -39,7 +39,7 @@ _REMEDIES = {
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """One application and its address; `build` gets a function that tells whether the process is stopping."""
+    """One application and its address; `build` is called with a function that reports whether the process stops."""
 
     name: str  # as in "the … cannot listen"
     host: str
@@ -53,7 +53,7 @@ class Service:
 
     @property
     def scheme(self) -> str:
-        """How its addresses begin."""
+        """The URL scheme of its addresses."""
         return "https" if self.tls else "http"
 
 
@@ -66,7 +66,7 @@ class _Server(uvicorn.Server):
 
 
 def _nothing_beside() -> None:
-    """Stop nothing."""
+    """Do nothing."""
 
 
 async def serve(
@@ -75,15 +75,15 @@ async def serve(
     ready: Callable[[Mapping[str, str]], None],
     stopping: Callable[[], None] = _nothing_beside,
 ) -> None:
-    """Serve until SIGINT or SIGTERM; `ready` gets the address of every service by its name once all listen.
+    """Serve until SIGINT or SIGTERM; `ready` is called with the addresses by service name once all listen.
 
-    `stopping` is called at the signal, so that what runs beside the services has the same time to finish as they.
-    Without any service it only waits for the signal: work that listens nowhere goes on beside it.
+    `stopping` is called at the signal, so that other work has the same time to finish as the services. Without
+    services it only waits for the signal, while other work runs.
     """
     for service in services:
         check_tls(service)
     with ExitStack() as stack:
-        # All ports first: when one is taken, nothing has been started.
+        # All ports first: if one is in use, nothing has been started.
         sockets = [stack.enter_context(listen(service)) for service in services]
         servers = [_server(service) for service in services]
         stopped = stack.enter_context(_stopped_by_signals(servers, stopping))
@@ -97,10 +97,10 @@ async def serve(
 
 @contextmanager
 def listen(service: Service) -> Iterator[socket.socket]:
-    """Open the listening socket; an address in use is a sentence, not a traceback."""
+    """Open the listening socket; an address in use is reported as a sentence, not a traceback."""
     host = service.host.strip("[]")
     try:
-        host.encode("idna")  # the socket module leaves a socket open when this fails in there
+        host.encode("idna")  # the socket module leaves a socket open if this fails inside it
     except UnicodeError:
         raise ConfigError(f"the {service.name} cannot listen on {host}: not a valid host name") from None
     try:
@@ -120,7 +120,7 @@ def listen(service: Service) -> Iterator[socket.socket]:
 
 
 def check_tls(service: Service) -> None:
-    """Raise ConfigError where certificate and key are of no use: nothing has been started then."""
+    """Raise ConfigError if certificate or key are invalid, before anything is started."""
     if service.tls is None:
         return
     import ssl
@@ -148,7 +148,7 @@ def _server(service: Service) -> _Server:
     limits = ConnectionLimits(
         service.trusted_proxies, total=service.max_connections, per_address=service.max_per_address
     )
-    # A function that makes the protocol serves where uvicorn asks for its class.
+    # A function that creates the protocol works where uvicorn expects its class.
     protocol: Any = partial(BoundedProtocol, limits=limits, refusals=RefusalLog(time.monotonic))
     config = uvicorn.Config(
         service.build(lambda: holder[0].should_exit),
@@ -159,7 +159,7 @@ def _server(service: Service) -> _Server:
         log_config=None,
         access_log=False,
         server_header=False,
-        proxy_headers=False,  # the client's address is ours to decide, by TRUSTED_PROXIES
+        proxy_headers=False,  # TRUSTED_PROXIES determines the client's address
         timeout_graceful_shutdown=GRACE_S,
         backlog=BACKLOG,
         ssl_certfile=certificate,

@@ -1,1 +1,1 @@
-"""What the browser runs: modules without a build, and what serves them."""
+"""The browser interface: modules without a build step, and the routes that serve them."""

@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 ROOT: Final = Path(__file__).parent
 ENTRY: Final = "shell/main.js"
-# Most pages need these: they come with the frame.
+# Needed by most pages: they are loaded with the frame.
 COMMON: Final = (
     "lib/channels.js",
     "lib/page.js",
@@ -37,11 +37,11 @@ COMMON: Final = (
     "parts/time.js",
     "parts/toolbar.js",
 )
-# In this order: later files build on the tokens.
+# In this order: later files use the tokens.
 STYLES: Final = ("style/tokens.css", "style/base.css", "style/layout.css", "style/parts.css", "style/pages.css")
 STYLE: Final = "style.css"
 DOCUMENT: Final = "index.html"
-# In a checkout a link to `docs`; the wheel holds the files.
+# In a checkout a link to `docs`; the wheel contains the files.
 DOCS: Final = Path(tocsin.__file__).parent / "docs"
 _SERVED = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".txt": "text/plain"}
 _DOCUMENT_NAME = re.compile(r"[a-z][a-z_-]*(?:/[a-z][a-z_-]*)?\.md")
@@ -62,7 +62,7 @@ class Asset:
 
 @dataclass(frozen=True, slots=True)
 class Assets:
-    """All files: the document, and what it loads by paths below `/static/<version>/`."""
+    """All files: the document, and the files that it loads from `/static/<version>/`."""
 
     version: str
     document: Asset
@@ -71,7 +71,7 @@ class Assets:
 
     @property
     def prefix(self) -> str:
-        """Return the path below which the files of this version lie."""
+        """Return the path prefix of the files of this version."""
         return f"/static/{self.version}"
 
 
@@ -84,12 +84,12 @@ def load_assets(features: Sequence[Feature]) -> Assets:
         pages = _joinable(pages)
         scripts = _scripts(pages)
     texts = read_sources(pages)
-    # Remarks and indentation are for who reads the source.
+    # Comments and indentation are only for readers of the source.
     styles = [*STYLES, *(name for name in texts if name.endswith(".css") and name not in STYLES)]
     style = _SPACE.sub(r"\1", _REMARK.sub("", "\n".join(texts[name] for name in styles)))
     rest = {name: text for name, text in texts.items() if not _is_module(name) and name not in styles}
     served = {**rest, **scripts, STYLE: style}
-    # It stands in the document as data, which the page's policy allows; a `<` could end the element.
+    # It is embedded in the document as data, which the page's policy allows; a `<` could end the element.
     manifest = json.dumps(manifest_of(features, pages)).replace("<", "\\u003c")
     document = (ROOT / DOCUMENT).read_text(encoding="utf-8").replace("{manifest}", manifest)
     version = _digest("\0".join([document, __version__, *(f"{name}\0{served[name]}" for name in sorted(served))]))
@@ -101,7 +101,7 @@ def load_assets(features: Sequence[Feature]) -> Assets:
 def _scripts(pages: Sequence[FeatureUi]) -> dict[str, str]:
     """Return the modules as they are served."""
     modules = {name: text for name, text in read_sources(pages).items() if _is_module(name)}
-    modules["shell/header_items.js"] = header_items(pages)  # the frame needs them at once
+    modules["shell/header_items.js"] = header_items(pages)  # the frame needs them immediately
     return joined(ENTRY, modules, COMMON)
 
 
@@ -110,7 +110,7 @@ def _is_module(name: str) -> bool:
 
 
 def _joinable(pages: Sequence[FeatureUi]) -> list[FeatureUi]:
-    """Return the pages that can be joined with those before them; the others, of plug-ins, are logged."""
+    """Return the pages that can be joined with those before them; others, of plug-ins, are logged."""
     found: list[FeatureUi] = []
     for ui in pages:
         try:
@@ -123,7 +123,7 @@ def _joinable(pages: Sequence[FeatureUi]) -> list[FeatureUi]:
 
 
 def read_sources(pages: Sequence[FeatureUi]) -> dict[str, str]:
-    """Return the files of the dashboard, and those of features below `features/<name>/`, as they are written."""
+    """Return the source files of the dashboard, and those of features below `features/<name>/`."""
     folders = [("", ROOT), *((f"{ui.prefix}/", ui.folder) for ui in pages)]
     return {
         prefix + path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8")
@@ -134,7 +134,7 @@ def read_sources(pages: Sequence[FeatureUi]) -> dict[str, str]:
 
 
 def load_document(name: str) -> Asset | None:
-    """Read one page of the documentation, such as `watchers.md` or `channels/email.md`; None if there is none."""
+    """Load one page of the documentation, such as `watchers.md` or `channels/email.md`; `None` if it does not exist."""
     path = DOCS / name
     if not _DOCUMENT_NAME.fullmatch(name) or not path.is_file():
         return None
@@ -143,7 +143,7 @@ def load_document(name: str) -> Asset | None:
 
 def _asset(text: str, media_type: str) -> Asset:
     body = text.encode()
-    # Without a time in the header the same text gives the same bytes.
+    # Without a time in the header, the same text gives the same bytes.
     return Asset(body, media_type + _TEXT, gzip.compress(body, 9, mtime=0), f'"{_digest(text)}"')
 
 

@@ -1,13 +1,13 @@
-"""Join modules that are needed together into one answer, so that a page takes few requests.
+"""Joining of modules that are needed together into one file, so that a page takes few requests.
 
-Nothing is compiled: the text of the modules is put one after the other, without the imports between them, without
-types, and with an empty line for each line of a comment, which would be a third of what travels. Apart from that, a
-person reads in the browser's tools what stands in the repository. The frame is joined with all that it imports, and
-a page with the sentences and further modules of its own; what the same pages need, and no other, is one file. Modules
-follow a few rules that make this safe: imports are `import { a, b } from "../folder/file.js";` at the start of a line,
-and no name is given at the top level of two joined modules. In the frame that is a mistake; elsewhere, a module that
-shares a name with others is served by itself. The modules of a feature, which may be installed elsewhere, import those
-of the dashboard as `tocsin/parts/table.js`.
+Nothing is compiled: the texts of the modules are concatenated, without the imports between them, without types, and
+with an empty line for each line of a comment, which would be a third of the size. Apart from that, the browser's
+tools show the source of the repository. The frame is joined with all its imports, and a page with its own strings and
+modules; modules that the same pages need, and no others, form one file. Modules follow a few rules that make this
+safe: imports are `import { a, b } from "../folder/file.js";` at the start of a line, and two joined modules define no
+common name at the top level. In the frame a common name is an error; elsewhere, a module that shares a name with
+others is served separately. The modules of a feature, which may be installed elsewhere, import those of the dashboard
+as `tocsin/parts/table.js`.
 """
 
 import posixpath
@@ -18,23 +18,23 @@ _PATH = r'"(?P<path>(?:\.\.?|tocsin)/[^"]+)"'
 _IMPORT = re.compile(rf"^import\s*(?:\{{(?P<names>[^}}]*)\}}\s*from\s*)?{_PATH};\n", re.MULTILINE)
 _LATER = re.compile(rf"\bimport\({_PATH}\)")
 _DECLARED = re.compile(r"^(?:export )?(?:async )?(?:function\*?|const|let|class) +(\w+)", re.MULTILINE)
-# Whole lines of comments, at which no code stands.
+# Whole lines of comments, without code.
 _COMMENT = re.compile(r"^[ \t]*(?://[^\n]*|/\*(?:[^*]|\*(?!/))*\*/)[ \t]*$", re.MULTILINE)
 # A type within a line of code, such as `/** @type {string} */ (name)`.
 _CAST = re.compile(r"/\*\* @\w+ [^*\n]*\*/ ?")
-# It has a name for every letter: it stays a module of its own.
+# It uses every single-letter name: it stays a separate module.
 _APART = "vendor/"
-# What lies here and only one page needs is joined with that page; parts are for all.
+# Modules in these folders that only one page needs are joined with that page; parts are shared by all.
 _OF_ONE_PAGE = ("pages/", "strings/", "features/")
 _DASHBOARD = "tocsin/"
 
 
 class JoiningError(Exception):
-    """A module breaks the rules that joining needs."""
+    """A module breaks the rules of joining."""
 
 
 def members_of(entry: str, sources: Mapping[str, str], common: Sequence[str] = ()) -> list[str]:
-    """Return `common` and what `entry` needs, each module after what it imports; `entry` is the last."""
+    """Return `common` and the dependencies of `entry`, each module after its imports; `entry` is the last."""
     order: list[str] = []
     open_: list[str] = []
 
@@ -63,7 +63,7 @@ def joined(entry: str, sources: Mapping[str, str], common: Sequence[str] = ()) -
 
 
 def imports_of(name: str, sources: Mapping[str, str]) -> list[str]:
-    """Return the modules that a module imports, and refuse one that is not there."""
+    """Return the imports of a module; raise JoiningError for one that does not exist."""
     wanted = [_resolved(name, found["path"]) for found in _IMPORT.finditer(sources[name])]
     for target in wanted:
         if target not in sources:
@@ -72,7 +72,7 @@ def imports_of(name: str, sources: Mapping[str, str]) -> list[str]:
 
 
 def _groups(entry: str, sources: Mapping[str, str], common: Sequence[str]) -> list[list[str]]:
-    """Sort all modules into groups that are served as one, each in the order in which it has to run."""
+    """Sort all modules into groups that are served as one file, each in execution order."""
     frame = members_of(entry, sources, common)
     others = [name for name in sources if name not in frame and not name.startswith(_APART)]
     wanted = {target for name in others for target in imports_of(name, sources)}
@@ -92,7 +92,7 @@ def _groups(entry: str, sources: Mapping[str, str], common: Sequence[str]) -> li
 
 
 def _of_same_users(names: Iterable[str], users: Mapping[str, Sequence[str]]) -> list[list[str]]:
-    """Return the modules that the same pages need, each list in the order in which its modules have to run."""
+    """Return groups of the modules that the same pages need, each in execution order."""
     found: dict[tuple[str, ...], dict[str, None]] = {}
     for name in names:
         if len(users[name]) > 1:
@@ -104,10 +104,10 @@ def _without_clashes(root: str, mine: Sequence[str], sources: Mapping[str, str])
     """Return those of `mine` that can be joined with `root`, and `root`."""
     known = set(_DECLARED.findall(sources[root]))
     outside: set[str] = set()
-    for name in reversed(mine):  # what imports comes before what is imported
+    for name in reversed(mine):  # importers come before their imports
         declared = set(_DECLARED.findall(sources[name]))
         if name in outside or not known.isdisjoint(declared):
-            # What it imports stays outside, too: else the two files would import each other.
+            # Its imports stay outside, too: otherwise the two files would import each other.
             outside |= {name, *imports_of(name, sources)}
         else:
             known |= declared
@@ -115,7 +115,7 @@ def _without_clashes(root: str, mine: Sequence[str], sources: Mapping[str, str])
 
 
 def _text_of(group: Sequence[str], sources: Mapping[str, str], holder: Mapping[str, str]) -> str:
-    """Return the modules of a group as one, which imports from the files that hold what it needs."""
+    """Return the modules of a group as one, with imports from the files that contain its dependencies."""
     _check_names(group, sources)
     name = group[-1]
     outside: dict[str, set[str]] = {}
@@ -135,7 +135,7 @@ def _text_of(group: Sequence[str], sources: Mapping[str, str], holder: Mapping[s
 
 
 def _body(member: str, name: str, text: str, holder: Mapping[str, str]) -> str:
-    """Return what stands of a module in the file `name`, where its `import("…")` have other paths."""
+    """Return the text of a module within the file `name`, with the paths of `import("…")` adjusted."""
 
     def written(found: re.Match[str]) -> str:
         target = _resolved(member, found["path"])

@@ -1,4 +1,4 @@
-"""The manifest: the pages of this installation, for the browser, from what the features declare."""
+"""The manifest: the pages of this installation, for the browser, generated from the features' declarations."""
 
 import logging
 import re
@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 _PATH = re.compile(r'<path d="([^"]+)"')
 
 RESERVED: Final = frozenset({"docs", "login"})  # addresses of the frame
-# What the page of the audit log offers to filter by, beside what features record.
+# The filters on the page of the audit log, in addition to the features' actions.
 CORE_FAMILIES: Final = ("access", "bot", "dashboard", "intake", "msg", "run", "token")
 CORE_SOURCES: Final = ("api", "bot", "bus", "cli", "dashboard", "gateway", "notifications", "queue")
 CORE_PAGES: Final = (
@@ -76,23 +76,23 @@ class FeatureUi(NamedTuple):
     feature: Feature
     page: PageSpec
     folder: Path
-    icon: str  # the path of `icon.svg`, which is drawn in the colour of the text
+    icon: str  # the path of `icon.svg`, drawn in the text colour
 
     @property
     def prefix(self) -> str:
-        """Return where the browser finds the modules."""
+        """Return the path prefix of the modules in the browser."""
         return f"features/{self.feature.name}"
 
 
 @lru_cache(maxsize=1)  # the settings list integrations by them, and each problem is logged once
 def feature_pages(features: tuple[Feature, ...]) -> tuple[FeatureUi, ...]:
-    """Return the pages of those features that have one; one that cannot be shown is logged and left out."""
+    """Return the pages of the features; a page that cannot be loaded is logged and omitted."""
     found: list[FeatureUi] = []
     taken = {page.name for page in CORE_PAGES} | RESERVED
     for feature in features:
         try:
             ui = _ui_of(feature)
-        except Exception:  # it may be a plug-in, with any bug: the other pages are shown
+        except Exception:  # a plug-in may have any bug: the other pages are still shown
             log.exception("a page cannot be shown", extra={"feature": feature.name})
             continue
         if ui and ui.page.name in taken:
@@ -119,7 +119,7 @@ def _ui_of(feature: Feature) -> FeatureUi | None:
 
 
 def manifest_of(features: Sequence[Feature], pages: Sequence[FeatureUi]) -> dict[str, Any]:
-    """Return what the browser is told: see `lib/manifest.js`."""
+    """Return the manifest for the browser: see `lib/manifest.js`."""
     entries = _menu(pages)
     icons = {ui.page.name: ui.icon for ui in pages}
     keys: dict[str, str] = {}
@@ -158,7 +158,7 @@ def header_items(pages: Iterable[FeatureUi]) -> str:
 
 
 def _menu(pages: Iterable[FeatureUi]) -> list[tuple[PageSpec, str]]:
-    """Return all pages in the order of the menu, and where the browser finds their modules."""
+    """Return all pages in menu order, with the location of their modules in the browser."""
     entries = [(page, "pages") for page in CORE_PAGES] + [(ui.page, ui.prefix) for ui in pages]
     order = list(MenuGroup)
     return sorted(entries, key=lambda entry: (order.index(entry[0].group), entry[0].place, entry[0].name))

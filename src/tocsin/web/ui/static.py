@@ -1,8 +1,8 @@
-"""Serve the dashboard's page, its files, and the documentation.
+"""The routes of the dashboard's page, its files, and the documentation.
 
-`ui_routes` gives the routes for the dashboard's application: the document at `/`, which a browser asks for each
-time, files below `/static/<version>/`, which it keeps for ever, and Markdown below `/docs/`. None of them needs a
-login: they hold no data.
+`ui_routes` returns the routes for the dashboard's application: the document at `/`, which a browser revalidates each
+time, files below `/static/<version>/`, which it caches forever, and Markdown below `/docs/`. None of them needs a
+login: they contain no data.
 """
 
 from asyncio import to_thread
@@ -22,7 +22,7 @@ DOCS_PREFIX: Final = "/docs/"
 _POLICY = "; ".join(
     (
         "default-src 'self'",
-        "img-src 'self' blob:",  # pictures that a person is about to send
+        "img-src 'self' blob:",  # images that a person is about to send
         "object-src 'none'",
         "base-uri 'none'",
         "form-action 'self'",
@@ -57,7 +57,7 @@ def ui_routes(features: Sequence[Feature]) -> Sequence[BaseRoute]:
     async def file(request: Request) -> Response:
         name = request.path_params["name"]
         asset = known.files.get(name) if request.path_params["version"] == known.version else None
-        if asset is None:  # also a file of another version: mixing two would break the page in odd ways
+        if asset is None:  # also for a file of another version: mixing two versions would break the page
             return Response("This file does not exist in this version.\n", 404, _COMMON, "text/plain")
         return _answer(request, asset, _FILE_HEADERS)
 
@@ -76,11 +76,11 @@ def ui_routes(features: Sequence[Feature]) -> Sequence[BaseRoute]:
 
 @cache
 def _read_once(features: tuple[Feature, ...]) -> Assets:
-    return load_assets(features)  # once in a process: they do not change while it runs
+    return load_assets(features)  # once per process: they do not change while it runs
 
 
 def _is_stranger(request: Request) -> bool:
-    """Whether the browser is signed out: the page then shows the login, and makes no call that would be refused."""
+    """Return True if the browser is signed out: the page then shows the login and makes no rejected call."""
     return getattr(request.scope.get("tocsin.refusal"), "code", "") in {"unauthenticated", "invalid-credentials"}
 
 

@@ -1,1 +1,1 @@
-"""Live updates: what happens in any process reaches every open page within a second."""
+"""Live updates: changes made by any process reach every open page within a second."""

@@ -1,4 +1,4 @@
-"""Streams that each follow one numbered list of events, such as those of a conversation."""
+"""Streams that each follow one numbered list of events, such as the events of a conversation."""
 
 import asyncio
 import re
@@ -11,22 +11,22 @@ from tocsin.rest.event_stream import RESYNC, EventFeed, OpenStream, encode_event
 @dataclass(slots=True)
 class _Followed:
     feed: EventFeed
-    end: int  # the event up to which everything was sent to all streams
+    end: int  # the last event that was sent to all streams
     streams: set[OpenStream] = field(default_factory=set)
 
 
 class FeedStreams:
-    """Tells open streams of new events of the feeds that they follow."""
+    """Sends new events of feeds to the open streams that follow them."""
 
     def __init__(self) -> None:
         self._followed: dict[str, _Followed] = {}
-        self._lock = asyncio.Lock()  # a reader joins between two looks
+        self._lock = asyncio.Lock()  # a stream opens between two reads
 
     def __iter__(self) -> Iterator[OpenStream]:
         return iter([stream for followed in self._followed.values() for stream in followed.streams])
 
     async def open(self, feed: EventFeed, last_event_id: str) -> OpenStream:
-        """Return a stream of the events after the one that the client saw last."""
+        """Return a stream of the events after the last one that the client received."""
         stream = OpenStream()
         async with self._lock:
             followed = self._followed.get(feed.key)
@@ -41,7 +41,7 @@ class FeedStreams:
         return stream
 
     def close(self, feed: EventFeed, stream: OpenStream) -> None:
-        """Forget a stream that has ended."""
+        """Remove a closed stream."""
         followed = self._followed.get(feed.key)
         if followed is None:
             return
@@ -50,7 +50,7 @@ class FeedStreams:
             del self._followed[feed.key]
 
     async def look(self) -> None:
-        """Send what is new in all feeds."""
+        """Send the new events of all feeds."""
         async with self._lock:
             for followed in list(self._followed.values()):
                 await self._look_at(followed)
@@ -67,7 +67,7 @@ class FeedStreams:
 
 
 async def _missed(followed: _Followed, last_event_id: str) -> bytes:
-    """Return what a reader who comes back has missed, up to the last look."""
+    """Return the events that a reconnecting client has missed, up to the last read."""
     key, _, number = last_event_id.rpartition(":")
     if key != followed.feed.key or not re.fullmatch("[0-9]{1,18}", number):
         return _resync(followed)

@@ -1,7 +1,7 @@
-"""The event hub: reads the feed of changes while there are listeners, and sends each event to all readers.
+"""The event hub: it reads the feed of changes while there are listeners, and sends each event to all readers.
 
-It looks ten times a second, which costs one indexed query each. `PRAGMA data_version` would be no cheaper and needs a
-connection of its own, because each connection counts for itself. The output of runs is sent at the same pace.
+It polls ten times a second, at the cost of one indexed query each. `PRAGMA data_version` would not be cheaper and
+needs a separate connection, because each connection has its own version. The output of runs is sent at the same pace.
 """
 
 import asyncio
@@ -29,10 +29,10 @@ from tocsin.web.dashboard.live.status_events import STATUS, StatusEvents
 from tocsin.web.dashboard.live.stream_events import StreamEvents
 
 LOOK_EVERY_S = 0.1
-IDLE_S = 3600.0  # a reader who comes ends the rest
-# What changed at once beyond these is cheaper to fetch anew.
+IDLE_S = 3600.0  # a new reader ends the wait
+# More simultaneous changes than this are cheaper to fetch again.
 MAX_EVENTS = 200
-# At a stop, a reader may take for so long what was sent.
+# At shutdown, readers have this long to receive the sent events.
 LEAVE_S = 1.0
 
 
@@ -41,13 +41,13 @@ class EventSource:
     """The events of one topic."""
 
     topic: str
-    event: str  # what its events are called, before the dot
-    records: Callable[[Sequence[str]], Awaitable[Mapping[str, Any]]]  # returns by ID the records that exist
-    tells_new: bool = False  # a new record is told as created, else as an update
+    event: str  # prefix of its events, before the dot
+    records: Callable[[Sequence[str]], Awaitable[Mapping[str, Any]]]  # returns the existing records by ID
+    tells_new: bool = False  # send new records as created; by default they are sent as updates
 
 
 class EventHub:
-    """Reports every change to open streams, whichever process makes it."""
+    """Sends every change to open streams, whichever process makes it."""
 
     def __init__(
         self,
@@ -67,8 +67,8 @@ class EventHub:
         self._clock = clock
         self._streams: dict[frozenset[str], set[OpenStream]] = {}
         self._of_callers = Counter[str]()
-        self._end = 0  # everything up to this change was sent to all who listen
-        self._lock = asyncio.Lock()  # a reader joins between two looks
+        self._end = 0  # the last change that was sent to all streams
+        self._lock = asyncio.Lock()  # a stream opens between two reads
         self._next_ping = self._next_feed_ping = 0.0
         self._stop = StopEvent()
         self._looking = ServiceLoop("the live updates", self._step, clock, stop=self._stop)
@@ -78,16 +78,16 @@ class EventHub:
 
     @property
     def topics(self) -> Collection[str]:
-        """The topics there are."""
+        """The available topics."""
         return {*self._sources, *self._changes.topics, STATUS}
 
     @property
     def readers(self) -> int:
-        """How many streams are open."""
+        """The number of open streams."""
         return len(self._all())
 
     async def open(self, topics: Collection[str], last_event_id: str = "") -> EventStreamResponse:
-        """Return a stream of what changes in these topics, after the event that the client saw last."""
+        """Return a stream of changes in these topics, after the last event that the client received."""
         stream, wanted = OpenStream(), frozenset(topics)
         async with self._lock:
             if not self._streams:
@@ -105,7 +105,7 @@ class EventHub:
         return EventStreamResponse(stream, lambda: self._close(wanted, stream), self._of_callers)
 
     async def follow(self, feed: EventFeed, last_event_id: str = "") -> EventStreamResponse:
-        """Return a stream of one feed, after the event that the client saw last."""
+        """Return a stream of one feed, after the last event that the client received."""
         if not list(self._feeds):
             self._next_feed_ping = self._clock.monotonic() + PING_S
         stream = await self._feeds.open(feed, last_event_id)
@@ -115,11 +115,11 @@ class EventHub:
         return EventStreamResponse(stream, lambda: self._feeds.close(feed, stream), self._of_callers)
 
     def wake(self) -> None:
-        """Look for news of feeds now: this process has some."""
+        """Read the feeds now: this process has added events."""
         self._following.wake()
 
     async def run(self) -> None:
-        """Send events until `stop`, then let readers take what was sent."""
+        """Send events until `stop`, then give readers time to receive them."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._looking.run())
             group.create_task(self._watching.run())
@@ -131,14 +131,14 @@ class EventHub:
             stream.drop()
 
     def stop(self) -> None:
-        """Tell that the service is about to stop, and end all streams."""
+        """Announce the shutdown of the service and end all streams."""
         self._send([(STATUS, encode_event("status.draining", {"status": "draining"}))])
         self._stop.set()
         for stream in self._all():
             stream.end()
 
     async def look(self) -> None:
-        """Send what has changed since the last look."""
+        """Send the changes since the last read."""
         async with self._lock:
             wanted = frozenset[str]().union(*self._streams)
             if RUNS in wanted:
@@ -153,10 +153,10 @@ class EventHub:
                 return
             try:
                 events = await self._events(page.changes, wanted)
-                # An end is told after the last lines.
+                # The end of a run is sent after its last lines.
                 self._send([*await self._runs.log_events(), *events])
             except Exception:
-                # To ask for the same again would fail again; readers see the reason where they fetch it.
+                # Repeating the query would fail again; readers see the reason when they fetch the records.
                 self._begin_anew()
                 raise
 
@@ -191,7 +191,7 @@ class EventHub:
         return self._status.every_s
 
     async def _missed(self, topics: frozenset[str], last_event_id: str) -> bytes:
-        """Return what a reader who comes back has missed, up to the last look."""
+        """Return the events that a reconnecting client has missed, up to the last read."""
         page = await self._feed.after(_number(last_event_id), at_most=MAX_EVENTS)
         if not page.complete:
             return encode_event(RESYNC, {}, str(self._end))
@@ -215,7 +215,7 @@ class EventHub:
         return encode_event(f"{source.event}.{word}", record, id_)
 
     def _send(self, events: Sequence[tuple[str, bytes]]) -> None:
-        """Send each event to those who listen to its topic; readers of the same topics share one piece of memory."""
+        """Send each event to the streams of its topic; streams with the same topics share one buffer."""
         if not events:
             return
         for topics, streams in self._streams.items():
@@ -224,7 +224,7 @@ class EventHub:
                 _send_each(streams, piece)
 
     def _begin_anew(self) -> None:
-        """Have all readers fetch anew what they show."""
+        """Make all readers fetch their records again."""
         self._runs.end()
         self._send_to_all(encode_event(RESYNC, {}, str(self._end)))
 
@@ -245,6 +245,6 @@ def _send_each(streams: Iterable[OpenStream], piece: bytes) -> None:
 
 
 def _number(last_event_id: str) -> int:
-    """Return the number of an event, or one that no event has."""
+    """Parse the number of an event; an invalid one becomes a number that no event has."""
     is_number = last_event_id.isascii() and last_event_id.isdecimal() and len(last_event_id) < 19
     return int(last_event_id) if is_number else 2**62

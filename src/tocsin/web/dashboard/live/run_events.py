@@ -1,4 +1,4 @@
-"""Runs and their output as events."""
+"""Events of runs and their output."""
 
 import asyncio
 from collections import deque
@@ -15,10 +15,10 @@ from tocsin.runs.model import TERMINAL, Line, Run, RunSummary
 from tocsin.runs.store import RunStore
 
 RUNS = "runs"
-# Each has its log open; the output of further runs is not told until one of these has ended.
+# Each has its log open; the output of further runs is sent only after one of these has ended.
 MAX_FOLLOWED = 200
 MAX_TOLD = 1_000
-# Of what a run printed since the last look; who is shown all lines fetches those before, by their numbers.
+# Of a run's output since the last read; a client that shows all lines fetches the earlier ones by number.
 MAX_LINES = 500
 
 
@@ -26,17 +26,17 @@ class RunEvents:
     """The records of runs, and the output of active runs while there are listeners."""
 
     def __init__(self, store: RunStore, directory: Path, clock: Clock) -> None:
-        """`directory` has the logs of runs."""
+        """`directory` contains the logs of runs."""
         self._store = store
         self._directory = directory
         self._clock = clock
         self._followed: dict[str, LogFollower] = {}
-        self._ended: set[str] = set()  # they are read once more
-        self._told: deque[str] = deque(maxlen=MAX_TOLD)  # all their lines were told
+        self._ended: set[str] = set()  # read once more
+        self._told: deque[str] = deque(maxlen=MAX_TOLD)  # all their lines were sent
         self._since: float | None = None  # when following began
 
     async def begin(self) -> None:
-        """Follow the runs that are active now, from here on."""
+        """Follow the currently active runs from now on."""
         if self._since is not None:
             return
         since = self._clock.now()
@@ -47,7 +47,7 @@ class RunEvents:
         await asyncio.to_thread(self._read)
 
     def end(self) -> None:
-        """Follow no run any more."""
+        """Stop following runs."""
         for follower in self._followed.values():
             follower.close()
         self._followed.clear()
@@ -56,17 +56,17 @@ class RunEvents:
         self._since = None
 
     async def records(self, run_ids: Sequence[str]) -> Mapping[str, Any]:
-        """Return by ID the records of those runs that there are; from now on their output is told."""
+        """Return the existing records by ID, and send their output from now on."""
         runs = await self._store.several(run_ids)
         self._ended |= set(run_ids) - {run.id for run in runs if run.status not in TERMINAL}
         for run in runs:
-            # One that began and ended since the last look is followed, too.
+            # Also follow a run that was started and ended since the last read.
             if run.status not in TERMINAL or (self._since and run.queued_at >= self._since):
                 self._follow(run)
         return {run.id: to_json(run, RunSummary) for run in runs}
 
     async def log_events(self) -> list[tuple[str, bytes]]:
-        """Return what followed runs have printed since the last time."""
+        """Return the output of followed runs since the last call."""
         if not self._followed:
             self._ended.clear()
             return []
@@ -87,7 +87,7 @@ class RunEvents:
 
 
 def _log_event(run_id: str, lines: Sequence[Line]) -> bytes:
-    """Return an event without an id: what it tells is in no feed of changes."""
+    """Return an event without an ID: log lines are not in the feed of changes."""
     shown = [
         {"n": line.n, "ts": timestamp(line.ts), "stream": line.stream, "text": line.text} for line in lines[-MAX_LINES:]
     ]

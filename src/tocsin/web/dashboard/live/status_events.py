@@ -1,4 +1,4 @@
-"""Tells when a subsystem, a service or the whole gets another state."""
+"""Events of state changes of subsystems, services or the whole program."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -7,17 +7,17 @@ from tocsin.core.time.clock import Clock
 
 STATUS = "status"
 EVERY_S = 5.0
-# Where no record changed, states change because of what is outside, such as a provider or a disk.
+# Without changed records, states change for external reasons, such as a provider or a disk.
 QUIET_EVERY_S = 30.0
 
 
 class StatusEvents:
-    """Compares the status with the last one."""
+    """Compares the status with the previous one."""
 
     every_s = EVERY_S
 
     def __init__(self, document: Callable[[], Awaitable[Mapping[str, Any]]], clock: Clock) -> None:
-        """`document` returns the status as the dashboard shows it."""
+        """`document` returns the status in the form that the dashboard shows."""
         self._document = document
         self._clock = clock
         self._states: Mapping[str, object] = {}
@@ -25,11 +25,11 @@ class StatusEvents:
         self._seen = -1
 
     def forget(self) -> None:
-        """Begin anew: there is no listener."""
+        """Reset the state: there is no listener."""
         self._states, self._seen = {}, -1
 
     async def changed(self, end: int) -> Mapping[str, Any] | None:
-        """Return the status if any state is another than the last time; `end` numbers the last change of records."""
+        """Return the status if any state has changed since the last call; `end` numbers the last record change."""
         now = self._clock.monotonic()
         if self._states and end == self._seen and now - self._looked_at < QUIET_EVERY_S:
             return None

@@ -1,4 +1,4 @@
-"""What changes in the stores of messages as events: deliveries and received events, on whichever host."""
+"""Events of the message stores: deliveries and received events, on all hosts."""
 
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -12,7 +12,7 @@ from tocsin.rest.event_stream import encode_event
 
 log = logging.getLogger(__name__)
 
-# What changed at once beyond these is cheaper to fetch anew: each record is read by itself.
+# More simultaneous changes than this are cheaper to fetch again: each record is read separately.
 MAX_RECORDS = 50
 # A stream that changes more often is announced once a second.
 FLOOD_S = 1.0
@@ -23,9 +23,9 @@ class StreamSource:
     """The events of one topic."""
 
     topic: str
-    event: str  # what its events are called, before the dot
+    event: str  # prefix of its events, before the dot
     stream: ChangeStream
-    records: Callable[[Sequence[str]], Awaitable[Mapping[str, Any]]]  # returns by ID the records that exist
+    records: Callable[[Sequence[str]], Awaitable[Mapping[str, Any]]]  # returns the existing records by ID
 
 
 @dataclass(slots=True)
@@ -44,23 +44,23 @@ class StreamEvents:
 
     @property
     def topics(self) -> Collection[str]:
-        """The topics there are."""
+        """The available topics."""
         return self._sources.keys()
 
     async def follow(self, topics: Collection[str]) -> None:
-        """Follow these topics from now on, besides those that are followed already."""
+        """Also follow these topics from now on."""
         for topic in self._sources.keys() & topics - self._followed.keys():
             try:
                 self._followed[topic] = _Followed(await self._sources[topic].stream.end())
-            except TocsinError as error:  # the next look tries again
+            except TocsinError as error:  # retried at the next read
                 log.debug("cannot follow changes", extra={"topic": topic, "reason": error.sentence()})
 
     def resync(self, topics: Collection[str]) -> bytes:
-        """Return what tells a reader who comes back to fetch anew what these events have no numbers for."""
+        """Return the events that make a reconnecting client fetch records again whose events are not numbered."""
         return b"".join(_resync(self._sources[topic]) for topic in sorted(self._sources.keys() & topics))
 
     async def events(self, wanted: Collection[str]) -> list[tuple[str, bytes]]:
-        """Return an event for each record that has changed since the last look."""
+        """Return an event for each record that has changed since the last read."""
         for topic in self._followed.keys() - wanted:
             del self._followed[topic]
         missing = [topic for topic in self._sources.keys() & wanted if topic not in self._followed]
@@ -89,5 +89,5 @@ class StreamEvents:
 
 
 def _resync(source: StreamSource) -> bytes:
-    """Return what makes readers of one topic fetch anew what they show of it."""
+    """Return the event that makes readers of one topic fetch its records again."""
     return encode_event(f"{source.event}.resync", {})

@@ -1,4 +1,4 @@
-"""Operations on who may talk to the bot."""
+"""Operations on the bot's access list."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class ChatDecision:
 
 
 class ChatAccess(Protocol):
-    """Lists and decides; opened for each call, because the bot may be set up at any time."""
+    """Lists chats and decides on requests; opened for each call, because the bot may be set up at any time."""
 
     async def listing(self) -> Sequence[Mapping[str, Any]]:
         """Return the record of every known chat."""

@@ -91,7 +91,7 @@ _EXPORTS: dict[int | str, dict[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """Which entries are asked for."""
+    """The filter of a request."""
 
     query: str = ""
     action: str = ""
@@ -111,7 +111,7 @@ async def _asked(
     since: Annotated[str, Query(max_length=40, description="Earliest time of the entries.")] = "",
     until: Annotated[str, Query(max_length=40, description="Time before which the entries were written.")] = "",
 ) -> _Wanted:
-    """Read what a search asks for."""
+    """Parse the filter of a search."""
     return _Wanted(query, action, source, actor, parse_time("since", since), parse_time("until", until))
 
 
@@ -163,7 +163,7 @@ class AuditRoutes:
 
 
 def audit_operations(trail: AuditTrail, verify: Callable[[], Verification]) -> Operations:
-    """Return the operations; `verify` checks the chain, with what was noted elsewhere."""
+    """Return the operations; `verify` checks the chain and the anchors."""
     return Operations("audit", AuditRoutes(trail, verify))
 
 
@@ -192,7 +192,7 @@ def _fits(entry: AuditEntry, record: dict[str, Any], number: int, wanted: _Wante
 
 
 def _with_before(entries: Iterable[AuditEntry]) -> Iterator[tuple[AuditEntry, AuditEntry | None]]:
-    """Yield each entry with the one that was written before it."""
+    """Yield each entry with its predecessor."""
     for entry, before in pairwise(chain(entries, [None])):
         if entry is not None:
             yield entry, before
@@ -224,7 +224,7 @@ def _csv(items: Sequence[dict[str, Any]]) -> str:
     writer = csv.writer(out)
     writer.writerow(_COLUMNS)
     for item in items:
-        # A spreadsheet takes a text that begins so for a formula.
+        # A spreadsheet interprets text with such a prefix as a formula.
         cells = ["" if item[name] is None else str(item[name]) for name in _COLUMNS]
         writer.writerow([f"'{cell}" if cell[:1] in {"=", "+", "-", "@", "\t"} else cell for cell in cells])
     return out.getvalue()

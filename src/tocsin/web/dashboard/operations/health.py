@@ -115,11 +115,11 @@ class Status:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthReports:
-    """Where the operations ask."""
+    """The sources of the operations."""
 
     status: Callable[[], Awaitable[dict[str, Any]]]  # the whole status
-    ready: Callable[[], Awaitable[dict[str, bool]]]  # by name, whether what must work does
-    draining: Callable[[], bool]  # whether the process is about to stop
+    ready: Callable[[], Awaitable[dict[str, bool]]]  # readiness of each required part, by name
+    draining: Callable[[], bool]  # True while the process is stopping
     metrics: MetricsReport
     clock: Clock
 

@@ -1,4 +1,4 @@
-"""Operations with which people sign in and out."""
+"""Operations for signing in and out."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -48,7 +48,7 @@ class SignedIn:
     expires_at: Time
 
 
-# The form is described in words: of two kinds of body with one schema, generators of clients make code that fails.
+# The form is described in the text: with two body types of one schema, client generators produce broken code.
 _REQUEST = {"requestBody": {"required": True, "content": {JSON: {"schema": SignInRequest.json_schema()}}}}
 _TO_THE_PAGE: dict[int | str, dict[str, Any]] = {
     303: {"description": "For a submitted form: the page, with the cookie"}
@@ -117,7 +117,7 @@ class LoginRoutes:
         The link works once, within 10 minutes, and only on the machine itself.
         """
         _require_local_host(request)
-        if request.scope.get("tocsin.is_head"):  # what checks whether a link works must not use it up
+        if request.scope.get("tocsin.is_head"):  # a request that only checks the link must not use it up
             return Response(headers={"Cache-Control": "no-store"})
         try:
             session = await self._sign_ins.by_link(
@@ -140,13 +140,13 @@ def _with_session(request: Request, session: LoginSession, response: Response) -
 
 
 def _require_local_host(request: Request) -> None:
-    # A name that others can reach means a proxy on this machine, with any client behind it.
+    # A host name that others can reach implies a proxy on this machine, with unknown clients behind it.
     if not all(is_host_of(host) for host in request.headers.getlist("host")):
         raise HttpProblemError("forbidden", "Sign-in links work only on the machine itself, through its own address.")
 
 
 async def _read(request: Request) -> SignInRequest:
-    """Return what a JSON body or a form says; raise the problem that it has."""
+    """Parse a JSON body or a form; raise the problem of an invalid one."""
     if read_media_type(request) == FORM:
         fields = _form_fields(await request.body())
     elif not await request.body():
@@ -156,7 +156,7 @@ async def _read(request: Request) -> SignInRequest:
     try:
         return SignInRequest.read(fields)
     except ValidationError as error:
-        # Without what was given: it is a password.
+        # Without the input, which contains a password.
         found = error.errors(include_input=False, include_url=False)
         raise RequestValidationError([{**each, "loc": ("body", *each["loc"])} for each in found]) from None
 
@@ -171,6 +171,6 @@ def _form_fields(raw: bytes) -> dict[str, Any]:
     fields: dict[str, Any] = dict(pairs)
     if len(fields) < len(pairs):
         raise HttpProblemError("invalid-request", "A field of the form is repeated.")
-    if "remember" in fields:  # a ticked box sends `on`, one that is not ticked nothing
+    if "remember" in fields:  # a ticked box sends `on`, an unticked one is absent
         fields["remember"] = fields["remember"] in {"on", "true", "1"}
     return fields

@@ -1,4 +1,4 @@
-"""Operations on channels and profiles: what can be sent to, tests, and sends."""
+"""Operations on channels and profiles: listing, testing and sending."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -47,7 +47,7 @@ SEARCHED_ENTRIES = 2_000  # of the audit log, for the last tests
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessagingDependencies:
-    """What the operations need."""
+    """The dependencies of the operations."""
 
     settings: Settings
     clock: Clock
@@ -55,8 +55,8 @@ class MessagingDependencies:
     registry: Registry
     messenger: Messenger
     outbox: Outbox
-    profiles: Callable[[], Profiles]  # with each target checked as a send would
-    profile_uses: Callable[[], Awaitable[Sequence[tuple[str, str, str]]]]  # profile, kind and name of what uses it
+    profiles: Callable[[], Profiles]  # with each target validated as a send would
+    profile_uses: Callable[[], Awaitable[Sequence[tuple[str, str, str]]]]  # profile, kind and name of each sender
 
 
 class MessagingRoutes:
@@ -144,7 +144,7 @@ class MessagingRoutes:
             receipt = await self._parts.messenger.send(
                 body.channel, body.target, text, caller, parse_mode=body.parse_mode, on_cut_off=cut_off.extend
             )
-        except asyncio.CancelledError:  # the service stops: the caller must learn whether the message may be out
+        except asyncio.CancelledError:  # the service stops: the caller must learn that the message may have been sent
             if not cut_off:
                 raise
             receipt = cut_off[0]
@@ -213,7 +213,7 @@ def messaging_operations(parts: MessagingDependencies) -> Operations:
 
 
 def last_tests(entries: Iterator[AuditEntry]) -> dict[str, dict[str, Any]]:
-    """Return by channel the last test that the audit log has among its newest entries."""
+    """Return the last test of each channel among the newest entries of the audit log."""
     found: dict[str, dict[str, Any]] = {}
     for entry in islice(entries, SEARCHED_ENTRIES):
         channel = str(entry.metadata.get("channel", ""))
@@ -256,7 +256,7 @@ def _sent(response: SendResponse, receipt: Receipt) -> Response:
         "parts": receipt.parts_total,
         "duration_ms": receipt.duration_ms,
     }
-    # JSONResponse makes an encoder for every answer, which takes as long as all the rest of it.
+    # JSONResponse creates an encoder per response, which takes as long as the rest of it.
     return Response(to_json(document), response.status, response.headers, "application/json")
 
 

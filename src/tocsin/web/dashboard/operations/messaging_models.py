@@ -168,7 +168,7 @@ class ProfileResult:
     results: list[SendResult]
 
 
-# The answer is a send result whenever a channel was asked.
+# The answer is a send result whenever a channel was called.
 OUTCOMES: dict[int | str, dict[str, Any]] = {
     404: {
         "model": SentMessage,

@@ -1,4 +1,4 @@
-"""Operations on runs: what was executed, by whatever kind of thing."""
+"""Operations on runs of every kind."""
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -218,7 +218,7 @@ def _wants_text(request: Request) -> bool:
 
 
 async def _text_of(runs: Runs, run: Run, stream: str, start: int, *, ansi: bool) -> AsyncIterator[str]:
-    """Yield the log from the line `start` on, in pieces; of a run that goes on, what there is now."""
+    """Yield the log from the line `start` on, in pieces; of an active run, up to its present end."""
     if run.status not in TERMINAL:
         lines = (await runs.log(run.id, start, stream, ansi=ansi)).lines
         while lines:
@@ -227,7 +227,7 @@ async def _text_of(runs: Runs, run: Run, stream: str, start: int, *, ansi: bool)
             lines = (await runs.log(run.id, start, stream, ansi=ansi)).lines
         return
     piece: list[Line] = []
-    async for line in runs.follow(run.id, start):  # reads the file once, where pages begin at its start again
+    async for line in runs.follow(run.id, start):  # reads the file once, whereas each page would read it from the start
         if stream in {"", line.stream}:
             piece.append(line)
         if len(piece) == MAX_LINES:

@@ -1,4 +1,4 @@
-"""Operations on settings: what is in force and from where, and what is connected."""
+"""Operations on settings: their values and sources, and the integrations."""
 
 import asyncio
 import os
@@ -119,7 +119,7 @@ class IntegrationList:
 
 
 class IntegrationCheck(NamedTuple):
-    """When an integration was asked last, how long that took, and what was wrong."""
+    """The last check of an integration: its time, its duration and its error."""
 
     at: str
     error: str = ""
@@ -128,10 +128,10 @@ class IntegrationCheck(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Integration:
-    """How one integration is found to be.
+    """The configuration of one integration, and how to check it.
 
-    `check` asks it, where that costs nothing, and returns what is wrong; `probe` does the same, but is asked for
-    `refresh` alone, and `known` is what is known otherwise.
+    `check` checks it at no cost and returns the error; `probe` does the same, but is only called for `refresh`, and
+    `known` is the result otherwise.
     """
 
     id: str
@@ -140,7 +140,7 @@ class Integration:
     missing: Sequence[str] = ()  # settings
     enabled: bool = True
     is_set_up: bool = True
-    note: str = ""  # why it is not set up, where no setting is missing
+    note: str = ""  # why it is not set up, if no setting is missing
     docs: str = ""
     check: Callable[[], Awaitable[str]] | None = None
     probe: Callable[[], Awaitable[str]] | None = None
@@ -148,13 +148,13 @@ class Integration:
 
     @property
     def configured(self) -> bool:
-        """Whether it has all that it needs."""
+        """Whether all required settings are set."""
         return self.enabled and self.is_set_up and not self.missing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingsDependencies:
-    """What the operations need."""
+    """The dependencies of the operations."""
 
     settings: Settings
     clock: Clock
@@ -271,7 +271,7 @@ def _url(host: str, port: int) -> str:
 
 
 def _source(source: str) -> str:
-    """Return the kind of place where a setting was found."""
+    """Return the kind of source of a setting."""
     if not source:
         return "default"
     if source in {"environment", "--data-dir"}:
@@ -288,7 +288,7 @@ def _warning(sentence: str) -> dict[str, str]:
 
 
 def _storage(folder: Path) -> dict[str, Any]:
-    """Return the size of the data directory, and of its areas."""
+    """Return the size of the data directory and of its areas."""
     by_area: dict[str, int] = {}
     for parent, _, names in os.walk(folder):
         place = Path(parent).relative_to(folder).parts

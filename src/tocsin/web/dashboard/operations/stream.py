@@ -57,7 +57,7 @@ class StreamRoutes:
         return await self._live.open(self._known(topics), last_event_id(request))
 
     def _known(self, topics: str) -> set[str]:
-        """Return the topics that a list names; raise the 422 answer for one that there is not."""
+        """Parse a list of topics; raise the 422 response for an unknown one."""
         there_are = {*self._live.topics, *USUAL_TOPICS.split(",")}
         wanted = {topic.strip() for topic in topics.split(",")}
         for topic in sorted(wanted - there_are):

@@ -71,7 +71,7 @@ class TokenRoutes:
     )
     async def create_token(self, request: Request, body: NewToken, response: Response, caller: CallerOf) -> Any:
         """Create a token; only this response contains its value."""
-        for word in body.scopes:  # a caller cannot give a scope it lacks
+        for word in body.scopes:  # a caller cannot grant a scope it lacks
             require_scope(request.scope, word)
         token, text = await self._tokens.create(body.name, body.scopes, caller)
         response.headers["Location"] = f"/api/tokens/{token.name}"
@@ -106,5 +106,5 @@ def token_operations(tokens: ApiTokens) -> Operations:
 
 
 def _version(token: ApiToken) -> object:
-    """Return what tells a token from a later one of its name; that it was used changes nothing."""
+    """Return the version of a token, which differs from a later one of the same name; using it changes nothing."""
     return token.id
