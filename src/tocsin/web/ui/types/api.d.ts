@@ -1581,7 +1581,7 @@ export interface TaskJobRecord {
 export type TaskJobStatus = "queued" | "running" | "completed" | "failed" | "cancelled";
 /** How urgent a task job is; people and lists read it. */
 export type TaskPriority = "low" | "normal" | "high";
-/** API token, without its secret value. */
+/** The record of a token, without the token itself. */
 export interface TokenRecord {
   id: string;
   name: string;
