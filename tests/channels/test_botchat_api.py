@@ -81,8 +81,8 @@ async def test_a_refusal_carries_the_facts_as_fields():
     error = await api_error_of(refusal(400, "Bad Request: chat not found", x=1), 400)
     assert (error.error_code, error.description) == (400, "Bad Request: chat not found")
     assert (error.parameters, error.provider_code) == ({"x": 1}, "400")
-    assert error.says("CHAT NOT FOUND")
-    assert not error.says("can't parse entities")
+    assert error.mentions("CHAT NOT FOUND")
+    assert not error.mentions("can't parse entities")
 
 
 async def test_a_group_that_became_a_supergroup_is_told_by_its_new_id():

@@ -9,7 +9,7 @@ from tests.facts import mentions
 from tests.waiting import LIMITS_S
 
 from tocsin.channels.contract import COMMONMARK, Outgoing, Receipt, SendResult
-from tocsin.channels.devicemsg import ADVICE, DevicemsgAdapter, handle_of, is_modern
+from tocsin.channels.devicemsg import ADVICE, DevicemsgAdapter, is_modern, normalise_handle
 from tocsin.core.errors import FailureKind
 from tocsin.testing.fakes import build_adapter
 
@@ -360,7 +360,7 @@ async def test_a_lookup_that_prints_nothing_finds_no_contact(mac: Mac):
 
 @pytest.mark.parametrize("target", ["Ann", "0171 1234567", "911", "", "+", "tel:+15551234567"])
 def test_what_is_neither_number_nor_address_is_no_handle(target: str):
-    assert handle_of(target) == ""
+    assert normalise_handle(target) == ""
 
 
 # --- the connection test

@@ -34,7 +34,7 @@ class Progress:
         )
 
 
-def failure_of(error: Exception) -> RemoteError:
+def to_failure(error: Exception) -> RemoteError:
     """Return the failure for an exception raised by a channel's code."""
     if isinstance(error, RemoteError):
         return error

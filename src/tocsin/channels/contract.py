@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
-from tocsin.channels.attempt import BetweenParts, Progress, failure_of
+from tocsin.channels.attempt import BetweenParts, Progress, to_failure
 from tocsin.core.config.variables import MAX_PARTS, Variable
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError, TocsinError, TooManyPartsError
 from tocsin.core.http.departure import watch
@@ -257,7 +257,7 @@ class OutboundAdapter(ABC):
                 name = await self.probe()
             result = SendResult(True, kind, "", message=self._redact(f"connected as {safe_str(name)}"))
         except Exception as error:  # noqa: BLE001  # the edge that promises never to raise
-            failure = failure_of(error)
+            failure = to_failure(error)
             result = SendResult(False, kind, "", error=self._explain(failure))
         return Receipt(result, attempts=1, duration_ms=round((time.monotonic() - started) * 1000), failure=failure)
 
@@ -281,7 +281,7 @@ class OutboundAdapter(ABC):
         try:
             await self._send_parts(outgoing, progress)
         except Exception as error:  # noqa: BLE001  # the edge that promises never to raise
-            failure = failure_of(error)
+            failure = to_failure(error)
         except BaseException:
             if on_cut_off:
                 on_cut_off(self._receipt(outgoing, progress, progress.cut_off()))
@@ -311,7 +311,7 @@ class OutboundAdapter(ABC):
         for number, (text, markup) in enumerate(parts[progress.sent :], start=progress.sent):
             key = f"{outgoing.key}:{number}" if outgoing.key else _fresh_key()
             part = Part(target, text, key, mode, markup, extra, first=not number, last=number == total - 1)
-            note = await self._deliver_patiently(part, progress)
+            note = await self._deliver_with_retry(part, progress)
             # A provider's answer may repeat the request, token included.
             progress.note = progress.note or self._redact(safe_str(note))
             progress.sent += 1
@@ -319,7 +319,7 @@ class OutboundAdapter(ABC):
             if progress.between_parts and progress.sent < progress.total:
                 await progress.between_parts(progress.sent, progress.total)
 
-    async def _deliver_patiently(self, part: Part, progress: Progress) -> str:
+    async def _deliver_with_retry(self, part: Part, progress: Progress) -> str:
         """Deliver one part, with the retries that the channel's policy allows."""
         for tries in range(1, 100):
             progress.attempts += 1

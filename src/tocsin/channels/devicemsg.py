@@ -98,7 +98,7 @@ class DevicemsgAdapter(OutboundAdapter):
 
     def check_target(self, target: str) -> str:
         """Normalise a phone number, accept an email address, and treat any other text as a contact's name."""
-        if handle := handle_of(target):
+        if handle := normalise_handle(target):
             return handle
         if "@" in target or target.startswith("+"):
             raise ChannelError(f"{target!r} is not a valid target", hint=f"use a {self.spec.target_format}")
@@ -112,12 +112,12 @@ class DevicemsgAdapter(OutboundAdapter):
 
     async def deliver(self, part: Part) -> str:
         """Pass one text to Messages, which does not report whether it was delivered."""
-        target = handle_of(part.target) or await self._find(part.target)
+        target = normalise_handle(part.target) or await self._find(part.target)
         service = SERVICE_TYPE[self.config[SERVICE]]
         forms = (WORDS, WORDS_BEFORE_11) if is_modern(self.macos_version()) else (WORDS_BEFORE_11, WORDS)
         for words in forms:
             done = await self._script(SEND.format(service=service, **words), target, part.text)
-            if _code_of(done) not in NOT_COMPILED:
+            if _error_code(done) not in NOT_COMPILED:
                 break
         _check(done)
         return "accepted by Messages"
@@ -151,7 +151,7 @@ class DevicemsgAdapter(OutboundAdapter):
         count, *values = done.stdout.split("\n")
         if count != "1":
             raise ChannelError(f"{count or 0} contacts have the name {name!r}", hint=f"use a {self.spec.target_format}")
-        handles = {handle for value in values if (handle := handle_of(value))}
+        handles = {handle for value in values if (handle := normalise_handle(value))}
         chosen = {handle for handle in handles if handle.startswith("+")} or handles
         if len(chosen) != 1:
             hint = "use the number with its country code, or the email address"
@@ -174,7 +174,7 @@ class DevicemsgAdapter(OutboundAdapter):
             raise ChannelError(str(error), hint=f"check {command.name}") from None
 
 
-def handle_of(target: str) -> str:
+def normalise_handle(target: str) -> str:
     """Return a phone number as `+` and digits, an email address unchanged, and `""` for any other text."""
     if re.fullmatch(_NUMBER, number := re.sub(_PUNCTUATION, "", target)):
         return number
@@ -191,7 +191,7 @@ def _check(done: "Finished") -> None:
     """Raise ChannelError with reason and remedy unless the script succeeded."""
     if done.exit_code == 0:
         return
-    code, reason = _code_of(done), _reason(done)
+    code, reason = _error_code(done), _reason(done)
     if code == TIMED_OUT:
         raise _unanswered(reason)
     kind = FailureKind.TRANSIENT if code in NOT_RUNNING else FailureKind.PERMANENT
@@ -203,7 +203,7 @@ def _unanswered(reason: str) -> ChannelError:
     return ChannelError(f"outcome unknown: {reason}", hint=ADVICE[TIMED_OUT], kind=kind, provider_code=code)
 
 
-def _code_of(done: "Finished") -> int:
+def _error_code(done: "Finished") -> int:
     codes = re.findall(_CODE, done.stderr)
     return int(codes[-1]) if codes and done.exit_code else done.exit_code
 

@@ -288,10 +288,10 @@ class CachedLookup(Generic[T]):
         return self.value
 
 
-def digest_of_proof(proof_of: Callable[[WebhookRequest], tuple[str, str]], request: WebhookRequest) -> str:
-    """Return what a repetition of this very call has in common with it; empty where `proof_of` rejects it."""
+def digest_of_proof(read_proof: Callable[[WebhookRequest], tuple[str, str]], request: WebhookRequest) -> str:
+    """Return a digest that is the same for every repetition of a call; empty if `read_proof` rejects it."""
     try:
-        signature, timestamp = proof_of(request)
+        signature, timestamp = read_proof(request)
     except RejectedError:
         return ""
     return sha256(f"{signature}{timestamp}".encode()).hexdigest()

@@ -10,7 +10,9 @@ if TYPE_CHECKING:
 
 def rate_limited(seconds: float | None, code: str = "ratelimited", *, whole_account: bool = False) -> ChannelError:
     """Return the failure for a provider that asks to wait; `seconds` is None if it did not say how long."""
-    return throttled(f"{code}: the provider requires to {wait_of(seconds)}", seconds, code, whole_account=whole_account)
+    return throttled(
+        f"{code}: the provider asks to {describe_wait(seconds)}", seconds, code, whole_account=whole_account
+    )
 
 
 def still_throttled(seconds: float, code: str, *, whole_account: bool) -> ChannelError:
@@ -20,7 +22,7 @@ def still_throttled(seconds: float, code: str, *, whole_account: bool) -> Channe
     return throttled(told, seconds, code, whole_account=whole_account)
 
 
-def wait_of(seconds: float | None) -> str:
+def describe_wait(seconds: float | None) -> str:
     """Return the requested wait as words that follow `asks to`."""
     if seconds is None:
         return "slow down"

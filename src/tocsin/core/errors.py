@@ -1,48 +1,48 @@
-"""The error tree: every error carries one sentence, a hint for the next step and a stable code."""
+"""The error hierarchy: every error has a one-sentence message, a hint for the next step, and a stable code."""
 
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import ClassVar
 
-# Cap Retry-After at one hour: a provider's mistake must not silence a target.
+# Limit Retry-After to one hour: a provider's mistake must not block a target for longer.
 LONGEST_TOLD_S = 3600.0
 
 
 class TocsinError(Exception):
-    """Root of all errors that a person may see; `str(error)` is one sentence."""
+    """Base class of all errors that users may see; `str(error)` is one sentence."""
 
     code: ClassVar[str] = "error"
-    lacks_setting: ClassVar[bool] = False  # its hint names settings to set; commands add which files were read
+    lacks_setting: ClassVar[bool] = False  # the hint names settings to set; commands add which files were read
 
     def __init__(self, message: str, *, hint: str = "", body_key: str = "") -> None:
-        """`body_key` is the key of a request whose value is wrong, where it is one."""
+        """Store the message and the hint; `body_key` is the key of the request body whose value is invalid, if any."""
         super().__init__(message)
         self.hint = hint
         self.body_key = body_key
 
     def sentence(self) -> str:
-        """Return the message followed by the hint, as one line for a result or a log."""
+        """Return the message followed by the hint, as one line."""
         return _with_hint(str(self), self.hint)
 
     def in_result(self) -> str:
-        """Return the sentence as the error of a send result."""
+        """Return the sentence as the `error` of a send result."""
         return self.sentence()
 
 
 class ConfigError(TocsinError):
-    """A setting or a file of the operator is wrong; nothing was started or sent."""
+    """A setting or a file of the operator is invalid; nothing was started or sent."""
 
     code = "invalid-config"
 
 
 class MissingSettingError(ConfigError):
-    """A setting that the operation needs is not set."""
+    """A required setting is not set."""
 
     lacks_setting = True
 
 
 class UnknownProfileError(TocsinError):
-    """No notification profile has that name."""
+    """No notification profile has this name."""
 
     code = "unknown-profile"
 
@@ -54,29 +54,29 @@ class ProcessError(TocsinError):
 
 
 class StoreUnavailableError(TocsinError):
-    """A store cannot be reached or refuses to work for now; asking again later may help."""
+    """A store is unreachable or unavailable for now; a retry may succeed."""
 
     code = "store-unavailable"
 
 
 class FailureKind(StrEnum):
-    """Meaning of a failed delivery for retries."""
+    """Whether a failed delivery may be retried."""
 
-    PERMANENT = "permanent"  # trying again cannot help
-    TRANSIENT = "transient"  # certainly not delivered; a later try may work
-    RATE_LIMITED = "rate_limited"  # refused; try again after `retry_after_s`
-    AMBIGUOUS = "ambiguous"  # it may have been delivered: never resend blindly
+    PERMANENT = "permanent"  # a retry cannot succeed
+    TRANSIENT = "transient"  # certainly not delivered; a retry may succeed
+    RATE_LIMITED = "rate_limited"  # rejected; retry after `retry_after_s`
+    AMBIGUOUS = "ambiguous"  # possibly delivered: never retry automatically
 
 
 def clamp_retry_after_s(seconds: float | None) -> float | None:
-    """Clamp Retry-After to one hour; `None` if invalid."""
+    """Limit a wait in seconds to one hour; return `None` for an invalid one."""
     if seconds is None or not 0 <= seconds < float("inf"):
         return None
     return float(min(seconds, LONGEST_TOLD_S))
 
 
 class RemoteError(TocsinError):
-    """A remote service refused, failed or could not be reached; carries facts, not text to parse."""
+    """A remote service rejected the request, failed, or was unreachable; its attributes are for programs."""
 
     code = "remote-error"
 
@@ -94,17 +94,17 @@ class RemoteError(TocsinError):
         self.kind = kind
         self.provider_code = provider_code
         self.retry_after_s = clamp_retry_after_s(retry_after_s)
-        self.whole_account = whole_account  # the wait concerns every target, not this one alone
+        self.whole_account = whole_account  # the wait concerns every target of the account, not only this one
 
     def shortened(self, error: str) -> str:
-        """Return the error of a throttled send without its advice to wait, which callers give or follow themselves."""
+        """Return `error` without the hint to wait, if the send was throttled: callers wait or give their own hint."""
         if self.kind is not FailureKind.RATE_LIMITED or not self.hint:
             return error
         return error.removesuffix(self.hint).rstrip(";: ")
 
 
 class ChannelError(RemoteError):
-    """A channel's provider, or the adapter before it, would not take a message."""
+    """The channel's provider or adapter did not accept a message."""
 
     code = "channel-error"
 
@@ -124,18 +124,18 @@ class TooManyPartsError(ChannelError):
 
 
 class UnknownChannelError(ChannelError):
-    """The channel does not exist here, or its credentials are not set."""
+    """The channel does not exist, or its credentials are not set."""
 
     code = "unknown-channel"
 
     def __init__(self, message: str, *, hint: str = "", missing: Sequence[str] = (), result: str = "") -> None:
-        """`missing` are settings to set; `result` is what programs read in a send result, `Unknown channel: …`."""
+        """Store the settings to set (`missing`) and the text for send results (`result`), `Unknown channel: …`."""
         super().__init__(message, hint=hint)
         self.missing = missing
         self._result = result or message
 
     def in_result(self) -> str:
-        """Return the sentence as the error of a send result."""
+        """Return the sentence as the `error` of a send result."""
         return _with_hint(self._result, self.hint)
 
 

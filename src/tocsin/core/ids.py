@@ -3,15 +3,15 @@
 import os
 import time
 
-# The first digit of the fourth group has two random bits; the other two name the variant.
+# The first digit of the fourth group has two random bits; its other two bits are the variant.
 _VARIANT = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
 
 
 def new_id() -> str:
-    """Return a new UUIDv7 in its usual spelling; ids of one process sort in the order they were made.
+    """Return a new UUIDv7 in its canonical form; IDs of one process sort in the order of their creation.
 
-    The 12 bits after the version hold the fraction of the millisecond (RFC 9562, 6.2, method 3): many ids are made
-    within one millisecond.
+    The 12 bits after the version hold the fraction of the millisecond (RFC 9562, 6.2, method 3), because many IDs are
+    created within one millisecond.
     """
     milliseconds, rest = divmod(time.time_ns(), 1_000_000)
     at = f"{milliseconds:012x}"

@@ -1,4 +1,4 @@
-"""Parts that are made when they are first needed."""
+"""Objects that are created at their first use."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, Generic, TypeVar, cast
@@ -7,7 +7,7 @@ T = TypeVar("T")
 
 
 class Lazy(Generic[T]):
-    """Calls `make` once, when the part is first asked for, and `close` with it at the end."""
+    """Calls `make` once, at the first use, and `close` with the result at the end."""
 
     def __init__(self, make: Callable[[], T], close: Callable[[T], Awaitable[None]]) -> None:
         self._make = make
@@ -15,19 +15,19 @@ class Lazy(Generic[T]):
         self._made: list[T] = []
 
     def __call__(self) -> T:
-        """Return the part."""
+        """Return the object, created at the first call."""
         if not self._made:
             self._made.append(self._make())
         return self._made[0]
 
     async def aclose(self) -> None:
-        """Close the part if there is one."""
+        """Close the object if it was created."""
         while self._made:
             await self._close(self._made.pop())
 
 
 def lazily(find: Callable[[], T]) -> T:
-    """Return an object that calls `find` at each use of an attribute, and has those of what it returns."""
+    """Return an object that calls `find` at each access to an attribute, and returns the attribute of its result."""
     return cast("T", _LazyObject(find))
 
 

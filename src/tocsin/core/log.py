@@ -1,7 +1,7 @@
-"""Logging of services: readable lines on a terminal, JSON lines elsewhere; never a secret.
+"""Logging of services: readable lines on a terminal, JSON lines elsewhere, with secrets masked.
 
-Modules log with the standard library: a constant phrase plus fields in `extra`. Only the services
-call `configure`, so structlog costs a command nothing.
+Modules use the standard library: a constant message and fields in `extra`. Only services call `configure`, so commands
+do not import structlog.
 """
 
 import logging
@@ -16,9 +16,9 @@ from tocsin.core.text.visible import one_line, visible
 
 @contextmanager
 def _hidden(package: str) -> Iterator[None]:
-    """Let the block find `package` not installed, unless it is loaded already."""
+    """Make imports of `package` fail within the block, unless it is already loaded."""
     was_loaded = package in sys.modules
-    sys.modules.setdefault(package, None)  # type: ignore[arg-type]  # the import system takes it for "not there"
+    sys.modules.setdefault(package, None)  # type: ignore[arg-type]  # the import system takes None for "not found"
     try:
         yield
     finally:
@@ -26,7 +26,7 @@ def _hidden(package: str) -> Iterator[None]:
             del sys.modules[package]
 
 
-# structlog loads rich for tracebacks that are not used here: 5 MB, and 0.1 s of every start.
+# structlog imports rich for tracebacks that are not used here: 5 MB, and 0.1 s of every start.
 with _hidden("rich"):
     import structlog
     from structlog.stdlib import ExtraAdder, ProcessorFormatter
@@ -35,7 +35,7 @@ LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNI
 
 
 def configure(level: str, form: str, redact: Callable[[str], str]) -> None:
-    """Send every log line of the process to standard error; `form` is auto, text or json."""
+    """Write all log records of the process to standard error; `form` is auto, text or json."""
     as_text = form == "text" or (form == "auto" and sys.stderr.isatty())
     shared: list[Any] = [
         structlog.contextvars.merge_contextvars,
@@ -66,12 +66,12 @@ def configure(level: str, form: str, redact: Callable[[str], str]) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(LEVELS[level])
-    # It logs every rule that it tries, dozens of lines a message.
+    # It logs every rule that it tries, dozens of lines per message.
     logging.getLogger("markdown_it").setLevel(logging.INFO)
 
 
 class _Fields:
-    """Adds the fields of a record. One named `event` becomes `event_id`: it would take the place of the phrase."""
+    """Adds the fields of a record. A field named `event` becomes `event_id`, because `event` is the message."""
 
     def __init__(self) -> None:
         self._adder = ExtraAdder()
@@ -85,36 +85,36 @@ class _Fields:
 
 
 def _drop_coloured_twin(logger: object, name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Leave out the second, coloured message that uvicorn adds to its lines."""
+    """Remove the second, coloured message that uvicorn adds to its records."""
     event.pop("color_message", None)
     return event
 
 
 class _OneLine:
-    """Keeps phrase and fields in the one line of a record, whatever a provider has put into them."""
+    """Escapes line breaks, so that a record is one line whatever a provider puts into its fields."""
 
     def __init__(self, redact: Callable[[str], str]) -> None:
         self._redact = redact
 
     def __call__(self, logger: object, name: str, line: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-        # Masked before: a secret of several lines would not be recognised in one.
+        # Redact first: a secret of several lines would not be recognised in one line.
         return {key: one_line(self._redact(value)) if isinstance(value, str) else value for key, value in line.items()}
 
 
 def _plain_traceback(stream: TextIO, exc_info: Any) -> None:
-    """Write a traceback without local variables, one of which may be a secret."""
+    """Write a traceback without local variables, which may be secrets."""
     lines = StringIO()
     structlog.dev.plain_traceback(lines, exc_info)
     stream.write(visible(lines.getvalue()))
 
 
 def _visible_json(logger: object, name: str, line: str) -> str:
-    """Escape what JSON may have as it is, and a terminal or a viewer of logs takes for a control."""
+    """Escape characters that are valid in JSON, but control characters for a terminal or a log viewer."""
     return visible(line)
 
 
 class _Redaction:
-    """Masks secrets in the finished line, so that no field and no traceback can carry one."""
+    """Masks secrets in the formatted line, so that no field and no traceback can contain one."""
 
     def __init__(self, redact: Callable[[str], str]) -> None:
         self._redact = redact

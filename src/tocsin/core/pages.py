@@ -1,4 +1,4 @@
-"""Pages of the lists that stores keep."""
+"""Pages of stored lists."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ListPage(Generic[T]):
-    """A part of a list, and the cursor of the next one, which is None on the last page."""
+    """A page of a list, and the cursor of the next page, `None` on the last one."""
 
     items: Sequence[T]
     next_cursor: str | None = None
-    total: int = 0  # of the whole list, in stores that count it
+    total: int = 0  # of the whole list, if the store counts it

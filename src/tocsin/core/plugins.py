@@ -1,4 +1,4 @@
-"""Entry points of other distributions, found without the cost of importlib.metadata where there are none."""
+"""Entry points of other distributions; importlib.metadata is imported only if there are any."""
 
 import os
 import sys
@@ -21,7 +21,7 @@ def plugin_points(group: str) -> "Sequence[EntryPoint]":
 
 
 def modules_in(package: Iterable[str]) -> list[tuple[str, bool]]:
-    """Return the names of the modules in a package, given its `__path__`, in order; and whether each is a package."""
+    """Return the names of the modules in a package, given its `__path__`, sorted, and whether each is a package."""
     found: dict[str, bool] = {}
     for place in package:
         names = _listed(place)
@@ -33,7 +33,7 @@ def modules_in(package: Iterable[str]) -> list[tuple[str, bool]]:
             stem, dot, ending = name.partition(".")
             if ending == "py" and stem != "__init__":
                 found.setdefault(stem, False)
-            elif not dot and os.path.isfile(f"{place}/{name}/__init__.py"):  # noqa: PTH113  # quick, as `_listed`
+            elif not dot and os.path.isfile(f"{place}/{name}/__init__.py"):  # noqa: PTH113  # faster, as in `_listed`
                 found[stem] = True
     return sorted(found.items())
 
@@ -41,16 +41,16 @@ def modules_in(package: Iterable[str]) -> list[tuple[str, bool]]:
 def _listed(path: str) -> list[str]:
     try:
         return os.listdir(path)  # noqa: PTH208  # Path.iterdir takes ten times as long, at every start
-    except OSError:  # a zip file, or a directory that is not there
+    except OSError:  # a zip file, or the directory is missing
         return []
 
 
 def describe_error(error: BaseException) -> str:
-    """Return why a plug-in cannot be loaded, in one line."""
+    """Return in one line why a plug-in cannot be loaded."""
     return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
 
 
-@lru_cache(maxsize=1)  # channels and features are looked for in the same places
+@lru_cache(maxsize=1)  # channels and features search the same paths
 def _declared(paths: Iterable[str]) -> bytes:
     """Return the text of every `entry_points.txt` below `paths`."""
     return b"\n".join(text for path in paths for text in _texts(path))
@@ -60,6 +60,6 @@ def _texts(path: str) -> list[bytes]:
     texts = []
     for name in _listed(path):
         if name.endswith("-info"):
-            with suppress(OSError), open(f"{path}/{name}/entry_points.txt", "rb") as stream:  # noqa: PTH123  # quick, as `_listed`
+            with suppress(OSError), open(f"{path}/{name}/entry_points.txt", "rb") as stream:  # noqa: PTH123  # see `_listed`
                 texts.append(stream.read())
     return texts

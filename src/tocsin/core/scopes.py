@@ -1,21 +1,21 @@
-"""What callers may do: the scopes of tokens, and of those who sign in."""
+"""Scopes: the permissions of tokens and of signed-in users."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-# In the order in which they are shown. Those who sign in have all of them.
+# In display order. Signed-in users have all of them.
 SCOPES = ("read", "send", "run", "answer", "admin")
 ALL_SCOPES = frozenset(SCOPES)
-# What `admin` includes. Answering is left out: an agent that may start everything must not approve it, too.
+# What `admin` includes: not answering, because an agent that may start everything must not approve it, too.
 OF_ADMIN = ALL_SCOPES - {"answer"}
 
 
 def allowed_by(scopes: Iterable[str]) -> frozenset[str]:
-    """Return all that a token with these scopes may do."""
+    """Return all scopes that a token with these scopes has."""
     held = frozenset(scopes)
     return held | OF_ADMIN if "admin" in held else held
 
 
 def may_read(request: Mapping[str, Any]) -> bool:
-    """Whether the caller of a request, by its ASGI scope, may see what is stored."""
+    """Whether the caller of a request may read stored data; `request` is its ASGI scope."""
     return "read" in request.get("tocsin.scopes", ())

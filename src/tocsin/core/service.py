@@ -1,4 +1,4 @@
-"""The loop of everything that runs until it is told to stop: step, rest, back off while that fails, drain.
+"""The loop of background services: run a step, wait, back off after errors, drain at the stop.
 
     self._loop = ServiceLoop("the scheduler", self._step, clock)
 
@@ -7,8 +7,8 @@
             self._loop.start(self._carry_out(due), name=f"run {due.id}")
         return await self._store.seconds_to_next()
 
-A step does, or starts, what is due now, and returns for how many seconds nothing more can be due. Long work is
-passed to `start`, so that no step waits for it. `wake` ends a rest early, `stop` ends the service.
+A step does or starts the work that is due, and returns the seconds until more can be due. Long work is passed to
+`start`, so that no step waits for it. `wake` ends a wait early, `stop` ends the service.
 """
 
 import asyncio
@@ -23,32 +23,32 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-# Work that is given up may still close its connection; work that swallows its cancellation is left behind.
+# Cancelled work may still close its connection; work that suppresses its cancellation is abandoned.
 GIVING_UP_S = 1.0
 BACK_OFF_S = (0.5, 1.0, 2.0)
-# At a stop, work that was started may finish for so long.
+# At a stop, started work may take this long to finish.
 DRAIN_S = 5.0
 
 Step = Callable[[], Awaitable[float]]
-# Gets the error and how many came right before it; returns how long to wait, or None for the usual back-off.
+# Takes the error and the number of failures right before it; returns the seconds to wait, or None to back off.
 OnFailure = Callable[[Exception, int], Awaitable[float | None]]
 
 
 class StopEvent:
-    """Set once, from the same event loop."""
+    """An event that is set once, from its own event loop."""
 
     def __init__(self) -> None:
         self._event = asyncio.Event()
         self._callbacks: list[Callable[[], None]] = []
 
     def set(self) -> None:
-        """Stop."""
+        """Set the event and call the callbacks."""
         self._event.set()
         for callback in self._callbacks:
             callback()
 
     def is_set(self) -> bool:
-        """Whether it is time to stop."""
+        """Whether the event is set."""
         return self._event.is_set()
 
     def on_set(self, callback: Callable[[], None]) -> None:
@@ -56,15 +56,15 @@ class StopEvent:
         self._callbacks.append(callback)
 
     async def wait(self) -> None:
-        """Wait until it is time to stop."""
+        """Wait until the event is set."""
         await self._event.wait()
 
     async def pause(self, clock: Clock, seconds: float) -> None:
-        """Wait that long, or until it is time to stop."""
+        """Wait for `seconds`, or until the event is set."""
         await sleep_or_event(clock, seconds, self._event)
 
     async def or_done(self, work: Coroutine[Any, Any, T]) -> T | None:
-        """Return what `work` returns, or None when it is time to stop first; then `work` is cancelled."""
+        """Return the result of `work`, or cancel it and return `None` when the event is set first."""
         working, stopped = asyncio.ensure_future(work), asyncio.ensure_future(self._event.wait())
         try:
             await asyncio.wait((working, stopped), return_when=asyncio.FIRST_COMPLETED)
@@ -74,19 +74,20 @@ class StopEvent:
 
 
 class BackgroundService(Protocol):
-    """What runs in a process beside its listeners."""
+    """A service that runs in a process beside its listeners."""
 
     async def run(self) -> None:
-        """Return after `stop` was called."""
+        """Run until `stop` is called."""
 
     def stop(self) -> None:
-        """Let `run` return soon."""
+        """Make `run` return soon."""
 
 
 class ServiceLoop:
-    """Calls a step again and again until it is stopped; no error of a step ends it.
+    """Calls a step repeatedly until the stop; an error of a step does not end the loop.
 
-    By default an outage is two lines in the log, its beginning and its end, and waits are those of `back_off_s`.
+    By default, an outage is logged twice, at its beginning and at its end, and the waits after failures are
+    `back_off_s`.
     """
 
     def __init__(
@@ -101,11 +102,12 @@ class ServiceLoop:
         drain_s: float = DRAIN_S,
         stop: StopEvent | None = None,
     ) -> None:
-        """`name` is for the log. `on_failure` replaces the report of a failure, and may say how long to wait.
+        """Create a loop; `name` is for the log.
 
-        `pause` replaces the rest between steps: `wake` does not end it. With `stop`, several loops end together.
+        `on_failure` replaces the logging of a failure, and may return the seconds to wait. `pause` replaces the wait
+        between steps; `wake` does not end it. Loops that share `stop` end together.
         """
-        self.problem = ""  # why the last step failed, in a sentence; health shows it
+        self.problem = ""  # why the last step failed, as a sentence; health checks report it
         self._name = name
         self._step = step
         self._clock = clock
@@ -113,7 +115,7 @@ class ServiceLoop:
         self._pause = pause
         self._back_off_s = back_off_s
         self._drain_s = drain_s
-        self._failures = 0  # in a row
+        self._failures = 0  # consecutive failures
         self._reported = ""
         self._group: asyncio.TaskGroup
         self._tasks: set[asyncio.Task[None]] = set()
@@ -123,21 +125,21 @@ class ServiceLoop:
 
     @property
     def stopping(self) -> bool:
-        """Whether the service was told to stop: a step should take nothing more."""
+        """Whether the service is stopping: a step should not begin new work."""
         return self._stop.is_set()
 
     def wake(self) -> None:
-        """End the rest after a step, or have another step follow the one that runs; a back-off goes on."""
+        """End the wait after a step, or skip the wait after the running step; a back-off continues."""
         self._wake.set()
 
     def stop(self) -> None:
-        """Make no more steps; `run` returns when what was started has ended, or after `drain_s`."""
+        """Run no more steps; `run` returns when started work has ended, or after `drain_s`."""
         self._stop.set()
 
     def start(self, work: Coroutine[Any, Any, None], *, name: str) -> asyncio.Task[None]:
-        """Have `work` done beside the steps, while `run` runs; its end wakes the loop.
+        """Run `work` beside the steps while `run` runs; its end wakes the loop.
 
-        Its errors are its own: one that it lets out ends the service.
+        `work` handles its own errors: an exception that it raises ends the service.
         """
         task = self._group.create_task(work, name=name)
         self._tasks.add(task)
@@ -145,13 +147,13 @@ class ServiceLoop:
         return task
 
     def works(self) -> None:
-        """Note that there is no problem, as the end of a step does; for steps that last."""
+        """Clear the problem, as a successful step does; for long-running steps."""
         if self._reported:
             log.info("a service has recovered", extra={"service": self._name})
         self._failures, self.problem, self._reported = 0, "", ""
 
     async def run(self) -> None:
-        """Make steps until `stop`, then let what was started finish; what does not in time is cancelled."""
+        """Run steps until `stop`, then wait for started work and cancel it when `drain_s` is over."""
         async with asyncio.TaskGroup() as self._group:
             while not self.stopping:
                 await self._turn()
@@ -161,21 +163,21 @@ class ServiceLoop:
         failed = False
         try:
             wait_s = await self._step()
-        except Exception as error:  # noqa: BLE001  # the service goes on, whatever its step raises
+        except Exception as error:  # noqa: BLE001  # the service continues after any error of a step
             failed, wait_s = True, await self._fail(error)
         else:
             self.works()
         await self._rest(wait_s, until_stop=failed)
 
     async def _fail(self, error: Exception) -> float:
-        """Have the error reported; return how long to wait."""
+        """Report the error; return the seconds to wait."""
         before, self._failures = self._failures, self._failures + 1
         self.problem = error.sentence() if isinstance(error, TocsinError) else f"unexpected {type(error).__name__}"
         wait_s = await self._on_failure(error, before)
         return self._back_off_s[min(before, len(self._back_off_s) - 1)] if wait_s is None else wait_s
 
     async def _report(self, error: Exception, _: int) -> None:
-        """Warn of an expected error in its sentence, log any other with its trace; the same one only once."""
+        """Log an expected error as a warning, any other with its traceback; log repetitions of an error once."""
         if self.problem == self._reported:
             return
         self._reported = self.problem
@@ -192,7 +194,7 @@ class ServiceLoop:
             await self._stop.pause(self._clock, seconds)
         else:
             await sleep_or_event(self._clock, seconds, self._wake)
-        # Whatever wakes us from here on is seen by the next step.
+        # The next step sees every change that wakes the loop from here on.
         self._wake.clear()
 
     async def _drain(self) -> None:
@@ -215,4 +217,4 @@ async def _give_up(*tasks: asyncio.Future[Any]) -> None:
     done, _ = await asyncio.wait(given_up, timeout=GIVING_UP_S)
     for task in done:
         if not task.cancelled():
-            task.exception()  # looked at, so that asyncio does not report it as forgotten
+            task.exception()  # retrieve it, so that asyncio does not log it as never retrieved

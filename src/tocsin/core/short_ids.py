@@ -1,7 +1,7 @@
-"""Short IDs, as people type and read them.
+"""Short IDs, as users type and read them.
 
-An ID is a UUIDv7: IDs of one minute share their beginning, but the last group is random. So a prefix of an ID is
-accepted, and a prefix of its last group, which lists show.
+IDs are UUIDv7: IDs of the same minute share their first characters, but the last group is random. A prefix of an ID is
+accepted, and a prefix of its last group, which lists display.
 """
 
 import re
@@ -13,7 +13,7 @@ from itertools import groupby
 
 from tocsin.core.errors import TocsinError
 
-# Gets texts and a limit; returns for each text up to that many IDs that, or whose last groups, begin with it.
+# Takes texts and a limit; returns for each text up to that many IDs that start with it, or whose last group does.
 FindIds = Callable[[Sequence[str], int], Awaitable[list[list[str]]]]
 
 _WHOLE = 36
@@ -22,7 +22,7 @@ _SHOWN = (8, _TAIL)  # 32 bits distinguish nearly all of a million
 _NAMED = 5  # candidates in an error
 
 
-# Whether the present caller must give complete IDs.
+# Whether the current caller must give complete IDs.
 _COMPLETE_ONLY: ContextVar[bool] = ContextVar("complete_ids_only", default=False)
 
 
@@ -33,14 +33,14 @@ class AmbiguousIdError(TocsinError):
 
 
 class IncompleteIdError(TocsinError):
-    """A caller who may not search gave a short ID."""
+    """A caller without read access gave a short ID."""
 
     code = "validation-failed"
 
 
 @contextmanager
 def complete_ids(*, required: bool) -> Iterator[None]:
-    """Refuse short IDs within the block if `required`: by guessing them, a caller who may not read could find IDs."""
+    """Reject short IDs within the block if `required`: without read access, callers could find IDs by guessing."""
     token = _COMPLETE_ONLY.set(required)
     try:
         yield
@@ -51,7 +51,8 @@ def complete_ids(*, required: bool) -> Iterator[None]:
 async def resolve_id(text: str, find: FindIds, unknown: Callable[[str], TocsinError], records: str) -> str:
     """Return the only ID that matches `text`.
 
-    Raises what `unknown` returns, IncompleteIdError, and AmbiguousIdError, which calls the `records` by that word.
+    Raises the error that `unknown` returns, IncompleteIdError, or AmbiguousIdError, whose message calls the records
+    `records`.
     """
     short = text.strip().lower()
     if len(short) == _WHOLE:
@@ -70,7 +71,7 @@ async def resolve_id(text: str, find: FindIds, unknown: Callable[[str], TocsinEr
 
 
 async def shortened(ids: Sequence[str], find: FindIds) -> dict[str, str]:
-    """Return for each ID the shortest unique form."""
+    """Return the shortest unambiguous form of each ID."""
     short: dict[str, str] = {}
     for length in _SHOWN:
         left = {id_: id_.rpartition("-")[2][:length] for id_ in ids if id_ not in short}
@@ -80,10 +81,10 @@ async def shortened(ids: Sequence[str], find: FindIds) -> dict[str, str]:
 
 
 def matching(connection: sqlite3.Connection, table: str, texts: Sequence[str], limit: int) -> list[list[str]]:
-    """Return for each text up to `limit` IDs of a table that, or whose last groups, begin with it.
+    """Return for each text up to `limit` IDs of a table that start with it, or whose last group does.
 
-    Last groups have no index: accepting would cost more than it saves here. All texts of one length are searched in
-    one pass over the index of IDs, 0.2 s for a million.
+    Last groups have no index: maintaining one would cost more than it saves. All texts of the same length are searched
+    in one pass over the index of IDs, which takes 0.2 s for a million IDs.
     """
     found: dict[str, dict[str, None]] = {text: {} for text in texts}
     for text, ids in found.items():

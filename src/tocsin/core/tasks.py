@@ -1,4 +1,4 @@
-"""Tasks that end together: none outlives its caller, and a short operation is not cut in half."""
+"""Structured concurrency: no task outlives its caller, and short operations finish despite cancellation."""
 
 import asyncio
 from collections.abc import Coroutine, Iterable
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class FirstErrorGroup(asyncio.TaskGroup):
-    """A task group that raises its first error alone, so that the caller can catch it by its class."""
+    """A task group that raises its first error alone, so that callers can catch it by its class."""
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -24,9 +24,9 @@ class FirstErrorGroup(asyncio.TaskGroup):
 
 
 async def run_concurrently(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """Do things at the same time and return their results in order; the first error ends the others and is raised.
+    """Run coroutines concurrently and return their results in order; the first error cancels the others and is raised.
 
-    Unlike with `asyncio.gather`, none of them is at work any more when this returns or raises.
+    Unlike with `asyncio.gather`, none of them still runs when this function returns or raises.
     """
     async with FirstErrorGroup() as group:
         tasks = [group.create_task(work) for work in works]
@@ -34,7 +34,7 @@ async def run_concurrently(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
 
 
 async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
-    """Wait for `work`, a matter of a moment, even if the caller is cancelled; that is raised afterwards."""
+    """Wait for `work`, which must be short, even if the caller is cancelled; raise the cancellation afterwards."""
     task, cancelled = asyncio.ensure_future(work), None
     while not task.done():
         try:

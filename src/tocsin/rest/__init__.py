@@ -1,1 +1,1 @@
-"""What all operations of the HTTP interfaces have in common: problems, strict reading, pages, conditions, keys."""
+"""Common parts of all HTTP operations: problems, strict parsing, pages, conditional requests, idempotency keys."""

@@ -1,4 +1,4 @@
-"""Bodies of requests, declared like the records of files; pydantic reads and describes them by models made of these."""
+"""Request bodies, declared like the records of files; pydantic models made from them parse and describe them."""
 
 from dataclasses import MISSING, dataclass, field
 from enum import Enum
@@ -19,38 +19,38 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestBody:
-    """A body that is read: unknown keys are refused, and no value is converted into another type.
+    """A parsed body: unknown keys are rejected, and no value is converted to another type.
 
-    Subclasses are dataclasses whose fields are `Written`. Where an operation also takes bodies that are not JSON, the
-    text of such a body is the value of `text_field`.
+    Subclasses are dataclasses whose fields are `Written`. If an operation also accepts bodies that are not JSON, the
+    text of such a body becomes the value of `text_field`.
     """
 
     text_field: ClassVar[str] = ""
-    given: frozenset[str] = field(default=frozenset(), repr=False, compare=False)  # the names of what the body has
+    given: frozenset[str] = field(default=frozenset(), repr=False, compare=False)  # the fields of the body
 
     @classmethod
     def read(cls, value: Any) -> Self:
-        """Return the body that a JSON object is; raises pydantic's ValidationError."""
+        """Parse a JSON object; raise pydantic's ValidationError."""
         found: Self = _adapter(_class(cls)).validate_python(value)
         return found
 
     @classmethod
     def json_schema(cls) -> dict[str, Any]:
-        """Return the schema of the body."""
+        """Return the JSON Schema of the body."""
         return _adapter(_class(cls)).json_schema()
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
-        """Return the keys that the body may have."""
+        """Return the permitted keys of the body."""
         return tuple(each.name for each in declared_fields(cls))
 
     def values(self) -> dict[str, Any]:
-        """Return the fields of the body, defaults included."""
+        """Return the values of the fields, defaults included."""
         return {name: getattr(self, name) for name in self.names()}
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: "GetCoreSchemaHandler") -> Any:
-        """Return how pydantic reads it: as the model that its fields make."""
+        """Return the schema with which pydantic parses the body: that of the generated model."""
         made: Any = Annotated[_build_model(_class(cls)), AfterValidator(cls._of_model)]
         return handler.generate_schema(Annotated[made, BeforeValidator(cls._of_text)] if cls.text_field else made)
 
@@ -71,7 +71,7 @@ class RequestBody:
 
 class _StrictModel(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
-    # JSON Schema, 6.1.1: `integer` is every number without a fraction, 5.0 too.
+    # JSON Schema, 6.1.1: `integer` includes every number without a fraction, such as 5.0.
     _whole_numbers = field_validator("*", mode="before")(plain_number)
 
 
@@ -80,12 +80,12 @@ MOMENT = Written(TextType(blank=True), nullable=True)  # a time, or null for non
 
 
 def text(max_chars: int, *, nullable: bool = False, examples: tuple[str, ...] = ()) -> Written:
-    """Return how a text is written that may be empty."""
+    """Return the type of a text field that may be empty."""
     return Written(TextType(blank=True, max_chars=max_chars), nullable, examples=examples)
 
 
 def _class(body: Any) -> type:
-    """Return the class itself: mypy takes the hash of its instances for that of the class."""
+    """Return `body` unchanged: mypy confuses the hash of the class with that of its instances."""
     found: type = body
     return found
 
@@ -112,7 +112,7 @@ def _is_enum(annotation: Any) -> bool:
 
 
 def _limits(type_: FieldType) -> dict[str, Any]:
-    """Return the limits of a type as pydantic names them."""
+    """Return the limits of a type under pydantic's names."""
     found: dict[str, Any] = {}
     match type_:
         case TextType(parse=None):

@@ -1,4 +1,4 @@
-"""Who calls an operation, for its scope, its limits and its audit entry, and whether they are still connected."""
+"""The caller of an operation: its scope, its facts for the audit log, and whether it is still connected."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -19,7 +19,7 @@ DASHBOARD = AuditSource("dashboard", "the dashboard and its REST API", (ACTOR, I
 
 
 def require_scope(scope: Scope, needed: str) -> None:
-    """Raise the answer to a stranger, or the 403 answer where the caller lacks the scope that is `needed`."""
+    """Raise the response for unauthenticated callers, or a 403 problem if the caller lacks the scope `needed`."""
     if needed and (refusal := scope.get("tocsin.refusal")):
         raise refusal
     if needed and needed not in scope.get("tocsin.scopes", ()):
@@ -28,22 +28,22 @@ def require_scope(scope: Scope, needed: str) -> None:
 
 
 def audit_facts(scope: Scope) -> dict[str, object]:
-    """Return what audit entries say of the caller of a request."""
+    """Return the facts about the caller that audit entries record."""
     facts: dict[str, object] = {"ip": scope["tocsin.client"], "request_id": scope["tocsin.request_id"]}
     return {**({"actor": scope["tocsin.user"]} if scope.get("tocsin.user") else {}), **facts}
 
 
 def read_caller(request: Request) -> Caller:
-    """Return who calls."""
+    """Return the caller of a request."""
     return Caller(DASHBOARD.name, audit_facts(request.scope))
 
 
 def find_trigger(request: Request) -> str:
-    """Return what starts a run: a person in the browser, or a script by a token or by Basic."""
+    """Return the trigger of a run: manual for a browser session, API for a token or HTTP Basic."""
     return RunTrigger.MANUAL if request.scope.get("tocsin.login") == "session" else RunTrigger.API
 
 
-# Asynchronous, like all dependencies here: FastAPI hands others to a thread, which costs more than most requests.
+# Asynchronous, like all dependencies here: FastAPI runs others in a thread, which costs more than most requests.
 async def _caller(request: Request) -> Caller:
     return read_caller(request)
 
@@ -52,7 +52,7 @@ CallerOf = Annotated[Caller, Depends(_caller)]
 
 
 async def while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T:
-    """Return what `work` returns; cancel it if the client disconnects, and raise HttpProblemError."""
+    """Return the result of `work`; cancel it if the client disconnects, and raise HttpProblemError."""
     task, leaving = asyncio.ensure_future(work), asyncio.ensure_future(_disconnected(request))
     try:
         await asyncio.wait([task, leaving], return_when=asyncio.FIRST_COMPLETED)

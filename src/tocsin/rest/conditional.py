@@ -1,4 +1,4 @@
-"""ETags: a change is refused when the record has changed since it was read, and is not sent again while it has not."""
+"""ETags: reject changes to a record that was changed since it was read, and do not resend unchanged records."""
 
 import json
 from hashlib import sha256
@@ -12,20 +12,20 @@ T = TypeVar("T")
 
 
 def make_etag(version: object) -> str:
-    """Return the ETag of a record; `version` is whatever changes with it: its time of change, or what it holds."""
+    """Return the ETag of a record; `version` changes with the record, such as its time of change or its content."""
     return _quoted(json.dumps(version, sort_keys=True, default=str).encode())
 
 
 def tag(response: Response, record: T, version: object) -> T:
-    """Return the record that is answered, with its ETag in the head."""
+    """Set the ETag header of the response and return the record."""
     response.headers["ETag"] = make_etag(version)
     return record
 
 
 def answer_record(request: Request, response: Response) -> Response:
-    """Return the answer with a record: 304 where `If-None-Match` names it as it is.
+    """Return the response with a record, or 304 if `If-None-Match` has its ETag.
 
-    Its ETag is made of its body, unless it has one, or is no JSON that is sent at once.
+    The ETag is computed from the body, unless the response has an ETag or is not JSON.
     """
     is_json = response.headers.get("content-type", "").startswith("application/json")
     if response.status_code == 200 and is_json and "etag" not in response.headers:
@@ -33,21 +33,21 @@ def answer_record(request: Request, response: Response) -> Response:
     known = _read_tags(request, "if-none-match")
     if not known or "etag" not in response.headers or not is_json:
         return response
-    # Section 13.1.2 of RFC 9110 compares weakly.
+    # Section 13.1.2 of RFC 9110 requires weak comparison.
     if "*" in known or response.headers["etag"] in {each.removeprefix("W/") for each in known}:
         return Response(status_code=304, headers={"ETag": response.headers["etag"]})
     return response
 
 
 def check_unchanged(request: Request, version: object) -> None:
-    """Raise the 412 answer where `If-Match` names another version than the present one."""
+    """Raise a 412 problem if `If-Match` does not have the ETag of the current version."""
     values = _read_tags(request, "if-match")
     if values and "*" not in values and make_etag(version) not in values:
         raise HttpProblemError("precondition-failed", "The record has changed since you read it. Read it again.")
 
 
 def wants_new(request: Request) -> bool:
-    """Whether the caller wants to replace nothing: `If-None-Match: *`."""
+    """Whether the caller only wants to create a record, not to replace one: `If-None-Match: *`."""
     return "*" in _read_tags(request, "if-none-match")
 
 

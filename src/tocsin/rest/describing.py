@@ -1,4 +1,4 @@
-"""How operations are described in the OpenAPI document: their problems by status, and the headers that they honour."""
+"""OpenAPI descriptions of operations: their problems by status, and the headers that they support."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,8 +6,8 @@ from typing import Any
 from tocsin.rest.problems import PROBLEMS
 
 PROBLEM_JSON = "application/problem+json"
-RECEIPT = "x-receipt"  # whether callers who may not read are shown a receipt
-CODES = "x-problems"  # the codes that the problems of a status may have
+RECEIPT = "x-receipt"  # whether callers without the scope `read` get a receipt
+CODES = "x-problems"  # the problem codes that a status may have
 Answers = dict[int | str, dict[str, Any]]
 
 
@@ -36,13 +36,13 @@ UNCHANGED: Answers = {304: {"description": "The record has the `ETag` given in `
 
 
 def describe_headers(*, once: bool, waits: bool, is_conditional: bool, is_record: bool) -> list[dict[str, Any]]:
-    """Return the parameters for the headers that an operation honours."""
+    """Return the parameters for the headers that an operation supports."""
     honoured = ((once, _KEY), (waits, _PREFER), (is_conditional, _IF_MATCH), (is_record, _IF_NONE_MATCH))
     return [dict(parameter) for wanted, parameter in honoured if wanted]
 
 
 def describe_responses(codes: Sequence[str], further: Mapping[int | str, Mapping[str, Any]]) -> Answers:
-    """Return the answers by status: the problems with these codes, and what an operation describes itself."""
+    """Return the responses by status: problems with these codes, and the responses that the operation describes."""
     found: Answers = {}
     for code in sorted(set(codes), key=lambda code: (PROBLEMS[code].status, code)):
         status, title, _ = PROBLEMS[code]
@@ -59,7 +59,7 @@ def describe_responses(codes: Sequence[str], further: Mapping[int | str, Mapping
 
 
 def _joined(problems: Mapping[str, Any], answer: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an answer that may also be a problem."""
+    """Return a response that may also be a problem."""
     if not problems:
         return dict(answer)
     told = [each["description"] for each in (answer, problems) if each.get("description")]

@@ -1,6 +1,6 @@
-"""Server-sent events: how they are written, and a response that goes on until one side ends it.
+"""Server-sent events: their encoding, and a response that streams until one side ends it.
 
-The form is that of https://html.spec.whatwg.org/multipage/server-sent-events.html.
+The format is that of https://html.spec.whatwg.org/multipage/server-sent-events.html.
 """
 
 import asyncio
@@ -17,39 +17,39 @@ from tocsin.core.text.compact_json import to_json
 from tocsin.rest.problems import HttpProblemError
 
 EVENT_STREAM = "text/event-stream"
-# What may wait for one reader who reads slower than things happen.
+# The limit of the queue for one slow reader.
 MAX_WAITING_BYTES = 1024 * 1024
-# How often something is sent, so that neither side, nor a proxy between them, takes the silence for an end.
+# The interval of keep-alives, so that neither side, nor a proxy between them, closes a silent connection.
 PING_S = 15.0
 PING = b": ping\n\n"
 RETRY_MS = 2000
-# Streams that one caller may have open: each holds a connection, of which an address has 256.
+# Open streams of one caller: each holds a connection, and an address may have 256 connections.
 MAX_STREAMS = 32
-# What tells a reader that events are missing and everything is to be fetched anew.
+# The event that tells a reader that events are missing and that it must fetch everything again.
 RESYNC = "resync"
 
 
 def encode_event(name: str, data: object, id: str = "") -> bytes:
-    """Return an event; one without an id leaves the reader's `Last-Event-ID` as it is."""
+    """Encode an event; an event without an ID does not change the reader's `Last-Event-ID`."""
     head = f"id: {id}\n" if id else ""
     return f"{head}event: {name}\ndata: {to_json(data)}\n\n".encode()
 
 
 def encode_greeting(id: str = "") -> bytes:
-    """Return what a stream begins with: after what time to connect again, and after which event it begins."""
+    """Encode the start of a stream: the reconnection time, and the ID after which the stream begins."""
     head = f"id: {id}\n" if id else ""
     return f"retry: {RETRY_MS}\n{head}\n".encode()
 
 
 def last_event_id(request: Request) -> str:
-    """Return the last event that the client saw, empty where it saw none."""
+    """Return the ID of the last event that the client received, or an empty text."""
     return request.headers.get("last-event-id", "")
 
 
 class FeedPage(NamedTuple):
-    """Events after a number, in their order, and the number of the last one there is.
+    """Events after a number, in order, and the number of the last existing event.
 
-    Where `complete` is false, some are missing. `is_over` says that what they were about is gone.
+    `complete` is false if some are missing. `is_over` is true if the subject of the events no longer exists.
     """
 
     events: Sequence[tuple[int, bytes]]
@@ -59,11 +59,11 @@ class FeedPage(NamedTuple):
 
 
 class EventFeed(Protocol):
-    """A numbered list of events that any process may add to."""
+    """A numbered list of events, to which any process may append."""
 
     @property
     def key(self) -> str:
-        """What names it among all feeds; ids of its events are `<key>:<number>`."""
+        """The name of the feed, unique among all feeds; its event IDs are `<key>:<number>`."""
         ...
 
     async def end(self) -> int:
@@ -71,33 +71,33 @@ class EventFeed(Protocol):
         ...
 
     async def after(self, number: int) -> FeedPage:
-        """Return the events after one."""
+        """Return the events after a number."""
         ...
 
 
 class LiveUpdates(Protocol):
-    """The stream of changes to all records; the dashboard has one, in `request.app.state.live`."""
+    """The stream of changes to all records; the dashboard's is `request.app.state.live`."""
 
     @property
     def topics(self) -> Collection[str]:
-        """The topics there are."""
+        """The names of all topics."""
         ...
 
     async def open(self, topics: Collection[str], last_event_id: str = "") -> "EventStreamResponse":
-        """Return a stream of the changes of these topics, after the event that the client saw last."""
+        """Return a stream of the changes of these topics after `last_event_id`."""
         ...
 
     async def follow(self, feed: EventFeed, last_event_id: str = "") -> "EventStreamResponse":
-        """Return a stream of one feed, after the event that the client saw last."""
+        """Return a stream of one feed after `last_event_id`."""
         ...
 
     def wake(self) -> None:
-        """Look for news of feeds now: this process has some."""
+        """Check feeds for new events now, because this process added some."""
         ...
 
 
 class OpenStream:
-    """What one reader is still to be sent."""
+    """The queue of events for one reader."""
 
     __slots__ = ("_cut_off", "_max_bytes", "_over", "_ready", "_waiting", "_waiting_bytes")
 
@@ -111,11 +111,11 @@ class OpenStream:
 
     @property
     def is_over(self) -> bool:
-        """Whether it takes nothing more."""
+        """Whether the queue accepts no more events."""
         return self._over
 
     def send(self, events: bytes) -> None:
-        """Send this as soon as the reader takes it; where too much waits already, the reader is dropped."""
+        """Queue events for the reader; disconnect the reader if too much is queued."""
         if self._over:
             return
         self._waiting.append(events)
@@ -125,12 +125,12 @@ class OpenStream:
         self._ready.set()
 
     def end(self) -> None:
-        """Send what waits, and nothing more."""
+        """Send the queued events, and accept no more."""
         self._over = True
         self._ready.set()
 
     def drop(self) -> None:
-        """Send nothing more, and do not wait for the reader to take what is on its way."""
+        """Send nothing more, and do not wait until the reader receives the data that is being sent."""
         self._waiting.clear()
         self.end()
         cut_off, self._cut_off = self._cut_off, None
@@ -138,11 +138,11 @@ class OpenStream:
             cut_off()
 
     def on_drop(self, cut_off: Callable[[], None] | None) -> None:
-        """Call `cut_off` when the reader is dropped."""
+        """Call `cut_off` when the reader is disconnected."""
         self._cut_off = cut_off
 
     async def next(self) -> bytes:
-        """Return all that waits, once there is something; nothing at the end."""
+        """Wait for events and return all that are queued; nothing at the end."""
         while not self._waiting and not self._over:
             self._ready.clear()
             await self._ready.wait()
@@ -153,7 +153,7 @@ class OpenStream:
 
 
 class EventStreamResponse(Response):
-    """Sends what comes into a stream until that ends or the client goes; then `closed` is called."""
+    """Streams events until the stream ends or the client disconnects; then calls `closed`."""
 
     media_type = EVENT_STREAM
     charset = "utf-8"
@@ -166,21 +166,22 @@ class EventStreamResponse(Response):
         *,
         ask_every_s: float = PING_S,
     ) -> None:
-        """Take the events of `stream`; the first one after `ask_every_s` waits for whether the reader may go on.
+        """Create a response for the events of `stream`.
 
-        `readers` counts the open streams of each caller.
+        `readers` counts the open streams of each caller. The first event after `ask_every_s` seconds is sent only after
+        the reader's access was checked again.
         """
         self._stream = stream
         self._readers = Counter[str]() if readers is None else readers
         self._closed = closed
         self._ask_every_s = ask_every_s
         self._ask_at = 0.0
-        # A proxy that collects an answer before it passes it on would hold events back.
+        # A proxy that buffers responses would delay events.
         super().__init__(headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
         del self.headers["content-length"]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer as an ASGI application."""
+        """Respond as an ASGI application."""
         user = scope.get("tocsin.user", "")
         if self._readers[user] >= MAX_STREAMS:
             self._closed()
@@ -213,7 +214,7 @@ class EventStreamResponse(Response):
             watching.cancel()
 
     async def _still_allowed(self, scope: Scope) -> bool:
-        """Whether the session or the token of the reader has not ended, as far as it is time to ask."""
+        """Whether the reader's session or token is still valid; checked at most every `ask_every_s` seconds."""
         ask: Callable[[], Awaitable[bool]] | None = scope.get("tocsin.still_allowed")
         now = asyncio.get_running_loop().time()
         if ask is None or now < self._ask_at:
@@ -221,11 +222,11 @@ class EventStreamResponse(Response):
         self._ask_at = now + self._ask_every_s
         try:
             return await ask()
-        except StoreUnavailableError:  # the reader connects again, and is told
+        except StoreUnavailableError:  # the reader reconnects, and gets an error
             return False
 
     async def _until_gone(self, receive: Receive) -> None:
-        """End the stream when the client has gone: nothing that is sent would tell."""
+        """End the stream when the client has disconnected: writing does not reveal that."""
         while (await receive())["type"] != "http.disconnect":
             pass
         self._stream.drop()

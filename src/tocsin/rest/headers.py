@@ -1,4 +1,4 @@
-"""Headers that both interfaces read, from the values that a request has of them; no web framework is loaded."""
+"""Headers that both HTTP interfaces read; this module imports no web framework."""
 
 from collections.abc import MutableMapping, Sequence
 from typing import Any
@@ -9,9 +9,9 @@ MAX_IDEMPOTENCY_KEY = 255
 
 
 def header_values(scope: MutableMapping[str, Any], name: bytes) -> list[str]:
-    """Return every value of a header, in order; header names are lower case in ASGI.
+    """Return all values of a header, in order; ASGI header names are lower-case.
 
-    All headers of a request are read once, and kept in its scope: a request is asked for ten of them.
+    The headers of a request are parsed once and cached in its scope, because about ten of them are read per request.
     """
     known: dict[bytes, list[str]] | None = scope.get("tocsin.headers")
     if known is None:
@@ -22,18 +22,18 @@ def header_values(scope: MutableMapping[str, Any], name: bytes) -> list[str]:
 
 
 def prefers_async(scope: MutableMapping[str, Any]) -> bool:
-    """Whether the caller prefers an answer before the work is done; RFC 7240, section 4.1."""
+    """Whether the caller prefers a response before the work is done; RFC 7240, section 4.1."""
     values = header_values(scope, b"prefer")
     preferences = (part for value in values for part in value.split(","))
     return bool(values) and any(part.partition(";")[0].strip().lower() == "respond-async" for part in preferences)
 
 
 def idempotency_key(values: Sequence[str]) -> str:
-    """Return the key in the values of `Idempotency-Key`, empty without any; raise 400 if it is not valid."""
+    """Return the key among the values of `Idempotency-Key`, or an empty text; raise 400 if it is invalid."""
     if not values:
         return ""
     key = values[0].strip().removeprefix('"').removesuffix('"')
-    # Quotes count, as in the description: what is one character too long is so in quotes, too.
+    # Quotes count towards the limit, as documented.
     if len(values) > 1 or not key or len(values[0]) > MAX_IDEMPOTENCY_KEY or not key.isprintable():
         raise HttpProblemError(
             "invalid-request",
@@ -43,7 +43,7 @@ def idempotency_key(values: Sequence[str]) -> str:
 
 
 def media_type(codings: Sequence[str], types: Sequence[str]) -> str:
-    """Return the media type of a body in lower case; raise 415 for what cannot be read.
+    """Return the media type of a body in lower case; raise 415 if it is unsupported.
 
     `codings` are the values of `Content-Encoding`, `types` those of `Content-Type`.
     """

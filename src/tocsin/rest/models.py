@@ -53,7 +53,7 @@ class Problem(BaseModel):
 
 
 def _seconds(value: object) -> object:
-    """Read a time as Unix seconds."""
+    """Parse a time as Unix seconds."""
     if not isinstance(value, str) or len(value) > 40:
         raise ValueError("Must be a time such as 2026-12-01T09:00:00Z")
     try:
@@ -65,7 +65,7 @@ def _seconds(value: object) -> object:
     return at.timestamp()
 
 
-# Unix seconds inside, RFC 3339 in requests.
+# Unix seconds internally, RFC 3339 in requests.
 GivenTime = Annotated[
     float,
     BeforeValidator(_seconds),

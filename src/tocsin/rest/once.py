@@ -1,4 +1,4 @@
-"""`Idempotency-Key`: a repeated request gets the first answer, and changes nothing again."""
+"""`Idempotency-Key`: a repeated request gets the first response and has no further effect."""
 
 import json
 import logging
@@ -16,12 +16,12 @@ from tocsin.rest.problems import HttpProblemError
 log = logging.getLogger(__name__)
 
 _KEPT_HEADERS = ("location", "etag", "preference-applied")
-# 504: it may have taken effect, so it must not be done again.
+# 504: the request may have taken effect, so it must not be repeated.
 _KEPT_STATUSES = frozenset({200, 201, 202, 204, 207, 504})
 
 
 def read_key(request: Request) -> str:
-    """Return the key of a request, empty where it has none."""
+    """Return the idempotency key of a request, or an empty text."""
     return idempotency_key(header_values(request.scope, b"idempotency-key"))
 
 
@@ -32,7 +32,7 @@ async def answer_once(
     answer: Callable[[], Awaitable[Response]],
     unkept: Sequence[str] = (),
 ) -> Response:
-    """Return the answer that the key has, or the new one, which the key then has; without the values of `unkept`."""
+    """Return the stored response of the key, or the new one, which is stored without the values of `unkept`."""
     body = await request.body()
     text = b"\0".join((request.method.encode(), str(request.url.path).encode(), request.url.query.encode(), body))
     mine = f"dashboard:{request.scope.get('tocsin.user', '')}:{key}"
@@ -55,7 +55,7 @@ async def answer_once(
     except (HttpProblemError, RequestValidationError, TocsinError):  # a corrected request may use the same key
         await _settle(keys, mine, None)
         raise
-    # Whatever else ends it may have come after the effect: the key stays taken, and a repeated request is told so.
+    # Any other error may have come after the effect: the key stays taken, and a repeated request gets an error.
     await _settle(keys, mine, response, unkept)
     return response
 
@@ -68,7 +68,7 @@ async def _settle(keys: IdempotencyKeys, key: str, response: Response | None, un
             await keys.finish(key, response.status_code, kept)
         else:
             await keys.forget(key)
-    except TocsinError as error:  # it does not undo what was done
+    except TocsinError as error:  # the error does not undo the operation
         reason = {"reason": error.sentence()}
         log.error("the response for an Idempotency-Key could not be stored", extra=reason)  # noqa: TRY400  # the reason says it all
 

@@ -1,4 +1,4 @@
-"""Operations: routes that read strictly, check who asks, and answer every error with a problem document."""
+"""Operations: routes with strict parsing and scope checks, which report every error as a problem document."""
 
 import json
 import logging
@@ -33,41 +33,41 @@ log = logging.getLogger(__name__)
 
 Handler = Callable[..., Any]
 _MARK = "_operation"
-# What every operation may answer that is not public, and every one that has a body.
+# Problems of every operation that is not public, and of every operation with a body.
 _OF_ALL = ("validation-failed", "rate-limited", "internal-error", "not-ready")
 _USUAL = ("unauthenticated", "invalid-credentials", "forbidden", *_OF_ALL)
-# The scopes that do not include reading.
+# The scopes that do not include `read`.
 _CHANGING = frozenset({"send", "run", "answer"})
 _OF_CHANGES = ("cross-site-request", "invalid-request", "payload-too-large", "unsupported-media-type")
 
 
 class Operation(APIRoute):
-    """One route of the interface.
+    """A route of the HTTP interface.
 
-    The framework reads its models when it is first called or described: a start needs none of them, and those of all
-    operations take longer than the rest of it.
+    FastAPI builds the models of an operation at its first call or description: the start of the service needs none of
+    them, and building all of them would take longer than the rest of the start.
     """
 
     needs: str = ""  # the scope that the caller's token must have; empty: public
-    once = False  # an Idempotency-Key is honoured
-    unkept: tuple[str, ...] = ()  # keys of the answer that a repeated request gets as null
-    shows_receipt = False  # callers who may not read are shown a receipt
-    is_direct = False  # it is called without the framework, with `request`, `body` and `caller`
-    is_record = False  # it reads a single record, which has an ETag
+    once = False  # whether the operation supports Idempotency-Key
+    unkept: tuple[str, ...] = ()  # keys of the response that are null in a repeated response
+    shows_receipt = False  # whether callers without read access get a receipt
+    is_direct = False  # called without FastAPI, with `request`, `body` and `caller`
+    is_record = False  # reads a single record, which has an ETag
     media: tuple[str, ...] = (JSON,)  # media types that a body may have
-    codes: Mapping[type[TocsinError], str] = {}  # problems of the errors of one feature
-    shows: Mapping[int | str, Any] = {}  # by status, the type of the answer
-    foreign: frozenset[str] = frozenset()  # paths that other operations spell out, and that its parameter would match
+    codes: Mapping[type[TocsinError], str] = {}  # problem codes for the errors of one feature
+    shows: Mapping[int | str, Any] = {}  # type of the response by status
+    foreign: frozenset[str] = frozenset()  # literal paths of other operations that this path's parameter would match
 
     def __init__(self, path: str, endpoint: Handler, **declared: Any) -> None:
-        """Take what finds the route; `declared` goes to the framework."""
+        """Store the path and the endpoint; `declared` is passed to FastAPI at the first use."""
         self.path, self.endpoint, self.app = path, endpoint, self._answer_first
         self.path_regex, self.path_format, self.param_convertors = compile_path(path)
         self.methods = set(declared["methods"])
         self._declared: dict[str, Any] | None = declared
 
     def __getattr__(self, name: str) -> Any:
-        """Return what only the framework knows, which reads the models now."""
+        """Initialise FastAPI's route, which reads the models, and return its attribute."""
         declared = self.__dict__.get("_declared")
         if declared is None or name.startswith("__"):
             raise AttributeError(f"{type(self).__name__} has no {name!r}", name=name, obj=self)
@@ -76,16 +76,16 @@ class Operation(APIRoute):
         return getattr(self, name)
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Return whether the operation has the path and the method of a request."""
+        """Return whether the path and the method of a request match."""
         return (Match.NONE, {}) if scope["path"] in self.foreign else super().matches(scope)
 
     async def _answer_first(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer the first request, with what answers all others."""
+        """Handle the first request with the handler of all later ones."""
         _ = self.dependant  # replaces `app`
         await self.app(scope, receive, send)
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return what answers a request."""
+        """Return the handler of requests."""
         framework = super().get_route_handler()
 
         async def answer(request: Request) -> Response:
@@ -96,7 +96,7 @@ class Operation(APIRoute):
             try:
                 require_scope(request.scope, self.needs)
                 self._check_query(strict)
-                if request.method != "GET":  # RFC 9110, section 9.3.1: the body of a GET means nothing
+                if request.method != "GET":  # RFC 9110, section 9.3.1: the body of a GET has no meaning
                     await self._check_body(strict)
                 return self._shown(request, await self._answer_once(strict, answer))
             except RequestValidationError as error:
@@ -105,7 +105,7 @@ class Operation(APIRoute):
                 raise build_problem(error, self.codes, brief=bool(self.needs) and not may_read(request.scope)) from None
             except HttpProblemError:
                 raise
-            except Exception as error:  # the edge of the service: a request must be answered, whatever broke
+            except Exception as error:  # the edge of the service: every request gets a response
                 log.exception("request failed", extra={"request_id": request.scope["tocsin.request_id"]})
                 detail = "The request failed because of a bug in Tocsin. See the log for details."
                 raise HttpProblemError("internal-error", detail) from error
@@ -126,11 +126,11 @@ class Operation(APIRoute):
         return answer_record(request, response) if self.is_record else response
 
     async def answer(self, request: Request) -> Response:
-        """Return the answer to a request, as the framework would after it has found this route."""
+        """Return the response to a request, as FastAPI would after it has selected this route."""
         return await self._handle(request)
 
     async def _answer_directly(self, request: Request) -> Response:
-        """Call the operation with the body that it declares: the framework takes longer than a send."""
+        """Call the operation with its declared body; FastAPI's own handling takes longer than a send."""
         model: Any = self.body_field.field_info.annotation if self.body_field else None
         try:
             if model is None or not await request.body():
@@ -143,7 +143,7 @@ class Operation(APIRoute):
         return response
 
     def _check_query(self, request: Request) -> None:
-        """Refuse query parameters that the operation does not have, or that are repeated."""
+        """Reject query parameters that are unknown or repeated."""
         if not request.scope["query_string"]:
             return
         known = self._parameters()
@@ -189,13 +189,13 @@ class Operation(APIRoute):
 
     def _keys(self) -> Sequence[str]:
         annotation = getattr(getattr(self.body_field, "field_info", None), "annotation", None)
-        models = (annotation, *get_args(annotation))  # one that may be left out is a union with None
+        models = (annotation, *get_args(annotation))  # an optional body is a union with None
         bodies = [each for each in models if isinstance(each, type) and issubclass(each, RequestBody)]
         return [name for body in bodies for name in body.names()]
 
 
 class OperationSpec(NamedTuple):
-    """What `operation` says of a method."""
+    """The declaration of an operation by `operation`."""
 
     method: str
     path: str
@@ -251,9 +251,9 @@ class Operations(APIRouter):
     """The operations of one area of the interface, such as cron jobs."""
 
     def __init__(self, tag: str, area: object, codes: Mapping[type[TocsinError], str] | None = None) -> None:
-        """Take the methods of `area` that `operation` marks, in their order.
+        """Add the methods of `area` that are marked by `operation`, in their order.
 
-        `codes` are the problems of errors whose own code is that of no problem.
+        `codes` are the problem codes for errors whose own code is not a problem code.
         """
         super().__init__(tags=[tag], route_class=Operation, redirect_slashes=False)
         for name, member in vars(type(area)).items():
@@ -309,7 +309,7 @@ def _without_types(answers: Mapping[int | str, Mapping[str, Any]]) -> dict[int |
 
 
 def _showing(handler: Handler, spec: OperationSpec) -> Handler:
-    """Return a handler whose record is answered as JSON; a response of its own is answered as it is."""
+    """Return a handler that renders its record as JSON and returns a response unchanged."""
     if spec.answer is None:
         return handler
 
@@ -319,7 +319,7 @@ def _showing(handler: Handler, spec: OperationSpec) -> Handler:
         if isinstance(found, Response):
             return found
         response = JSONResponse(to_json(found, spec.answer), spec.status)
-        if (head := given.get("response")) is not None:  # where the handler put its status and headers
+        if (head := given.get("response")) is not None:  # in which the handler set status and headers
             response.status_code = head.status_code or spec.status
             response.headers.update(head.headers)
         return response
@@ -349,7 +349,7 @@ def _is_list(parameter: Any) -> bool:
 
 
 def _reduce_to_receipt(response: Response) -> Response:
-    """Return an answer with no more of its record than a receipt has."""
+    """Return a response whose record is reduced to the fields of a receipt."""
     if not response.body:
         return response
     found = json.loads(bytes(response.body))

@@ -1,4 +1,4 @@
-"""Lists in pages: a limit, and a cursor that belongs to one list alone."""
+"""Paginated lists: a limit, and a cursor that is valid for one list only."""
 
 import json
 import re
@@ -33,35 +33,35 @@ class Page(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Paging:
-    """Which page of a list is asked for. `start` is where the store goes on, empty for the first page."""
+    """The requested page of a list; `start` is the store's position, empty for the first page."""
 
     limit: int
     start: str
     list_id: str
 
     def cursor_at(self, next_start: str | None) -> str | None:
-        """Return the cursor of the page that begins there."""
+        """Return the cursor of the page that begins at a position."""
         return None if next_start is None else _encode(_mark(self.list_id, next_start), next_start)
 
     def page(self, items: Iterable[T], next_start: str | None, total: int | None = None) -> Page[T]:
-        """Return a page; `next_start` is where the store goes on after it, None on the last one."""
+        """Return a page; `next_start` is the position of the next page, `None` on the last one."""
         return Page(items=list(items), next_cursor=self.cursor_at(next_start), total=total)
 
     def start_like(self, pattern: str) -> str:
-        """Return `start` if it has the form that this list gives it; a client can send any cursor."""
+        """Return `start` if it has the format of this list, because clients can send any cursor."""
         if self.start and not re.fullmatch(pattern, self.start, re.ASCII):
             raise _not_a_cursor()
         return self.start
 
     def cut(self, items: Sequence[T], key: Callable[[T], str]) -> tuple[Sequence[T], str | None]:
-        """Return a page of what is in memory, sorted by the unique `key`, and where it goes on after it."""
+        """Return a page of items in memory, sorted by the unique `key`, and the position of the next page."""
         rest = [item for item in items if key(item) > self.start] if self.start else items
         page = rest[: self.limit]
         return page, key(page[-1]) if len(rest) > self.limit else None
 
 
 def _paging(usual: int, most: int, what: str) -> Callable[..., Awaitable[Paging]]:
-    """Return what reads which page of its list a request asks for; a cursor of another list is a problem."""
+    """Return a dependency that parses the paging parameters; a cursor of another list is a problem."""
 
     async def paging(
         request: Request,
@@ -76,7 +76,7 @@ def _paging(usual: int, most: int, what: str) -> Callable[..., Awaitable[Paging]
 
 
 def _mark(list_id: str, start: str) -> str:
-    """Return what a cursor begins with: it fits this list and this place alone. It is no proof of where it is from."""
+    """Return the prefix of a cursor, which binds it to a list and a position; it is not a signature."""
     return sha256(f"{list_id} {start}".encode(errors="surrogatepass")).hexdigest()[:_MARK_CHARS]
 
 
@@ -102,4 +102,4 @@ def _not_a_cursor() -> HttpProblemError:
 
 
 PagingOf = Annotated[Paging, Depends(_paging(USUAL_LIMIT, MAX_LIMIT, "items"))]
-LongPagingOf = Annotated[Paging, Depends(_paging(USUAL_ENTRIES, MAX_ENTRIES, "entries"))]  # of a list of small entries
+LongPagingOf = Annotated[Paging, Depends(_paging(USUAL_ENTRIES, MAX_ENTRIES, "entries"))]  # for lists of small entries

@@ -1,4 +1,4 @@
-"""What callers prefer: the media type of an answer, and with `Prefer: wait=N` the end of what takes long."""
+"""Preferences of callers: the media type of a response, and `Prefer: wait=N` for long operations."""
 
 import asyncio
 import re
@@ -13,9 +13,9 @@ from tocsin.runs.model import Run
 
 MAX_WAIT_S = 30
 _WAIT = re.compile(r"wait\s*=\s*\"?([0-9]{1,9})\"?", re.ASCII)
-VARIES = "tocsin.varies"  # in the scope of a request whose answer depends on `Accept`
+VARIES = "tocsin.varies"  # set in the scope of a request whose response depends on `Accept`
 _WEIGHT = re.compile(r"q\s*=\s*(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)", re.ASCII)
-# What starting something may answer: the run that has ended, or the one that goes on.
+# Responses to the start of a run: the ended run, or the one that is still active.
 RUN_STARTED: dict[int | str, dict[str, Any]] = {
     200: {"model": Run, "description": "The run, which ended within `Prefer: wait=N`."},
     202: {"model": Run, "description": "The run has started. Its URL is in `Location`."},
@@ -23,7 +23,7 @@ RUN_STARTED: dict[int | str, dict[str, Any]] = {
 
 
 def preferred_wait_s(request: Request) -> int:
-    """Return how long the caller is let wait: a preference is no demand (RFC 7240, sections 2 and 4.3)."""
+    """Return the seconds that the caller may wait; preferences are optional (RFC 7240, sections 2 and 4.3)."""
     for value in request.headers.getlist("prefer"):
         for preference in value.split(","):
             if found := _WAIT.fullmatch(preference.partition(";")[0].strip().lower()):
@@ -32,23 +32,23 @@ def preferred_wait_s(request: Request) -> int:
 
 
 class BegunRun(Protocol):
-    """A run that was started, and the task that returns it once it has ended and its audit entry is written."""
+    """A started run, and the task that returns it when it has ended and its audit entry is written."""
 
     @property
     def run(self) -> Run:
-        """The run as it was when it was started."""
+        """The run as it was at its start."""
         ...
 
     @property
     def task(self) -> "asyncio.Task[Run]":
-        """Returns the run once it has ended."""
+        """The task that returns the ended run."""
         ...
 
 
 async def answer_run(request: Request, running: BegunRun) -> JSONResponse:
-    """Return 202 with where the run can be read, or 200 with the run if it ends in time.
+    """Return 202 with the location of the run, or 200 with the run if it ends in time.
 
-    Where it goes on after the wait, it is answered as it is then: it may wait for a person by now.
+    After the wait, 202 has the current state of the run: it may be waiting for an approval by then.
     """
     seconds, run = preferred_wait_s(request), running.run
     if not seconds:
@@ -61,7 +61,7 @@ async def answer_run(request: Request, running: BegunRun) -> JSONResponse:
 
 
 def accepted(document: Mapping[str, Any], run_id: str, waited: int = 0) -> JSONResponse:
-    """Return the answer to a run that has not ended."""
+    """Return the response for a run that has not ended."""
     return JSONResponse(dict(document), 202, headers=_applied(run_id, waited))
 
 
@@ -71,24 +71,24 @@ def _applied(run_id: str, seconds: int) -> dict[str, str]:
 
 
 class _Range(NamedTuple):
-    """What a caller takes: a type, all of a kind such as `text/*`, or all."""
+    """An accepted range: a media type, all subtypes of a type such as `text/*`, or all types."""
 
     media: str
     weight: float
 
 
 def accepted_type(request: Request, offered: Sequence[str]) -> str | None:
-    """Return which of the types that are offered the caller likes best; None where it takes none of them.
+    """Return the offered type that the caller prefers, or `None` if it accepts none of them.
 
-    Among equals a type that is named goes before one that a range covers, then the order of the caller counts, then
-    that of the offer.
+    Among types of equal weight, a type that is named precedes one that a range matches, then the order of the caller
+    decides, then that of `offered`.
     """
     request.scope[VARIES] = True
     return match_accept(",".join(request.headers.getlist("accept")), offered)
 
 
 def match_accept(accept: str, offered: Sequence[str]) -> str | None:
-    """Return what `accepted_type` does, for the text of the header."""
+    """Implement `accepted_type` for the text of the header."""
     ranges = list(enumerate(_parse_range(part) for part in accept.split(",") if part.strip()))
     if not ranges:
         return offered[0]
@@ -101,7 +101,7 @@ def match_accept(accept: str, offered: Sequence[str]) -> str | None:
 
 
 def _precision(accepted: str, media: str) -> int:
-    """Return how exactly a range names a type: 3 by its name, 0 not at all."""
+    """Return how precisely a range matches a type: 3 by its name, 0 not at all."""
     if accepted == media:
         return 3
     if accepted == f"{media.partition('/')[0]}/*":

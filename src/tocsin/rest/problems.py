@@ -9,11 +9,11 @@ from starlette.responses import Response
 
 
 class ProblemType(NamedTuple):
-    """A kind of problem. The title is for people and may be reworded; programs switch on the code."""
+    """A kind of problem. The title is for people and may be reworded; programs use the code."""
 
     status: int
     title: str
-    advice: str  # what usually causes it, and what to do
+    advice: str  # the usual cause, and the remedy
 
 
 PROBLEMS = {
@@ -102,8 +102,8 @@ PROBLEMS = {
 
 
 @dataclass(slots=True)
-class HttpProblemError(Exception):  # it is raised to become an answer, not to report a bug
-    """A request that gets a problem document as its answer."""
+class HttpProblemError(Exception):  # raised to become a response, not to report a bug
+    """A problem document as the response of a request."""
 
     code: str
     detail: str
@@ -112,7 +112,7 @@ class HttpProblemError(Exception):  # it is raised to become an answer, not to r
     facts: Mapping[str, object] = field(default_factory=dict)  # further members of the document
 
     def response(self, request_id: str) -> Response:
-        """Return the answer, named by the request's id."""
+        """Return the response; `request_id` identifies the occurrence."""
         status, title, _ = PROBLEMS[self.code]
         document: dict[str, object] = {
             "type": f"/problems/{self.code}",

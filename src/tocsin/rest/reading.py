@@ -1,4 +1,4 @@
-"""JSON bodies, read strictly: no repeated key, no text that cannot be stored, no bottomless nesting."""
+"""Strict JSON bodies: no duplicate keys, no text that cannot be stored, limited nesting."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,28 +15,28 @@ MAX_DEPTH = 64
 
 
 class StrictRequest(Request):
-    """A request whose body is read once, and strictly."""
+    """A request whose body is read once, and parsed strictly."""
 
     async def body(self) -> bytes:
-        """Return the body, which a layer may have read."""
+        """Return the body, which a middleware may have read before."""
         known: bytes | None = self.scope.get("tocsin.body")
         return await super().body() if known is None else known
 
     async def json(self) -> Any:
-        """Return the body; raise the problem that it has."""
+        """Return the parsed body; raise a problem if it is invalid."""
         if not hasattr(self, "_strict"):
             self._strict = read_json(await self.body())
         return self._strict
 
 
 def read_media_type(request: Request) -> str:
-    """Return the media type of the body in lower case; raise 415 for what cannot be read."""
+    """Return the media type of the body in lower case; raise 415 if it is unsupported."""
     scope = request.scope
     return media_type(header_values(scope, b"content-encoding"), header_values(scope, b"content-type"))
 
 
 def read_json(raw: bytes) -> Any:
-    """Return a JSON document; raise a problem if it is not valid or could not be stored."""
+    """Parse a JSON document; raise a problem if it is invalid or could not be stored."""
     try:
         value = decode_json(raw)
     except (ValueError, RecursionError):
@@ -63,7 +63,7 @@ def _object(members: Members, steps: tuple[str | int, ...]) -> dict[str, Any]:
             _check_text(key, (*steps, "?"))
         if key in found:
             raise refuse((*steps, key), "duplicate-key", "This key is repeated")
-        # The way to a value is made where it may be needed: most are short texts, and right.
+        # The path to a value is built only for errors: most texts are short and valid.
         found[key] = value if isinstance(value, str) and _is_plain(value) else _checked(value, (*steps, key))
     return found
 

@@ -1,4 +1,4 @@
-"""Problems of errors: what a service raises, and what is wrong in a request."""
+"""Problems for errors of services and for invalid requests."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -14,9 +14,9 @@ from tocsin.rest.problems import PROBLEMS, HttpProblemError
 
 log = logging.getLogger(__name__)
 
-MAX_ERRORS = 10  # described; a document may hold 100,000 mistakes
+MAX_ERRORS = 10  # reported at most; a document may have 100,000 errors
 
-# What services raise, where the code of the error is not that of the problem.
+# Errors of services whose problem has another code.
 _CODES = {
     "ability-missing": "not-ready",
     "access-failed": "conflict",
@@ -49,7 +49,7 @@ _CODES = {
     "write-failed": "not-ready",
     "wrong-usage": "validation-failed",
 }
-# Types of pydantic's errors, as the documents of problems name them.
+# Types of pydantic's errors, and their codes in problem documents.
 _TYPES = {
     "extra_forbidden": "unknown-key",
     "missing": "missing-key",
@@ -71,9 +71,9 @@ _SENTENCES = {"unknown-key": "Unknown key", "missing-key": "Required"}
 def build_problem(
     error: TocsinError, codes: Mapping[type[TocsinError], str], *, brief: bool = False
 ) -> HttpProblemError:
-    """Return the problem of what a service raised; `codes` tells it for the errors of one feature.
+    """Return the problem for an error of a service; `codes` has the problem codes of one feature's errors.
 
-    A `brief` one is for callers who may not read: it names no other records, as hints do.
+    A `brief` problem is for callers without read access: it omits the hint, which may name other records.
     """
     code = next((code for known, code in codes.items() if isinstance(error, known)), "")
     code = code or (error.code if error.code in PROBLEMS else _CODES.get(error.code, ""))
@@ -93,18 +93,18 @@ def _detail(sentence: str) -> str:
 
 
 def refuse(pointer: Sequence[str | int], code: str, detail: str) -> HttpProblemError:
-    """Return the problem of one value of the body; `pointer` leads to it from the top."""
+    """Return the problem about one value of the body; `pointer` is its JSON Pointer."""
     return HttpProblemError("validation-failed", "1 field needs attention", [field_error(pointer, code, detail)])
 
 
 def refuse_parameter(name: str, code: str, detail: str) -> HttpProblemError:
-    """Return the problem of one query parameter."""
+    """Return the problem about one query parameter."""
     errors = [{"parameter": name[:MAX_KEY], "code": code, "detail": detail}]
     return HttpProblemError("validation-failed", f"The query parameter {name[:MAX_KEY]} is invalid", errors)
 
 
 def parse_time(name: str, text: str) -> float | None:
-    """Return the time that a query parameter names, None where it is left out; raise its problem."""
+    """Parse the time in a query parameter, `None` if it is missing; raise a problem if it is invalid."""
     try:
         return parse_timestamp(text) if text else None
     except ValueError as error:
@@ -112,7 +112,7 @@ def parse_time(name: str, text: str) -> float | None:
 
 
 def field_error(pointer: Sequence[str | int], code: str, detail: str, near: str | None = None) -> dict[str, object]:
-    """Return the entry of a problem document that points at a value of the body."""
+    """Return the entry of a problem document about one value of the body."""
     issue = JsonIssue(tuple(pointer), code, detail)
     entry: dict[str, object] = {"pointer": issue.pointer, "code": code, "detail": detail}
     if issue.key:
@@ -121,7 +121,7 @@ def field_error(pointer: Sequence[str | int], code: str, detail: str, near: str 
 
 
 def problem_of_validation(error: RequestValidationError, names: Sequence[str]) -> HttpProblemError:
-    """Return the problem of a request that does not fit the operation; `names` are the keys its body may have."""
+    """Return the problem about a request that failed validation; `names` are the permitted keys of its body."""
     found = error.errors()
     if any(each["type"] == "json_invalid" for each in found):
         return HttpProblemError("invalid-request", "The body is not valid JSON in UTF-8.")
@@ -137,6 +137,6 @@ def _entry(found: Mapping[str, Any], names: Sequence[str]) -> dict[str, object]:
     detail = _SENTENCES.get(code) or str(found["msg"]).removeprefix("Value error, ")
     if where in {"query", "path", "header"}:
         return {"parameter": str(steps[0])[:MAX_KEY] if steps else "", "code": code, "detail": detail}
-    # pydantic names the members of a union it tried; they are no part of the document.
+    # pydantic adds the names of union members to the path; they are not part of the document.
     near = near_word(str(steps[-1]), names) if code == "unknown-key" and steps else None
     return field_error(steps, code, detail, near)

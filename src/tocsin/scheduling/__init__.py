@@ -1,1 +1,1 @@
-"""When something is due: schedules, missed instants, overlap, and the lease that lets one process of several decide."""
+"""Schedules, missed instants, overlapping runs, and the lease that elects one scheduler among several processes."""

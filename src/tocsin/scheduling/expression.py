@@ -1,4 +1,4 @@
-"""Cron expressions: what is wrong with one in a sentence, and the minutes and days that a valid one names."""
+"""Cron expressions: validation with clear error messages, and the minutes and days that an expression selects."""
 
 import re
 from datetime import UTC, date, datetime
@@ -17,9 +17,9 @@ ALIASES = {
     "@annually": "0 0 1 1 *",
 }
 _MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
-# CronSim takes a range of one value with a step for all values from there on.
+# CronSim reads a single value with a step as a range from that value to the highest one.
 _LONE = re.compile(r"\b(\w+)-\1/\d+", re.IGNORECASE)
-# CronSim says `21th`.
+# CronSim writes `21th`.
 _ORDINAL = re.compile(r"\b([2-5])([123])th\b")
 _ENDINGS = {"1": "st", "2": "nd", "3": "rd"}
 _ALL_DAYS, _ALL_WEEKDAYS = frozenset(range(1, 32)), frozenset(range(7))
@@ -27,7 +27,7 @@ _DAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 
 
 class ScheduleError(ConfigError):
-    """A schedule or time zone that cannot be used; `field` is the part of a cron expression that is wrong."""
+    """An invalid schedule or time zone; `field` is the invalid field of a cron expression."""
 
     code: ClassVar[str] = "bad-schedule"
 
@@ -41,7 +41,7 @@ class _FieldRule(NamedTuple):
     lowest: int
     highest: int
     words: tuple[str, ...] = ()
-    first_word: int = 0  # what the first of the words stands for
+    first_word: int = 0  # the number of the first word
 
 
 _RULES = (
@@ -54,11 +54,11 @@ _RULES = (
 
 
 class CronExpression:
-    """A valid expression of five fields."""
+    """A valid cron expression of five fields."""
 
     def __init__(self, text: str) -> None:
-        """Raise ScheduleError for an expression that is wrong, or never due."""
-        # Costs 12 ms to import; commands that read no job do not import it.
+        """Parse the expression; raise ScheduleError if it is invalid or never due."""
+        # Costs 12 ms to import; commands that read no jobs do not import it.
         from cronsim import CronSim, CronSimError
 
         self.text = ALIASES.get(text.lower(), text)
@@ -72,11 +72,11 @@ class CronExpression:
         self.hours = sorted(self._fields.hours)
         self.months = frozenset(self._fields.months)
         minute, hour, *_ = self.text.split()
-        # As Debian's cron has it: such a job follows the time that passes, all others the clock on the wall.
+        # As in Debian's cron: such a job follows elapsed time, all others follow the wall clock.
         self.is_rolling = minute.startswith("*") or hour.startswith("*")
 
     def matches(self, day: date) -> bool:
-        """Whether a day is one of those that the expression names."""
+        """Whether the expression selects a day."""
         return day.month in self.months and bool(self._fields.match_day(day))
 
     def words(self) -> str:
@@ -87,7 +87,7 @@ class CronExpression:
         said = _ORDINAL.sub(lambda found: found[1] + found[2] + _ENDINGS[found[2]], str(self._fields.explain()))
         if self._fields.day_and:
             return said
-        return said.replace(" and on ", " or on ", 1)  # either day field is enough where neither begins with a star
+        return said.replace(" and on ", " or on ", 1)  # either day field is sufficient if neither begins with a star
 
 
 def _check(text: str) -> None:
@@ -125,7 +125,7 @@ def _check_item(rule: _FieldRule, item: str) -> None:
 
 
 def _is_special(rule: _FieldRule, base: str, slash: str) -> bool:
-    """Whether it is the last day or weekday of a month, or the n-th of one kind; these take no step."""
+    """Whether the item is the last day or weekday of a month, or an n-th weekday; these take no step."""
     if slash:
         return False
     if rule.name == "day of month":

@@ -1,9 +1,9 @@
-"""A lease: one process of several does something, and another one takes over within seconds of its end.
+"""A lease: one process of several does a task, and another one takes over within seconds of its end.
 
-The holder raises a counter every `BEAT_S`. Another process takes the lease when the holder has given it back, is proved
-to have ended, or has not raised the counter for `SILENCE_S`; each process measures with its own monotonic clock, so
-no change of the wall clock matters. Each taking raises the fencing token: what a former holder still writes is refused
-in the same transaction (`confirm`).
+The holder increments a counter every `BEAT_S`. Another process takes the lease when the holder has released it, has
+provably ended, or has not incremented the counter for `SILENCE_S`; each process measures with its own monotonic clock,
+so changes of the wall clock do not matter. Each takeover increments the fencing token: later writes of a former holder
+are rejected in the same transaction (`confirm`).
 """
 
 import sqlite3
@@ -16,7 +16,7 @@ from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import Clock
 
 BEAT_S = 2.5
-SILENCE_S = 7.0  # with a look every LOOK_S, a takeover takes less than 10 s
+SILENCE_S = 7.0  # with a check every LOOK_S, a takeover takes less than 10 s
 LOOK_S = 1.0
 
 _TAKE = """
@@ -28,13 +28,13 @@ _TAKE = """
 
 
 class LeaseLostError(TocsinError):
-    """Another process has taken over."""
+    """Another process has taken the lease."""
 
     code: ClassVar[str] = "lease-lost"
 
 
 class Lease:
-    """The lease of one name as this process sees it."""
+    """A named lease, as seen by this process."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Lease:
         *,
         is_dead: Callable[[str], bool] = is_dead,
     ) -> None:
-        """`holder` names this process, by default by what proves whether it has ended."""
+        """Name the lease; `holder` identifies this process, by default so that others can prove that it has ended."""
         self.name = name
         self.token = 0  # 0 while this process does not hold it
         self._database = database
@@ -53,16 +53,16 @@ class Lease:
         self._holder = holder or own_identity()
         self._is_dead = is_dead
         self._beaten_at = 0.0  # monotonic, like the next
-        self._seen: tuple[int, int] = (0, 0)  # token and beat of the holder
+        self._seen: tuple[int, int] = (0, 0)  # token and counter of the holder
         self._seen_at = 0.0
 
     @property
     def held(self) -> bool:
-        """Whether this process may act; after a silence of its own it must ask anew."""
+        """Whether this process holds the lease; after a silence of its own, it must call `keep` first."""
         return bool(self.token) and self._clock.monotonic() - self._beaten_at < SILENCE_S
 
     async def keep(self) -> bool:
-        """Take or renew the lease if that is due, and return whether this process holds it; call it every second."""
+        """Take or renew the lease if due, and return whether this process holds it; call it every second."""
         now = self._clock.monotonic()
         if self.held and now - self._beaten_at < BEAT_S:
             return True
@@ -72,7 +72,7 @@ class Lease:
         return await self._try_to_take(now)
 
     async def release(self) -> None:
-        """Give the lease back, so that another process can take it at once."""
+        """Release the lease, so that another process can take it at once."""
         if not self.token:
             return
         token, self.token = self.token, 0
@@ -84,7 +84,7 @@ class Lease:
         await self._database.write(work)
 
     def confirm(self, connection: sqlite3.Connection) -> None:
-        """Raise LeaseLostError unless this process holds the lease; within a transaction, this stays so to its end."""
+        """Raise LeaseLostError unless this process holds the lease, which it then does until the transaction ends."""
         sql = "SELECT 1 FROM leases WHERE name = ? AND token = ? AND holder = ?"
         if not connection.execute(sql, [self.name, self.token, self._holder]).fetchone():
             self.token = 0

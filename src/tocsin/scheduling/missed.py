@@ -1,4 +1,4 @@
-"""What becomes of the instants since the last look: run now, caught up, or recorded as missed."""
+"""Handling of the instants since the last check: run now, catch up, or record as missed."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,15 +8,15 @@ from zoneinfo import ZoneInfo
 
 from tocsin.scheduling.schedule import Schedule, duration_words
 
-LATE_S = 60.0  # an instant that a scheduler at work sees later was missed
-MAX_INSTANTS = 1_000  # of one job: more are neither caught up nor recorded one by one
+LATE_S = 60.0  # an instant that a running scheduler handles later than this is missed
+MAX_INSTANTS = 1_000  # per job: no more are caught up or recorded individually
 SUPERSEDED = "and a later run replaces it"
 NOT_RUNNING = "no scheduler was running"
 JUMPED = "the clock jumped forward, or the machine slept"
 
 
 class CatchUp(StrEnum):
-    """Which missed instants are run afterwards."""
+    """Which missed instants are run later."""
 
     NONE = "none"
     LATEST = "latest"
@@ -25,7 +25,7 @@ class CatchUp(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PlannedInstant:
-    """One instant and what is done about it; a missed one has its reason."""
+    """An instant and what happens with it; a missed one has its reason."""
 
     instant: float
     caught_up: bool = False
@@ -34,7 +34,7 @@ class PlannedInstant:
 
 @dataclass(frozen=True, slots=True)
 class CatchUpRules:
-    """What a job says about missed instants; `zone` tells where its days begin."""
+    """The catch-up policy of a job; its days begin in the time zone `zone`."""
 
     policy: CatchUp
     window_s: float
@@ -49,10 +49,10 @@ def plan_instants(
     late_s: float = LATE_S,
     cause: str = NOT_RUNNING,
 ) -> list[PlannedInstant]:
-    """Return what to do about the instants after `after`, up to and including `until`, the oldest first.
+    """Decide about the instants after `after`, up to and including `until`; return the oldest first.
 
-    One that is seen within `late_s` is run as if it were not late. Of the others, `latest` runs the newest one within
-    the window unless a later one runs, `all` every one within it, `none` none.
+    An instant is on time if it is handled within `late_s`. Of the late ones, `latest` runs the newest one within the
+    window unless a later one runs, `all` runs every one within the window, and `none` runs none.
     """
     found, more = schedule.newest(after, until, MAX_INSTANTS)
     late = [instant for instant in found if until - instant > late_s]

@@ -1,4 +1,4 @@
-"""What to do with a run that is due while an earlier one of the same subject is still running."""
+"""The policy for a run that is due while an earlier run of the same subject is active."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -8,7 +8,7 @@ from tocsin.scheduling.schedule import duration_words
 
 
 class Overlap(StrEnum):
-    """The policy."""
+    """The policies."""
 
     SKIP = "skip"
     QUEUE = "queue"
@@ -17,7 +17,7 @@ class Overlap(StrEnum):
 
 
 class OverlapRules(NamedTuple):
-    """The policy and its limits."""
+    """A policy and its limits."""
 
     policy: Overlap
     max_queued: int = 1
@@ -25,14 +25,14 @@ class OverlapRules(NamedTuple):
 
 
 class Running(NamedTuple):
-    """A run that is active."""
+    """An active run."""
 
     id: str
     started_at: float
 
 
 class Admission(NamedTuple):
-    """`start` it, or leave it in the queue where there is no `reason`; else skip it. `replaces` are to be cancelled."""
+    """A decision: `start` the run, queue it if `reason` is empty, or else skip it; cancel the runs in `replaces`."""
 
     start: bool
     reason: str = ""
@@ -42,9 +42,9 @@ class Admission(NamedTuple):
 def admit(
     rules: OverlapRules, running: Sequence[Running], ahead: int, now: float, *, patient: bool = False
 ) -> Admission:
-    """Decide about the run whose turn it is; `ahead` runs of the same subject wait before it.
+    """Decide about the next run; `ahead` is the number of queued runs of the same subject before it.
 
-    A patient one, such as a catch-up or a replacement whose predecessor still ends, waits whatever the policy says.
+    A `patient` run, such as a catch-up or a replacement whose predecessor is still ending, waits under every policy.
     """
     if not running and not ahead:
         return Admission(start=True)

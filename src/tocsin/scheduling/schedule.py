@@ -1,8 +1,8 @@
-"""Schedules: the instants at which something is due, in the time zone of its author.
+"""Schedules: the instants at which a job is due, in the time zone of its author.
 
 A cron expression, `@daily` and the like, `every 15m`, `at 2026-12-01T09:00`, or `at start`. At a clock change, a job
-whose minute or hour begins with `*` follows the time that passes; any other one runs once in the hour that is repeated,
-and right after the hour that is skipped, as Debian's cron does. Instants are Unix seconds.
+whose minute or hour begins with `*` follows elapsed time; any other job runs once in the repeated hour, and right after
+the skipped hour, as in Debian's cron. Instants are Unix seconds.
 """
 
 from bisect import bisect_left
@@ -29,17 +29,17 @@ AT_START = frozenset({"at start", "at: start", "@reboot"})
 
 
 class Instants(NamedTuple):
-    """The newest instants of a period, the oldest first; `more` if older ones are left out."""
+    """The newest instants of a period, the oldest first; `more` is true if older ones are left out."""
 
     found: list[float]
     more: bool
 
 
 class Schedule(Protocol):
-    """When something is due."""
+    """A schedule."""
 
     def after(self, moment: float) -> float | None:
-        """Return the first instant after `moment`, or None if none follows."""
+        """Return the first instant after `moment`, or `None`."""
         ...
 
     def newest(self, after: float, until: float, limit: int) -> Instants:
@@ -51,12 +51,12 @@ class Schedule(Protocol):
         ...
 
     def note(self, instant: float) -> str:
-        """Return what a clock change does to an instant, or `""`."""
+        """Return the effect of a clock change on an instant, or `""`."""
         ...
 
 
 def read_schedule(text: str, zone: str, anchor: float) -> Schedule:
-    """Return the schedule that a text means; `anchor` is when `every` began to count. Raises ScheduleError."""
+    """Parse a schedule; `anchor` is the start of the intervals of `every`. Raises ScheduleError."""
     if " ".join(text.lower().split()) in AT_START:
         load_zone(zone)
         return StartSchedule()
@@ -75,7 +75,7 @@ def _cron(text: str, zone: str) -> "CronSchedule":
 
 
 def stable_offset(key: str, most_s: int) -> int:
-    """Return a delay of up to `most_s` seconds that is always the same for `key`."""
+    """Return a delay of up to `most_s` seconds, always the same for `key`."""
     if not most_s:
         return 0
     return int.from_bytes(sha256(key.encode()).digest()[:8], "big") % (most_s + 1)
@@ -83,13 +83,13 @@ def stable_offset(key: str, most_s: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class EverySchedule:
-    """Due again and again after the same time."""
+    """Due repeatedly after a fixed interval."""
 
     period_s: float
     anchor: float
 
     def after(self, moment: float) -> float | None:
-        """Return the first instant after `moment`, or None if none follows."""
+        """Return the first instant after `moment`, or `None`."""
         passed = max(0, int((moment - self.anchor) // self.period_s))
         found = self.anchor + (passed + 1) * self.period_s
         return found if found > moment else found + self.period_s
@@ -105,20 +105,20 @@ class EverySchedule:
         return f"Every {duration_words(self.period_s)}"
 
     def note(self, instant: float) -> str:
-        """Return what a clock change does to an instant, or `""`."""
+        """Return the effect of a clock change on an instant, or `""`."""
         return ""
 
 
 @dataclass(frozen=True, slots=True)
 class OnceSchedule:
-    """Due once; `moved` says that the clock skips the time that was named."""
+    """Due once; `moved` is true if the clock skips the given time."""
 
     moment: float
     zone: ZoneInfo
     moved: bool = False
 
     def after(self, moment: float) -> float | None:
-        """Return the first instant after `moment`, or None if none follows."""
+        """Return the first instant after `moment`, or `None`."""
         return self.moment if self.moment > moment else None
 
     def newest(self, after: float, until: float, limit: int) -> Instants:
@@ -130,15 +130,15 @@ class OnceSchedule:
         return f"Once at {datetime.fromtimestamp(self.moment, self.zone):%Y-%m-%d %H:%M}, {self.zone.key}"
 
     def note(self, instant: float) -> str:
-        """Return what a clock change does to an instant, or `""`."""
+        """Return the effect of a clock change on an instant, or `""`."""
         return f"clock change: runs at {datetime.fromtimestamp(instant, self.zone):%H:%M}" if self.moved else ""
 
 
 class StartSchedule:
-    """Due once after each start of the machine: a scheduler that starts tells by the boot ID, the clock cannot."""
+    """Due once after each start of the machine, which the scheduler detects by the boot ID."""
 
     def after(self, moment: float) -> float | None:
-        """Return None: the instant cannot be known."""
+        """Return `None`: the instant is unknown."""
         return None
 
     def newest(self, after: float, until: float, limit: int) -> Instants:
@@ -150,22 +150,22 @@ class StartSchedule:
         return "Once after each start of the machine"
 
     def note(self, instant: float) -> str:
-        """Return `""`: a clock change does nothing to it."""
+        """Return `""`: clock changes have no effect."""
         return ""
 
 
 class CronSchedule:
-    """Due at the minutes that a cron expression names."""
+    """Due at the minutes that a cron expression selects."""
 
     def __init__(self, expression: CronExpression, zone: ZoneInfo) -> None:
-        """Raise ScheduleError for an expression that is not due within 50 years."""
+        """Raise ScheduleError if the expression is not due within 50 years."""
         self.expression = expression
         self.zone = zone
         if self.after(datetime(2024, 1, 1, tzinfo=zone).timestamp()) is None:
             raise ScheduleError(f"{shorten(expression.text)!r} never occurs", field="day of month")
 
     def after(self, moment: float) -> float | None:
-        """Return the first instant after `moment`, or None if none follows."""
+        """Return the first instant after `moment`, or `None`."""
         day = self._day_of(moment)
         last = min(day.year + _HORIZON_YEARS, _LATEST_YEAR)
         while day.year <= last:
@@ -186,7 +186,7 @@ class CronSchedule:
         return f"{self.expression.words()}, {self.zone.key}"
 
     def note(self, instant: float) -> str:
-        """Return what a clock change does to an instant, or `""`."""
+        """Return the effect of a clock change on an instant, or `""`."""
         local = datetime.fromtimestamp(instant, self.zone)
         if self._bounds(local.date())[1] == DAY_S and self._bounds(local.date() - _ONE_DAY)[1] == DAY_S:
             return ""
@@ -202,7 +202,7 @@ class CronSchedule:
         return datetime.fromtimestamp(moment, self.zone).date()
 
     def _bounds(self, day: date) -> tuple[float, float]:
-        """Return when a day begins, and how long it is."""
+        """Return the start of a day and its length in seconds."""
         start = datetime.combine(day, time(), self.zone).timestamp()
         return start, datetime.combine(day + _ONE_DAY, time(), self.zone).timestamp() - start
 
@@ -230,7 +230,7 @@ class CronSchedule:
         ]
 
     def _of_changed_day(self, day: date) -> list[float]:
-        """Return all instants of a day on which clocks are changed."""
+        """Return all instants of a day with a clock change."""
         start, length = self._bounds(day)
         hours, minutes = self.expression.hours, self.expression.minutes
         if not self.expression.is_rolling:
@@ -249,19 +249,19 @@ class CronSchedule:
 
 
 def _on_the_clock(moment: datetime) -> float:
-    """Return when a clock shows a time first; the end of the gap for a time that it skips."""
+    """Return the first instant at which the clock shows a time; for a skipped time, the end of the gap."""
     instant = moment.timestamp()
     shown = datetime.fromtimestamp(instant, moment.tzinfo)
     if shown.replace(tzinfo=None, fold=0) == moment.replace(tzinfo=None):
         return instant
-    # Read with the offset of before, a skipped time lies behind the change: go back to it.
+    # With the offset before the change, a skipped time is after the change: go back to the change.
     while datetime.fromtimestamp(instant - 60, moment.tzinfo).utcoffset() == shown.utcoffset():
         instant -= 60
     return instant
 
 
 def _newest(backwards: Iterator[float], after: float, until: float, limit: int) -> Instants:
-    """Return the first `limit` of the instants that are in the period; equal ones come one after the other."""
+    """Return the first `limit` instants within the period; duplicates must be adjacent."""
 
     def wanted() -> Iterator[float]:
         last = None
@@ -299,7 +299,7 @@ def _once(text: str, zone: ZoneInfo) -> OnceSchedule:
 
 
 def duration_words(seconds: float) -> str:
-    """Return a duration as people say it, such as `1 h 30 min`."""
+    """Return a duration in words, such as `1 h 30 min`."""
     left, words = round(seconds), []
     for unit, size in (("d", DAY_S), ("h", 3600), ("min", 60), ("s", 1)):
         count, left = divmod(left, size)

@@ -14,7 +14,7 @@ _LINK, _FILE = Path("/etc/localtime"), Path("/etc/timezone")
 
 
 def load_zone(name: str) -> ZoneInfo:
-    """Return a time zone; raises ScheduleError."""
+    """Load a time zone; raise ScheduleError."""
     try:
         return _zone(name)
     except (ValueError, OSError, KeyError):  # the last one: ZoneInfoNotFoundError
@@ -31,13 +31,13 @@ def _zone(name: str) -> ZoneInfo:
 
 
 def default_zone(settings: Values) -> str:
-    """Return the time zone of what names none: that of `TZ`, wherever it is set, else the system's."""
+    """Return the default time zone: the setting `TZ`, wherever it is set, or the system's time zone."""
     return settings[TIME_ZONE] or system_zone()
 
 
 @cache
 def system_zone() -> str:
-    """Return the name of the system's time zone, UTC where it does not tell."""
+    """Return the name of the system's time zone, UTC if it is unknown."""
     for find in (_linked, _written):
         try:
             name = find()

@@ -1,1 +1,1 @@
-"""The terminal: how arguments are read, and how results are printed."""
+"""The terminal: parsing of arguments and output of results."""

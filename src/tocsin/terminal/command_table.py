@@ -1,10 +1,10 @@
-"""The commands of the program itself, as text; those of features stand in their `feature.py`."""
+"""The commands of the program itself, as text; the commands of features are in their `feature.py`."""
 
 START, MESSAGES, AUTOMATION = "First steps", "Messages", "Automation"
 BOT, RECORDS, OPERATION = "Bot and chat models", "Notes, secrets and records", "Services and setup"
 
-# By group, in the order of `tocsin --help`. name: the module below tocsin.cli that defines `configure_<name>(parser)`,
-# and a summary. The commands of a feature follow in the group that it names.
+# By group, in the order of `tocsin --help`: the module below tocsin.cli that defines `configure_<name>(parser)`, and a
+# summary. The commands of a feature follow in the group that the feature names.
 GROUPS = {
     START: {
         "init": ("commands.setup", "write a .env file with a random dashboard password and gateway token"),

@@ -1,4 +1,4 @@
-"""The findings of `tocsin doctor`, and how its checks are run."""
+"""The findings of `tocsin doctor`, and the runner of its checks."""
 
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass
@@ -17,24 +17,24 @@ class Finding:
     subject: str
     detail: str
     fix: str = ""
-    logged: bool = False  # what found it has logged it already
+    logged: bool = False  # the check has already logged it
 
     def as_dict(self) -> dict[str, str]:
-        """Return the finding as the report shows it."""
+        """Return the finding for the JSON report."""
         return {"state": self.state, "subject": self.subject, "detail": self.detail, "fix": self.fix}
 
 
 def failure(subject: str, error: TocsinError, state: str = "error") -> Finding:
-    """Return the finding for a check that ended with an error."""
+    """Return the finding for a check that raised `error`."""
     return Finding(state, subject, str(error), error.hint)
 
 
 async def collect(subject: str, findings: AsyncIterable[Finding] | Iterable[Finding]) -> list[Finding]:
-    """Return what a check yields; an error that ends it, or a package that it lacks, is its last finding."""
+    """Return the findings of a check; an error of the check, or a missing package, becomes the last finding."""
     found: list[Finding] = []
     try:
         async for finding in _each(findings):
-            found.append(finding)  # noqa: PERF401  # what came before the error counts
+            found.append(finding)  # noqa: PERF401  # findings before the error are kept
     except TocsinError as error:
         found.append(failure(subject, error))
     except ModuleNotFoundError as error:
@@ -54,7 +54,7 @@ async def _each(findings: AsyncIterable[Finding] | Iterable[Finding]) -> AsyncIt
 
 
 def yield_first(words: list[str]) -> Iterator[str]:
-    """Yield the first words, and the number of the others."""
+    """Yield the first words, and the number of the remaining ones."""
     yield from words[:_SHOWN]
     if len(words) > _SHOWN:
         yield f"and {len(words) - _SHOWN} more"

@@ -1,4 +1,4 @@
-"""The global options; they may stand before the command or after it."""
+"""The global options; they may precede or follow the command."""
 
 import argparse
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ class Options(NamedTuple):
 
 
 def add_global_options(parser: argparse.ArgumentParser) -> None:
-    """Add the global options; an option that is absent must not overwrite one given earlier."""
+    """Add the global options; an absent option must not overwrite one given earlier."""
     group = parser.add_argument_group("global options")
     group.add_argument(
         "--data-dir",
@@ -44,8 +44,8 @@ def add_global_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _path(text: str) -> Path:
-    if not text.strip():  # an unset variable of a shell; Path would take it for the working directory
-        raise argparse.ArgumentTypeError("the value is empty")
+    if not text.strip():  # an unset shell variable; Path would read it as the working directory
+        raise argparse.ArgumentTypeError("empty file")
     return Path(text)
 
 
@@ -58,13 +58,13 @@ def read_options(arguments: argparse.Namespace) -> Options:
 def add_subcommands(
     parser: argparse.ArgumentParser, summaries: Mapping[str, str], *, required: bool = True
 ) -> dict[str, argparse.ArgumentParser]:
-    """Add one parser a subcommand, each with the global options, and return them by name."""
+    """Add a parser for each subcommand, with the global options, and return them by name."""
     commands = parser.add_subparsers(prog=parser.prog, metavar="SUBCOMMAND", required=required)
     return {name: _add_parser(commands, name, summary) for name, summary in summaries.items()}
 
 
 def add_subcommand(parser: argparse.ArgumentParser, name: str, summary: str) -> argparse.ArgumentParser:
-    """Add one more subcommand to a parser that has some, and return its parser."""
+    """Add a subcommand to a parser that has some, and return its parser."""
     commands = getattr(parser, "subcommands", None)
     if commands is None:
         raise AssertionError(f"{parser.prog} has no subcommands, {name} cannot be one of them")

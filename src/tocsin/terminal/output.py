@@ -1,7 +1,7 @@
 """The output of commands; no other package prints.
 
-Results go to standard output, everything about the run to standard error. Colours, tables and
-progress appear on a terminal only; rich is loaded only then.
+Results go to standard output, messages about the run to standard error. Colours, tables and progress appear on a
+terminal only; rich is imported only then.
 """
 
 import os
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 DONE, FAILED, MISUSED = 0, 1, 2
-# Before that a person does not feel that something takes time.
+# Shorter waits are not noticeable.
 _PATIENCE_S = 1.0
 # A pipe without a writer must not hold up a script.
 _UNATTENDED_S = 5.0
@@ -34,19 +34,19 @@ class OutputError(TocsinError):
 
 
 class Console:
-    """Writes results and messages in the form that the global options ask for."""
+    """Writes results and messages as the global options request."""
 
     def __init__(self, *, as_json: bool = False, quiet: bool = False, redact: Callable[[str], str] = str) -> None:
         self.as_json = as_json
         self.quiet = quiet
         self.redact = redact
         self._done = ""
-        # Yields what may be behind a failure, each with a hint; the settings are known later than we are.
+        # Yields possible causes of a failure, each with a hint; set later, because it needs the settings.
         self.doubts: Callable[[], Iterable[tuple[str, str]]] = tuple
-        self.settings: Settings | None = None  # those of the command, once they are read
+        self.settings: Settings | None = None  # the settings of the command, once they are loaded
 
     def effect_done(self, what: str) -> None:
-        """Mark the command as done: a failure to print from now on does not change its exit code."""
+        """Mark the command as done: a later failure to print does not change its exit code."""
         self._done = what
 
     def document(self, value: object) -> None:
@@ -57,7 +57,7 @@ class Console:
         self._write(sys.stdout, document, shown=visible)
 
     def answer(self, document: object, *lines: str, ok: bool = True, error: str = "", hint: str = "") -> int:
-        """Print the document of a `--json` run, else the lines, or the error if not `ok`; return the exit code."""
+        """Print the JSON document with `--json`, else the lines, or the error if not `ok`; return the exit code."""
         if self.as_json:
             self.document(document)
         elif error and not ok:
@@ -76,7 +76,7 @@ class Console:
         empty: str = "",
         ok: bool = True,
     ) -> int:
-        """Print the document of a `--json` run, else a table, or the note `empty` without rows; return the exit code.
+        """Print the JSON document with `--json`, else a table, or `empty` if there are no rows; return the exit code.
 
         With `--json`, `rows` is not read.
         """
@@ -89,17 +89,17 @@ class Console:
         return DONE if ok else FAILED
 
     def line(self, text: str) -> None:
-        """Print one line of the result; what `text` quotes cannot begin another one."""
+        """Print one line of the result; line breaks in `text` are escaped."""
         if not self.as_json:
             self._write(sys.stdout, text)
 
     def text(self, text: str, end: str = "\n") -> None:
-        """Print a text that is the result itself, with its own lines; without `end`, a piece of one as it comes."""
+        """Print a text that may have several lines; with `end=""`, a piece of a text that is streamed."""
         if not self.as_json:
             self._write(sys.stdout, text, end, shown=visible)
 
     def secret(self, record: Mapping[str, object], key: str, *, only_here: bool = False) -> None:
-        """Print what a record has under `key`, which a person asked for: the one output that is not masked.
+        """Print the value of `key` in a record unmasked: the only such output, for a secret that the user requested.
 
         With `only_here`, for output that cannot be requested again, also raise OutputError if the pipe has no reader.
         """
@@ -113,7 +113,7 @@ class Console:
         self._write(sys.stdout, value, "" if value.endswith("\n") else "\n", shown=str, redact=str, must=only_here)
 
     def coloured(self, text: str) -> None:
-        """Print a line of the result with the colours that are in it."""
+        """Print a line of the result with its colours."""
         if not self.as_json:
             self._write(sys.stdout, text, shown=coloured)
 
@@ -128,7 +128,7 @@ class Console:
             self._write(sys.stderr, text, shown=visible)
 
     def error(self, sentence: str, hint: str = "", prog: str = "tocsin") -> None:
-        """Print an error and its remedy on standard error; `prog` is the command that reports it."""
+        """Print an error and its hint on standard error; `prog` is the command that reports it."""
         self._write(sys.stderr, f"{prog}: {sentence}")
         if hint:
             self._write(sys.stderr, f"  hint: {hint}")
@@ -145,7 +145,7 @@ class Console:
                 self.error(str(unwritten))
 
     def explained(self, error: TocsinError) -> tuple[str, str]:
-        """Return the sentence of an error and its hint; for a missing setting also which file lacks it."""
+        """Return sentence and hint of an error; for a missing setting, the hint names the files that were read."""
         if self.settings is None:
             return str(error), error.hint
         read = self.settings.read_from
@@ -159,7 +159,7 @@ class Console:
             self.error(sentence, hint)
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """Print rows: a drawn table on a terminal, aligned plain columns elsewhere."""
+        """Print rows: a drawn table on a terminal, aligned columns elsewhere."""
         if self.as_json:
             return
         rows = self._shown(rows)
@@ -171,10 +171,10 @@ class Console:
             "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
             for row in [columns, *rows]
         )
-        self._write(sys.stdout, "\n".join(lines), shown=visible)  # one by one, a thousand lines take 20 ms
+        self._write(sys.stdout, "\n".join(lines), shown=visible)  # a call per line takes 20 ms for a thousand lines
 
     def _shown(self, rows: Sequence[Sequence[str]]) -> list[list[str]]:
-        """Return rows with secrets masked and every cell in one line; usual cells are masked all at once."""
+        """Return rows with secrets masked and each cell in one line; ordinary cells are masked all at once."""
         cells = [cell for row in rows for cell in row]
         masked = self.redact("\n".join(cells)).split("\n") if all(map(str.isprintable, cells)) else []
         if len(masked) != len(cells):
@@ -183,15 +183,15 @@ class Console:
         return [[next(remaining) for _ in row] for row in rows]
 
     async def confirmed(self, question: str) -> bool:
-        """Ask a person at the terminal; without a terminal, return True."""
+        """Ask for confirmation at the terminal; without a terminal, return True."""
         with ExitStack() as stack:
             keyboard = _keyboard(stack)
             return keyboard is None or await self._answer(keyboard, question) in _YES
 
     async def agreed(self, question: str) -> bool:
-        """Ask before something is lost: a person at the terminal, or else standard input, such as `echo y |`.
+        """Ask for confirmation before data is lost, at the terminal or on standard input, such as `echo y |`.
 
-        Raise ConfigError where neither answers.
+        Raises ConfigError if neither gives an answer.
         """
         import asyncio
 
@@ -248,7 +248,7 @@ class Console:
             stream.write(safe + end)
             stream.flush()
         except BrokenPipeError:
-            _discard(stream)  # the reader, such as `head`, has seen enough: that is no failure of the command
+            _discard(stream)  # the reader, such as `head`, has ended: no failure of the command
             if must:
                 raise OutputError("standard output has no reader") from None
         except OSError as error:
@@ -262,7 +262,7 @@ class Console:
 
 
 def _keyboard(stack: ExitStack) -> TextIO | None:
-    """Return the terminal's input, even if standard input is redirected; `None` if there is no terminal to ask on."""
+    """Return the terminal's input, even if standard input is redirected; `None` without a terminal."""
     if not is_terminal(sys.stderr):
         return None
     if is_terminal(sys.stdin):
@@ -274,7 +274,7 @@ def _keyboard(stack: ExitStack) -> TextIO | None:
 
 
 async def _readable(source: TextIO) -> None:
-    """Wait until a line is available; unlike a blocking read, a signal ends the wait."""
+    """Wait until a line is available; unlike a blocking read, this can be interrupted by a signal."""
     import asyncio
 
     loop, there = asyncio.get_running_loop(), asyncio.Event()
@@ -294,7 +294,7 @@ def is_terminal(stream: TextIO | None) -> bool:
 
 
 def close_outputs() -> None:
-    """Flush the output; if its reader is gone, drop it instead of failing at exit."""
+    """Flush the output; if its reader has ended, discard it instead of failing at exit."""
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             try:
@@ -319,7 +319,7 @@ def _draw(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
     table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
     for number, column in enumerate(columns):
-        # Ids, names and numbers stay whole in a narrow terminal; what is longer takes more lines, and nothing is cut.
+        # IDs, names and numbers are never broken in a narrow terminal; longer texts are wrapped, and nothing is cut.
         short = all(len(row[number]) <= _SHORT and " " not in row[number] for row in rows)
         longest = max((len(word) for row in rows for word in row[number].split()), default=0)
         table.add_column(column, no_wrap=short, overflow="fold", min_width=min(longest, _LEAST))
@@ -328,10 +328,10 @@ def _draw(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     Console().print(table)
 
 
-_SHORT, _LEAST = 12, 8  # characters: what is never broken, and what a column of longer texts keeps
+_SHORT, _LEAST = 12, 8  # characters: texts that are never broken, and the least width of a column of longer texts
 
 
-# The first word of a cell says how it stands; people see that at a glance.
+# The first word of a cell is its state, which colours highlight.
 _STYLES = {
     "ok": "green", "configured": "green", "sent": "green", "yes": "green",
     "warning": "yellow", "missing": "yellow", "unavailable": "dim", "off": "dim", "default": "dim",

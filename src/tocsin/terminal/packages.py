@@ -1,10 +1,10 @@
-"""Packages: what does not work without each, and how to install it."""
+"""Optional and required packages: what needs each, and how to install it."""
 
 from importlib.util import find_spec
 
 from tocsin.core.errors import ConfigError
 
-# package: the extra that brings it, and what there is not without it.
+# package: the extra that installs it, and what is unavailable without it.
 EXTRAS = {
     "shtab": ("completion", "no shell completion"),
     "aiohttp": ("demo", "no `tocsin demo`"),
@@ -14,8 +14,8 @@ EXTRAS = {
     "av": ("voice", "no voice messages"),
     "pywhispercpp": ("voice", "no voice messages"),
 }
-# They belong to every installation, and most are loaded only when they are needed. What one channel alone needs is not
-# here: that channel says so.
+# Packages of every installation, most of which are imported only when needed. Packages of a single channel are declared
+# by that channel.
 NEEDED_PACKAGES = {
     "aiohappyeyeballs": "providers cannot be called",
     "argon2": "signing in to the dashboard is impossible",
@@ -46,22 +46,22 @@ NEEDED_PACKAGES = {
 
 
 def how_to_install(package: str) -> str:
-    """Return the command that installs a package of an extra, or the remedy for a missing required one."""
+    """Return the command that installs an optional package, or the remedy for a missing required one."""
     if package in EXTRAS:
         return f'pip install "tocsin[{EXTRAS[package][0]}]"'
     return "install Tocsin again: this installation is incomplete"
 
 
 def is_installed(package: str) -> bool:
-    """Whether a package is installed; it is not imported."""
+    """Whether a package is installed; this does not import it."""
     try:
         return find_spec(package) is not None
-    except ModuleNotFoundError:  # what it lies in is missing
+    except ModuleNotFoundError:  # its parent package is missing
         return False
 
 
 def not_installed(error: ModuleNotFoundError) -> ConfigError | None:
-    """Return the error about a missing package; None if the missing module is our own."""
+    """Return the error about a missing package, or `None` if the missing module is our own."""
     package = (error.name or "").partition(".")[0]
     if package in {"", "tocsin"}:
         return None

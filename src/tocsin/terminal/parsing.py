@@ -1,4 +1,4 @@
-"""Argument parsing: a usage error is one sentence, with the call that was likely meant."""
+"""Argument parsing: a usage error is one sentence, with the likely intended command."""
 
 import argparse
 import re
@@ -9,7 +9,7 @@ from tocsin.core.errors import TocsinError
 
 
 class UsageError(TocsinError):
-    """The command was called wrongly; `prog` is the part of it that was understood, as in `tocsin audit tail`."""
+    """The command was called incorrectly; `prog` is the part that was understood, as in `tocsin audit tail`."""
 
     code: ClassVar[str] = "wrong-usage"
 
@@ -19,11 +19,11 @@ class UsageError(TocsinError):
 
 
 class Parser(argparse.ArgumentParser):
-    """Raises UsageError for a mistake, and takes `-100123/7` as a target.
+    """Raises UsageError for invalid arguments, and accepts `-100123/7` as a target.
 
-    A command whose last argument is a text names it with `set_defaults(free_text=…)`: who forgets to
-    quote the text is shown the call with quotes. One that asks for a secret sets `set_defaults(asks_for_secret=True)`:
-    what is too much may be that secret, and is not repeated.
+    A command whose last argument is a text names it with `set_defaults(free_text=…)`: the error about an unquoted text
+    shows the call with quotes. A command that asks for a secret sets `set_defaults(asks_for_secret=True)`: unexpected
+    arguments may be that secret, and are not repeated.
     """
 
     _adds = False
@@ -31,12 +31,12 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._negative_number_matcher = re.compile(r"-\d[\d/.]*$")
-        self.set_defaults(parser=self)  # of the innermost command that was reached
+        self.set_defaults(parser=self)  # of the innermost command that was parsed
 
     def add_argument(self, *args: Any, **kwargs: Any) -> argparse.Action:
         """Add an argument.
 
-        argparse makes a formatter to check it, for which it asks how wide the terminal is: importing what tells takes
+        To check it, argparse creates a formatter, which determines the width of the terminal: the import for that takes
         2 ms.
         """
         self._adds = True
@@ -49,14 +49,14 @@ class Parser(argparse.ArgumentParser):
         return argparse.HelpFormatter(prog=self.prog, width=80) if self._adds else super()._get_formatter()
 
     def add_subparsers(self, **kwargs: Any) -> Any:
-        """Add subcommands, and remember them, so that a feature can add one to the command of another."""
+        """Add subcommands and store them, so that a feature can add one to another feature's command."""
         self.subcommands = super().add_subparsers(**kwargs)
         return self.subcommands
 
     def parse_args(  # type: ignore[override]  # the overloads of the standard library say the same
         self, args: Sequence[str], namespace: argparse.Namespace | None = None
     ) -> argparse.Namespace:
-        """Read all of `args`; raises UsageError when some are left over."""
+        """Parse all of `args`; raise UsageError if some are left over."""
         arguments, extra = self.parse_known_args(args, namespace)
         if extra:
             raise _left_over(arguments, extra, list(args))
@@ -67,12 +67,12 @@ class Parser(argparse.ArgumentParser):
         return [option for option in self._option_string_actions if option.startswith("--")]
 
     def error(self, message: str) -> NoReturn:
-        """Raise the usage error that argparse found."""
+        """Raise argparse's error as UsageError."""
         raise UsageError(_plainly(message), prog=self.prog)
 
 
 def asks_for_json(argv: Sequence[str]) -> bool:
-    """Whether `--json` is among the options, even if the others are invalid."""
+    """Whether the options include `--json`, even if others are invalid."""
     options = argv[: argv.index("--")] if "--" in argv else argv
     return any(len(word) > 2 and "--json".startswith(word) for word in options)
 
@@ -90,7 +90,7 @@ def _left_over(arguments: argparse.Namespace, extra: list[str], argv: list[str])
     words = [getattr(arguments, name), *extra]
     starts = [at for at in range(len(argv)) if argv[at : at + len(words)] == words]
     text = " ".join(words)
-    # Where options stand between the words, what the whole call should be is not shown.
+    # If options are between the words, do not suggest a corrected call.
     corrected = ["tocsin", *argv[: starts[-1]], text, *argv[starts[-1] + len(words) :]] if starts else [text]
     return UsageError(
         f"unexpected arguments after the {name}: {' '.join(extra)}",
@@ -100,7 +100,7 @@ def _left_over(arguments: argparse.Namespace, extra: list[str], argv: list[str])
 
 
 def _unrecognized(extra: Sequence[str], known: Sequence[str]) -> str:
-    """Return the sentence about `extra`, with the option that the first one among them was likely meant to be."""
+    """Return the sentence about unrecognised arguments, with the option that was likely intended."""
     from tocsin.core.reading.value import did_you_mean, near_word
 
     option = next((word for word in extra if word.startswith("--")), "").lstrip("-").partition("=")[0]
@@ -109,7 +109,7 @@ def _unrecognized(extra: Sequence[str], known: Sequence[str]) -> str:
 
 
 def _plainly(message: str) -> str:
-    """Return argparse's message about an invalid choice, with the word that was likely meant."""
+    """Return argparse's message about an invalid choice, with the word that was likely intended."""
     argument, invalid, rest = message.partition("invalid choice: ")
     if not invalid:
         return message

@@ -1,4 +1,4 @@
-"""What the command of a feature opens; the command line implements it above the features."""
+"""The interface through which the commands of features open the program; the command line implements it."""
 
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -11,23 +11,23 @@ T = TypeVar("T")
 
 
 class Program(Protocol):
-    """The program as a command of one feature opens it."""
+    """The program, as opened by the command of a feature."""
 
     def settings(self, *, late: bool = True) -> "Settings":
-        """Read the settings and open nothing else; from here on the console masks their secrets.
+        """Load the settings only; from here on, the console masks their secrets.
 
-        Without `late`, no layer of a feature is asked: for the commands of a feature that has one.
+        Without `late`, the settings layers of features are skipped: for the commands of a feature that has one.
         """
         ...
 
     def audit(self, settings: "Settings") -> "AuditTrail":
-        """Return the audit trail alone, for commands that are done before the program is open; nothing closes it."""
+        """Return the audit trail alone, for commands that end before the program is open; it needs no closing."""
         ...
 
     def run(self, work: Callable[[Any], Coroutine[Any, Any, T]], *, writes: bool = False) -> T:
-        """Open the program, run `work` with what the feature's `open` returns, and close it again.
+        """Open the program, run `work` with the result of the feature's `open`, and close the program.
 
-        With `writes`, for commands that are useless without the database, raises ConfigError where this user cannot
-        write to the data directory.
+        With `writes`, for commands that need the database, raises ConfigError if this user cannot write to the data
+        directory.
         """
         ...

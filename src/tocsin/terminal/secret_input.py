@@ -1,4 +1,4 @@
-"""Secrets that a person enters: by a prompt that does not echo, or by standard input; never as an argument."""
+"""Secret input: a prompt without echo, or standard input; never an argument."""
 
 import sys
 
@@ -9,7 +9,7 @@ _PIPE = "pipe the value in, for example `tocsin … < file`"
 
 
 def secret_input(label: str, max_bytes: int) -> str:
-    """Return what is typed twice at the terminal, or all of standard input without the end of a single line.
+    """Return the text typed twice at the terminal, or standard input without a final line end if it is one line.
 
     Raises ConfigError, which never quotes the input.
     """
@@ -41,10 +41,10 @@ def _piped(max_bytes: int) -> str:
         raw: bytes | None = sys.stdin.buffer.read(max_bytes + 3)
     except OSError as error:
         raise ConfigError(f"cannot read standard input: {error.strerror}", hint=_PIPE) from None
-    if raw is None:  # a pipe that does not block, with nothing in it yet
+    if raw is None:  # an empty non-blocking pipe
         raise ConfigError("cannot read standard input: no data is available yet", hint=_PIPE)
     line = raw.removesuffix(b"\n").removesuffix(b"\r")
-    raw = raw if b"\n" in line else line  # of several lines, such as a key file, the last end belongs to the value
+    raw = raw if b"\n" in line else line  # the final line end of a key file belongs to the value
     if len(raw) > max_bytes:
         raise ConfigError(f"standard input is larger than {max_bytes:,} bytes", hint="keep large data in a file")
     try:

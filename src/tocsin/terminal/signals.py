@@ -1,4 +1,4 @@
-"""Signals during a command cancel its work, so that it can report how far it came."""
+"""Signals cancel the work of a command, so that it can report its progress."""
 
 import asyncio
 import signal

@@ -1,4 +1,4 @@
-"""Texts that come from the shell: arguments, standard input, and the command itself."""
+"""Texts from the shell: arguments, standard input, and the command itself."""
 
 import argparse
 import sys
@@ -9,12 +9,12 @@ from tocsin.core.time.timestamps import parse_timestamp
 from tocsin.terminal.options import Options
 from tocsin.terminal.output import Console, is_terminal
 
-# A message beyond that is a file, not a message; reading it all would only fill the memory.
+# A longer text is a file, not a message; reading all of it would only fill the memory.
 MAX_STDIN_BYTES = 4 * 1024 * 1024
 
 
 def read_message(argument: str, out: Console) -> str:
-    """Return the message that an argument means: itself, or standard input for `-`."""
+    """Return the message that an argument gives: the argument itself, or standard input for `-`."""
     if argument != "-":
         return readable(argument)
     if sys.stdin is None or sys.stdin.closed:
@@ -24,13 +24,12 @@ def read_message(argument: str, out: Console) -> str:
     raw = _standard_input()
     try:
         text = raw.decode()
-    except UnicodeDecodeError as error:  # a message with a foreign byte in it must arrive all the same
+    except UnicodeDecodeError as error:  # a message with an invalid byte must still be sent
         out.note(
-            f"tocsin: standard input is not valid UTF-8 from byte {error.start + 1} on; invalid bytes were "
-            "replaced with U+FFFD"
+            f"tocsin: standard input is not valid UTF-8 after byte {error.start + 1}; invalid bytes were replaced with U+FFFD"
         )
         text = raw.decode(errors="replace")
-    return text.removesuffix("\n").removesuffix("\r")  # the line end is the shell's, not the message's
+    return text.removesuffix("\n").removesuffix("\r")  # the final line end is the shell's, not the message's
 
 
 _INSTEAD = "pipe the text in, or pass it as an argument instead of `-`"
@@ -41,7 +40,7 @@ def _standard_input() -> bytes:
         raw: bytes | None = sys.stdin.buffer.read(MAX_STDIN_BYTES + 1)
     except OSError as error:
         raise ConfigError(f"cannot read standard input: {error.strerror}", hint=_INSTEAD) from None
-    if raw is None:  # a pipe that does not block, with nothing in it yet
+    if raw is None:  # an empty non-blocking pipe
         raise ConfigError("cannot read standard input: no data is available yet", hint=_INSTEAD)
     if len(raw) > MAX_STDIN_BYTES:
         raise ConfigError("standard input is larger than 4 MiB", hint="send a shorter text")
@@ -59,7 +58,7 @@ def add_subject(parser: argparse.ArgumentParser) -> None:
 
 
 def with_subject(subject: str | None, message: str) -> str:
-    """Return the message below its subject; a mail has the first of several lines as its subject."""
+    """Return the message below its subject; the first of several lines becomes the subject of a mail."""
     return f"{subject}\n{message}" if subject else message
 
 
@@ -76,7 +75,7 @@ def readable(argument: str) -> str:
 
 
 def whole_number(lowest: int, highest: int) -> Callable[[str], int]:
-    """Return the type of an argument that is a whole number; both bounds are included."""
+    """Return an argument type for integers; both bounds are included."""
 
     def parse(text: str) -> int:
         if not (text.isascii() and text.isdigit() and len(text) <= 9 and lowest <= int(text) <= highest):
@@ -87,14 +86,14 @@ def whole_number(lowest: int, highest: int) -> Callable[[str], int]:
 
 
 def add_limit(parser: argparse.ArgumentParser, usual: int, highest: int, records: str = "") -> None:
-    """Add `--limit`, at most how many `records` are shown."""
+    """Add `--limit`, the highest number of `records` to show."""
     shown = f"maximum number of {records or 'results'} (default: {usual})"
     number = whole_number(1, highest)
     parser.add_argument("-n", "--limit", type=number, default=usual, metavar="N", help=shown)
 
 
 def name_and_value(text: str) -> tuple[str, str]:
-    """Read an argument such as `NAME=VALUE`."""
+    """Parse an argument such as `NAME=VALUE`."""
     name, equals, value = readable(text).partition("=")
     if not equals or not name:
         raise argparse.ArgumentTypeError("must be NAME=VALUE")
@@ -102,7 +101,7 @@ def name_and_value(text: str) -> tuple[str, str]:
 
 
 def moment(text: str) -> float:
-    """Read an argument that is RFC 3339 or Unix seconds, as Unix seconds."""
+    """Parse an argument that is RFC 3339 or Unix seconds; return Unix seconds."""
     try:
         return parse_timestamp(text)
     except ValueError as error:
@@ -112,7 +111,7 @@ def moment(text: str) -> float:
 def own_command(options: Options | None = None) -> str:
     """Return the command that started this program, so that printed commands can be copied.
 
-    With `options`, it repeats the options that say where settings and data are.
+    With `options`, include the options that select settings and data.
     """
     import shlex
     from pathlib import Path

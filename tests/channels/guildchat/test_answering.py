@@ -12,8 +12,8 @@ from tests.channels.guildchat.calls import ANNA, APPLICATION_ID, ASK, CHANNEL_ID
 
 from tocsin.channels.contract import COMMONMARK
 from tocsin.channels.guildchat.adapter import GuildchatAdapter
+from tocsin.channels.guildchat.answering import escape_plain as as_shown
 from tocsin.channels.guildchat.answering import escaped_at_most
-from tocsin.channels.guildchat.answering import shown as as_shown
 from tocsin.channels.guildchat.api import MAX_CHARS
 from tocsin.channels.inbound import InboundAdapter, InboundMessage, PartlyAnsweredError, WebhookRequest
 from tocsin.core.errors import ChannelError, FailureKind

@@ -120,13 +120,13 @@ class BotchatAdapter(OutboundAdapter):
             try:
                 sent = await self._api.call(draft.method, **draft.params())
             except BotApiError as refusal:
-                if draft.edits and refusal.says("message is not modified"):
+                if draft.edits and refusal.mentions("message is not modified"):
                     return draft.note({"message_id": draft.edits})
                 old_id = draft.chat_id
                 if not self._amend(draft, refusal):
                     raise
                 if draft.chat_id != old_id:
-                    await self._tell_moved(str(old_id), str(draft.chat_id))
+                    await self._report_move(str(old_id), str(draft.chat_id))
             else:
                 return draft.note(sent)
 
@@ -151,7 +151,7 @@ class BotchatAdapter(OutboundAdapter):
             draft.take_extras(part)
         return draft
 
-    async def _tell_moved(self, old_id: str, new_id: str) -> None:
+    async def _report_move(self, old_id: str, new_id: str) -> None:
         for observer in self._on_moved:
             try:
                 await observer(old_id, new_id)
@@ -165,14 +165,16 @@ class BotchatAdapter(OutboundAdapter):
             _log().warning("a chat has a new ID", extra={"old_id": draft.chat_id, "new_id": new_id})
             self._moved[draft.chat_id] = new_id
             draft.move(new_id)
-        elif (draft.parse_mode and refusal.says("can't parse entities")) or (draft.entities and refusal.says("entit")):
+        elif (draft.parse_mode and refusal.mentions("can't parse entities")) or (
+            draft.entities and refusal.mentions("entit")
+        ):
             _log().info(
                 "the markup was rejected; the text was sent as plain text", extra={"reason": refusal.description}
             )
             draft.drop_markup()
-        elif draft.thread_id and refusal.says("message thread not found", "TOPIC_DELETED"):
+        elif draft.thread_id and refusal.mentions("message thread not found", "TOPIC_DELETED"):
             draft.drop_thread()
-        elif draft.reply_to and refusal.says(*REPLY_GONE):
+        elif draft.reply_to and refusal.mentions(*REPLY_GONE):
             draft.reply_to = None
         elif draft.edits and refusal.error_code in NOT_EDITABLE:
             draft.edits = None

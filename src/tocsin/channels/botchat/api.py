@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from tocsin.channels.replies import unusable, wait_of
+from tocsin.channels.replies import describe_wait, unusable
 from tocsin.core.config.variables import Variable, base_url
 from tocsin.core.errors import ChannelError, FailureKind, clamp_retry_after_s
 from tocsin.core.http.transport import CALL_TIMEOUT_S, READ_TIMEOUT_S, HttpResponse, Transport
@@ -102,7 +102,7 @@ class BotApiError(ChannelError):
         value = self.parameters.get("migrate_to_chat_id")
         return value if isinstance(value, int) and not isinstance(value, bool) else None
 
-    def says(self, *words: str) -> bool:
+    def mentions(self, *words: str) -> bool:
         """Whether the description has one of `words`, in any letter case."""
         description = self.description.casefold()
         return any(word.casefold() in description for word in words)
@@ -185,7 +185,7 @@ def _kind(error_code: int) -> FailureKind:
 
 def _advice(error_code: int, description: str, wait_s: float | None) -> str:
     if error_code == 429:
-        return f"the provider requires to {wait_of(wait_s)}; send again later"
+        return f"the provider asks to {describe_wait(wait_s)}; send again later"
     if error_code >= 500:
         return "the provider has an internal problem; try again later"
     lower = description.casefold()

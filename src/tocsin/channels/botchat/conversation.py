@@ -11,7 +11,7 @@ from tocsin.channels.botchat.inbound import BotchatInbound
 from tocsin.channels.botchat.preview import render_preview
 from tocsin.channels.botchat.receiving.checks import check_mode, check_poller, check_webhook
 from tocsin.channels.botchat.receiving.poller import Poller
-from tocsin.channels.botchat.receiving.webhook import WebhookRegistration, hook_of
+from tocsin.channels.botchat.receiving.webhook import WebhookRegistration, read_hook
 from tocsin.channels.conversation import (
     CheckMessage,
     ConversationAdapter,
@@ -89,7 +89,7 @@ class BotchatConversation(BotchatInbound, ConversationAdapter):
     def open_source(self, inbox: UpdateSink, directory: Path, tell_admin: TellAdmin) -> UpdateSource:
         """Return the poller or the webhook registration, depending on BOTCHAT_MODE."""
         if self.config[settings.MODE] == "webhook":
-            return WebhookRegistration(self.api, hook_of(self.config), self.clock, tell_admin)
+            return WebhookRegistration(self.api, read_hook(self.config), self.clock, tell_admin)
         return Poller(self, inbox, self.clock, directory, tell_admin)
 
     def check_setup(self, directory: Path) -> Iterator[CheckMessage]:

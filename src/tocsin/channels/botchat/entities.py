@@ -54,7 +54,7 @@ class Entities(Renderer):
             detail = (("language", language),) if language else ()
             return Shown(block.code, (Span(0, len(block.code), "pre", detail),))
         runs = with_mark(block.runs, BOLD) if block.heading else block.runs
-        runs = settle(map(_simple, runs), by_line=False)
+        runs = settle(map(_simplify, runs), by_line=False)
         first, following = self.indents(block)
         if following:
             runs = [run._replace(text=run.text.replace("\n", f"\n{following}")) for run in runs]
@@ -78,10 +78,10 @@ class Entities(Renderer):
                 quotes[block.quote] = (quotes.get(block.quote, (begin, at))[0], at)
             before = block
         spans += (Span(begin, end, "blockquote") for begin, end in quotes.values())
-        return _stripped("".join(texts), spans, self.limit)
+        return _strip("".join(texts), spans, self.limit)
 
 
-def _simple(run: TextRun) -> TextRun:
+def _simplify(run: TextRun) -> TextRun:
     """Return the run with marks that may be nested: code excludes every other mark, links included."""
     if CODE not in run.marks:
         return run
@@ -104,7 +104,7 @@ def _spans(runs: Iterable[TextRun]) -> Iterator[Span]:
         at += len(text)
 
 
-def _stripped(text: str, spans: Sequence[Span], limit: int | None) -> Shown:
+def _strip(text: str, spans: Sequence[Span], limit: int | None) -> Shown:
     """Strip the text as the server does, and return it with its entities in UTF-16 units."""
     if text[:1] in tuple(_BLANKS) and any(span.type == "pre" and span.begin == 0 for span in spans):
         kept_blank = _KEPT_BLANK + text[text[0] != "\n" :]

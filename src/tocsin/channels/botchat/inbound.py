@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 SECRET_HEADERS = ("x-botchat-bot-api-secret-token", "x-telegram-bot-api-secret-token")
 READ = "👍"  # one of the few emoji that the API accepts as a reaction
-SIGNS_TIMEOUT_S = 5.0  # a reaction or typing indicator that takes longer is useless
+INDICATOR_TIMEOUT_S = 5.0  # a reaction or typing indicator that takes longer is useless
 
 Moved = Callable[[str, str], Awaitable[None]]
 
@@ -127,11 +127,13 @@ class BotchatInbound(InboundAdapter):
     async def start_processing_indicator(self, message: InboundMessage) -> None:
         """Show the typing indicator, which lasts 5 s."""
         thread = int(message.thread_id) if message.thread_id else None
-        await self._sign("sendChatAction", chat_id=int(message.chat_id), message_thread_id=thread, action="typing")
+        await self._call_briefly(
+            "sendChatAction", chat_id=int(message.chat_id), message_thread_id=thread, action="typing"
+        )
 
     async def _read(self, update: Mapping[str, Any]) -> InboundMessage | None:
         if moved := moved_chat(update):
-            await self._tell_moved(*moved)
+            await self._report_move(*moved)
         return read_update(update, self._me.value or BotIdentity(self.bot_id), self.clock.now())
 
     async def _ask_name(self) -> BotIdentity:
@@ -140,15 +142,15 @@ class BotchatInbound(InboundAdapter):
 
     async def _answer_callback(self, callback_id: str) -> None:
         try:
-            await self._sign("answerCallbackQuery", callback_query_id=callback_id)
+            await self._call_briefly("answerCallbackQuery", callback_query_id=callback_id)
         except BotApiError as refusal:
-            if not refusal.says("query is too old"):  # the progress indicator has already stopped
+            if not refusal.mentions("query is too old"):  # the progress indicator has already stopped
                 raise
 
     async def _react(self, message: InboundMessage) -> None:
         reaction = [{"type": "emoji", "emoji": READ}]
         try:
-            await self._sign(
+            await self._call_briefly(
                 "setMessageReaction", chat_id=int(message.chat_id), message_id=int(message.id), reaction=reaction
             )
         except BotApiError as refusal:
@@ -156,15 +158,15 @@ class BotchatInbound(InboundAdapter):
             self._reacts = refusal.error_code != 404
             raise
 
-    async def _sign(self, method: str, **params: Any) -> None:
+    async def _call_briefly(self, method: str, **params: Any) -> None:
         if not self._has_token:
             raise ChannelError(f"Telegram needs {BOT_TOKEN.name}", hint="set it in the environment or in .env")
         try:
-            await self.api.call(method, read_timeout_s=SIGNS_TIMEOUT_S, **params)
+            await self.api.call(method, read_timeout_s=INDICATOR_TIMEOUT_S, **params)
         except RemoteError as failure:
             raise as_channel_error(failure) from None
 
-    async def _tell_moved(self, old: str, new: str) -> None:
+    async def _report_move(self, old: str, new: str) -> None:
         log.warning("a group has a new ID", extra={"channel": self.name, "old_id": old, "new_id": new})
         for observer in self._moved:
             await observer(old, new)

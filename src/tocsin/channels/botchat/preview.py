@@ -21,19 +21,19 @@ def render_preview(source: str) -> Shown:
         return Shown("")
     whole = render(markdown, Entities(MAX_UNITS))
     if len(whole) <= 1:
-        return _joined("", whole)
-    return _joined(EARLIER, render(markdown, Entities(PIECE_UNITS))[-2:])
+        return _join("", whole)
+    return _join(EARLIER, render(markdown, Entities(PIECE_UNITS))[-2:])
 
 
-def _joined(head: str, pieces: Iterable[Shown]) -> Shown:
+def _join(head: str, pieces: Iterable[Shown]) -> Shown:
     text = head
     entities: list[dict[str, Any]] = []
     for number, piece in enumerate(pieces):
         text += "\n" if number else ""
-        entities += _shifted(piece.markup, utf16_units(text))
+        entities += _shift(piece.markup, utf16_units(text))
         text += piece.text
     return Shown(text, tuple(entities))
 
 
-def _shifted(entities: Iterable[dict[str, Any]], by: int) -> Iterator[dict[str, Any]]:
+def _shift(entities: Iterable[dict[str, Any]], by: int) -> Iterator[dict[str, Any]]:
     return ({**entity, "offset": entity["offset"] + by} for entity in entities)

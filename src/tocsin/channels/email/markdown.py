@@ -43,12 +43,12 @@ class MailText(PlainText):
 def mail_from(source: str) -> MarkdownMail:
     """Return the mail that `source` makes: its first line is the subject, unless a code block begins there."""
     if source.lstrip(" ").startswith(("```", "~~~")):
-        return MarkdownMail(GENERIC_SUBJECT, _text_of(source), PAGE.format(render_html(source)))
+        return MarkdownMail(GENERIC_SUBJECT, _render_text(source), PAGE.format(render_html(source)))
     line, body = split_subject(source)
-    subject = " ".join(_text_of(line, PlainText(None)).split())
-    return MarkdownMail(subject or line, _text_of(body), PAGE.format(render_html(body)))
+    subject = " ".join(_render_text(line, PlainText(None)).split())
+    return MarkdownMail(subject or line, _render_text(body), PAGE.format(render_html(body)))
 
 
-def _text_of(source: str, dialect: PlainText | None = None) -> str:
+def _render_text(source: str, dialect: PlainText | None = None) -> str:
     parts = render(source, dialect or MailText(None)) if source.strip() else []
     return "".join(part.text for part in parts)

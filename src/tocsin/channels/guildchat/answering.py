@@ -66,13 +66,13 @@ class InteractionResponder:
             await answer_in_parts(parts, lambda part: self._post(to, part))
             return
         sources = [part.text for part in literal(visible(text), PlainText(MAX_CHARS, escaped_at_most))]
-        await answer_in_parts(sources, lambda source: self._post(to, shown(source)))
+        await answer_in_parts(sources, lambda source: self._post(to, escape_plain(source)))
 
     async def whisper(self, to: InteractionToken, text: str) -> None:
         """Delete the deferred answer, which all see, and post a message that only the person sees."""
         await self.withdraw(to)
         try:
-            await self._post(to, shown(text), EPHEMERAL)
+            await self._post(to, escape_plain(text), EPHEMERAL)
         except RemoteError as failure:
             raise as_channel_error(failure) from None
 
@@ -88,7 +88,7 @@ class InteractionResponder:
         if not token.original_is_open or self.clock.monotonic() >= token.expires_at:
             return
         try:
-            await self._patiently("DELETE", f"{token.path}/messages/@original")
+            await self._call_with_retry("DELETE", f"{token.path}/messages/@original")
         except RemoteError as failure:
             raise as_channel_error(failure) from None
         token.original_is_open = False
@@ -96,13 +96,13 @@ class InteractionResponder:
     async def _post(self, to: InteractionToken, part: str, flags: int = 0) -> None:
         said = {"content": part, "allowed_mentions": {"parse": []}, "flags": SUPPRESS_EMBEDS | flags}
         if not to.original_is_open:
-            await self._patiently("POST", to.path, said)
+            await self._call_with_retry("POST", to.path, said)
             return
         # The same text in the same place: asking twice changes nothing.
-        await repeat_once(lambda: self._patiently("PATCH", f"{to.path}/messages/@original", said))
+        await repeat_once(lambda: self._call_with_retry("PATCH", f"{to.path}/messages/@original", said))
         to.original_is_open = False
 
-    async def _patiently(self, method: str, path: str, document: Any = None) -> None:
+    async def _call_with_retry(self, method: str, path: str, document: Any = None) -> None:
         """Call, and retry while the provider asks to wait or does not know the token yet."""
         for usual_s in NOT_YET_WAITS_S:
             try:
@@ -114,13 +114,13 @@ class InteractionResponder:
         return await self.api.call_by_token(method, path, document)
 
 
-def shown(text: str) -> str:
+def escape_plain(text: str) -> str:
     """Return plain text escaped, so that no character acts as markup."""
     return GuildMarkdown(MAX_CHARS).show(Block((TextRun(text),))).text
 
 
 def escaped_at_most(text: str) -> int:
-    """Return an upper bound of the length of `shown(text)`, additive over code points."""
+    """Return an upper bound of the length of `escape_plain(text)`, additive over code points."""
     in_addresses = sum(map(text.count, "\\*`|~"))  # there, %7C instead of a backslash before it
     return len(text) + 2 * in_addresses + sum(map(text.count, "[]_<>#-+."))
 

@@ -10,7 +10,7 @@ from tocsin.channels.inbound import MAX_QUOTE_CHARS, InboundMessage, MessageKind
 from tocsin.core.reading.untrusted import clean_text, named, within
 
 
-def message_of(envelope: dict[str, Any], body: bytes, *, now: float) -> InboundMessage | None:
+def read_message(envelope: dict[str, Any], body: bytes, *, now: float) -> InboundMessage | None:
     """Return the message in an event, or `None`: most events contain none.
 
     Events have no ID, and the product repeats an unanswered one, so the digest of the body identifies it.

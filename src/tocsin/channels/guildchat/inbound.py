@@ -8,7 +8,7 @@ from tocsin.channels.contract import PLAIN
 from tocsin.channels.guildchat import events, signature
 from tocsin.channels.guildchat.answering import EPHEMERAL, InteractionResponder, InteractionToken
 from tocsin.channels.guildchat.api import BOT_TOKEN, GuildchatApi
-from tocsin.channels.guildchat.interactions import AUTOCOMPLETE, COMMAND, COMPONENT, MODAL, PING, message_of
+from tocsin.channels.guildchat.interactions import AUTOCOMPLETE, COMMAND, COMPONENT, MODAL, PING, read_message
 from tocsin.channels.guildchat.settings import PUBLIC_KEY
 from tocsin.channels.inbound import (
     Handshake,
@@ -45,7 +45,7 @@ class GuildchatInbound(InboundAdapter):
 
     def replay_key(self, request: WebhookRequest) -> str:
         """Return the digest of signature and timestamp; repeated PINGs are answered anyway."""
-        return digest_of_proof(signature.proof_of, request)
+        return digest_of_proof(signature.read_proof, request)
 
     def signed_at(self, request: WebhookRequest) -> float:
         """Return the timestamp: the product defines no maximum age of a call."""
@@ -58,7 +58,7 @@ class GuildchatInbound(InboundAdapter):
         if isinstance(sort, bool) or not isinstance(sort, int):
             return None
         if "token" not in call and isinstance(call.get("event"), dict):
-            return events.message_of(call, request.body, now=self.clock.now())
+            return events.read_message(call, request.body, now=self.clock.now())
         if sort == 0:
             return Handshake(WebhookResponse(204))
         if sort == PING:
@@ -105,7 +105,7 @@ class GuildchatInbound(InboundAdapter):
             await self._responder.withdraw(token)
 
     def _interaction(self, call: dict[str, Any]) -> InboundMessage | Handshake:
-        message = message_of(call, now=self.clock.now())
+        message = read_message(call, now=self.clock.now())
         if message is None:
             # A deferred answer would show progress for 15 minutes.
             said = {"type": 4, "data": {"content": UNREADABLE, "flags": EPHEMERAL}}

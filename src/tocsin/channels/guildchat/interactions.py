@@ -27,7 +27,7 @@ _MAX_OPTIONS = 25
 _MAX_LEVELS = 3  # group, command, option
 
 
-def message_of(interaction: dict[str, Any], *, now: float) -> InboundMessage | None:
+def read_message(interaction: dict[str, Any], *, now: float) -> InboundMessage | None:
     """Return a command, a button, a choice or a form as a message; `None` if its ID or name is missing."""
     sort, data = interaction.get("type"), within(interaction, "data")
     interaction_id = snowflake(interaction.get("id"))

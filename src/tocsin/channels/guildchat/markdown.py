@@ -48,9 +48,9 @@ class GuildMarkdown(Renderer):
             code = block.code.replace(FENCE, f"``{BORDER}`")
             return Shown(f"{FENCE}{language}\n{code}\n{FENCE}")
         if 1 <= block.heading <= LARGEST_HEADING:
-            return Shown(f"{'#' * block.heading} {_woven(block.runs)}".replace("\n", " "))
+            return Shown(f"{'#' * block.heading} {_join(block.runs)}".replace("\n", " "))
         runs = with_mark(block.runs, BOLD) if block.heading else block.runs
-        return Shown(self.laid_out(block, _woven(runs)))
+        return Shown(self.laid_out(block, _join(runs)))
 
 
 def escape(text: str) -> str:
@@ -64,11 +64,11 @@ def escape(text: str) -> str:
     return "".join(pieces)
 
 
-def _woven(runs: Iterable[TextRun]) -> str:
+def _join(runs: Iterable[TextRun]) -> str:
     out: list[str] = []
     closed = False  # a style has just ended: its marks must not touch those of the next one
     for piece in weave(settle(runs, by_line=True)):
-        if not (text := _text_of(piece)):
+        if not (text := _render_piece(piece)):
             continue
         is_code = piece.role is Role.TEXT and CODE in piece.run.marks
         if closed and (is_code or piece.role is Role.OPEN):
@@ -84,7 +84,7 @@ def _escaped_line_start(found: re.Match[str]) -> str:
     return f"{blanks}{marks}\\" if marks.isdigit() else f"{blanks}\\{marks}"
 
 
-def _text_of(piece: Piece) -> str:
+def _render_piece(piece: Piece) -> str:
     mark = piece.mark
     if mark == CODE:
         return ""  # its marks depend on its text

@@ -19,7 +19,7 @@ def check(request: WebhookRequest, public_key: str) -> None:
     """
     if not public_key:
         raise RejectedError("no public key is configured", hint="set GUILDCHAT_PUBLIC_KEY")
-    signature, timestamp = proof_of(request)
+    signature, timestamp = read_proof(request)
     try:
         verify, not_signed = _verifier(public_key)
     except ImportError:
@@ -38,7 +38,7 @@ def _verifier(public_key: str) -> tuple[Callable[[bytes, bytes], bytes], type[Ex
     return VerifyKey(bytes.fromhex(public_key)).verify, CryptoError
 
 
-def proof_of(request: WebhookRequest) -> tuple[str, str]:
+def read_proof(request: WebhookRequest) -> tuple[str, str]:
     """Return signature (128 hex digits in lower case) and timestamp; raise RejectedError if either is malformed."""
     signature, timestamp = request.agreed_value(SIGNATURE_HEADER), request.agreed_value(TIMESTAMP_HEADER)
     if not _SIGNATURE.fullmatch(signature):
@@ -50,4 +50,4 @@ def proof_of(request: WebhookRequest) -> tuple[str, str]:
 
 def signed_at(request: WebhookRequest) -> float:
     """Return the timestamp of a call, in Unix seconds."""
-    return float(proof_of(request)[1])
+    return float(read_proof(request)[1])

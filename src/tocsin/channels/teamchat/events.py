@@ -38,7 +38,7 @@ class Threads:
         return thread in self._known
 
 
-def message_of(
+def read_message(
     envelope: dict[str, Any], threads: Threads, own_ids: Collection[str], *, now: float, hear_bots: bool
 ) -> InboundMessage | None:
     """Return the message in an `event_callback`, or `None` if it is not for this program.
@@ -46,7 +46,7 @@ def message_of(
     `own_ids` are the bot's user ID and, if known, its bot ID.
     """
     event = within(envelope, "event")
-    chat_id, ts = chat_id_of(event.get("channel")), timestamp(event.get("ts"))
+    chat_id, ts = find_chat_id(event.get("channel")), timestamp(event.get("ts"))
     if event.get("type") not in ("message", "app_mention") or not chat_id or not ts:
         return None
     thread_id = timestamp(event.get("thread_ts")) or None
@@ -66,7 +66,7 @@ def message_of(
     mentioned = mentioned or event.get("parent_user_id") in own_ids or (chat_id, thread_id) in threads
     if not text and not files and not mentioned:
         return None
-    chat_type = chat_type_of(chat_id, event.get("channel_type"))
+    chat_type = find_chat_type(chat_id, event.get("channel_type"))
     command, args = command_in(text) if mentioned or chat_type == "private" else (None, "")
     return InboundMessage(
         channel="teamchat",
@@ -97,14 +97,14 @@ def timestamp(value: object) -> str:
     return value if isinstance(value, str) and _TIMESTAMP.fullmatch(value) else ""
 
 
-def chat_id_of(*values: object) -> str:
+def find_chat_id(*values: object) -> str:
     """Return the first ID of a channel or person among `values`, or `""`."""
     return next((v for v in values if isinstance(v, str) and _CHAT_ID.fullmatch(v)), "")
 
 
-def chat_type_of(chat_id: str, told: object = None) -> str:
+def find_chat_type(chat_id: str, reported: object = None) -> str:
     """Return the type of a chat as the product named it, else by the first letter of its ID."""
-    known = _CHAT_TYPES.get(told) if isinstance(told, str) else None
+    known = _CHAT_TYPES.get(reported) if isinstance(reported, str) else None
     return known or _BY_PREFIX.get(chat_id[0], "channel")
 
 

@@ -5,7 +5,7 @@ from hashlib import sha256
 from typing import Any
 
 from tocsin.channels.inbound import InboundMessage, MessageKind
-from tocsin.channels.teamchat.events import chat_id_of, chat_type_of, timestamp
+from tocsin.channels.teamchat.events import find_chat_id, find_chat_type, timestamp
 from tocsin.channels.teamchat.wording import plain_text
 from tocsin.core.reading.untrusted import MAX_NAME_CHARS, MAX_TEXT_CHARS, clean_text, identifier, named, objects, within
 
@@ -21,10 +21,10 @@ _INTERACTIONS = (
 _MAX_ACTIONS = 25
 
 
-def command_of(fields: Mapping[str, str], body: bytes, *, now: float) -> InboundMessage | None:
+def read_command(fields: Mapping[str, str], body: bytes, *, now: float) -> InboundMessage | None:
     """Return the slash command in a form; its text is what the person typed."""
     word = clean_text(fields.get("command"), MAX_NAME_CHARS).strip()
-    user, chat_id = identifier(fields.get("user_id")), chat_id_of(fields.get("channel_id"), fields.get("user_id"))
+    user, chat_id = identifier(fields.get("user_id")), find_chat_id(fields.get("channel_id"), fields.get("user_id"))
     name = word.removeprefix("/").lower()
     if not name or " " in word or not word.isprintable() or not chat_id:
         return None
@@ -37,7 +37,7 @@ def command_of(fields: Mapping[str, str], body: bytes, *, now: float) -> Inbound
         dedupe_keys=(f"trigger:{trigger}",),
         chat_id=chat_id,
         text=f"/{name} {args}".strip(),
-        chat_type=_PRIVATE_NAMES.get(fields.get("channel_name", ""), "") or chat_type_of(chat_id),
+        chat_type=_PRIVATE_NAMES.get(fields.get("channel_name", ""), "") or find_chat_type(chat_id),
         sender_id=user or None,
         sender_name=named(fields.get("user_name"), user),
         sender_username=named(fields.get("user_name")),
@@ -49,14 +49,14 @@ def command_of(fields: Mapping[str, str], body: bytes, *, now: float) -> Inbound
     )
 
 
-def interaction_of(payload: dict[str, Any], body: bytes, *, now: float) -> InboundMessage | None:
+def read_interaction(payload: dict[str, Any], body: bytes, *, now: float) -> InboundMessage | None:
     """Return a button, a choice or a form as a message, or `None` if it is not for this program."""
     if payload.get("type") not in _INTERACTIONS:
         return None
     user, message, container = (within(payload, name) for name in ("user", "message", "container"))
     user_id = identifier(user.get("id"))
     # A dialog has no channel, so the answer goes to the person.
-    chat_id = chat_id_of(within(payload, "channel").get("id"), container.get("channel_id"), user_id)
+    chat_id = find_chat_id(within(payload, "channel").get("id"), container.get("channel_id"), user_id)
     data, args = _chosen(payload)
     if not chat_id or not data:
         return None
@@ -70,7 +70,7 @@ def interaction_of(payload: dict[str, Any], body: bytes, *, now: float) -> Inbou
         chat_id=chat_id,
         text=_message_text(payload, message),
         thread_id=timestamp(message.get("thread_ts")) or timestamp(container.get("thread_ts")) or None,
-        chat_type=chat_type_of(chat_id),
+        chat_type=find_chat_type(chat_id),
         sender_id=user_id or None,
         sender_name=named(user.get("username"), user.get("name"), user_id),
         sender_username=named(user.get("username"), user.get("name")),

@@ -20,8 +20,8 @@ from tocsin.channels.inbound import (
 )
 from tocsin.channels.teamchat import signature
 from tocsin.channels.teamchat.api import API_URL, BOT_TOKEN, TeamchatApi
-from tocsin.channels.teamchat.events import Threads, message_of, own_ids_in, timestamp
-from tocsin.channels.teamchat.forms import command_of, interaction_of
+from tocsin.channels.teamchat.events import Threads, own_ids_in, read_message, timestamp
+from tocsin.channels.teamchat.forms import read_command, read_interaction
 from tocsin.channels.teamchat.response_url import ResponseUrl
 from tocsin.channels.teamchat.settings import HEAR_BOTS, SIGNING_SECRET
 from tocsin.core.errors import RemoteError
@@ -56,7 +56,7 @@ class TeamchatInbound(InboundAdapter):
 
     def replay_key(self, request: WebhookRequest) -> str:
         """Return the digest of signature and timestamp; the product signs every retry anew."""
-        return digest_of_proof(signature.proof_of, request)
+        return digest_of_proof(signature.read_proof, request)
 
     async def receive(self, request: WebhookRequest) -> InboundMessage | Handshake | None:
         """Read an event (JSON), or a command or an interaction (form)."""
@@ -70,8 +70,10 @@ class TeamchatInbound(InboundAdapter):
             payload = json_object(fields["payload"]) or {}
             if payload.get("type") == "block_suggestion":
                 return Handshake(_json_answer({"options": []}))
-            return self._with_response_url(interaction_of(payload, request.body, now=now), payload.get("response_url"))
-        return self._with_response_url(command_of(fields, request.body, now=now), fields.get("response_url"))
+            return self._with_response_url(
+                read_interaction(payload, request.body, now=now), payload.get("response_url")
+            )
+        return self._with_response_url(read_command(fields, request.body, now=now), fields.get("response_url"))
 
     def reply_target(self, message: InboundMessage) -> str:
         """Return the chat, in channels with the thread of the message."""
@@ -132,7 +134,7 @@ class TeamchatInbound(InboundAdapter):
             # The event was authorised for a person, so that only the token identifies the bot.
             await self._me.soon()
         known = (*own, *(self._me.value or ()))
-        return message_of(envelope, self._threads, known, now=self.clock.now(), hear_bots=self.config[HEAR_BOTS])
+        return read_message(envelope, self._threads, known, now=self.clock.now(), hear_bots=self.config[HEAR_BOTS])
 
     def _with_response_url(self, message: InboundMessage | None, url: object) -> InboundMessage | None:
         if message is None:

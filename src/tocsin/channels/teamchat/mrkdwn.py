@@ -28,7 +28,7 @@ class Mrkdwn(Renderer):
             code = escape(block.code.replace(FENCE, f"``{BORDER}`"))
             return Shown(f"{FENCE}\n{code}\n{FENCE}")
         runs = with_mark(block.runs, BOLD) if block.heading else block.runs
-        return Shown(self.laid_out(block, _woven(settle(map(_simple, runs), by_line=True))))
+        return Shown(self.laid_out(block, _join(settle(map(_simplify, runs), by_line=True))))
 
 
 class LiteralMrkdwn(Renderer):
@@ -39,18 +39,18 @@ class LiteralMrkdwn(Renderer):
         return Shown(escape(plain_text(block.runs)))
 
 
-def _simple(run: TextRun) -> TextRun:
+def _simplify(run: TextRun) -> TextRun:
     """Return the run with a valid combination of marks: none inside a link, and no code with a backtick."""
     if link := find_link(run):
         return run._replace(marks=run.marks[: run.marks.index(link) + 1])
     return run._replace(marks=tuple(mark for mark in run.marks if mark != CODE)) if "`" in run.text else run
 
 
-def _woven(runs: Iterable[TextRun]) -> str:
+def _join(runs: Iterable[TextRun]) -> str:
     out: list[str] = []
     before: Piece | None = None
     for piece in weave(runs):
-        text = _text_of(piece)
+        text = _render_piece(piece)
         if out and _needs_border(before, piece, out[-1][-1:], text[:1]):
             out.append(BORDER)
         if text:
@@ -59,7 +59,7 @@ def _woven(runs: Iterable[TextRun]) -> str:
     return "".join(out)
 
 
-def _text_of(piece: Piece) -> str:
+def _render_piece(piece: Piece) -> str:
     if piece.mark is None:
         return escape(piece.run.text)
     if piece.mark.kind != LINK:

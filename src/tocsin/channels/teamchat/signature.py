@@ -18,7 +18,7 @@ def check(request: WebhookRequest, secret: str, now: float) -> None:
     """Raise RejectedError unless `secret` signed the raw body at most 5 minutes before or after `now`."""
     if not secret:
         raise RejectedError("no signing secret is configured", hint="set TEAMCHAT_SIGNING_SECRET")
-    signature, timestamp = proof_of(request)
+    signature, timestamp = read_proof(request)
     if abs(now - int(timestamp)) > MAX_AGE_S:
         raise RejectedError("the timestamp differs by more than 5 minutes", hint="check the clock of this machine")
     expected = hmac.digest(secret.encode(), b"v0:%b:%b" % (timestamp.encode(), request.body), "sha256")
@@ -26,7 +26,7 @@ def check(request: WebhookRequest, secret: str, now: float) -> None:
         raise RejectedError("the signature does not match", hint="compare TEAMCHAT_SIGNING_SECRET")
 
 
-def proof_of(request: WebhookRequest) -> tuple[str, str]:
+def read_proof(request: WebhookRequest) -> tuple[str, str]:
     """Return signature (64 hex digits in lower case) and timestamp; raise RejectedError if either is malformed."""
     signature = _SIGNATURE.fullmatch(request.agreed_value(*SIGNATURE_HEADERS))
     timestamp = request.agreed_value(*TIMESTAMP_HEADERS)

@@ -192,7 +192,7 @@ async def test_what_people_write_is_stored_in_order_and_then_confirmed(bench: Be
         await until(lambda: len(bench.inbox.texts) == 4)
         await until(lambda: not botchat.updates.queue)
         assert poller.state.status is ReceiveStatus.OK
-        assert poller.state.well
+        assert poller.state.is_healthy
     assert bench.inbox.texts == ["before the start", "text 0", "text 1", "text 2"]
     assert list(bench.inbox.cursors.values()) == [5]
     assert poller.state.status is ReceiveStatus.STOPPED
@@ -409,7 +409,7 @@ async def test_after_an_outage_of_23_s_everything_is_there_within_5_s(bench: Ben
     start = bench.clock.now()
     async with bench.running() as poller:
         await until(lambda: bench.clock.now() > start + 23)
-        assert (poller.state.status, poller.state.well) == (ReceiveStatus.FAILING, False)
+        assert (poller.state.status, poller.state.is_healthy) == (ReceiveStatus.FAILING, False)
         assert "502" in poller.state.problem
         botchat.say(1001, "one")
         botchat.faults.hold(None)
@@ -562,7 +562,7 @@ async def test_a_second_process_waits_for_the_first_and_takes_over(bench: Bench,
         await until(lambda: botchat.updates.polls)
         async with second.running() as waiting:
             await until(lambda: waiting.state.status is ReceiveStatus.LOCKED)
-            assert waiting.state.well
+            assert waiting.state.is_healthy
             botchat.say(1001, "to the first")
             await until(lambda: bench.inbox.texts and not botchat.updates.queue)
             assert waiting.state.status is ReceiveStatus.LOCKED

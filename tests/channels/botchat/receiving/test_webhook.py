@@ -15,7 +15,7 @@ from tests.waiting import PATIENCE_S, eventually
 from tocsin.channels.botchat import BotchatAdapter
 from tocsin.channels.botchat.api import BotApi
 from tocsin.channels.botchat.receiving.liveness import ReceiveStatus
-from tocsin.channels.botchat.receiving.webhook import Hook, WebhookRegistration, hook_of
+from tocsin.channels.botchat.receiving.webhook import Hook, WebhookRegistration, read_hook
 from tocsin.core.config.settings import Settings, Values
 from tocsin.core.errors import ConfigError
 from tocsin.core.http.direct import DirectTransport
@@ -120,7 +120,7 @@ def config(**env: str) -> Values:
 
 def test_the_webhook_is_the_address_and_the_secret():
     address = "https://example.org/webhook/botchat"
-    hook = hook_of(config(BOTCHAT_WEBHOOK_URL=address, BOTCHAT_WEBHOOK_SECRET=SECRET))
+    hook = read_hook(config(BOTCHAT_WEBHOOK_URL=address, BOTCHAT_WEBHOOK_SECRET=SECRET))
     assert hook == Hook(address, SECRET)
     assert SECRET not in repr(hook)
 
@@ -135,7 +135,7 @@ def test_the_webhook_is_the_address_and_the_secret():
 )
 def test_without_one_of_them_the_start_is_refused(env: dict[str, str], missing: str):
     with pytest.raises(ConfigError) as caught:
-        hook_of(config(**env))
+        read_hook(config(**env))
     assert caught.value.sentence().replace(": ", "; ", 1).startswith(f"BOTCHAT_MODE=webhook needs {missing}")
 
 

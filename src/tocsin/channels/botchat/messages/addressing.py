@@ -37,13 +37,13 @@ class ParsedMessage:
     args: str = ""
 
 
-def names_somebody(message: Mapping[str, Any]) -> bool:
+def needs_bot_name(message: Mapping[str, Any]) -> bool:
     """Whether the bot needs its own user name: the message contains a mention, or replies to a bot."""
     answered = record(record(message.get("reply_to_message")).get("from"))
     return answered.get("is_bot") is True or any("@" in words(message.get(field)) for field in ("text", "caption"))
 
 
-def understand(message: Mapping[str, Any], bot: BotIdentity) -> ParsedMessage:
+def parse_text(message: Mapping[str, Any], bot: BotIdentity) -> ParsedMessage:
     """Parse the text, or the caption, of `message`."""
     field, marks = ("text", "entities") if words(message.get("text")) else ("caption", "caption_entities")
     raw, entities = message.get(field), records(message.get(marks))
@@ -52,7 +52,7 @@ def understand(message: Mapping[str, Any], bot: BotIdentity) -> ParsedMessage:
     units = raw.encode("utf-16-le", "surrogatepass")
     mentions = [span for entity in entities if (span := _span(entity, units)) and _is_bot(entity, span, units, bot)]
     if marks not in message and bot.username:  # compatible servers may not mark mentions
-        mentions = list(_named(raw, bot.username))
+        mentions = list(_find_usernames(raw, bot.username))
     text = _without(units, mentions) if mentions else words(raw)
     shown_as_code = any(words(e.get("type")) in CODE and e.get("offset") == 0 for e in entities)
     found = None if shown_as_code else COMMAND.match(text)
@@ -84,7 +84,7 @@ def _is_bot(entity: Mapping[str, Any], span: tuple[int, int], units: bytes, bot:
             return False
 
 
-def _named(text: str, username: str) -> Iterator[tuple[int, int]]:
+def _find_usernames(text: str, username: str) -> Iterator[tuple[int, int]]:
     """Yield the first and last byte of every `@username`."""
     for found in re.finditer(rf"(?<![\w@/])@{re.escape(username)}(?!\w)", text, re.IGNORECASE):
         begin, end = (len(text[:at].encode("utf-16-le", "surrogatepass")) for at in found.span())

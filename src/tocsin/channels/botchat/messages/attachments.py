@@ -20,7 +20,7 @@ FIELDS = (
 CLOSED = ("story", "paid_media", "invoice", "game", "giveaway", "giveaway_winners")
 
 
-def attachments_of(message: Mapping[str, Any]) -> tuple[Attachment, ...]:
+def read_attachments(message: Mapping[str, Any]) -> tuple[Attachment, ...]:
     """Return the attachments of `message`: the largest size of a photo, and no ID for files that bots cannot open."""
     found = [
         attachment

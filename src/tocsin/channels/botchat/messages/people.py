@@ -8,14 +8,14 @@ from tocsin.channels.botchat.messages.fields import number, record, words
 LONGEST_NAME = 255
 
 
-def sender_of(message: Mapping[str, Any]) -> dict[str, Any]:
+def read_sender(message: Mapping[str, Any]) -> dict[str, Any]:
     """Return the person, or the chat in whose name the person wrote."""
     sender = record(message.get("sender_chat")) or record(message.get("from"))
     chat = record(message.get("chat"))
     return chat if not sender and chat.get("type") == "private" else sender
 
 
-def origin_of(message: Mapping[str, Any], field: str) -> dict[str, Any]:
+def read_origin(message: Mapping[str, Any], field: str) -> dict[str, Any]:
     """Return the author of a forwarded message, or of a message in another chat: a person, a chat or just a name."""
     origin = record(message.get(field))
     who = record(origin.get("sender_user")) or record(origin.get("sender_chat")) or record(origin.get("chat"))

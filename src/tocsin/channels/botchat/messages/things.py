@@ -23,7 +23,7 @@ SERVICE_PREFIXES = (
 )  # fmt: skip
 
 
-def things_of(message: Mapping[str, Any]) -> tuple[str, ...]:
+def describe_things(message: Mapping[str, Any]) -> tuple[str, ...]:
     """Describe in words the content that is neither text nor file."""
     found = {field: record(message.get(field)) for field in THINGS if field in message}
     if "venue" in found:  # the API repeats the location of a venue

@@ -6,12 +6,12 @@ These functions neither raise nor wait: an update that is malformed, unknown or 
 from collections.abc import Mapping
 from typing import Any
 
-from tocsin.channels.botchat.messages.addressing import BotIdentity, ParsedMessage, names_somebody, understand
-from tocsin.channels.botchat.messages.attachments import attachments_of
+from tocsin.channels.botchat.messages.addressing import BotIdentity, ParsedMessage, needs_bot_name, parse_text
+from tocsin.channels.botchat.messages.attachments import read_attachments
 from tocsin.channels.botchat.messages.fields import identifier, number, record, time_s, words
-from tocsin.channels.botchat.messages.people import LONGEST_NAME, display_name, origin_of, sender_of, text_id
-from tocsin.channels.botchat.messages.quotes import answered_by, quote_of
-from tocsin.channels.botchat.messages.things import is_service, things_of
+from tocsin.channels.botchat.messages.people import LONGEST_NAME, display_name, read_origin, read_sender, text_id
+from tocsin.channels.botchat.messages.quotes import read_quote, read_replied_message
+from tocsin.channels.botchat.messages.things import describe_things, is_service
 from tocsin.channels.inbound import InboundMessage, MessageKind
 
 CHANNEL = "botchat"
@@ -32,7 +32,7 @@ def read_update(update: Mapping[str, Any], bot: BotIdentity, received_at: float)
 
 def needs_username(update: Mapping[str, Any]) -> bool:
     """Whether the bot's user name is needed to read the update."""
-    return any(names_somebody(record(update.get(field))) for field in ("message", "edited_message"))
+    return any(needs_bot_name(record(update.get(field))) for field in ("message", "edited_message"))
 
 
 def moved_chat(update: Mapping[str, Any]) -> tuple[str, str] | None:
@@ -53,16 +53,16 @@ def _message(
 ) -> InboundMessage | None:
     chat, message_id = record(message.get("chat")), number(message.get("message_id"))
     chat_id = number(chat.get("id"))
-    said, attachments = understand(message, bot), attachments_of(message)
+    said, attachments = parse_text(message, bot), read_attachments(message)
     if not chat_id or not message_id or said.to_other_bot or not _is_by_person(message, bot):
         return None
-    things = () if edited else things_of(message)  # a live location is reported once
+    things = () if edited else describe_things(message)  # a live location is reported once
     # Accept a private message of an unknown kind, so that it is not lost silently.
     told = said.text or attachments or things or said.to_bot or (_chat_type(chat) == "private" and not edited)
     if not told or is_service(message):
         return None
-    sender = sender_of(message)
-    answered = answered_by(message)
+    sender = read_sender(message)
+    answered = read_replied_message(message)
     changed = number(message.get("edit_date")) or 0
     return InboundMessage(
         CHANNEL,
@@ -84,8 +84,8 @@ def _message(
         mentions_bot=said.to_bot or number(record(answered.get("from")).get("id")) == bot.id,
         attachments=attachments,
         things=things,
-        quote=quote_of(message, bot.id),
-        forwarded_from=display_name(origin_of(message, "forward_origin")),
+        quote=read_quote(message, bot.id),
+        forwarded_from=display_name(read_origin(message, "forward_origin")),
         album_id=identifier(message.get("media_group_id")) or None,
         sent_at=time_s(message.get("edit_date") if edited else message.get("date")) or received_at,
         received_at=received_at,

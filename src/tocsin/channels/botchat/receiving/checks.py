@@ -6,7 +6,7 @@ from pathlib import Path
 from tocsin.channels.botchat.api import BotApi
 from tocsin.channels.botchat.messages.fields import count, record, time_s, words
 from tocsin.channels.botchat.receiving.token_lock import TokenLock
-from tocsin.channels.botchat.receiving.webhook import RECENT_S, hook_of
+from tocsin.channels.botchat.receiving.webhook import RECENT_S, read_hook
 from tocsin.channels.botchat.settings import MODE, WEBHOOK_URL
 from tocsin.channels.conversation import CheckMessage
 from tocsin.core.config.settings import Values
@@ -20,7 +20,7 @@ def check_mode(config: Values) -> CheckMessage:
     """Check that the settings of the selected mode are complete."""
     try:
         if config[MODE] == "webhook":
-            hook_of(config)
+            read_hook(config)
     except ConfigError as error:
         return CheckMessage("error", str(error), error.hint)
     return CheckMessage("ok", f"updates come by {config[MODE]}")

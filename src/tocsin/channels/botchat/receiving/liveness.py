@@ -10,8 +10,8 @@ from tocsin.core.time.clock import Clock
 
 log = logging.getLogger(__name__)
 
-TELL_AFTER_S = 300.0
-TELL_AGAIN_S = 60.0  # after the message to the admin could not be queued
+NOTIFY_AFTER_S = 300.0
+NOTIFY_AGAIN_S = 60.0  # after the message to the admin could not be queued
 # A recovery shorter than this does not end an outage, for example while two programs compete for a token.
 CALM_S = 60.0
 
@@ -41,7 +41,7 @@ class ReceivingState:
     pending: int | None = None  # updates waiting at the provider, if known
 
     @property
-    def well(self) -> bool:
+    def is_healthy(self) -> bool:
         """Whether the operator has nothing to do."""
         return self.status not in BAD
 
@@ -69,8 +69,8 @@ class Liveness:
         self._well_at: float | None = None  # monotonic, like all times below
         self._bad_since: float | None = None  # start of the outage
         self._bad_at = 0.0
-        self._tell_at: float | None = None
-        self._told = False
+        self._notify_at: float | None = None
+        self._notified = False
         self._logged: set[ReceiveStatus] = set()
 
     @property
@@ -83,7 +83,7 @@ class Liveness:
         """Record that receiving starts and its state is unknown."""
         self._status, self._problem = ReceiveStatus.STARTING, ""
 
-    async def good(self) -> None:
+    async def record_success(self) -> None:
         """Record a success; an outage ends after `CALM_S` without a failure."""
         self._well_at = now = self._clock.monotonic()
         self._status, self._problem = ReceiveStatus.OK, ""
@@ -91,24 +91,24 @@ class Liveness:
             return
         log.info("the bot receives messages again", extra={"mode": self._mode})
         minutes = _minutes(self._bad_at - self._bad_since)
-        if self._told and not await self._tell(f"I can receive messages again, after {minutes}."):
+        if self._notified and not await self._notify(f"I can receive messages again, after {minutes}."):
             return  # retried after the next success
-        self._bad_since, self._tell_at, self._told = None, None, False
+        self._bad_since, self._notify_at, self._notified = None, None, False
         self._logged.clear()
 
-    async def bad(self, status: ReceiveStatus, problem: str) -> None:
+    async def record_failure(self, status: ReceiveStatus, problem: str) -> None:
         """Record a failure."""
         self._bad_at = now = self._clock.monotonic()
         self._status, self._problem = status, problem
         if self._bad_since is None:
-            self._bad_since, self._tell_at = now, now + TELL_AFTER_S
+            self._bad_since, self._notify_at = now, now + NOTIFY_AFTER_S
         self._log_once(logging.WARNING, "messages cannot be received")
-        await self._tell_if_due()
+        await self._notify_if_due()
 
     def wait_for_lock(self, problem: str) -> None:
         """Record that another process receives, which is not a failure."""
         self._status, self._problem = ReceiveStatus.LOCKED, problem
-        self._bad_since, self._tell_at, self._told = None, None, False
+        self._bad_since, self._notify_at, self._notified = None, None, False
         self._log_once(logging.INFO, "another process receives messages")
 
     def stop(self) -> None:
@@ -119,20 +119,20 @@ class Liveness:
         """Wait for `seconds` or until `halt`; notify the admin meanwhile if that is due."""
         end = self._clock.monotonic() + seconds
         while not halt.is_set() and (left_s := end - self._clock.monotonic()) > 0:
-            if self._tell_at is not None and self._status in BAD:
-                left_s = min(left_s, max(0.0, self._tell_at - self._clock.monotonic()))
+            if self._notify_at is not None and self._status in BAD:
+                left_s = min(left_s, max(0.0, self._notify_at - self._clock.monotonic()))
             await halt.or_done(self._clock.sleep(left_s))
-            await self._tell_if_due()
+            await self._notify_if_due()
 
-    async def _tell_if_due(self) -> None:
+    async def _notify_if_due(self) -> None:
         now = self._clock.monotonic()
-        if self._tell_at is None or self._bad_since is None or now < self._tell_at or self._status not in BAD:
+        if self._notify_at is None or self._bad_since is None or now < self._notify_at or self._status not in BAD:
             return
         text = f"I have not been able to receive messages for {_minutes(now - self._bad_since)}. {self._problem}"
-        self._told = await self._tell(text)
-        self._tell_at = None if self._told else now + TELL_AGAIN_S
+        self._notified = await self._notify(text)
+        self._notify_at = None if self._notified else now + NOTIFY_AGAIN_S
 
-    async def _tell(self, text: str) -> bool:
+    async def _notify(self, text: str) -> bool:
         try:
             await self._tell_admin(text)
         except Exception:

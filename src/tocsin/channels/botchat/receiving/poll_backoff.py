@@ -15,8 +15,8 @@ OUTAGE_S = (0.5, 1.0, 2.0)
 # A conflict may be brief (a restart), or last: two programs that keep ending each other's polls.
 CONFLICT_S = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0)
 # Failures that only the operator can fix: another token, another address.
-SELDOM_S = (60.0, 120.0, 240.0, 480.0, 600.0)
-UNTOLD_S = 5.0  # "too many requests" without a wait
+PERMANENT_S = (60.0, 120.0, 240.0, 480.0, 600.0)
+DEFAULT_RATE_LIMIT_S = 5.0  # "too many requests" without a wait
 LONGEST_S = 3600.0
 CALM_S = 60.0  # a conflict that returns within this time is the same one
 
@@ -57,12 +57,12 @@ class PollBackoff:
 
     def _judge_remote(self, error: RemoteError) -> BackoffDecision:
         if error.kind is FailureKind.RATE_LIMITED:
-            told_s = UNTOLD_S if error.retry_after_s is None else error.retry_after_s
-            return BackoffDecision(ReceiveStatus.FAILING, error.sentence(), min(told_s, LONGEST_S))
+            requested_s = DEFAULT_RATE_LIMIT_S if error.retry_after_s is None else error.retry_after_s
+            return BackoffDecision(ReceiveStatus.FAILING, error.sentence(), min(requested_s, LONGEST_S))
         # Only a refusal by the Bot API itself is permanent; any other may come from a proxy that is being repaired.
         if isinstance(error, BotApiError) and error.kind is FailureKind.PERMANENT:
             status = ReceiveStatus.STOPPED if error.error_code in {401, 404} else ReceiveStatus.FAILING
-            return BackoffDecision(status, error.sentence(), _step(SELDOM_S, self._failures))
+            return BackoffDecision(status, error.sentence(), _step(PERMANENT_S, self._failures))
         wait_s = max(_step(OUTAGE_S, self._failures), error.retry_after_s or 0.0)
         return BackoffDecision(ReceiveStatus.FAILING, error.sentence(), min(wait_s, LONGEST_S))
 

@@ -55,7 +55,7 @@ class Poller:
         self._clock = clock
         self._watchdog_s, self._confirm_s = watchdog_s, confirm_s
         self._liveness = Liveness("polling", clock, tell_admin)
-        self._patience = PollBackoff()
+        self._backoff = PollBackoff()
         self._stop = StopEvent()
         self._loop = ServiceLoop(
             "the poller", self._step, clock, on_failure=self._failed, pause=self._pause, stop=self._stop
@@ -97,7 +97,7 @@ class Poller:
         async with asyncio.timeout(self._watchdog_s):
             finished = await self._poll()
         if finished:
-            await self._thrive()
+            await self._record_success()
         return 0.0
 
     async def _take_lock(self) -> bool:
@@ -120,7 +120,7 @@ class Poller:
         try:
             updates = await self._stop.or_done(self._fetch(timeout_s))
         except BotApiError as refusal:
-            if refusal.error_code != 409 or not refusal.says("webhook is active") or self._webhook_removed:
+            if refusal.error_code != 409 or not refusal.mentions("webhook is active") or self._webhook_removed:
                 raise
             await self._remove_webhook()
             return False
@@ -145,7 +145,7 @@ class Poller:
         )
         updates = records(found)
         if not isinstance(found, list) or len(updates) != len(found):
-            raise _broken("the updates are not a list of objects")
+            raise _invalid_response("the updates are not a list of objects")
         return updates
 
     async def _store(self, updates: Sequence[Mapping[str, Any]]) -> None:
@@ -156,13 +156,13 @@ class Poller:
         """
         last = number(updates[-1].get("update_id"))
         if last is None:
-            raise _broken("an update has no ID")
+            raise _invalid_response("an update has no ID")
         read = [message for update in updates if (message := await self._inbound.read(update))]
         messages = [replace(message, waited=self._behind) for message in read]
         await self._inbox.accept(messages, cursor=(self._cursor, last + 1), lease=self._lock.token)
         repeated, self._offset = self._offset == last + 1, last + 1
         if repeated:
-            raise _broken("it repeats confirmed updates")
+            raise _invalid_response("it repeats confirmed updates")
 
     async def _remove_webhook(self) -> None:
         """Remove a webhook, so that updates can be fetched; pending updates are kept."""
@@ -170,10 +170,10 @@ class Poller:
         self._webhook_removed = True
         log.warning("the webhook was removed, because the bot polls", extra={"bot_id": self._inbound.bot_id})
 
-    async def _thrive(self) -> None:
-        if self._patience.succeeded(self._clock.monotonic()):
+    async def _record_success(self) -> None:
+        if self._backoff.succeeded(self._clock.monotonic()):
             self._webhook_removed = False
-        await self._liveness.good()
+        await self._liveness.record_success()
 
     async def _failed(self, error: Exception, _: int) -> float:
         if isinstance(error, UpdateLeaseLostError):
@@ -181,22 +181,22 @@ class Poller:
             log.warning("another process fetches updates now", extra={"bot_id": self._inbound.bot_id})
             return LOCK_EVERY_S
         if isinstance(error, LockError) or (isinstance(error, StoreUnavailableError) and not self._lock.held):
-            await self._liveness.bad(ReceiveStatus.FAILING, error.sentence())
+            await self._liveness.record_failure(ReceiveStatus.FAILING, error.sentence())
             return LOCK_EVERY_S
         self._behind = True
         if isinstance(error, RemoteError) and error.kind is FailureKind.AMBIGUOUS:
             # The response may have been too large: a hundred long texts.
             self._limit = max(1, self._limit // 2)
-        setback = self._patience.judge(error, self._clock.monotonic())
-        await self._liveness.bad(setback.status, setback.problem)
-        return setback.wait_s
+        decision = self._backoff.judge(error, self._clock.monotonic())
+        await self._liveness.record_failure(decision.status, decision.problem)
+        return decision.wait_s
 
     async def _pause(self, seconds: float) -> None:
         await self._liveness.pause(seconds, self._stop)
 
     async def _confirm(self) -> None:
         """Confirm the updates stored last; otherwise they are delivered again, and discarded as duplicates."""
-        if self._offset is None or not self._lock.held or not self.state.well:
+        if self._offset is None or not self._lock.held or not self.state.is_healthy:
             return
         try:
             async with asyncio.timeout(self._confirm_s):
@@ -206,7 +206,7 @@ class Poller:
             log.info("the last updates could not be confirmed", extra={"reason": reason})
 
 
-def _broken(what: str) -> ChannelError:
+def _invalid_response(what: str) -> ChannelError:
     return ChannelError(
         f"the response of the Bot API is invalid: {what}", hint=f"check {API_URL.name}", kind=FailureKind.TRANSIENT
     )

@@ -40,7 +40,7 @@ class Hook:
     secret: str = field(repr=False)
 
 
-def hook_of(config: Values) -> Hook:
+def read_hook(config: Values) -> Hook:
     """Return the configured webhook; raise ConfigError if a part of it is missing."""
     missing = [variable.name for variable in (WEBHOOK_URL, WEBHOOK_SECRET) if not config[variable]]
     if missing:
@@ -59,7 +59,7 @@ class WebhookRegistration:
         self._hook = hook
         self._clock = clock
         self._liveness = Liveness("webhook", clock, tell_admin)
-        self._patience = PollBackoff()
+        self._backoff = PollBackoff()
         self._stop = StopEvent()
         self._loop = ServiceLoop(
             "the webhook", self._step, clock, on_failure=self._failed, pause=self._pause, stop=self._stop
@@ -84,30 +84,30 @@ class WebhookRegistration:
 
     async def _step(self) -> float:
         async with asyncio.timeout(WATCHDOG_S):
-            return await self._stop.or_done(self._look_after()) or 0.0
+            return await self._stop.or_done(self._check()) or 0.0
 
     async def _failed(self, error: Exception, _: int) -> float:
-        setback = self._patience.judge(error, self._clock.monotonic())
-        await self._liveness.bad(setback.status, setback.problem)
-        return setback.wait_s
+        decision = self._backoff.judge(error, self._clock.monotonic())
+        await self._liveness.record_failure(decision.status, decision.problem)
+        return decision.wait_s
 
     async def _pause(self, seconds: float) -> None:
         await self._liveness.pause(seconds, self._stop)
 
-    async def _look_after(self) -> float:
+    async def _check(self) -> float:
         """Register the webhook if needed and check it; return the wait before the next check."""
         fresh = not self._registered
         if fresh:
             await self._register()
         info = await self._info()
-        self._patience.succeeded(self._clock.monotonic())
+        self._backoff.succeeded(self._clock.monotonic())
         self._liveness.pending = count(info.get("pending_update_count"))
         if "url" in info and words(info.get("url")) != self._hook.url:
-            return await self._taken_away(fresh=fresh)
+            return await self._register_again(fresh=fresh)
         if problem := self._problem(info):
-            await self._liveness.bad(ReceiveStatus.FAILING, problem)
+            await self._liveness.record_failure(ReceiveStatus.FAILING, problem)
             return CHECK_SOON_S
-        await self._liveness.good()
+        await self._liveness.record_success()
         return CHECK_EVERY_S
 
     async def _info(self) -> Mapping[str, Any]:
@@ -132,13 +132,13 @@ class WebhookRegistration:
         self._registered = True
         log.info("webhook registered")
 
-    async def _taken_away(self, *, fresh: bool) -> float:
+    async def _register_again(self, *, fresh: bool) -> float:
         """Register again, unless another program changed it immediately after the registration."""
         self._registered = False
         if not fresh:
             log.warning("the webhook was removed or changed; it is registered again")
             return PACE_S
-        await self._liveness.bad(
+        await self._liveness.record_failure(
             ReceiveStatus.CONFLICT,
             "The webhook was removed or changed directly after registration: another program uses the same token; "
             "stop one of them",
