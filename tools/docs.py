@@ -54,14 +54,14 @@ MODEL_SETTINGS = ("CHAT_", "ANTHROPIC_", "OPENAI_")
 
 # state: what it means for the sender.
 STATES = {
-    DeliveryStatus.QUEUED: "accepted; waits for its turn, its pace or its `not_before`",
-    DeliveryStatus.SENDING: "one worker has it, and the provider may be asked at this moment",
-    DeliveryStatus.RETRY_WAIT: "a try failed in a way that may pass; `next_attempt_at` says when the next one is",
-    DeliveryStatus.SENT: "the provider took it; `provider_id` is its name for the message",
-    DeliveryStatus.DEAD: "not delivered, and no further try is made; `error` says why",
-    DeliveryStatus.UNCERTAIN: "it may or may not have arrived, and is not sent again by itself",
-    DeliveryStatus.CANCELLED: "it was cancelled before it was sent",
-    DeliveryStatus.EXPIRED: "its `expires_at` came before it could be sent",
+    DeliveryStatus.QUEUED: "accepted; waits for its turn, the rate limit or `not_before`",
+    DeliveryStatus.SENDING: "a worker is sending it",
+    DeliveryStatus.RETRY_WAIT: "an attempt failed temporarily; the next one is at `next_attempt_at`",
+    DeliveryStatus.SENT: "accepted by the provider; `provider_id` is the provider's ID of the message",
+    DeliveryStatus.DEAD: "not delivered, and not retried; `error` has the reason",
+    DeliveryStatus.UNCERTAIN: "the outcome is unknown; not sent again automatically",
+    DeliveryStatus.CANCELLED: "cancelled before it was sent",
+    DeliveryStatus.EXPIRED: "not sent before its `expires_at`",
 }
 
 
@@ -149,12 +149,14 @@ def settings_page(specs: Iterable[ChannelSpec], features: Iterable[Feature]) -> 
     lines = [
         "# Settings",
         NOTICE,
-        "Each one is looked up in the environment, then in one `.env` file: the one that `--env-file FILE` names, else "
-        "`.env` of the working directory, else `.env` of the data directory. "
-        "A secret may also come as `NAME_FILE`, the path of a file "
-        "that holds it; in each of these places `NAME` wins over `NAME_FILE`. An empty value counts as not set. "
-        "Settings are read once, at the start. `tocsin config show` prints what is in force and where it comes from.",
-        "HTTP calls to providers also obey `HTTPS_PROXY` and `NO_PROXY`, as most programs do.",
+        "Tocsin reads each setting from the environment, then from one `.env` file: the file given with "
+        "`--env-file`, else "
+        "`.env` in the working directory, else `.env` in the data directory. "
+        "For a secret, `NAME_FILE` can give the path of a file "
+        "that contains it; in each of these places, `NAME` takes precedence over `NAME_FILE`. An empty value "
+        "counts as not set. "
+        "Settings are read once, at the start. `tocsin config show` prints the effective values and their sources.",
+        "HTTP requests to providers also use `HTTPS_PROXY` and `NO_PROXY`.",
         "## Core",
         settings_table(CORE_VARIABLES),
     ]
@@ -163,7 +165,7 @@ def settings_page(specs: Iterable[ChannelSpec], features: Iterable[Feature]) -> 
         lines += [title, f"How to get them: [{spec.kind}](../channels/{spec.kind}.md).", settings_table(spec.variables)]
     for feature in features:
         if feature.variables:
-            more = f"What it does: [{feature.name}](../{feature.page})."
+            more = f"Description: [{feature.name}](../{feature.page})."
             lines += [f"## {feature.label}", more, settings_table(feature.variables)]
     return document(lines)
 
@@ -433,7 +435,7 @@ def bot_blocks() -> dict[str, str]:
     rows += [(f"`/{command.name}`", command.help, "") for command in further]
     rows += [(f"`/{name}`", description, "the admin chat") for name, description in ADMIN_DESCRIPTIONS.items()]
     models = [v for v in CORE_VARIABLES if v.name.startswith(MODEL_SETTINGS)]
-    return {"commands": table(("Command", "What it does", "Only in"), rows), "model-settings": settings_table(models)}
+    return {"commands": table(("Command", "Description", "Only in"), rows), "model-settings": settings_table(models)}
 
 
 # The queue
@@ -538,9 +540,9 @@ def problems_page() -> str:
         [
             "# Problems",
             NOTICE,
-            "A request that was not carried out is answered with an RFC 9457 document, `application/problem+json`. "
-            "Programs switch on `code`; titles and details are for people and may be reworded. A message that the "
-            "provider did not take is not a problem document but a [send result](../http.md#post-send).",
+            "The response to a failed request is an RFC 9457 document, `application/problem+json`. "
+            "Programs should use `code`; titles and details may change. A message that the "
+            "provider rejected is reported as a [send result](../http.md#post-send), not as a problem document.",
             table(
                 ("Code", "Status", "Title", "What to do"),
                 ([f"`{code}`", str(found.status), found.title, found.advice] for code, found in PROBLEMS.items()),
@@ -555,12 +557,14 @@ def operations_page(operations: Sequence[DescribedOperation]) -> str:
     parts = [
         "# Operations of the REST API",
         NOTICE,
-        "The dashboard serves them; what holds for all of them is told [there](../dashboard.md#rest-api). *Scope* is "
-        "what a [token](../dashboard.md#tokens) needs; people who sign in may do everything. `tocsin openapi` prints "
-        "the whole description, with the fields of requests and answers; there, extensions have "
+        "The dashboard serves these operations; [dashboard](../dashboard.md#rest-api) describes their common "
+        "rules. *Scope* is "
+        "the scope that a [token](../dashboard.md#tokens) needs; signed-in users may call all operations. "
+        "`tocsin openapi` prints "
+        "the full OpenAPI document, with the fields of requests and responses; it marks extensions with "
         "`x-extension`.",
-        "Below each table stands an example of each of its operations. They all begin with this; `$TOKEN` is a token, "
-        "and other names stand for an ID or a name from the list of what they name, such as `$CRON_JOB`:",
+        "Below each table are examples. They use these variables; `$TOKEN` is a token, "
+        "and other variables, such as `$CRON_JOB`, are IDs or names:",
         f"```sh\n{PREAMBLE}\n```",
     ]
     for area, found in areas.items():
@@ -571,7 +575,7 @@ def operations_page(operations: Sequence[DescribedOperation]) -> str:
         lines = "\n".join(curl_of(each.method, each.path) for each in found)
         parts += [
             f"## {area}",
-            table(("Operation", "Scope", "What it does", "Extension"), rows),
+            table(("Operation", "Scope", "Description", "Extension"), rows),
             f"```sh\n{lines}\n```",
         ]
     return document(parts)
@@ -586,16 +590,17 @@ def audit_actions_page() -> str:
         [
             "# Audit actions",
             NOTICE,
-            "Each operation writes one line; a queued message writes one when it is accepted and one when it went "
-            "out. How a line is made and checked: [audit](../audit.md).",
+            "Each operation writes one entry; a queued message writes one when it is accepted and one when it is "
+            "sent. [Audit](../audit.md) describes the format and its verification.",
             table(("Action", "What happened", "Metadata"), map(action_row, actions)),
-            "Who asked is the line's `source`:",
-            table(("Source", "Who asked", "Adds to the metadata"), map(source_row, sources)),
-            "A key of the metadata means the same in every action:",
+            "The `source` of an entry names the requester:",
+            table(("Source", "Requester", "Additional metadata"), map(source_row, sources)),
+            "Metadata keys have the same meaning in all actions:",
             table(("Key", "Value"), ([f"`{name}`", keys[name].doc] for name in sorted(keys))),
-            "`error_class` says what a failure means for a second try: `permanent` (it cannot help), `transient` "
-            "(certainly not delivered), `rate_limited` (refused for now), `ambiguous` (it may have arrived: look "
-            "before sending again).",
+            "`error_class` shows whether a retry can help: `permanent` (it cannot), `transient` "
+            "(not delivered, retry later), `rate_limited` (rejected for now), `ambiguous` (may have been "
+            "delivered: check "
+            "before you send again).",
         ]
     )
 
@@ -603,8 +608,8 @@ def audit_actions_page() -> str:
 def action_row(action: AuditAction) -> list[str]:
     """Return the row of an action in the table of all."""
     always, sometimes = code_list(action.fields), code_list(action.optional)
-    words = [always, f"sometimes {sometimes}" if sometimes else "", action.note]
-    return [f"`{action.name}`", action.doc, "; ".join(filter(None, words))]
+    keys = "; ".join(filter(None, [always, f"sometimes {sometimes}" if sometimes else ""]))
+    return [f"`{action.name}`", action.doc, ". ".join(filter(None, [keys, action.note]))]
 
 
 def source_row(source: AuditSource) -> list[str]:

@@ -42,7 +42,7 @@ def main(words: Sequence[str] | None = None) -> int:
     given = vars(parser.parse_args(words))
     names, full = given.pop("names") or ["kills"], given.pop("full")
     if unknown := set(names) - SCENARIOS.keys():
-        parser.error(f"there is no {min(unknown)}; there are: {', '.join(SCENARIOS)}")
+        parser.error(f"there is no {min(unknown)}; topics: {', '.join(SCENARIOS)}")
     sized: dict[str, Scenario] = {
         **SCENARIOS,
         "kills": partial(survive_kills, sizes=Sizes() if full else Sizes(**given)),

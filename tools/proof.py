@@ -18,7 +18,7 @@ def chosen(command: str, purpose: str | None, there_are: Collection[str], words:
     parser.add_argument("names", nargs="*", metavar="name", help=f"one of: {', '.join(there_are)}")
     names: list[str] = parser.parse_args(words).names or list(there_are)
     if unknown := sorted(set(names) - set(there_are)):
-        parser.error(f"there is no {unknown[0]}; there are: {', '.join(there_are)}")
+        parser.error(f"there is no {unknown[0]}; topics: {', '.join(there_are)}")
     return names
 
 

@@ -57,7 +57,7 @@ STOPS = (
     Stop("deliveries", "deliveries", "tbody tr"),
     Stop("chat", "chat/{chat}", ".message--assistant", "dark"),
     Stop("notifications", "notifications", "tbody tr"),
-    Stop("triggers", "triggers", "tbody tr", typed=(("Try a message", "weather Oslo"),)),
+    Stop("triggers", "triggers", "tbody tr", typed=(("Test a message", "weather Oslo"),)),
     Stop("access", "access", "tbody tr"),
     Stop("memory", "memory", "tbody tr"),
     Stop("skills", "skills", "tbody tr"),

@@ -32,7 +32,7 @@ async def states(bench: FeatureBench) -> dict[str, str]:
 
 
 async def test_a_folder_without_a_fresh_backup_is_shown_and_needs_a_person(tmp_path: Path):
-    """The page and the status tell of it."""
+    """The page and the status show it."""
     async with open_feature(FEATURE, tmp_path, folders(tmp_path), clock=FakeClock(NOW)) as bench:
         assert await states(bench) == {"db": "ok", "mail": "failing"}
         [status] = (await bench.features.subsystems())["freshness"]

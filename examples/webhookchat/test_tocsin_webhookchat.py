@@ -38,4 +38,4 @@ async def test_a_refusal_names_code_and_remedy():
     """An operator reads what to do."""
     http = ScriptedTransport().will_answer({"code": 40101, "http": 401, "error": "unauthorized"}, 401)
     result = await build_adapter(WebhookchatAdapter, ENV, http=http).send("ops", "hello")
-    assert result.error == "40101 unauthorized: bad token; copy it again into WEBHOOKCHAT_TOKEN"
+    assert result.error == "40101 unauthorized: invalid token; copy it again into WEBHOOKCHAT_TOKEN"

@@ -19,7 +19,7 @@ URL = Variable("WEBHOOKCHAT_URL", base_url, "https://ntfy.sh", "Address of the n
 # What to do about an error, by the server's code; one that is not here is shown as it is.
 ADVICE = {
     40009: "a topic has 1 to 64 letters, digits, _ and -",
-    40101: "bad token; copy it again into WEBHOOKCHAT_TOKEN",
+    40101: "invalid token; copy it again into WEBHOOKCHAT_TOKEN",
     40301: "the account may not write to that topic; reserve it, or ask its owner",
 }
 

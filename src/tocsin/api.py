@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 API = AuditSource("api", "the Python interface")
 _CALLER = Caller(API.name)
-_CLOSED = "not sent: this Tocsin is closed; use it inside `async with tocsin.open()`"
+_CLOSED = "not sent: this Tocsin object is closed; use it inside `async with tocsin.open()`"
 
 
 class ClosedError(TocsinError):
@@ -70,7 +70,9 @@ class Tocsin:
         key = f"api:{idempotency_key}" if idempotency_key else None
         [delivery] = await outbox.enqueue([new.with_terms(None, None, key)], _CALLER)
         if (delivery.channel, delivery.target, delivery.message) != (new.channel, new.target, new.message):
-            raise KeyReusedError(f"the key {idempotency_key} came before with another message", hint="use a new key")
+            raise KeyReusedError(
+                f"the key {idempotency_key} was already used with a different message", hint="use a new key"
+            )
         return delivery
 
     async def test(self, channel: str) -> SendResult:

@@ -135,8 +135,8 @@ async def test_everything_that_waits_goes_on_in_the_other_store(settings: Settin
         before = await records(side)
     counts = await migrate(settings, target, clock)
     assert counts == {
-        "keys of requests": 2,
-        "keys of events": 2,
+        "idempotency keys of requests": 2,
+        "deduplication keys of events": 2,
         "received events": 2,
         "cursors": 1,
         "deliveries": 6,
@@ -208,7 +208,7 @@ async def test_nothing_moves_while_a_service_works(settings: Settings):
     clock = two_clocks()
     async with opened(settings, SQLITE, clock) as side:
         await fill(side, clock)
-        with pytest.raises(ServicesRunError, match=r"a process of Tocsin uses .*tocsin\.db"):
+        with pytest.raises(ServicesRunError, match=r"a Tocsin process uses .*tocsin\.db"):
             await migrate(settings, REDIS, clock)
     client = open_redis(settings[REDIS_URL])
     await client.command("SET", "tocsin:bridge", "a gateway")

@@ -59,8 +59,8 @@ async def test_status_tells_mode_history_gate_queue_cron_and_provider(bench: Ben
     assert text_of(await bench.send("/status")).splitlines() == [
         "Mode: chat",
         "History: 2 of 20 messages",
-        "Working on: 0 of 2 here, 0 of 5 in all",
-        "Waiting: 0 here (at most 10), 0 in all",
+        "In progress: 0 of 2 here, 0 of 5 in total",
+        "Waiting: 0 here (at most 10), 0 in total",
         "Queue: 0 waiting",
         "Cron: 3 jobs, all well",
         "Chat model: scripted model-1",
@@ -68,12 +68,12 @@ async def test_status_tells_mode_history_gate_queue_cron_and_provider(bench: Ben
 
 
 async def test_status_tells_which_chat_model_needs_the_operator_and_only_the_admin_why(bench: Bench):
-    bench.model_problems = {"model-1 (scripted)": "Scripted refuses the key (401): set SCRIPTED_KEY"}
+    bench.model_problems = {"model-1 (scripted)": "Scripted rejects the key (401): set SCRIPTED_KEY"}
     assert text_of(await bench.send("/status")).endswith(
-        "Chat model: scripted model-1\nmodel-1 (scripted) fails until the operator acts"
+        "Chat model: scripted model-1\nmodel-1 (scripted) cannot be used; the operator must fix it"
     )
     assert text_of(await bench.send("/status", chat=ADMIN)).endswith(
-        "model-1 (scripted) fails until you act: Scripted refuses the key (401): set SCRIPTED_KEY"
+        "model-1 (scripted) cannot be used: Scripted rejects the key (401): set SCRIPTED_KEY"
     )
 
 

@@ -453,14 +453,14 @@ async def test_whatever_is_refused_there_are_at_most_four_calls_and_none_is_repe
         (403, "Forbidden: bot is not a member of the channel chat", "add the bot to the chat"),
         (403, "Forbidden: bot can't initiate conversation with a user", "press Start first"),
         (403, "Forbidden: bot can't send messages to bots", "this one is a bot"),
-        (403, "Forbidden: something new", "check its membership and rights"),
+        (403, "Forbidden: something new", "check its membership and permissions"),
         (400, "Bad Request: not enough rights to send text messages to the chat", "allow the bot to send"),
         (400, "Bad Request: need administrator rights in the channel chat", "make the bot an administrator"),
         (400, "Bad Request: TOPIC_CLOSED", "reopen the topic"),
         (400, "Bad Request: message is too long", "send it in shorter parts"),
         (400, "Bad Request: message text is empty", "write at least one visible character"),
         (401, "Unauthorized", "bad token"),
-        (404, "Not Found", "bad token or address; check BOTCHAT_BOT_TOKEN and BOTCHAT_API_URL"),
+        (404, "Not Found", "invalid token or address; check BOTCHAT_BOT_TOKEN and BOTCHAT_API_URL"),
         (409, "Conflict: can't use getUpdates method while webhook is active", "delete the webhook"),
         (
             409,
@@ -548,7 +548,7 @@ async def test_a_connection_that_was_not_made_is_tried_again():
 async def test_an_unknown_outcome_is_never_tried_again(failure: str):
     http: ScriptedTransport = Wire()
     if failure == "silence":
-        http.will_raise(outcome_unknown("https://api.telegram.org/bot", "did not answer in time"))
+        http.will_raise(outcome_unknown("https://api.telegram.org/bot", "did not respond in time"))
     else:
         http.will_answer(b"<html>Welcome to the hotel</html>")
     receipt = await transmit(http)

@@ -243,7 +243,7 @@ async def test_a_script_that_compiles_in_neither_form_is_an_error(mac: Mac):
         (-1719, "no such recipient or account", FailureKind.PERMANENT),
         (-600, "open Messages", FailureKind.TRANSIENT),
         (-609, "open Messages", FailureKind.TRANSIENT),
-        (-1712, "look into Messages before sending again", FailureKind.AMBIGUOUS),
+        (-1712, "check Messages before you send again;", FailureKind.AMBIGUOUS),
         (-9999, "Messages got an error", FailureKind.PERMANENT),
     ],
 )

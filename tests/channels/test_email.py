@@ -408,12 +408,12 @@ def test_any_address_stands_in_its_header_as_it_was_given(local: str, labels: li
 @pytest.mark.parametrize(
     ("target", "remedy"),
     [
-        ("a@x.example, b@y.example", "send to each address by itself"),
-        ("a@x.example;b@y.example", "send to each address by itself"),
+        ("a@x.example, b@y.example", "send to each address separately,"),
+        ("a@x.example;b@y.example", "send to each address separately,"),
         ("a@x.example b@y.example", "write one address"),
         ("not-an-address", "write one address"),
-        ("Bob <a@b.example>", "write only the address"),
-        ("<a@b.example>", "write only the address"),
+        ("Bob <a@b.example>", "give only the address,"),
+        ("<a@b.example>", "give only the address,"),
         ("@example.org", "write one address"),
         ("a@", "write one address"),
         ("a@b@c.example", "write one address"),
@@ -631,16 +631,16 @@ async def test_the_password_is_masked_in_what_the_server_says():
         (
             "AUTH",
             "550 5.7.30 Basic authentication is not supported",
-            "Exchange Online no longer takes passwords",
+            "Exchange Online no longer accepts passwords;",
         ),
-        ("RCPT", "550 5.1.1 No such user here", "no such user"),
+        ("RCPT", "550 5.1.1 No such user here", "unknown recipient"),
         (".", "552 5.3.4 Message too big", "too large"),
         ("RCPT", "552 5.2.2 Over quota", "mailbox is full"),
         ("MAIL", "553 5.7.1 Sender address rejected", "SMTP_FROM"),
         (".", "550 5.7.60 Client does not have permissions to send as this sender", "SMTP_FROM"),
         ("MAIL", "550 Go away", "ask its operator"),
         ("DATA", "554 5.5.1 No valid recipients", "ask its operator"),
-        ("RCPT", "599 odd", "the server refused"),
+        ("RCPT", "599 odd", "the server rejected"),
     ],
 )
 async def test_a_refusal_names_its_code_and_the_remedy(verb: str, answer: str, remedy: str):
@@ -670,7 +670,7 @@ async def test_a_refusal_of_many_lines_becomes_one_short_line():
 
 async def test_a_server_that_is_none_is_named():
     receipt = await refused({"greeting": "HTTP/1.1 400 Bad Request"})
-    assert "unexpected answer" in receipt.result.error
+    assert "unexpected response" in receipt.result.error
     assert "SMTP_HOST and SMTP_PORT" in receipt.result.error
 
 
@@ -691,7 +691,7 @@ async def test_a_host_that_does_not_exist_is_transient():
     assert kind(receipt) is FailureKind.TRANSIENT
 
 
-@pytest.mark.parametrize(("ending", "reason"), [(HANG, "no answer in time"), (CLOSE, "the connection was lost")])
+@pytest.mark.parametrize(("ending", "reason"), [(HANG, "no response in time"), (CLOSE, "connection lost")])
 async def test_what_breaks_off_before_the_final_dot_delivered_nothing(ending: str, reason: str):
     async def break_off(verb: str) -> None:
         async with scripted({verb: ending}) as script:
@@ -705,9 +705,9 @@ async def test_what_breaks_off_before_the_final_dot_delivered_nothing(ending: st
 @pytest.mark.parametrize(
     ("ending", "reason"),
     [
-        (HANG, "no answer in time"),
-        (CLOSE, "the connection was lost"),
-        ("!?", "unexpected answer"),
+        (HANG, "no response in time"),
+        (CLOSE, "connection lost"),
+        ("!?", "unexpected response"),
         ("354 more", "354"),
     ],
 )

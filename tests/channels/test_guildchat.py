@@ -25,7 +25,7 @@ from tocsin_standins.guildchat.server import GENERAL, HIDDEN, OPS, TOKEN, GuildC
 CHANNEL, OTHER = "100000000000000001", "100000000000000002"
 URL = f"https://discord.com/api/v10/channels/{CHANNEL}/messages"
 POSTED = {"id": "1400000000000000001", "channel_id": CHANNEL, "content": "hello"}
-UNANSWERED = outcome_unknown(URL, "did not answer in time")
+UNANSWERED = outcome_unknown(URL, "did not respond in time")
 INTERFACE = Path(__file__).parents[3] / "shared" / "peers-data" / "discord-openapi.json"
 
 
@@ -187,12 +187,12 @@ def test_without_a_token_there_is_no_adapter():
         (10003, 404, "wrong channel ID"),
         (40058, 400, "choose a text channel or a thread"),
         (40333, 403, "User-Agent"),
-        (50001, 403, "not in that server"),
+        (50001, 403, "not a member of the server,"),
         (50006, 400, "no visible text"),
-        (50007, 403, "no direct messages"),
+        (50007, 403, "not accept direct messages"),
         (50008, 400, "not a text channel"),
         (50013, 403, "grant the bot Send Messages"),
-        (50035, 400, "refused a field"),
+        (50035, 400, "rejected a field"),
         (50083, 400, "archived"),
         (200000, 400, "AutoMod"),
     ],

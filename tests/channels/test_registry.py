@@ -16,7 +16,7 @@ from tocsin.testing.fakes import settings_of
 
 TOKEN = Variable("BELL_TOKEN", text, "", "Token.", secret=True, required=True)
 URL = Variable("BELL_URL", base_url, "https://bell.example", "Address.")
-PRETENDED = Variable("HORN_PLATFORM", text, "", "Pretend to be this platform.")
+PRETENDED = Variable("HORN_PLATFORM", text, "", "Platform to simulate in tests.")
 FLUTE_TOKEN = Variable("FLUTE_TOKEN", text, "", "Token.", secret=True, required=True)
 
 

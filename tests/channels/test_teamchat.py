@@ -219,7 +219,7 @@ async def test_a_part_that_fails_ends_the_send_and_says_how_many_went_out():
     ("code", "remedy"),
     [
         ("not_in_channel", "invite the bot or add chat:write.public"),
-        ("channel_not_found", "wrong ID or name, or a private channel that the bot was not invited to"),
+        ("channel_not_found", "wrong ID or name, or a private channel without the bot as a member"),
         ("is_archived", "the channel is archived"),
         ("msg_too_long", "lower TEAMCHAT_CHUNK_AT"),
         ("no_text", "no visible text"),
@@ -229,7 +229,7 @@ async def test_a_part_that_fails_ends_the_send_and_says_how_many_went_out():
         ("account_inactive", "bad token"),
         ("token_revoked", "bad token"),
         ("token_expired", "bad token"),
-        ("user_not_found", "no such user"),
+        ("user_not_found", "unknown user"),
         ("cannot_dm_bot", "bots cannot receive direct messages"),
     ],
 )
@@ -389,7 +389,7 @@ async def test_a_page_with_an_error_status_names_the_setting(status: int):
 
 
 async def test_without_an_answer_the_outcome_is_unknown_and_nothing_is_sent_again():
-    http, clock = ScriptedTransport().will_raise(outcome_unknown(URL, "did not answer in time")), FakeClock()
+    http, clock = ScriptedTransport().will_raise(outcome_unknown(URL, "did not respond in time")), FakeClock()
     receipt = await sent_with(http, clock)
     assert receipt.result.error.startswith("outcome unknown: slack.com ")
     assert (len(http.sent), clock.slept) == (1, [])
@@ -488,7 +488,7 @@ async def test_without_the_public_scope_a_channel_must_be_joined(workspace: Team
         (Fault.html_200(), 0, "outcome unknown"),
         (Fault.redirect("https://elsewhere.example/"), 0, "HTTP 302"),
         (Fault.status(503), 0, "HTTP 503"),
-        (Fault.rate_limited(99), 0, "ratelimited: the provider asks to wait 99 s"),
+        (Fault.rate_limited(99), 0, "ratelimited: the provider requires to wait 99 s"),
         (Fault.error("token_revoked"), 0, "token_revoked"),
     ],
     ids=lambda value: value.kind if isinstance(value, Fault) else None,

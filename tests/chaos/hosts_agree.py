@@ -74,7 +74,7 @@ def know_of_a_throttle(directory: Path) -> list[Figure]:
         time.sleep(QUIET_S)
         sent = [row.id for row in town.provider.rows() if row.id.startswith("queued-")]
         held = [town.delivery(id_) for id_ in queued]
-        silent = [item["id"] for item in held if "account is held" not in item["error"]]
+        silent = [item["id"] for item in held if "account is on hold:" not in item["error"]]
         return [
             Figure("hosts of which one met the throttle", len(hosts)),
             Figure("direct sends of the others are refused after, at most", max(known), "≤", KNOWN_S, "s"),

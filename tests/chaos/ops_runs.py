@@ -169,8 +169,8 @@ def fail_for_an_hour(place: Path, failures: int) -> list[Figure]:
     told = [text.splitlines()[0] for text in found.messages]
     return [
         Figure("failures of one job in an hour", found.failures, "=", failures),
-        Figure("notifications of them", titles.count("The job backup fails"), "=", 1),
-        Figure("… its count", dict(found.notifications)["The job backup fails"], "=", failures),
+        Figure("notifications of them", titles.count("Job backup is failing"), "=", 1),
+        Figure("… its count", dict(found.notifications)["Job backup is failing"], "=", failures),
         Figure("messages: the first failure, and one with the count", len(told) - 1, "=", 2, detail="; ".join(told)),
         Figure("messages that it works again", sum("works again" in line for line in told), "=", 1),
     ]

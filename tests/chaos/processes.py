@@ -69,7 +69,7 @@ class Child:
         assert self.process.stdout is not None
         line: bytes = self.process.stdout.readline()
         if not line:
-            raise ChaosError(f"it ended at once: {self.tail()}")
+            raise ChaosError(f"it exited immediately: {self.tail()}")
         return line.decode()
 
     def kill(self) -> None:

@@ -69,8 +69,8 @@ def test_a_picture_that_is_too_large_for_models_is_scaled_down(wired: Cli, town:
     ("content", "said"),
     [
         (None, "No such file"),
-        (b"%PDF-1.7", "is not a picture"),
-        (b"", "is not a picture"),
+        (b"%PDF-1.7", "is not a supported"),
+        (b"", "is not a supported"),
         (PIXEL + b"x" * 2**25, "20 MiB"),
     ],
     ids=["missing", "pdf", "empty", "huge"],
@@ -171,7 +171,7 @@ def test_on_a_terminal_what_is_void_is_marked_when_the_fallback_begins_anew(wire
     env = {"CHAT_FALLBACK_PROVIDER": "anthropic", "CHAT_FALLBACK_MODEL": CAPABLE}
     code, screen = run(wired, "ask", "Why?", **env)
     assert code == 0
-    before, note, after = screen.partition("tocsin: the answer broke off; it begins anew")
+    before, note, after = screen.partition("tocsin: the answer was interrupted; it starts again")
     assert note
     assert "one two" in before
     assert after.strip() == "the whole answer"

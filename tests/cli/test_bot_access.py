@@ -74,7 +74,7 @@ def test_a_chat_that_nobody_knows_cannot_be_removed(bot: Cli):
 def test_what_is_no_chat_id_is_refused_with_an_example(bot: Cli, word: str):
     done = bot("bot", "access", "approve", word)
     assert done.code == 2
-    assert "a chat ID, such as 123456789" in done.err
+    assert "a chat ID, for example 123456789" in done.err
 
 
 async def ask(directory: Path, details: dict[str, str] | None = None) -> None:
@@ -92,7 +92,7 @@ def test_a_chat_that_waits_is_told_of_its_approval(bot: Cli):
     assert waiting.endswith("name: Anna")
     assert bot("bot", "access", "approve", "9").out == "chat 9 is now allowed (was pending)\n"
     (delivery,) = bot("deliveries", "list", "--json").json()
-    assert (delivery["target"], delivery["message"]) == ("9", "Access granted. /help lists what I can do.")
+    assert (delivery["target"], delivery["message"]) == ("9", "Access granted. /help lists the commands.")
 
 
 def test_a_group_that_waits_is_listed_with_its_title_its_kind_and_who_asked(bot: Cli):

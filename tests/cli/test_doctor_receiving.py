@@ -120,7 +120,7 @@ async def test_chats_approved_denied_and_waiting_at_run_time_count(tmp_path: Pat
         await access.deny("1002", Caller("test"))
         await access.request(InboundMessage("botchat", MessageKind.COMMAND, "1", ("k",), "1003", "/start"))
     found = await doctor(tmp_path, "bot", ALLOWED_CHAT_IDS="1002", **BOT)
-    assert "one chat may talk to it" in [finding.detail for finding in found]
+    assert "one chat may use the bot" in [finding.detail for finding in found]
     assert any(mentions(finding.detail, "1 ", "tocsin bot access list") for finding in found)
 
 
@@ -217,9 +217,9 @@ async def test_a_broken_triggers_file_is_an_error_with_its_line(tmp_path: Path):
 @pytest.mark.parametrize(
     ("rule", "words"),
     [
-        ("command: 'sh -c $1'", "rule 1 (line 1): eval, sh -c and ssh read their words as code once more"),
-        ("action: claude\n  command: 'explain'", "it asks a chat model, and none is configured"),
-        ("action: skill\n  command: 'backup now'", "there is no skill backup that can be run"),
+        ("command: 'sh -c $1'", "rule 1 (line 1): eval, sh -c and ssh interpret their arguments as code again: do"),
+        ("action: claude\n  command: 'explain'", "it needs a chat model, and none is configured"),
+        ("action: skill\n  command: 'backup now'", "skill backup does not exist or cannot be run"),
     ],
     ids=["eval", "no model", "no skill"],
 )
@@ -271,7 +271,7 @@ async def test_without_bubblewrap_the_way_to_have_it_is_named():
     finding = await check_sandbox(Sandbox(bwrap=""))
     assert (finding.state, finding.fix) == ("off", "apt install bubblewrap")
     finding = await check_sandbox(Sandbox(bwrap="/bin/false"))
-    fix = "allow user namespaces to unprivileged users, and in a unit what those in deploy/systemd allow"
+    fix = "allow unprivileged user namespaces; in a systemd unit, use the settings of the units in deploy/systemd"
     assert (finding.state, finding.fix) == ("off", fix)
     assert "bubblewrap" in finding.detail
 
@@ -300,7 +300,7 @@ async def test_a_chat_model_without_its_key_is_an_error_that_names_the_setting(t
 
 async def test_a_key_of_an_unusual_shape_is_a_warning_unless_the_service_is_another_one(tmp_path: Path):
     shape, model = await doctor(tmp_path, "chat model", OPENAI_API_KEY="made-up-key", **MODEL)
-    assert (shape.state, model.state, model.detail) == ("warning", "ok", "gpt-5 (openai; not asked)")
+    assert (shape.state, model.state, model.detail) == ("warning", "ok", "gpt-5 (openai; not tested)")
     assert "made-up-key" not in f"{shape.detail} {shape.fix}"
     assert states(await doctor(tmp_path, "chat model", OPENAI_API_KEY="made-up-key", **OWN_MODEL)) == ["ok"]
 

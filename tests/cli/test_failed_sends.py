@@ -6,7 +6,7 @@ from tocsin.channels.contract import Receipt, SendResult
 from tocsin.cli.commands.failed_sends import what_next
 from tocsin.core.errors import FailureKind, RemoteError
 
-REPLAY = "send the rest: tocsin deliveries replay 01a"
+REPLAY = "send the remaining parts: tocsin deliveries replay 01a"
 
 
 @pytest.mark.parametrize(
@@ -14,8 +14,8 @@ REPLAY = "send the rest: tocsin deliveries replay 01a"
     [
         (FailureKind.TRANSIENT, "01a", REPLAY),
         (FailureKind.RATE_LIMITED, "01a", REPLAY),
-        (FailureKind.PERMANENT, "01a", f"when that is corrected, {REPLAY}"),
-        (FailureKind.TRANSIENT, "", "sending it again repeats the parts that were sent"),
+        (FailureKind.PERMANENT, "01a", f"fix the problem, then {REPLAY}"),
+        (FailureKind.TRANSIENT, "", "sending the message again repeats the parts that were sent"),
     ],
 )
 def test_after_a_part_was_sent_nobody_is_told_to_send_it_all_again(kind: FailureKind, delivery: str, hint: str):

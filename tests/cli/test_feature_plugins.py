@@ -134,7 +134,7 @@ FEATURE = Feature(name="bell", package=__package__, summary="rings"{more})
         ("import package_that_is_not_there\n", "ModuleNotFoundError: No module named 'package_that_is_not_there'"),
         ("def (\n", "SyntaxError"),
         ("import sys\nsys.exit(3)\n", "SystemExit: 3"),
-        ("FEATURE = 5\n", "TypeError: it is not a tocsin.features.contract.Feature"),
+        ("FEATURE = 5\n", "TypeError: not a tocsin.features.contract.Feature"),
         ("", "AttributeError"),
     ],
 )
@@ -149,15 +149,18 @@ def test_a_broken_plug_in_is_told_and_skipped(cli: Cli, site: Path, module: str,
 @pytest.mark.parametrize(
     ("more", "reason"),
     [
-        ('commands=(FeatureCommand("send", "x"),)', "the command send belongs to the core"),
-        ('commands=(FeatureCommand("skills", "x"),)', "the command skills belongs to the feature skills"),
-        ('variables=(Variable("GATEWAY_PORT", str, "", "Mine."),)', "the setting GATEWAY_PORT belongs to another"),
-        ('variables=(Variable("RING", str, "", "Mine."),)', "the setting RING does not begin with BELL_"),
-        ('tables={"runs": ()}', "the component runs does not begin with bell"),
-        ('tables={"bell": ("CREATE TABLE runs (id TEXT);",)}', "the table runs does not begin with bell"),
-        ('audit_actions=(AuditAction("skill.run", "Mine."),)', "the audit action skill.run belongs to another"),
-        ('provides=("skills",)', "skills provides skills"),
-        ('run_kinds=("skill",)', "skills has runs of the kind skill"),
+        ('commands=(FeatureCommand("send", "x"),)', "the command send already belongs to the core"),
+        ('commands=(FeatureCommand("skills", "x"),)', "the command skills already belongs to the feature skills"),
+        (
+            'variables=(Variable("GATEWAY_PORT", str, "", "Mine."),)',
+            "the setting GATEWAY_PORT already belongs to another",
+        ),
+        ('variables=(Variable("RING", str, "", "Mine."),)', "the setting RING does not start with BELL_"),
+        ('tables={"runs": ()}', "the component runs does not start with bell"),
+        ('tables={"bell": ("CREATE TABLE runs (id TEXT);",)}', "the table runs does not start with bell"),
+        ('audit_actions=(AuditAction("skill.run", "Mine."),)', "the audit action skill.run already belongs to another"),
+        ('provides=("skills",)', "skills already provides skills"),
+        ('run_kinds=("skill",)', "skills already has runs of the kind skill"),
     ],
 )
 def test_a_plug_in_cannot_take_over_what_belongs_to_another(cli: Cli, site: Path, more: str, reason: str):

@@ -93,7 +93,7 @@ def test_an_interrupted_notify_tells_of_each_target_and_writes_one_entry(
     assert {channel: d["status"] for channel, d in found.items()} == {"teamchat": "uncertain", "botchat": "sent"}
     place = f"tocsin deliveries show {found['teamchat']['id']}"
     assert mentions(err, "interrupted", "Slack", "#ops", f"`{place}`")
-    assert re.search(r"interrupted, but sent on Telegram to \S+ \(id=", err)
+    assert re.search("interrupted, but the message was sent on Telegram to \\S+ \\(id=", err)
     [entry] = wired.audit_log()
     assert (entry["action"], mentions(entry["detail"], "oncall", "1 of 2")) == ("msg.notify", True)
     assert [target["channel"] for target in entry["metadata"]["targets"]] == ["teamchat", "botchat"]

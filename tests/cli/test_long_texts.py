@@ -57,11 +57,20 @@ def long_text(wired: Cli) -> Cli:
 
 
 COMMANDS = [
-    ("tocsin send slack '#ops' - < long.txt", "The text makes 21 messages on slack to #ops. Send them? [y/N]"),
-    ("tocsin send slack '#ops' \"$(cat long.txt)\"", "The text makes 21 messages on slack to #ops. Send them? [y/N]"),
-    ("tocsin send slack '#ops' --queue - < long.txt", "The text makes 21 messages on slack to #ops."),
-    ("tocsin notify oncall - < long.txt", "The text makes 42 messages for 2 targets. Send them? [y/N]"),
-    ("tocsin notify oncall --queue - < long.txt", "The text makes 42 messages for 2 targets. Send them? [y/N]"),
+    (
+        "tocsin send slack '#ops' - < long.txt",
+        ("The text will be sent as 21 messages on slack to #ops. Continue? [y/N]"),
+    ),
+    (
+        "tocsin send slack '#ops' \"$(cat long.txt)\"",
+        ("The text will be sent as 21 messages on slack to #ops. Continue? [y/N]"),
+    ),
+    ("tocsin send slack '#ops' --queue - < long.txt", "The text will be sent as 21 messages on slack to #ops."),
+    ("tocsin notify oncall - < long.txt", "The text will be sent as 42 messages for 2 targets. Continue? [y/N]"),
+    (
+        "tocsin notify oncall --queue - < long.txt",
+        ("The text will be sent as 42 messages for 2 targets. Continue? [y/N]"),
+    ),
 ]
 
 
@@ -73,7 +82,7 @@ def test_a_person_who_does_not_say_yes_sends_nothing(
     with at_a_terminal(long_text, line) as (child, screen):
         read_until(screen, question)
         os.write(screen, answer.encode())
-        read_until(screen, "nothing was sent")
+        read_until(screen, "no message was sent")
         assert child.wait(PATIENCE_S) == 1
     assert town.recorder.of() == []
     assert long_text("deliveries", "list", "--json").json() == []
@@ -101,7 +110,7 @@ def test_ctrl_c_at_the_question_sends_nothing(long_text: Cli, town: StandinClust
 
 def test_with_yes_nobody_is_asked(long_text: Cli, town: StandinCluster):
     with at_a_terminal(long_text, "tocsin send slack '#ops' --yes - < long.txt") as (child, screen):
-        assert "Send them?" not in read_until(screen, "sent on Slack")
+        assert "Continue?" not in read_until(screen, "sent on Slack")
         assert child.wait(PATIENCE_S) == 0
     assert len(town.recorder.of("teamchat")) == PARTS
 
@@ -109,7 +118,7 @@ def test_with_yes_nobody_is_asked(long_text: Cli, town: StandinCluster):
 def test_twenty_messages_are_sent_without_a_question(long_text: Cli, town: StandinCluster):
     (long_text.home / "long.txt").write_text(("word " * 799 + "\n\n") * 20)
     with at_a_terminal(long_text, COMMANDS[0][0]) as (child, screen):
-        assert "Send them?" not in read_until(screen, "sent on Slack")
+        assert "Continue?" not in read_until(screen, "sent on Slack")
         assert child.wait(PATIENCE_S) == 0
     assert len(town.recorder.of("teamchat")) == 20
 

@@ -40,7 +40,7 @@ def test_a_skill_that_others_may_write_to_is_listed_as_invalid_and_not_run(cli: 
     assert cli("skills", "run", "greet").out == "hello\n"
     path = (skill / place).resolve()
     path.chmod(0o777)
-    told = f"others may write to {path}: chmod go-w {path}"
+    told = f"other users can write to {path}: chmod go-w {path}"
     for mode in ("standard", "sandboxed"):
         done = cli("skills", "run", "--mode", mode, "greet")
         assert (done.code, done.out) == (2, "")

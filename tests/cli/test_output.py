@@ -46,13 +46,13 @@ def test_a_full_disk_under_the_output_is_a_sentence(cli: Cli):
     [
         ("send teamchat '#ops' hello", "the message was sent"),
         ("send teamchat '#ops' hello --json", "the message was sent"),
-        ("send teamchat '#ops' hello --queue", "the message is queued"),
+        ("send teamchat '#ops' hello --queue", "the message was queued"),
         ("notify oncall hello", "the message was sent for 1 of 1 target"),
         ("notify oncall hello --queue --json", "the message was queued for 1 of 1 target"),
-        ("publish teamchat '#ops' hello", "the message is published"),
+        ("publish teamchat '#ops' hello", "the message was published"),
         ("deliveries cancel $ID", "the delivery is cancelled"),
         ("skills run hello", "the skill was run"),
-        ("bot access approve 1001", "the decision is stored"),
+        ("bot access approve 1001", "the decision was stored"),
         ("init", "is written"),
     ],
 )
@@ -78,10 +78,10 @@ def test_a_full_disk_under_the_output_does_not_undo_what_was_done(wired: Cli, co
 
 def test_a_full_disk_under_the_output_does_not_undo_what_a_feature_did(cli: Cli):
     calls = {
-        "watchers new inbox --path . --command true": "the rule is written",
+        "watchers new inbox --path . --command true": "the rule was written",
         "watchers disable inbox --json": "inbox is disabled",
-        "workflows new hello": "the workflow is written",
-        "notifications read-all": "the notifications are marked as read",
+        "workflows new hello": "the workflow was written",
+        "notifications read-all": "the notifications were marked as read",
     }
     for call, done in calls.items():
         with Path("/dev/full").open("w", encoding="utf-8") as full:

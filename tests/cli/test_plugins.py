@@ -125,7 +125,9 @@ def test_its_credentials_are_tested_and_it_may_stand_in_a_profile(plugged: Cli):
 def test_its_refusals_carry_cause_and_remedy(plugged: Cli):
     done = plugged("send", "ntfy", "ops", "hello", env={"WEBHOOKCHAT_TOKEN": "tk_wrong"})
     assert done.code == 1
-    assert done.err.splitlines()[0] == "tocsin: 40101 unauthorized: bad token; copy it again into WEBHOOKCHAT_TOKEN"
+    assert done.err.splitlines()[0] == (
+        "tocsin: 40101 unauthorized: invalid token; copy it again into WEBHOOKCHAT_TOKEN"
+    )
 
 
 def test_without_its_token_it_is_unknown_and_names_it(plugged: Cli):
@@ -189,15 +191,15 @@ def test_a_broken_plug_in_is_told_by_every_command_and_by_the_doctor(cli: Cli, s
 @pytest.mark.parametrize(
     ("more", "reason"),
     [
-        (', aliases=("slack",)', "the name slack belongs to the channel teamchat"),
-        (', aliases=("email",)', "the name email belongs to the channel email"),
+        (', aliases=("slack",)', "the name slack is already used by the channel teamchat"),
+        (', aliases=("email",)', "the name email is already used by the channel email"),
         (
             ', options=(Variable("TEAMCHAT_BOT_TOKEN", str, "", "Mine."),)',
-            "the setting TEAMCHAT_BOT_TOKEN belongs to another channel or the core",
+            "the setting TEAMCHAT_BOT_TOKEN is already used by another channel or by Tocsin",
         ),
         (
             ', options=(Variable("GATEWAY_PORT", str, "", "Mine."),)',
-            "the setting GATEWAY_PORT belongs to another channel or the core",
+            "the setting GATEWAY_PORT is already used by another channel or by Tocsin",
         ),
     ],
 )

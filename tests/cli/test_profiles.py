@@ -87,7 +87,7 @@ def test_notify_names_the_place_of_a_channel_that_there_is_not(wired: Cli, optio
 def test_without_profiles_the_file_to_write_is_named(cli: Cli):
     done = cli("profiles")
     assert (done.code, done.out) == (0, "")
-    assert f"write {cli.data_dir}/profiles.yaml" in done.err
+    assert f"{cli.data_dir}/profiles.yaml" in done.err
     assert cli("profiles", "--json").json() == []
 
 

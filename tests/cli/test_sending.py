@@ -321,7 +321,7 @@ def test_a_throttled_send_and_a_held_one_give_one_piece_of_advice(wired: Cli, to
     for _ in range(2):
         told, advice = wired(*send).err.removesuffix("\n").split("\n")
         assert re.fullmatch(
-            "  hint: nothing was sent: try again in [0-9.]+ s, or have the queue do it with --queue", advice
+            "  hint: no part was sent: retry in [0-9.]+ s, or add --queue to have it retried automatically", advice
         )
         assert "again" not in told
         assert "queue" not in told

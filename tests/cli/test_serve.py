@@ -155,7 +155,7 @@ def test_weak_settings_are_warned_of_in_the_log(wired: Cli, free_port: int):
         events = [line["event"] for line in wait_until_it_listens(child) if line["level"] == "warning"]
         end(child)
     assert any("WEBHOOK_REQUIRE_SIGNATURE" in event for event in events)
-    missing = "the dashboard has no login: set DASHBOARD_USER and DASHBOARD_PASS in "
+    missing = "the dashboard has no sign-in configured: set DASHBOARD_USER and DASHBOARD_PASS in "
     assert f"{missing}{wired.data_dir / '.env'}" in events
 
 

@@ -39,7 +39,7 @@ def test_a_broken_env_file_is_refused_with_its_line(cli: Cli):
         ("GATEWAY_PORT", "65536", "a whole number from 1 to 65535"),
         ("SMTP_PORT", "smtp", "a whole number from 1 to 65535"),
         ("AUDIT_REDACT", "maybe", "true or false"),
-        ("TEAMCHAT_API_URL", "slack.com", "an http or https address"),
+        ("TEAMCHAT_API_URL", "slack.com", "an http or https URL"),
         ("ENVIRONMENT", "prod", "one of: development, production"),
         ("TRUSTED_PROXIES", "10.0.0.300", "addresses or networks"),
         ("BOTCHAT_PARSE_MODE", "rtf", "one of: Markdown"),
@@ -78,7 +78,7 @@ def test_a_missing_env_file_is_named(cli: Cli):
 
 
 TYPO = "TEAMCHAT_BOT_TOKNE"
-TOLD = f"tocsin: {{}}: there is no setting {TYPO}\n  hint: did you mean TEAMCHAT_BOT_TOKEN?\n"
+TOLD = f"tocsin: {{}}: unknown setting {TYPO}\n  hint: did you mean TEAMCHAT_BOT_TOKEN?\n"
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_only_the_env_file_of_the_working_directory_is_read_where_there_is_one(c
 
 
 LACKING = {
-    ("dashboard", "link"): "set DASHBOARD_USER and DASHBOARD_PASS, and start it anew",
+    ("dashboard", "link"): "set DASHBOARD_USER and DASHBOARD_PASS, then start the dashboard again",
     ("ask", "hello"): HOW_TO_CONFIGURE,
     ("bot",): "set BOTCHAT_BOT_TOKEN",
     ("gateway",): "set GATEWAY_TOKEN (or ALLOW_INSECURE_BIND=true to override)",
@@ -142,7 +142,7 @@ LACKING = {
 def test_an_error_about_a_missing_setting_names_the_files_that_were_read(cli: Cli, command: tuple[str, ...]):
     env = {"GATEWAY_HOST": "0.0.0.0", "REDIS_URL": "off", "LOG_LEVEL": "error"}
     own = cli.data_dir / ".env"
-    nothing = f"  hint: {LACKING[command]}; settings were read from the environment; there is no {own}\n"
+    nothing = f"  hint: {LACKING[command]}; settings were read from the environment; {own} does not exist\n"
     assert nothing in cli(*command, env=env).err
     own.parent.mkdir(exist_ok=True)
     own.touch(0o600)
@@ -157,7 +157,7 @@ def test_the_doctor_warns_of_an_env_file_that_another_one_hides(cli: Cli):
     (cli.home / ".env").touch(0o600)
     findings = cli("doctor", "--offline", "--json", env={"GATEWAY_PORT": "1"}).json()["findings"]
     found = [(finding["state"], finding["detail"]) for finding in findings if finding["subject"] == ".env"]
-    hidden = f"{cli.data_dir}/.env is not read, because {cli.home}/.env is"
+    hidden = f"{cli.data_dir}/.env is ignored, because Tocsin reads {cli.home}/.env"
     assert found == [("ok", str(cli.home / ".env")), ("warning", hidden)]
 
 
@@ -176,7 +176,7 @@ def test_a_secret_may_come_from_a_file(wired: Cli, town: StandinCluster):
     assert settings(wired, **env)["TEAMCHAT_BOT_TOKEN"]["source"] == f"{secret} (TEAMCHAT_BOT_TOKEN_FILE)"
 
 
-@pytest.mark.parametrize(("content", "reason"), [(None, "No such file"), ("", "it is empty"), ("a b", "a value in")])
+@pytest.mark.parametrize(("content", "reason"), [(None, "No such file"), ("", "empty file"), ("a b", "a value in")])
 def test_a_file_that_holds_no_usable_secret_is_named(cli: Cli, content: str | None, reason: str):
     secret = cli.home / "token"
     if content is not None:
@@ -333,7 +333,7 @@ def test_init_does_not_overwrite(cli: Cli):
     (cli.home / ".env").write_text("MINE=1\n")
     done = cli("init", "--here")
     assert done.code == 2
-    assert "exists already" in done.err
+    assert "already exists" in done.err
     assert (cli.home / ".env").read_text() == "MINE=1\n"
 
 

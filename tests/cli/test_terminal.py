@@ -187,7 +187,7 @@ def test_a_service_shows_what_is_wrong_with_a_file_and_the_fix(cli: Cli):
     (cli.data_dir / "triggers.yaml").write_text('- pattern: "\\d+"\n  command: df\n')
     code, screen = run(cli, "up", GATEWAY_HOST="0.0.0.0", LOG_LEVEL="error")  # which ends it at once
     assert code == 2
-    told = f"tocsin: triggers: {cli.data_dir}/triggers.yaml:1:14: in double quotes, \\d is not an escape of YAML"
+    told = f"tocsin: triggers: {cli.data_dir}/triggers.yaml:1:14: \\d is not a valid escape sequence in double quotes:"
     assert told in screen
     assert "  hint: " in screen
 

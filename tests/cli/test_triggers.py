@@ -57,7 +57,7 @@ def test_a_command_that_is_careless_with_captures_gets_advice(ruled: Cli):
 def test_without_a_file_there_is_nothing_to_list_and_nothing_wrong(cli: Cli):
     done = cli("triggers", "list")
     assert (done.code, done.out) == (0, "")
-    assert f"write {cli.data_dir}/triggers.yaml" in done.err
+    assert f"{cli.data_dir}/triggers.yaml" in done.err
     assert cli("triggers", "list", "--json").json() == []
 
 
@@ -70,7 +70,7 @@ def test_test_tells_which_rule_fires_with_what_and_why_the_others_do_not(ruled: 
     done = ruled("triggers", "test", "DISK home")
     assert (done.code, done.err) == (0, "")
     assert done.out.splitlines()[:4] == [
-        r"rule 1 fires (line 2): ^disk (\w+)(?: (\w+))?$",
+        "rule 1 matches (line 2): ^disk (\\w+)(?: (\\w+))?$",
         "  $1 = home",
         '  $2 = ""',
         'would run (shell): df -h -- "/$1"',

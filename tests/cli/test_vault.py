@@ -107,9 +107,9 @@ def test_a_value_on_the_command_line_is_wrong_usage(vault: Cli):
     [
         (b"", 2, "the value is empty"),
         (b"\n", 2, "the value is empty"),
-        (b"canary\xff", 2, "standard input is not text in UTF-8"),
-        (b"canary\0", 2, "the value holds a NUL character"),
-        (b"c" * (1024**2 + 1), 2, "standard input holds more than 1,048,576 bytes"),
+        (b"canary\xff", 2, "standard input is not UTF-8 text"),
+        (b"canary\0", 2, "the value contains a NUL character"),
+        (b"c" * (1024**2 + 1), 2, "standard input is larger than 1,048,576 bytes"),
     ],
     ids=["empty", "a line end", "binary", "NUL", "too long"],
 )
@@ -127,10 +127,10 @@ def test_a_value_of_one_mebibyte_is_kept(vault: Cli):
 
 
 def test_a_prompt_does_not_echo_and_asks_twice(vault: Cli):
-    code, seen = typed(vault, ["vault", "set", "TYPED"], {"Value of TYPED": "by hand", "The same again": "by hand"})
+    code, seen = typed(vault, ["vault", "set", "TYPED"], {"Value of TYPED": "by hand", "Repeat it:": "by hand"})
     assert (code, "by hand" in seen, "TYPED" in seen) == (0, False, True)
     assert vault("vault", "get", "TYPED").out == "by hand\n"
-    code, seen = typed(vault, ["vault", "set", "TYPED"], {"Value of TYPED": "one", "The same again": "another"})
+    code, seen = typed(vault, ["vault", "set", "TYPED"], {"Value of TYPED": "one", "Repeat it:": "another"})
     assert code == 2
 
 
@@ -176,7 +176,8 @@ def test_import_moves_the_secrets_of_env_files_and_leaves_comments_without_value
     assert done.json() == [{"file": str(env), "names": ["GATEWAY_TOKEN", "SMTP_PASS"]}]
     assert CANARY not in seen + done.out + done.err
     assert env.read_text() == (
-        "# my settings\nSMTP_HOST=mail.example.org\n# SMTP_PASS is in the vault\n\n# GATEWAY_TOKEN is in the vault\n"
+        "# my settings\nSMTP_HOST=mail.example.org\n# SMTP_PASS was stored in the vault\n\n# GATEWAY_TOKEN "
+        "was stored in the vault\n"
     )
     assert env.stat().st_mode & 0o777 == 0o640
     sources = {entry["name"]: entry["source"] for entry in vault("config", "show", "--json").json()}
@@ -222,7 +223,7 @@ def test_the_environment_wins_over_the_vault(kept: Cli, town: StandinCluster):
 
 LOCKED = {
     "broken": ("the vault is damaged", lambda d: (d / "vault.enc").write_bytes((d / "vault.enc").read_bytes()[:-9])),
-    "open to others": ("others may use", lambda d: (d / "vault.enc").chmod(0o644)),
+    "open to others": ("other users can access", lambda d: (d / "vault.enc").chmod(0o644)),
     "without its identity": ("is missing", lambda d: (d / "identity.txt").unlink()),
 }
 

@@ -134,7 +134,7 @@ async def test_an_outage_is_told_at_its_beginning_and_at_its_end(steps: Steps, c
     steps.script = [AWAY, AWAY, AWAY, look, ten(), AWAY, stopping(lambda: loop)]
     loop = ServiceLoop("it", steps, FakeClock())
     await loop.run()
-    began, ended = ("WARNING", "a service failed and is retried"), ("INFO", "a service works again")
+    began, ended = ("WARNING", "a service failed and will be retried"), ("INFO", "a service has recovered")
     assert messages(caplog) == [began, ended, began, ended]
     assert (problems, loop.problem) == ([AWAY.sentence()], "")
 

@@ -234,9 +234,9 @@ class StoreContract:
     @pytest.mark.parametrize(
         ("extra", "reason"),
         [
-            ({"buttons": "x" * MAX_EXTRA_BYTES}, "the extras of the message take 16,399 bytes, limit 16,384"),
-            ({"buttons": object()}, "the message's extras are not representable as JSON"),
-            ({"x": float("nan")}, "the message's extras are not representable as JSON"),
+            ({"buttons": "x" * MAX_EXTRA_BYTES}, "the extras of the message have 16,399 bytes, limit 16,384"),
+            ({"buttons": object()}, "the extras of the message cannot be represented as JSON"),
+            ({"x": float("nan")}, "the extras of the message cannot be represented as JSON"),
         ],
         ids=["too long", "no JSON", "no number"],
     )
@@ -1225,7 +1225,7 @@ class StoreContract:
     async def test_a_hold_told_outside_the_queue_says_its_reason(self, store: DeliveryStore, clock: FakeClock):
         waiting = await put_one(store, new())
         await store.hold("bell", "door", 40, "429 Too Many Requests")
-        assert (await store.get(waiting.id)).error == "the target is held: 429 Too Many Requests"
+        assert (await store.get(waiting.id)).error == "the target is on hold: 429 Too Many Requests"
         clock.advance(41)
         assert (await store.get(waiting.id)).error == ""
 

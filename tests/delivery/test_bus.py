@@ -423,8 +423,8 @@ async def test_what_cannot_be_queued_now_is_queued_later_without_a_busy_loop(
         await until(lambda: not any(bus.problem for bus in made))
     assert Counter(queue.messages) == Counter(["topic", *map(str, range(150))])
     assert Counter(record.message for record in caplog.records if record.message.startswith("the bus")) == {
-        "the bus does not work": 2,  # one a process
-        "the bus works again": 2,
+        "the bus is unavailable": 2,  # one a process
+        "the bus has recovered": 2,
     }
 
 
@@ -496,7 +496,7 @@ async def test_an_absent_redis_is_one_problem_and_one_line_until_it_comes(caplog
             assert await until_led(made)
         server.stop()
     lines = [record.message for record in caplog.records]
-    assert lines == ["the bus does not work", "Redis is used for the bus"]
+    assert lines == ["the bus is unavailable", "the bus uses Redis"]
 
 
 async def test_an_idle_process_asks_redis_seldom(private_redis: RedisServer, url: str, client: RedisClient):

@@ -544,7 +544,7 @@ async def test_who_lost_the_lease_sends_no_further_part(world: World, alarms: Ca
     hold.set()
     await world.settle()
     assert world.bell.texts == ["part one"]
-    assert alarms() == ["another worker took a delivery over"]
+    assert alarms() == ["another worker took over a delivery"]
 
 
 async def test_who_lost_the_lease_does_not_overwrite_what_another_one_wrote(world: World):
@@ -598,8 +598,8 @@ async def test_a_store_that_fails_is_asked_patiently_and_outcomes_are_kept(
     await world.pass_time(3)
     assert world.bell.texts == ["1", "2"]
     assert [(await world.get(d)).attempts for d in (one, two)] == [1, 1]
-    waits = "an outcome waits for the queue to come back"
-    assert sorted(alarms()) == [waits, "the queue cannot be worked on"], "an outage is told once"
+    waits = "an outcome will be stored when the queue is available again"
+    assert sorted(alarms()) == [waits, "the queue cannot be processed"], "an outage is told once"
 
 
 async def test_a_store_with_a_bug_does_not_end_the_dispatcher(world: World, alarms: Callable[[], list[str]]):
@@ -611,7 +611,7 @@ async def test_a_store_with_a_bug_does_not_end_the_dispatcher(world: World, alar
     await world.put(new())
     await world.pass_time(3)
     assert world.bell.texts == ["hello"]
-    assert alarms() == ["the queue cannot be worked on"]
+    assert alarms() == ["the queue cannot be processed"]
 
 
 # Stopping
@@ -783,7 +783,7 @@ async def test_deliveries_of_a_channel_that_cannot_be_made_stay_queued(world: Wo
     await world.pass_time(5)
     assert world.horn.texts == ["horn"]
     assert await world.counts() == {"queued": 1, "sent": 1}
-    assert alarms() == ["the deliveries of a channel stay queued"]
+    assert alarms() == ["the deliveries of a channel remain queued"]
 
 
 async def test_what_expires_does_so_though_no_channel_is_configured(world: World):

@@ -558,7 +558,7 @@ async def test_what_endangers_messages_is_named(private_redis: RedisServer, tmp_
     client = open_redis(private_redis.url, wait_replicas=1)
     private_redis.ask("CONFIG", "SET", "min-replicas-to-write", "0")
     problems = (await health_of(client, time.time())).problems
-    assert "has 0 of the 1 replicas that REDIS_WAIT_REPLICAS asks for" in problems[0]
+    assert "has 0 of the 1 replicas required by REDIS_WAIT_REPLICAS:" in problems[0]
     await client.aclose()
     client = open_redis(private_redis.url)
     for ahead_s, way in ((300, "300 s ahead of"), (-300, "300 s behind")):

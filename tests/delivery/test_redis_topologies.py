@@ -163,11 +163,11 @@ async def test_a_server_with_a_certificate_of_ones_own_authority_is_reached(tmp_
 @pytest.mark.parametrize(
     ("url", "why"),
     [
-        ("rediss://host?ssl_cert_reqs=none", "no protection"),
-        ("redis+sentinel://host:26379", "not the address"),
-        ("redis+cluster://host/3", "not the address"),
-        ("redis+cluster://host:1,:2", "not the address"),
-        ("redis+sentinel://host:99999/service", "not the address"),
+        ("rediss://host?ssl_cert_reqs=none", "is insecure"),
+        ("redis+sentinel://host:26379", "not"),
+        ("redis+cluster://host/3", "not"),
+        ("redis+cluster://host:1,:2", "not"),
+        ("redis+sentinel://host:99999/service", "not"),
     ],
 )
 def test_an_address_that_cannot_work_is_refused(url: str, why: str):

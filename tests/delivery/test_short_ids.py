@@ -53,5 +53,5 @@ async def test_a_beginning_of_several_or_of_nothing_is_an_error(text: str):
 
 @pytest.mark.parametrize("text", ["9cca", "zz", "%", "é", "a4186d41-631b"])
 async def test_what_no_id_begins_with_is_unknown(text: str):
-    with pytest.raises(UnknownDeliveryError, match=f"there is no delivery {text}"):
+    with pytest.raises(UnknownDeliveryError, match=f"unknown delivery: {text}"):
         await whole_id(shelf(ONE, TWO, THREE), text)

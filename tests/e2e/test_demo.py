@@ -20,7 +20,7 @@ import pytest
 from tests.waiting import PATIENCE_S, until
 
 TOCSIN = Path(sysconfig.get_path("scripts")) / "tocsin"
-READY = "What the stand-ins receive appears below"
+READY = "Messages received by the stand-ins:"
 ALICE, BOB, GROUP = 1001, 1002, -3001
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -148,7 +148,7 @@ def demo(home: Path) -> Iterator[Demo]:
     """One demo for all tests that only look, in a shell with real credentials."""
     with running_demo(home, env=REAL) as demo:
         demo.read_until(READY)
-        block = demo.printed.partition("Try, in another terminal:\n")[2].partition(READY)[0]
+        block = demo.printed.partition("Commands to try in another terminal:\n")[2].partition(READY)[0]
         demo.commands = [line.strip() for line in block.splitlines() if line.strip()]
         yield demo
         demo.end()
@@ -247,7 +247,7 @@ def test_skill_mode_finds_the_sample_skill_and_runs_it_when_it_is_confirmed(demo
     keyboard = demo.say(ALICE, "/mode")("This chat is in chat mode.")
     demo.press(ALICE, keyboard, "skill")
     demo.wait_for(ALICE, "Skill mode")
-    plan = demo.say(ALICE, "Could you greet Dora, please?")("Shall I do this?")
+    plan = demo.say(ALICE, "Could you greet Dora, please?")("Shall I run this?")
     demo.press(ALICE, plan, "Run")
     demo.wait_for(ALICE, "Hello, Dora!", after=keyboard["id"])
     keyboard = demo.say(ALICE, "/mode")("This chat is in skill mode.")

@@ -151,7 +151,7 @@ def test_a_question_is_answered_in_the_chat_that_was_asked_and_a_forged_press_is
         assert child.wait(PATIENCE_S) == 0
     assert (outcome["message_id"], "reply_markup" in outcome) == (question["message_id"], False)
     station.press(question, "Reject")
-    station.wait_for(ADMIN, "does not wait any more")
+    station.wait_for(ADMIN, "is no longer waiting")
     denied = [entry["metadata"]["actor"] for entry in station.audited("run.decision_denied")]
     assert denied == [f"chat:{BOB}", f"chat:{ADMIN}"]
     assert [entry["metadata"]["actor"] for entry in station.audited("run.approve")] == [f"chat:{ADMIN}"]
@@ -209,8 +209,8 @@ def test_skill_mode_proposes_a_plan_carries_it_out_once_confirmed_and_reports(st
     wanted = [{"requirement": "greet the team", "skill": "hello"}, {"requirement": "make tea", "skill": ""}]
     station.town.chatmodel.will_answer({"requirements": wanted})
     station.say(PLANNER, "Greet the team and make tea")
-    plan = station.wait_for(PLANNER, "Shall I do this?")
-    assert "1. greet the team → hello\n2. make tea → no skill for this" in plan["text"]
+    plan = station.wait_for(PLANNER, "Shall I run this?")
+    assert "1. greet the team → hello\n2. make tea → no matching skill" in plan["text"]
     assert not [e for e in station.audited("skill.run") if e["metadata"]["actor"] == f"chat:{PLANNER}"]
     station.press(plan, "Run")
     report = station.wait_for(PLANNER, "✓ 1. greet the team\nhello everybody\ngreet the team")
@@ -242,7 +242,7 @@ def test_what_a_stopped_process_had_not_answered_the_next_one_answers_and_nothin
         until(lambda: "Finished server process" in station.log.read_text(), "nothing new comes in")
         station.open_gate()
         station.wait_for_end()
-        assert station.stored().count("new") == 8, "it stopped in the middle"
+        assert station.stored().count("new") == 8, "it stopped before the answer"
         station.say(BOB, "hold meanwhile")
         station.start()
         station.wait_until_quiet()

@@ -11,7 +11,7 @@ from tocsin.testing.features import CollectedNotices
 
 ENDED = replace(
     new_run(RunSpec("ssh", "web", "uptime", RunTrigger.API, source="dashboard"), RunStatus.INTERRUPTED, 1000.0),
-    reason="Tocsin was killed or crashed while it ran",
+    reason="Tocsin was killed or crashed during the run",
 )
 
 

@@ -75,7 +75,7 @@ async def test_sides_alternate_and_the_user_begins_whatever_the_window_holds(cha
 
 @pytest.mark.parametrize("turns", [(), (Turn("user", " \n"),), (Turn("user", "a"), Turn("assistant", "b"))])
 async def test_no_call_is_made_without_a_question(chat, model, turns):
-    with pytest.raises(ProviderError, match="no question"):
+    with pytest.raises(ProviderError, match="question is empty"):
         await chat.ask(Question(turns))
     assert model.requests == 0
 
@@ -118,7 +118,7 @@ async def test_a_model_that_fills_in_nonsense_may_correct_itself_once(chat, mode
     model.will_answer({"item": "bell", "count": 0}, {"item": "bell", "count": 1})
     assert (await chat.extract(question(), Order)).count == 1
     model.will_answer(*[{"item": "bell", "count": 0}] * 3)
-    with pytest.raises(ProviderError, match="unreadable answer"):
+    with pytest.raises(ProviderError, match="unreadable response"):
         await chat.extract(question(), Order)
     assert model.requests == 4
 

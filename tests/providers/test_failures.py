@@ -72,13 +72,17 @@ async def test_a_service_that_asks_for_a_key_nobody_set_says_so(desk, model):
 @pytest.mark.parametrize(
     ("fault", "said", "hint"),
     [
-        (Fault.error("x", "no such thing", http_status=400), "refuses the question (400): no such thing", "change it"),
-        (Fault.error("x", http_status=402), "has no credit left", "top it up"),
-        (Fault.error("x", "region", http_status=403), "does not allow this (403): region", "check what the key in "),
+        (Fault.error("x", "no such thing", http_status=400), "rejects the question (400): no such thing", "change it"),
+        (Fault.error("x", http_status=402), "has no credit left", "add credit,"),
+        (
+            Fault.error("x", "region", http_status=403),
+            "denies access (403): region",
+            "check the permissions of the key in ",
+        ),
         (Fault.error("x", http_status=404), "does not know the model standin-chat-1 (404)", "correct CHAT_MODEL or "),
         (Fault.error("x", http_status=413), "rejects the question as too large (413)", "send fewer"),
         (Fault.error("x", http_status=418), "refuses (418)", "correct "),
-        (Fault.redirect("/elsewhere", 307), "answers with a redirect, which is not followed (307)", "correct "),
+        (Fault.redirect("/elsewhere", 307), "responds with a redirect, which is not followed (307)", "correct "),
     ],
 )
 async def test_a_refusal_is_told_with_a_remedy_and_not_repeated(chat, desk, model, fault, said, hint):
@@ -213,9 +217,9 @@ async def test_an_answer_that_breaks_off_in_the_middle_is_an_error_and_not_an_an
     ("kind", "said"),
     [
         ("cut", "closed the connection before the answer was complete"),
-        ("unfinished", "stopped in the middle of its answer"),
+        ("unfinished", "stopped before the answer was complete"),
         ("hang", "stopped sending"),
-        ("broken_event", "sent an unreadable answer"),
+        ("broken_event", "sent an unreadable response"),
     ],
 )
 async def test_how_it_broke_off_is_told(desk, provider, model, kind, said):

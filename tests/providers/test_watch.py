@@ -11,7 +11,7 @@ from tocsin.providers.watch import ModelWatch
 from tocsin_standins.chatmodel.server import MODEL
 from tocsin_standins.faults import Fault
 
-REFUSED = ProviderError("Example refuses the key (401)", hint="set EXAMPLE_KEY", needs_operator=True)
+REFUSED = ProviderError("Example rejects the key (401)", hint="set EXAMPLE_KEY", needs_operator=True)
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def watched(desk: Desk, watch: ModelWatch, **env: str) -> ChatProvider:
 async def test_the_operator_is_told_once_and_again_after_it_worked_in_between(watch, told):
     for _ in range(3):
         await watch.failed("m (example)", REFUSED)
-    assert told == ["The chat model m (example) fails until you act: Example refuses the key (401): set EXAMPLE_KEY."]
+    assert told == ["The chat model m (example) cannot be used: Example rejects the key (401): set EXAMPLE_KEY."]
     assert list(watch.problems) == ["m (example)"]
     watch.worked("m (example)")
     assert watch.problems == {}

@@ -305,7 +305,7 @@ def test_the_log_of_a_run_at_work_is_not_complete():
     assert page([], 7, "", ended=False, truncated=False) == LogPage((), 7, complete=False, truncated=False)
 
 
-@pytest.mark.parametrize(("text", "truncated"), [("[1,234 lines left out here]", True), ("started: skill x", False)])
+@pytest.mark.parametrize(("text", "truncated"), [("[1,234 lines omitted here]", True), ("started: skill x", False)])
 def test_only_the_line_for_what_was_left_out_makes_a_log_truncated(text: str, truncated: bool):
     lines = [Line(1, 0.0, "system", text)]
     assert page(lines, 1, "", ended=True, truncated=False).truncated is truncated

@@ -97,7 +97,7 @@ async def test_a_workflow_with_a_mistake_needs_a_person(tmp_path: Path):
     async with program(tmp_path) as app:
         report = await status_report(app)
     workflows = report.subsystems["workflows"]
-    assert (str(workflows.status), workflows.summary) == ("degraded", "1 workflow, 1 with mistakes")
+    assert (str(workflows.status), workflows.summary) == ("degraded", "1 workflow, 1 with errors")
     assert len(report.attention) == 1
 
 

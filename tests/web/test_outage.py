@@ -45,6 +45,6 @@ async def test_an_outage_is_two_lines_in_the_log_and_a_field_of_health(
     told = [
         record.getMessage() for record in caplog.records if record.name == "tocsin.messaging.outbound.channel_watch"
     ]
-    assert told == ["a channel does not deliver", "a channel delivers again"]
+    assert told == ["a channel cannot deliver", "a channel delivers again"]
     os.kill(os.getpid(), signal.SIGTERM)
     await program

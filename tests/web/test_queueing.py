@@ -35,7 +35,7 @@ from tocsin.web.gateway.app import build_gateway
 ASYNC = ("Prefer", "respond-async")
 KEY = ("Idempotency-Key", "order-1")
 REFUSED = HttpResponse(200, {}, b'{"ok": false, "error": "not_in_channel"}')
-LOST = RemoteError("outcome unknown: no answer in time", kind=FailureKind.AMBIGUOUS)
+LOST = RemoteError("outcome unknown: no response in time", kind=FailureKind.AMBIGUOUS)
 
 
 @dataclass

@@ -104,7 +104,7 @@ async def test_a_full_disk_under_the_audit_log_stops_no_send_shows_in_health_and
     health = await gateway.client.get("/health")
     assert health.status == 503
     assert health.json()["status"] == "degraded"
-    assert health.json()["problems"] == ["the audit log cannot be written; the log says why"]
+    assert health.json()["problems"] == ["the audit log cannot be written; see the log"]
 
     audit_file(gateway).unlink()
     assert (await gateway.client.send(GOOD)).status == 200

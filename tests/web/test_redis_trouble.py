@@ -16,7 +16,7 @@ from tocsin.testing.fakes import FakeClock, ScriptedTransport
 from tocsin.web.gateway.app import build_gateway
 
 TROUBLE = {
-    "LOADING Redis is loading the dataset in memory": "is still reading its data after a start",
+    "LOADING Redis is loading the dataset in memory": "is still loading its data",
     "MISCONF Redis is configured to save RDB snapshots": "cannot write to its disk",
     "READONLY You can't write against a read only replica.": "is a read-only replica",
     "OOM command not allowed when used memory > 'maxmemory'.": "has reached its maxmemory",

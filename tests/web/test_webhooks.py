@@ -320,7 +320,7 @@ async def test_half_a_body_is_no_event(door: Door):
     assert await door.stored() == []
 
 
-# --- when it cannot be taken in
+# --- when it cannot be be stored
 
 
 async def test_an_event_that_cannot_be_stored_is_not_acknowledged_and_is_taken_when_it_comes_again(
@@ -371,7 +371,7 @@ async def test_what_redis_does_not_take_is_not_acknowledged_and_taken_when_it_co
     assert (await door.client.send({"channel": "bell", "target": "x", "message": "ho"}, key)).status == 200
     assert (await door.client.request("GET", "/health")).json()["inbox"] == {"status": "ok", "open": 3}
     assert not door.database.exists(), "it only carried messages"
-    reasons = [record.reason for record in caplog.records if "taken in" in record.message]
+    reasons = [record.reason for record in caplog.records if "be stored" in record.message]
     for reason, said in zip(reasons, ("cannot be reached", "reached its maxmemory", "read-only replica"), strict=True):
         assert said in reason
     await door.app.redis.aclose()

@@ -51,7 +51,7 @@ ENDLESS_BYTES = 64 * 1024 * 1024
 STATUS = Path("/proc/self/status")
 ENDS = {"answered", "ignored", "failed"}
 ENDED = "SELECT status, reason, message FROM inbox"
-REJECTED = "a webhook call was rejected"
+REJECTED = "a webhook request was rejected"
 LIMITS = {"RATE_LIMIT_PER_IP": "1000000000", "WEBHOOK_RATE_LIMIT": "1000000000", "REPLY_BRAKE": "10000"}
 
 

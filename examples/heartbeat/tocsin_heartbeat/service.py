@@ -26,7 +26,7 @@ class Heartbeat:
         return None if beat_at is None else max(0.0, self._context.clock.now() - beat_at)
 
     async def beat(self) -> float:
-        """Leave a sign of life, tell of a gap before it, and return when the next one is due."""
+        """Record a heartbeat, notify about a gap before it, and return the time of the next one."""
         age_s = await self.age_s()
         if age_s is not None and age_s > 2 * self.every_s:
             await self._tell(age_s)

@@ -1,4 +1,4 @@
-"""What features are handed by the program itself: shared parts, and abilities that are no feature's."""
+"""Abilities that the program gives to features: shared parts, and abilities that no feature provides."""
 
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 MAX_SHOWN = 200
 ELSEWHERE = (
-    "Conversations of the bot are kept in the memory of the process that runs it, and are not shown by others. With "
-    "REDIS_URL they are kept in Redis, and every process shows them."
+    "Conversations of the bot are stored in the memory of its process, so other processes cannot show "
+    "them. Set REDIS_URL to store them in Redis, where all processes can show them."
 )
 
 
 def context_of(app: "App") -> FeatureContext:
-    """Return what every feature is handed; its settings and what other features provide are added for each."""
+    """Return the parts that every feature receives; its settings and what other features provide are added for each."""
     return FeatureContext(
         settings=app.settings,
         data_dir=app.settings.data_dir,

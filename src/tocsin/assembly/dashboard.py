@@ -62,7 +62,7 @@ def dashboard_of(
 ) -> Any:
     """Return the dashboard as an ASGI application; tests may find out with a `guard` of their own who calls.
 
-    `live` is the event hub (`assembly/live.py`), which runs as a service; without it, open pages are told of nothing.
+    `live` is the event hub (`assembly/live.py`), which runs as a service; without it, open pages receive no events.
     """
     return build_dashboard(_parts(app, draining, guard, live))
 
@@ -198,7 +198,7 @@ class BotDoor:
         try:
             known = channel.variables.admin.parse(chat_id)
         except ValueError as error:
-            raise ConfigError(f"the ID of the chat is not valid: it must be {error}") from None
+            raise ConfigError(f"invalid chat ID: it must be {error}") from None
         changes = {"approve": access.approve, "deny": access.deny, "remove": access.remove}
         return await changes[what](known, caller)
 
@@ -235,7 +235,7 @@ async def _integrations_of(app: "App") -> "Sequence[Integration]":
         kind="session_store",
         enabled=bool(app.settings[REDIS_URL]),
         is_set_up=redis,
-        note="" if redis or not app.settings[REDIS_URL] else "none listens at the usual address",
+        note="" if redis or not app.settings[REDIS_URL] else "no Redis at the default address",
         docs="docs/delivery.md",
         check=_asks_redis(app),
     )

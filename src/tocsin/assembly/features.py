@@ -172,7 +172,7 @@ class OpenFeatures:
                     yield finding
 
     async def status_lines(self) -> list[str]:
-        """Return what features that tell of no subsystem add to the status of the bot.
+        """Return the lines that features without a subsystem add to the status of the bot.
 
         One that cannot tell is logged and left out.
         """
@@ -182,11 +182,13 @@ class OpenFeatures:
                 if hooks.status:
                     lines += await hooks.status(self.opened(name))
             except TocsinError as error:
-                log.warning("a feature gives no status", extra={"feature": name, "reason": error.sentence()})
+                log.warning(
+                    "the status of a feature is unavailable", extra={"feature": name, "reason": error.sentence()}
+                )
         return lines
 
     async def subsystems(self) -> "dict[str, list[SubsystemStatus]]":
-        """Return what features tell of each subsystem; one that fails is a subsystem with an error."""
+        """Return the status of each subsystem; one that fails is a subsystem with an error."""
         found: dict[str, list[SubsystemStatus]] = {}
         for feature in self.known.values():
             for subsystem in feature.subsystems:
@@ -199,8 +201,8 @@ class OpenFeatures:
         except TocsinError as error:
             return _failed(feature, error.sentence())
         except Exception as error:  # it may be a plug-in: the status of the others is shown
-            log.exception("a feature gives no status", extra={"feature": feature})
-            return _failed(feature, f"unexpected {type(error).__name__}: this is a bug, the log has more")
+            log.exception("the status of a feature is unavailable", extra={"feature": feature})
+            return _failed(feature, f"unexpected {type(error).__name__}: this is a bug, see the log for details")
 
     async def profile_uses(self) -> "list[ProfileUse]":
         """Return what sends to notification profiles."""

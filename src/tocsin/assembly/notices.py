@@ -49,7 +49,7 @@ class CoreNotices:
             app.features.replace_notices(self)
 
     async def step(self) -> float:
-        """Tell of what waits; return when to look again."""
+        """Send what waits; return when to look again."""
         await self._tell()
         if self._app.clock.monotonic() >= self._check_at:
             self._check_at = self._app.clock.monotonic() + CHECK_EVERY_S
@@ -57,7 +57,7 @@ class CoreNotices:
         return STEP_S
 
     async def _tell(self) -> None:
-        """Tell of what waits here, and where notices are kept, of what other hosts have left."""
+        """Send what waits here, and where notices are kept, of what other hosts have left."""
         while self._waiting:
             await self._tell_one(self._waiting[0])
             self._waiting.popleft()
@@ -81,16 +81,16 @@ class CoreNotices:
             await self._app.features.abilities.notices.notify(notice)
 
     async def check_audit_log(self) -> None:
-        """Tell of an audit log whose chain is broken; one that cannot be read is told by the status."""
+        """Notify about an audit log whose chain is broken; one that cannot be read is told by the status."""
         keep_since = kept_since(self._app.settings[AUDIT_KEEP_DAYS], self._app.clock.now())
         try:
             found = await asyncio.to_thread(self._app.audit.log.verify, keep_since=keep_since)
         except (OSError, TocsinError) as error:
-            log.warning("the audit log is not verified", extra={"reason": str(error)})
+            log.warning("the audit log could not be verified", extra={"reason": str(error)})
             return
         if not found.ok:
             first = found.problems[0]
-            body = f"{first.file}, line {first.line}: {first.reason}\n\n`tocsin audit verify` shows all places."
+            body = f"{first.file}, line {first.line}: {first.reason}\n\n`tocsin audit verify` lists all problems."
             await self._tell_one(
                 Notice(
                     "The audit log was changed",
@@ -117,7 +117,7 @@ def notice_of(text: str) -> Notice | None:
         known = {each.name: found[each.name] for each in fields(Notice) if each.name in found}
         return Notice(**{**known, "level": NoticeLevel(found["level"])})
     except (ValueError, TypeError, KeyError):  # it would hold up all that come after it
-        log.warning("a notice of another host cannot be read", extra={"notice": text[:200]})
+        log.warning("a notification of another host cannot be read", extra={"notice": text[:200]})
         return None
 
 
@@ -129,8 +129,8 @@ def dead_delivery(facts: Mapping[str, object], label: Callable[[str], str]) -> N
     channel, target = facts["channel"], facts["target"]
     tries = "1 try" if facts.get("attempts") == 1 else f"{facts.get('attempts')} tries"
     body = (
-        f"Delivery {facts.get('delivery')} to {target} is {facts['status']} after {tries}.\n\n"
-        f"`tocsin deliveries show {facts.get('delivery')}` says why."
+        f"Delivery {facts.get('delivery')} to {target} is {facts['status']} after {tries}.\n\n`tocsin "
+        f"deliveries show {facts.get('delivery')}` shows the reason."
     )
     return Notice(
         f"A message on {label(str(channel))} was not delivered",
@@ -148,7 +148,7 @@ def access_request(facts: Mapping[str, object]) -> Notice:
     chat = facts["chat"]
     return Notice(
         f"Chat {chat} asks for access to the bot",
-        f"`tocsin bot access approve {chat}` lets it in.",
+        f"Approve it with `tocsin bot access approve {chat}`.",
         NoticeLevel.INFO,
         "security",
         source="bot",

@@ -90,7 +90,7 @@ class OperatorNotices:
         try:
             await self._tell(f"{notice.title}\n\n{notice.body}".strip())
         except TocsinError as error:
-            log.warning("a notice does not reach the operator", extra={"reason": error.sentence()})
+            log.warning("a notification could not be delivered to the operator", extra={"reason": error.sentence()})
 
     async def unread_count(self) -> int:
         """Return 0: none is stored."""

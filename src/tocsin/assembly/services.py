@@ -71,7 +71,7 @@ async def serve(app: App, parts: frozenset[str], ready: Callable[[Mapping[str, s
     Every process that serves works on the inbox, and on the queue unless `DELIVERY_WORKERS` is 0.
     """
     if not parts and not app.settings[DELIVERY_WORKERS]:
-        raise ConfigError("a worker with DELIVERY_WORKERS=0 has nothing to do", hint="set it to 1 or more")
+        raise ConfigError("a worker with DELIVERY_WORKERS=0 would be idle", hint="set it to 1 or more")
     await _tell_queue_problems(app)
     await _recover_runs(app)
     async with FirstErrorGroup() as group:
@@ -162,7 +162,7 @@ def _dashboard(app: App, *, needed: bool) -> "tuple[EventHub | None, Service | N
 
     missing, host = missing_dashboard_login(app.settings), app.settings[DASHBOARD_HOST]
     if missing and not needed:
-        log.info("the dashboard is off", extra={"missing": missing})
+        log.info("the dashboard is disabled", extra={"missing": missing})
         return None, None
     for warning in check_dashboard_bind(app.settings, host):
         log.warning(warning)
@@ -183,7 +183,7 @@ def _tell_that_the_bot_is_off(app: App, *, needed: bool) -> None:
     missing = ", ".join(app.registry.bot_channel().missing)
     if needed:
         raise MissingSettingError("the bot cannot run", hint=f"set {missing}")
-    log.info("the bot is off", extra={"missing": missing})
+    log.info("the bot is disabled", extra={"missing": missing})
 
 
 def run_engine(app: App) -> "RunEngine":
@@ -213,14 +213,14 @@ async def _recover_runs(app: App) -> None:
         await take_runs_out_of_database(app)
         await app.runs().recover()
     except TocsinError as error:
-        log.warning("runs of dead processes are not looked at", extra={"reason": error.sentence()})
+        log.warning("runs of dead processes are not recovered", extra={"reason": error.sentence()})
 
 
 async def _tell_queue_problems(app: App) -> None:
     for problem in (await app.outbox.store.health()).problems:
-        log.warning("the queue is not safe", extra={"reason": problem})
+        log.warning("the queue is unreliable", extra={"reason": problem})
     if app.settings[STORE] == "redis" and app.database.exists() and (left := await left_in_database(app.database)):
-        log.warning("messages are left behind", extra={"reason": left, "fix": LEFT_FIX})
+        log.warning("messages were left unprocessed", extra={"reason": left, "fix": LEFT_FIX})
 
 
 def _dispatcher(app: App) -> "Dispatcher | None":

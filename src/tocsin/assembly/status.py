@@ -91,7 +91,7 @@ async def status_lines(app: "App") -> list[str]:
     subsystems = await subsystems_of(app, await redis_trouble(app.settings, app.redis))
     known = _known(app)
     needs = len(attention_of(app, subsystems))
-    lines = [f"Needs a person: {needs}; `tocsin status` says what"] if needs else []
+    lines = [f"Needs attention: {needs}; see `tocsin status`"] if needs else []
     for name, status in subsystems.items():
         if status.status is not SubsystemState.DISABLED:
             state = "" if status.status is SubsystemState.OK else f" ({status.status})"

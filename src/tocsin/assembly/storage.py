@@ -82,7 +82,7 @@ def stores_in(settings: Settings, database: "Database", redis: "Lazy[RedisClient
     if settings[STORE] != "redis":
         return _in_sqlite(database, redis, clock)
     if not settings[REDIS_URL]:
-        raise MissingSettingError("STORE=redis needs a Redis, but REDIS_URL is off", hint="set REDIS_URL")
+        raise MissingSettingError("STORE=redis requires Redis, but REDIS_URL=off disables it", hint="set REDIS_URL")
     return _in_redis(settings, database, redis, clock)
 
 
@@ -211,7 +211,7 @@ async def left_in_database(database: "Database") -> str:
     from tocsin.messaging.inbound.sqlite_store import SqliteInbox
 
     left = sum((await SqliteInbox(database, SystemClock()).owners()).values())
-    return f"{database.path} holds received messages that are not processed, as STORE is redis: {left}" if left else ""
+    return f"{database.path} contains unprocessed received messages, but STORE is redis: {left}" if left else ""
 
 
 def sqlite_beats(database: "Database") -> "Beats":
@@ -260,7 +260,7 @@ async def redis_trouble(settings: Settings, redis: "Lazy[RedisClient]") -> str |
         async with asyncio.timeout(PROBE_S):
             await client.command("PING")
     except TimeoutError:
-        return f"Redis at {client.where} does not answer within {PROBE_S:g} s: check the server"
+        return f"Redis at {client.where} did not respond within {PROBE_S:g} s: check the server"
     except TocsinError as error:
         return error.sentence()
     return ""

@@ -37,29 +37,29 @@ log = logging.getLogger(__name__)
 Command = Callable[[MessageContext], Awaitable[HandlerResult]]
 
 DESCRIPTIONS = {
-    "start": "say hello, or ask for access",
-    "help": "list what I understand",
-    "status": "show mode, history and what is going on",
+    "start": "start, or ask for access",
+    "help": "list the commands",
+    "status": "show mode, history and running work",
     "skills": "list the installed skills",
-    "run": "run a skill: /run name what it should do",
-    "runs": "show the newest runs",
+    "run": "run a skill: /run name input",
+    "runs": "list the latest runs",
     "mode": "switch between chat and skill mode",
-    "history": "show what I remember of this chat",
-    "reset": "forget this chat's history",
-    "cancel": "cancel what I am working on",
+    "history": "show the notes about this chat",
+    "reset": "delete the history of this chat",
+    "cancel": "cancel running work",
 }
 ADMIN_DESCRIPTIONS = {
-    "approve": "let a chat in: /approve 123456789",
-    "deny": "keep a chat out: /deny 123456789",
+    "approve": "allow a chat: /approve 123456789",
+    "deny": "deny a chat: /deny 123456789",
 }
 MAX_OUTPUT = 4_000  # characters of a skill's output, as for triggers
 MAX_SHOWN = 160  # characters per message in /history: 20 of them fit into one reply
-WELCOME = "Hello! Write to me, and I answer. What else I understand:"
+WELCOME = "Hello! Send me a message, or one of these commands:"
 NO_SKILLS = "No skills are installed."
-NO_RUNS = "Nothing has run yet."
-NO_HISTORY = "I remember nothing of this chat."
-HISTORY_CLEARED = "I have forgotten this chat's history."
-IDLE = "I am not working on anything here."
+NO_RUNS = "No runs yet."
+NO_HISTORY = "I have no history of this chat."
+HISTORY_CLEARED = "I have deleted the history of this chat."
+IDLE = "I am not working on anything in this chat."
 
 
 class FurtherCommand(NamedTuple):
@@ -131,7 +131,7 @@ class Commands:
             return await _answer_further(name, further, message)
         if is_for_others(message, self._commands):
             return ignored("a command for another bot")
-        return answered(f"I do not know /{name}. /help lists what I understand.")
+        return answered(f"Unknown command: /{name}. /help lists the commands.")
 
     async def press(self, received: MessageContext, prefix: str, rest: str) -> HandlerResult | None:
         """Answer a pressed button; `None` if the button is not one of the bot's own."""
@@ -168,8 +168,8 @@ class Commands:
         lines = [
             f"Mode: {await self._persistence.mode(chat)}",
             f"History: {remembered} of {self._dependencies.max_history} messages",
-            f"Working on: {gate.running(chat)} of {gate.per_chat} here, {gate.running()} of {gate.overall} in all",
-            f"Waiting: {gate.waiting(chat)} here (at most {gate.overflow}), {gate.waiting()} in all",
+            f"In progress: {gate.running(chat)} of {gate.per_chat} here, {gate.running()} of {gate.overall} in total",
+            f"Waiting: {gate.waiting(chat)} here (at most {gate.overflow}), {gate.waiting()} in total",
             *await self._other_lines(),
             f"Chat model: {self._dependencies.provider or 'none'}",
             *self._model_lines(with_reason=chat == self._admin),
@@ -179,15 +179,15 @@ class Commands:
     def _model_lines(self, *, with_reason: bool) -> list[str]:
         problems = self._dependencies.model_problems().items()
         if with_reason:
-            return [f"{model} fails until you act: {reason}" for model, reason in problems]
-        return [f"{model} fails until the operator acts" for model, _ in problems]
+            return [f"{model} cannot be used: {reason}" for model, reason in problems]
+        return [f"{model} cannot be used; the operator must fix it" for model, _ in problems]
 
     async def _other_lines(self) -> Sequence[str]:
         try:
             return await self._dependencies.status_lines()
         except TocsinError as error:
             log.warning("part of the status is missing", extra={"reason": error.sentence()})
-            return ["Queue and cron: not known right now"]
+            return ["Queue and cron: currently unknown"]
 
     async def _skills(self, received: MessageContext) -> HandlerResult:
         return await self._show_page(0)
@@ -205,21 +205,21 @@ class Commands:
         installed = {skill.name: skill for skill in await self._dependencies.skills.list(every=True)}
         name = keyboards.find_skill(rest, installed)
         if name is None:
-            return answered("That skill is not installed any more. /skills lists what there is.")
+            return answered("That skill is no longer installed. /skills lists the installed skills.")
         return await self._run_if_possible(received, installed[name], "")
 
     async def _run(self, received: MessageContext) -> HandlerResult:
         name, _, rest = received.message.args.strip().partition(" ")
         if not name:
-            return answered("Which skill? Write /run and its name; /skills lists them.")
+            return answered("Which skill? Send /run and its name; /skills lists the installed skills.")
         installed = {skill.name: skill for skill in await self._dependencies.skills.list(every=True)}
         if name not in installed:
-            return answered(f"There is no skill {truncate(name, 100)}. /skills lists what there is.")
+            return answered(f"Unknown skill: {truncate(name, 100)}. /skills lists the installed skills.")
         return await self._run_if_possible(received, installed[name], rest.strip())
 
     async def _run_if_possible(self, received: MessageContext, skill: SkillInfo, rest: str) -> HandlerResult:
         if skill.reason:
-            return answered(f"Skill {skill.name} cannot run now: {skill.reason}.")
+            return answered(f"Skill {skill.name} is not available: {skill.reason}.")
         return await self._executor.do(received, partial(self._run_skill, skill.name, rest))
 
     async def _run_skill(self, name: str, rest: str, work: TaskContext) -> HandlerResult:
@@ -241,14 +241,14 @@ class Commands:
         if wanted in set(ChatMode):
             return await self._switch(received, ChatMode(wanted))
         current = await self._persistence.mode(received.message.chat_id)
-        unknown = f"There is no mode {truncate(wanted, 50)}. " if wanted else ""
+        unknown = f"Unknown mode: {truncate(wanted, 50)}. " if wanted else ""
         return answered(f"{unknown}This chat is in {current} mode.", buttons=keyboards.mode_keyboard(current))
 
     async def _switch(self, received: MessageContext, mode: ChatMode) -> HandlerResult:
         await self._persistence.set_mode(received.message.chat_id, mode)
         meaning = {
-            ChatMode.CHAT: "Chat mode: what you write goes to the chat model.",
-            ChatMode.SKILL: "Skill mode: I look for skills that do what you write, and run them.",
+            ChatMode.CHAT: "Chat mode: your messages go to the chat model.",
+            ChatMode.SKILL: "Skill mode: I look for skills that match your message, and run them after you confirm.",
         }
         return answered(meaning[mode])
 
@@ -272,7 +272,7 @@ async def _answer_further(name: str, command: FurtherCommand, message: InboundMe
     try:
         return answered(await command.answer(message))
     except TocsinError as error:
-        return failed(f"/{name} did not work: {error.sentence()}", error.sentence())
+        return failed(f"/{name} failed: {error.sentence()}", error.sentence())
 
 
 def is_for_others(message: InboundMessage, known: Container[str | None]) -> bool:
@@ -304,14 +304,14 @@ def skills_text(skills: Sequence[SkillInfo], page: int) -> str:
 
 def _skill_line(skill: SkillInfo) -> str:
     line = f"{skill.name}: {truncate(skill.description, 100)}" if skill.description else skill.name
-    return f"{line} (not now: {skill.reason})" if skill.reason else line
+    return f"{line} (not available: {skill.reason})" if skill.reason else line
 
 
 def result_text(name: str, result: SkillResult) -> str:
     """Return the text for a person about a run: its output, preceded by the error if it failed."""
     output = result.text.strip()
     if result.run.ok:
-        return truncate(output, MAX_OUTPUT) if output else f"Skill {name} is done; it printed nothing."
+        return truncate(output, MAX_OUTPUT) if output else f"Skill {name} has finished without output."
     reason = f": {result.run.reason}" if result.run.reason else ""
     head = f"Skill {name} ended as {str(result.run.status).replace('_', ' ')}{reason}"
     return truncate(f"{head}\n\n{output}".strip(), MAX_OUTPUT)

@@ -29,8 +29,8 @@ CANCELLED = "(cancelled)"
 # The reasons of results.
 QUEUE_FULL = "too many requests"
 BY_PERSON = "cancelled"
-BROKEN = "Something went wrong here, and the answer is not finished. The log has the details."
-NOTHING_TO_READ = f"I find nothing in your message that I can read. {ACCEPTED}."
+BROKEN = "Something went wrong, and the answer is incomplete. The log has the details."
+NOTHING_TO_READ = f"I cannot read anything in your message. {ACCEPTED}."
 UNREADABLE = "I could not read that message. Please try again, or send it as text."
 
 
@@ -105,7 +105,7 @@ class ChatExecutor:
         except StoreUnavailableError as error:
             if not count:
                 raise
-            log.warning("work of other processes is not cancelled", extra={"reason": error.sentence()})
+            log.warning("work of other processes could not be cancelled", extra={"reason": error.sentence()})
             return count
 
     async def forget(self, received: MessageContext) -> None:
@@ -144,7 +144,7 @@ class ChatExecutor:
                 await self._end(received)
                 raise
             # A partial answer must not remain beside the message about its failure.
-            log.exception("work that was shown has failed", extra={"event": received.id})
+            log.exception("work with a shown progress failed", extra={"event": received.id})
             result = failed(BROKEN, f"unexpected {type(error).__name__}")
         await self._end(received)
         return result

@@ -61,7 +61,7 @@ class Gate:
             return
         queue = self._waiting.get(chat, deque())
         if not patient and sum(not waiter.patient for waiter in queue) >= self.overflow:
-            raise GateFullError(f"{self.overflow} messages of the chat wait already")
+            raise GateFullError(f"{self.overflow} messages of the chat are already waiting")
         waiter = _Waiter(asyncio.get_running_loop().create_future(), patient)
         self._waiting.setdefault(chat, queue).append(waiter)
         try:

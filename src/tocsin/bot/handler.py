@@ -42,7 +42,7 @@ SHOWN_CHAT = 64  # characters of the chat ID in a forged button
 
 async def reject_without_bot(channels: Collection[str], received: MessageContext) -> HandlerResult | None:
     """Reject every message of channels that the bot could use: without a bot they have no access rules."""
-    return ignored("no bot is set up") if received.message.channel in channels else None
+    return ignored("the bot is not configured") if received.message.channel in channels else None
 
 
 class BotAccessHandler:
@@ -118,7 +118,7 @@ class BotAccessHandler:
         try:
             chat = self._channel.variables.admin.parse(argument)
         except ValueError as error:
-            return answered(f"Which chat? Write /{verb} and {error}.{await self._waiting()}")
+            return answered(f"Which chat? Send /{verb} and {error}.{await self._waiting()}")
         change = await self._change(received, verb, chat)
         return answered(f"{change.sentence[0].upper()}{change.sentence[1:]}.")
 
@@ -180,7 +180,10 @@ class FreeTextHandler:
             return await self._conversation(received)
         if handle := self._free_form.get(mode):
             return await self._executor.do(received, partial(prepared, self._prepare, handle))
-        return failed(f"{mode.capitalize()} mode is not available here. /mode chat leads back.", f"no {mode} mode")
+        return failed(
+            f"{mode.capitalize()} mode is not available. Send /mode chat to return to chat mode.",
+            f"{mode} mode is not available",
+        )
 
 
 class BotHandler:
@@ -213,7 +216,7 @@ class BotHandler:
             case MessageKind.EDIT:
                 question = format_for_history(message, Prepared(message.text))
                 await self._buffer.edit(history_key(message), message.id, message.text, question)
-                return ignored("an edit changes the history only")
+                return ignored("an edit only changes the history")
             case MessageKind.CALLBACK:
                 return await self._press(received)
             case MessageKind.COMMAND:
@@ -236,4 +239,4 @@ class BotHandler:
             result = await self._on_button(received, f"{prefix}{rest}")
         if result is None:
             await drop_buttons(self._channel, received.message)
-        return result or ignored("a button that means nothing any more")
+        return result or ignored("a button that is no longer valid")

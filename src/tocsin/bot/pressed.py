@@ -44,4 +44,4 @@ async def _try(change: Awaitable[None]) -> None:
     try:
         await change
     except RemoteError as error:
-        log.debug("a message with buttons is not changed", extra={"reason": error.sentence()})
+        log.debug("a message with buttons could not be changed", extra={"reason": error.sentence()})

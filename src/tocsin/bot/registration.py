@@ -28,7 +28,7 @@ async def register_commands(
         failure = await _register_all(channel, admin, descriptions)
     if failure is None:
         return ""
-    log.warning("the bot's commands are not registered", extra={"reason": failure.sentence()})
+    log.warning("the bot's commands could not be registered", extra={"reason": failure.sentence()})
     return failure.sentence()
 
 
@@ -39,7 +39,7 @@ async def _register_all(
         if admin:
             await channel.register_commands({**descriptions, **ADMIN_DESCRIPTIONS}, admin)
     except RemoteError as error:  # a chat that has never written to the bot has no menu yet
-        log.info("the admin chat has no commands of its own yet", extra={"reason": error.sentence()})
+        log.info("the admin commands could not be registered yet", extra={"reason": error.sentence()})
     try:
         await channel.register_commands(descriptions)
     except RemoteError as error:

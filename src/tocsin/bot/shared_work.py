@@ -121,7 +121,9 @@ class SharedWork:
         try:
             await self._store.end(received.message.chat_id, received.id)
         except StoreUnavailableError as error:
-            log.debug("the end of work is not told", extra={"event": received.id, "reason": error.sentence()})
+            log.debug(
+                "the end of the work could not be published", extra={"event": received.id, "reason": error.sentence()}
+            )
 
     async def cancel(self, received: MessageContext, id: str, but: Collection[str]) -> int:
         """Cancel the tasks of other processes that `received` asks to cancel; return the number."""
@@ -137,7 +139,7 @@ class SharedWork:
         try:
             return bool(received.seq) and await self._store.is_forgotten(history_key(received.message), received.seq)
         except StoreUnavailableError as error:
-            log.debug("a reset is not known", extra={"event": received.id, "reason": error.sentence()})
+            log.debug("a reset could not be read", extra={"event": received.id, "reason": error.sentence()})
             return False
 
     @asynccontextmanager
@@ -158,4 +160,4 @@ class SharedWork:
                     cancel()
                     return
             except StoreUnavailableError as error:
-                log.debug("cancelled work is not known", extra={"event": received.id, "reason": error.sentence()})
+                log.debug("cancelled work could not be read", extra={"event": received.id, "reason": error.sentence()})

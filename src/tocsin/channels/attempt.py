@@ -26,10 +26,10 @@ class Progress:
     def cut_off(self) -> ChannelError:
         """Return the error for a send that is being cancelled."""
         if self.departure is None or not self.departure.possible:
-            return ChannelError("interrupted before it was sent", kind=FailureKind.TRANSIENT)
+            return ChannelError("interrupted before the send started", kind=FailureKind.TRANSIENT)
         return ChannelError(
-            "outcome unknown: interrupted while it was sent",
-            hint="check there before sending again",
+            "outcome unknown: interrupted during the send",
+            hint="check the recipient's side before you send again",
             kind=FailureKind.AMBIGUOUS,
         )
 
@@ -42,7 +42,7 @@ def to_failure(error: Exception) -> RemoteError:
         package = error.name.partition(".")[0]
         return ChannelError(f"{package}: package not installed", hint=f"pip install {package}")
     if isinstance(error, TimeoutError):
-        return ChannelError("outcome unknown: no answer in time", kind=FailureKind.AMBIGUOUS, provider_code="timeout")
+        return ChannelError("outcome unknown: no response in time", kind=FailureKind.AMBIGUOUS, provider_code="timeout")
     if isinstance(error, TocsinError):
         return ChannelError(str(error), hint=error.hint)
     # Importing logging takes 3 ms, which a successful send does not need.
@@ -50,5 +50,5 @@ def to_failure(error: Exception) -> RemoteError:
 
     getLogger(__name__).error("adapter raised an unexpected error", exc_info=error)
     return ChannelError(
-        f"unexpected {type(error).__name__}: {safe_str(error)}", hint="this is a bug; the log has the details"
+        f"unexpected {type(error).__name__}: {safe_str(error)}", hint="this is a bug; see the log for details"
     )

@@ -296,7 +296,7 @@ class OutboundAdapter(ABC):
         """
         target, mode = self.check_target(_one_line(_as_text(outgoing.target))), outgoing.parse_mode
         if mode and mode not in (known := dict.fromkeys((*self.spec.parse_modes, PLAIN, COMMONMARK))):
-            raise ChannelError(f"{mode} is not a parse mode of {self.spec.label}", hint=f"it has: {', '.join(known)}")
+            raise ChannelError(f"{self.spec.label} does not support parse mode {mode}", hint=f"use {', '.join(known)}")
         self.check_extra(outgoing.extra)
         parts = self.parts_of(_as_text(outgoing.text), mode)
         if len(parts) > self._max_parts:
@@ -373,7 +373,7 @@ def within_limit(text: str, limit: int | None, measure: Callable[[str], int] = c
     """Return `text`, or raise ChannelError when it is longer than `limit`."""
     if limit is not None and (length := measure(text)) > limit:
         raise ChannelError(
-            f"the message has {length:,} characters, limit {limit:,}", hint="shorten it or send it in parts"
+            f"the message has {length:,} characters, limit {limit:,}", hint="shorten it, or send it in parts"
         )
     return text
 
@@ -389,9 +389,9 @@ def _one_line(target: str) -> str:
     # Numbers pasted from a page often contain no-break spaces.
     stripped = target.replace("\u00a0", " ").replace("\u202f", " ").strip()
     if not stripped:
-        raise ChannelError("the target is empty", hint="name the recipient")
+        raise ChannelError("the target is empty", hint="specify the recipient")
     if len(stripped) > 1000 or not stripped.isprintable():
-        raise ChannelError("the target has control characters or is too long", hint="write it on one line")
+        raise ChannelError("the target contains control characters or is too long", hint="write it on one line")
     return stripped
 
 

@@ -11,11 +11,14 @@ from tocsin.core.errors import ChannelError, FailureKind, ProcessError
 if TYPE_CHECKING:
     from tocsin.core.process.starting import Finished
 
-PLATFORM = Variable("DEVICEMSG_PLATFORM", text, "", "Pretend to be this platform (`darwin`), for tests.")
+PLATFORM = Variable("DEVICEMSG_PLATFORM", text, "", "Platform to simulate in tests (`darwin`).")
 OSASCRIPT = Variable("DEVICEMSG_OSASCRIPT", text, "osascript", "Command that runs AppleScript.")
 PGREP = Variable("DEVICEMSG_PGREP", text, "pgrep", "Command that finds processes by name.")
 SERVICE = Variable(
-    "DEVICEMSG_SERVICE", choice("imessage", "sms"), "imessage", "`imessage`, or `sms` by a paired iPhone."
+    "DEVICEMSG_SERVICE",
+    choice("imessage", "sms"),
+    "imessage",
+    "Service to use: `imessage`, or `sms` through a paired iPhone.",
 )
 
 SERVICE_TYPE = {"imessage": "iMessage", "sms": "SMS"}  # as AppleScript spells them
@@ -61,9 +64,11 @@ ADVICE = {
     **dict.fromkeys(NOT_RUNNING, "open Messages and sign in"),
     **dict.fromkeys(NOT_COMPILED, "Messages of this macOS does not understand the script"),
     **dict.fromkeys((-1719, -1728), "no such recipient or account; check both in Messages"),
-    TIMED_OUT: "look into Messages before sending again; macOS may be waiting for a permission there",
-    -1743: "allow it in System Settings > Privacy & Security > Automation (and Contacts); "
-    "macOS never asks a daemon, so run Tocsin as a LaunchAgent",
+    TIMED_OUT: "check Messages before you send again; macOS may be asking for a permission there",
+    -1743: (
+        "allow it in System Settings > Privacy & Security > Automation (and Contacts); macOS never asks a "
+        "daemon for permission, so run Tocsin as a LaunchAgent"
+    ),
 }
 
 _NUMBER = r"\+[1-9][0-9]{6,14}"
@@ -82,7 +87,7 @@ class DevicemsgAdapter(OutboundAdapter):
         product="macOS Messages",
         aliases=("messages", "imessage"),
         options=(PLATFORM, OSASCRIPT, PGREP, SERVICE),
-        target_format="phone number as +15551234567, email address, or the exact name of a contact",
+        target_format="phone number such as +15551234567, email address, or exact name of a contact",
         max_length=20_000,  # ours: it must fit into an argument of a command
         platform="darwin",
         platform_variable=PLATFORM,
@@ -96,13 +101,13 @@ class DevicemsgAdapter(OutboundAdapter):
         if handle := normalise_handle(target):
             return handle
         if "@" in target or target.startswith("+"):
-            raise ChannelError(f"{target!r} is not a valid target", hint=f"write a {self.spec.target_format}")
+            raise ChannelError(f"{target!r} is not a valid target", hint=f"use a {self.spec.target_format}")
         return target
 
     def split_text(self, text: str) -> list[str]:
         """Refuse a text that cannot be a command's argument."""
         if "\0" in text:
-            raise ChannelError("the message has a NUL character", hint="remove it")
+            raise ChannelError("the message contains a NUL character", hint="remove it")
         return super().split_text(text)
 
     async def deliver(self, part: Part) -> str:
@@ -141,16 +146,16 @@ class DevicemsgAdapter(OutboundAdapter):
             if failure.kind is not FailureKind.AMBIGUOUS:
                 raise
             raise ChannelError(
-                "Contacts did not answer in time", hint=ADVICE[-1743], kind=FailureKind.TRANSIENT
+                "Contacts did not respond in time", hint=ADVICE[-1743], kind=FailureKind.TRANSIENT
             ) from None
         count, *values = done.stdout.split("\n")
         if count != "1":
-            raise ChannelError(f"{count or 0} contacts are called {name!r}", hint=f"write a {self.spec.target_format}")
+            raise ChannelError(f"{count or 0} contacts have the name {name!r}", hint=f"use a {self.spec.target_format}")
         handles = {handle for value in values if (handle := normalise_handle(value))}
         chosen = {handle for handle in handles if handle.startswith("+")} or handles
         if len(chosen) != 1:
-            hint = "write the number with its country code, or the address, itself"
-            raise ChannelError(f"the contact {name!r} has {len(chosen)} numbers or addresses to choose from", hint=hint)
+            hint = "use the number with its country code, or the email address"
+            raise ChannelError(f"the contact {name!r} has {len(chosen)} numbers or addresses", hint=hint)
         return chosen.pop()
 
     async def _script(self, script: str, *arguments: str) -> "Finished":
@@ -160,7 +165,7 @@ class DevicemsgAdapter(OutboundAdapter):
         from tocsin.core.process.starting import ProcessTimeoutError, run
 
         if (here := self.config[PLATFORM] or platform()) != self.spec.platform:
-            raise ChannelError(f"Messages exists on macOS only, this is {here}", hint="run Tocsin on a Mac")
+            raise ChannelError(f"Messages is available on macOS only, this is {here}", hint="run Tocsin on a Mac")
         try:
             return await run([self.config[command], *arguments], timeout_s=self.timeout_s, stdin=stdin)
         except ProcessTimeoutError as error:

@@ -72,7 +72,9 @@ class WebhookRequest:
         """
         found = set(self.values(*names))
         if len(found) != 1:
-            raise RejectedError(f"{names[0]} is missing" if not found else f"{names[0]} has different values")
+            raise RejectedError(
+                f"{names[0]} is missing" if not found else f"{names[0]} is repeated with different values"
+            )
         (value,) = found
         if not value or not value.isascii() or not value.isprintable():
             raise RejectedError(f"{names[0]} is empty or not printable ASCII")
@@ -243,11 +245,11 @@ class InboundAdapter(ABC):
         some of it was or may have been sent, and any other ChannelError if a direct answer is not possible (any more):
         the answer then goes through the queue.
         """
-        raise ChannelError(f"{self.name} has no direct way to answer this message")
+        raise ChannelError(f"{self.name} cannot reply directly to this message")
 
     async def answer_privately(self, message: InboundMessage, response: str) -> None:
         """Show `response`, plain text, only to the author of the message; raises ChannelError if that fails."""
-        raise ChannelError(f"{self.name} has no private way to answer this message")
+        raise ChannelError(f"{self.name} cannot reply privately to this message")
 
     async def withdraw(self, message: InboundMessage) -> None:  # noqa: B027  # not every product has it
         """Remove the sign of a coming direct answer, because there is none; may raise ChannelError."""
@@ -279,9 +281,9 @@ class CachedLookup(Generic[T]):
                     return await self.get()
             except (RemoteError, TimeoutError) as error:
                 self._not_before = self._clock.monotonic() + ASK_AGAIN_S
-                reason = error.sentence() if isinstance(error, RemoteError) else "no answer in time"
+                reason = error.sentence() if isinstance(error, RemoteError) else "no response in time"
                 log.warning(
-                    "the product does not say who the bot is", extra={"channel": self._channel, "reason": reason}
+                    "the identity of the bot could not be fetched", extra={"channel": self._channel, "reason": reason}
                 )
         return self.value
 

@@ -80,7 +80,7 @@ class Registry:
             words = sorted(state.word for state in self.states())
             raise UnknownChannelError(
                 f"Unknown channel: {shorten(kind)}",
-                hint=f"there are: {', '.join(words)}{suggestion(kind, [*self._classes, *self._names])}",
+                hint=f"channels: {', '.join(words)}{suggestion(kind, [*self._classes, *self._names])}",
             )
         return kind
 
@@ -126,7 +126,7 @@ class Registry:
             channel = self._classes[self.known_kind(name)]
             receiver = channel.receiver()
             if receiver is None:
-                raise UnknownChannelError(f"{channel.spec.label} does not receive")
+                raise UnknownChannelError(f"{channel.spec.label} cannot receive messages")
             self._check_addresses(channel.spec)
             self._receivers[kind] = receiver(self._settings.only(channel.spec.variables), self._tools())
         return self._receivers[kind]
@@ -153,8 +153,8 @@ class Registry:
         if not state.available:
             needs, here = state.spec.platform, self._platform(state.spec)
             raise UnknownChannelError(
-                f"{shown} needs the platform {needs}, and this is {here}",
-                result=f"Unknown channel: {kind} (it needs the platform {needs}, this is {here})",
+                f"{shown} requires the platform {needs}, this is {here}",
+                result=f"Unknown channel: {kind} (it requires the platform {needs}, this is {here})",
             )
         if state.missing:
             reasons = " · ".join(problem.sentence() for problem in self._settings.problems)
@@ -203,7 +203,7 @@ def discover() -> Discovery:
 def _load(point: "EntryPoint") -> type[OutboundAdapter]:
     adapter = point.load()
     if not (isinstance(adapter, type) and issubclass(adapter, OutboundAdapter)):
-        raise TypeError("it is not a subclass of tocsin.channels.contract.OutboundAdapter")
+        raise TypeError("not a subclass of tocsin.channels.contract.OutboundAdapter")
     if not isinstance(getattr(adapter, "spec", None), ChannelSpec):
         raise TypeError("its `spec` is not a ChannelSpec")
     return adapter
@@ -214,13 +214,13 @@ def _clash(spec: ChannelSpec, known: Iterable[ChannelSpec]) -> str:
     names = {spec.kind, *spec.aliases}
     for other in known:
         if spec.kind == other.kind:
-            return f"there is a channel {other.kind}"
+            return f"the channel {other.kind} already exists"
         if taken := names & {other.kind, *other.aliases}:
-            return f"the name {min(taken)} belongs to the channel {other.kind}"
+            return f"the name {min(taken)} is already used by the channel {other.kind}"
     variables = {variable.name for other in known for variable in other.variables}
     variables |= {variable.name for variable in CORE_VARIABLES}
     taken = variables & {variable.name for variable in spec.variables}
-    return f"the setting {min(taken)} belongs to another channel or the core" if taken else ""
+    return f"the setting {min(taken)} is already used by another channel or by Tocsin" if taken else ""
 
 
 def _construct(channel: type[OutboundAdapter], config: Values, tools: Tools) -> OutboundAdapter:
@@ -231,7 +231,7 @@ def _construct(channel: type[OutboundAdapter], config: Values, tools: Tools) -> 
     except Exception as error:  # a plug-in's constructor may raise anything, and a send never raises
         raise ChannelError(
             f"{channel.spec.label} cannot be used: unexpected {type(error).__name__}",
-            hint="this is a bug of the channel",
+            hint="this is a bug in the channel",
         ) from error
 
 

@@ -18,7 +18,7 @@ def rate_limited(seconds: float | None, code: str = "ratelimited", *, whole_acco
 def still_throttled(seconds: float, code: str, *, whole_account: bool) -> ChannelError:
     """Return the failure for a message that is not sent because an earlier wait of the provider is not over."""
     whom = "account" if whole_account else "channel"
-    told = f"{code}: not sent, because the provider asked this {whom} to wait, for {seconds:g} s more"
+    told = f"{code}: not sent, because the provider asked this {whom} to wait for another {seconds:g} s"
     return throttled(told, seconds, code, whole_account=whole_account)
 
 
@@ -57,18 +57,18 @@ def unusable(reply: "HttpResponse", url_variable: str, *, whole_account: bool = 
     if status >= 500:
         return ChannelError(
             f"HTTP {status}",
-            hint="the provider has trouble; try again later",
+            hint="the provider has an internal problem; try again later",
             kind=FailureKind.TRANSIENT,
             provider_code=f"HTTP {status}",
             retry_after_s=reply.retry_after_s(),
         )
     if 300 <= status < 400:
-        return refused(f"HTTP {status}", f"a redirect, which is never followed; correct {url_variable}")
+        return refused(f"HTTP {status}", f"redirects are not followed; correct {url_variable}")
     if 200 <= status < 300:
         return ChannelError(
             f"outcome unknown: HTTP {status} with an unreadable body",
-            hint=f"check there before sending again, and that {url_variable} is the provider",
+            hint=f"check the recipient's side before you send again, and that {url_variable} is the provider",
             kind=FailureKind.AMBIGUOUS,
             provider_code=f"HTTP {status}",
         )
-    return refused(f"HTTP {status}", f"not an answer of the provider; check {url_variable}")
+    return refused(f"HTTP {status}", f"not a response of the provider; check {url_variable}")

@@ -113,7 +113,7 @@ def _refused(error: OSError) -> TocsinError | None:
 
 
 _MISTYPED = "validation-failed"  # the code that features use for input that can never be valid
-_BUG = "this is a bug; run it again with --verbose and report what it shows"
+_BUG = "this is a bug; run the command again with --verbose and report the output"
 
 
 def _arguments_of(argv: Sequence[str]) -> argparse.Namespace:
@@ -139,7 +139,8 @@ def build_parser(
     parser = Parser(
         prog=_PROG,
         usage=f"{_PROG} [options] COMMAND ...",
-        description="Send and receive messages, and run what they are about." + ("" if chosen else _listed(commands)),
+        description="Send and receive messages, and run automation from chat, schedules and events."
+        + ("" if chosen else _listed(commands)),
         epilog='example: tocsin send email ops@example.org "Backup done"\n\n`tocsin COMMAND --help` shows its options.',
         formatter_class=_Formatter,
     )

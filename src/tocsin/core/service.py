@@ -149,7 +149,7 @@ class ServiceLoop:
     def works(self) -> None:
         """Clear the problem, as a successful step does; for long-running steps."""
         if self._reported:
-            log.info("a service works again", extra={"service": self._name})
+            log.info("a service has recovered", extra={"service": self._name})
         self._failures, self.problem, self._reported = 0, "", ""
 
     async def run(self) -> None:
@@ -183,9 +183,9 @@ class ServiceLoop:
         self._reported = self.problem
         facts = {"service": self._name, "reason": self.problem}
         if isinstance(error, TocsinError):
-            log.warning("a service failed and is retried", extra=facts)
+            log.warning("a service failed and will be retried", extra=facts)
         else:
-            log.error("a service failed and is retried", exc_info=error, extra=facts)
+            log.error("a service failed and will be retried", exc_info=error, extra=facts)
 
     async def _rest(self, seconds: float, *, until_stop: bool = False) -> None:
         if self._pause is not None:

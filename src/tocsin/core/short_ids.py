@@ -58,7 +58,7 @@ async def resolve_id(text: str, find: FindIds, unknown: Callable[[str], TocsinEr
     if len(short) == _WHOLE:
         return short
     if _COMPLETE_ONLY.get():
-        raise IncompleteIdError("the ID is not complete, and only callers who may read may shorten it")
+        raise IncompleteIdError("the ID is incomplete; only callers with the scope read may use short IDs")
     if not re.fullmatch(r"[0-9a-f-]+", short):
         raise unknown(text)
     (found,) = await find([short], _NAMED + 1)
@@ -66,7 +66,7 @@ async def resolve_id(text: str, find: FindIds, unknown: Callable[[str], TocsinEr
         raise unknown(text)
     if len(found) > 1:
         named = ", ".join(found[:_NAMED]) + (", …" if len(found) > _NAMED else "")
-        raise AmbiguousIdError(f"{text} stands for several {records}: {named}", hint="write more of the id")
+        raise AmbiguousIdError(f"{text} matches several {records}: {named}", hint="give more characters of the ID")
     return found[0]
 
 

@@ -101,7 +101,7 @@ class Dispatcher:
             try:
                 rules[kind] = rules_of(self._registry.adapter(kind))
             except TocsinError as error:
-                _report("the deliveries of a channel stay queued", error, logging.ERROR, channel=kind)
+                _report("the deliveries of a channel remain queued", error, logging.ERROR, channel=kind)
         return rules
 
     async def _step(self) -> float:
@@ -141,7 +141,7 @@ class Dispatcher:
         for id_ in set(ids) - held:
             sending = self._running.get(id_)
             if sending and sending.task and not sending.finishing:
-                log.warning("a lease was lost; sending stops", extra={"delivery": id_})
+                log.warning("a lease was lost; the send was stopped", extra={"delivery": id_})
                 sending.task.cancel()
 
     async def _deliver(self, sending: InFlightDelivery) -> None:
@@ -149,7 +149,7 @@ class Dispatcher:
         try:
             receipt = await self._send(sending)
             if sending.lost:
-                log.warning("another worker took a delivery over", extra={"delivery": sending.delivery.id})
+                log.warning("another worker took over a delivery", extra={"delivery": sending.delivery.id})
             elif sending.interrupted:
                 await self._store.release(self.worker, [sending.delivery.id])
             else:
@@ -157,7 +157,7 @@ class Dispatcher:
                 self._tell(sending.delivery, receipt, outcome)
                 await self._finish(sending, outcome)
         except Exception as error:  # noqa: BLE001  # its lease ends, and it is found again
-            _report("a delivery could not be ended", error, logging.ERROR, delivery=sending.delivery.id)
+            _report("the result of a delivery could not be stored", error, logging.ERROR, delivery=sending.delivery.id)
         finally:
             if self._running.get(sending.delivery.id) is sending:
                 del self._running[sending.delivery.id]
@@ -200,14 +200,14 @@ class Dispatcher:
         sending.interrupted = sending.interrupted or self._loop.stopping
         if sending.lost or sending.interrupted:
             # `transmit` returns this as a failure, which is discarded.
-            raise InterruptedSendError("the sending ended between two parts")
+            raise InterruptedSendError("the send was stopped between two parts")
 
     async def _keep_progress(self, sending: InFlightDelivery) -> bool:
         """Record the progress; return False if another worker has taken the delivery over."""
         try:
             return await self._store.progress(self.worker, sending.delivery.id, sending.parts_sent, sending.parts_total)
         except TocsinError as error:
-            _report("the progress of a delivery is not kept", error, logging.WARNING)
+            _report("the progress of a delivery could not be stored", error, logging.WARNING)
             return True  # the part is sent already; the outcome will record it
 
     async def _pace(self, delivery: Delivery) -> float:
@@ -251,13 +251,15 @@ class Dispatcher:
                 break
             except TocsinError as error:
                 level = logging.DEBUG if attempt else logging.WARNING
-                _report("an outcome waits for the queue to come back", error, level, delivery=delivery.id)
+                _report(
+                    "an outcome will be stored when the queue is available again", error, level, delivery=delivery.id
+                )
                 await self._clock.sleep(BACK_OFF_S[min(attempt, len(BACK_OFF_S) - 1)])
         if not held:
-            log.warning("a lease was lost before the outcome was written", extra={"delivery": delivery.id})
+            log.warning("a lease was lost before the outcome was stored", extra={"delivery": delivery.id})
         elif outcome.status in {DeliveryStatus.DEAD, DeliveryStatus.UNCERTAIN}:
             facts = {"delivery": delivery.id, "channel": delivery.channel, "status": str(outcome.status)}
-            log.warning("a delivery ended unsent", extra={**facts, "reason": outcome.error})
+            log.warning("a delivery was not sent", extra={**facts, "reason": outcome.error})
 
 
 def rules_of(adapter: OutboundAdapter) -> ChannelRules:
@@ -274,8 +276,8 @@ def rules_of(adapter: OutboundAdapter) -> ChannelRules:
 
 def _unexplained(sending: InFlightDelivery, error: BaseException) -> Receipt:
     delivery = sending.delivery
-    sentence = f"outcome unknown: the channel ended with {type(error).__name__}, which is a bug of it"
-    log.error("a channel ended the sending", exc_info=error, extra={"delivery": delivery.id})
+    sentence = f"outcome unknown: the channel raised {type(error).__name__}, which is a bug in the channel"
+    log.error("a channel stopped the send", exc_info=error, extra={"delivery": delivery.id})
     return Receipt(
         SendResult(False, delivery.channel, delivery.target, error=sentence),
         failure=ChannelError(sentence, kind=FailureKind.AMBIGUOUS),
@@ -283,7 +285,7 @@ def _unexplained(sending: InFlightDelivery, error: BaseException) -> Receipt:
 
 
 async def _step_failed(error: Exception, before: int) -> None:
-    _report("the queue cannot be worked on", error, logging.DEBUG if before else logging.ERROR)
+    _report("the queue cannot be processed", error, logging.DEBUG if before else logging.ERROR)
 
 
 def _report(phrase: str, error: Exception, level: int, **facts: str) -> None:

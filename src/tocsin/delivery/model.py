@@ -70,7 +70,7 @@ def schedule_of(source: str) -> tuple[float, ...]:
 
 
 class DeliveryStatus(StrEnum):
-    """The state of a delivery."""
+    """State of a delivery."""
 
     QUEUED = "queued"
     SENDING = "sending"
@@ -90,7 +90,7 @@ REPLAYABLE = FAILED | {DeliveryStatus.CANCELLED}
 
 
 class Policy(StrEnum):
-    """What to do with a message that may have arrived."""
+    """Policy for messages that may have been delivered."""
 
     AT_LEAST_ONCE = "at_least_once"  # send it again; it may arrive twice
     AT_MOST_ONCE = "at_most_once"  # hold it as uncertain; it may not have arrived
@@ -141,7 +141,7 @@ class NewDelivery:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """One message to one target, as the queue records it."""
+    """Delivery: one message to one target."""
 
     id: str
     channel: str
@@ -215,11 +215,12 @@ def pack_extra(extra: Mapping[str, Any]) -> str:
         packed = json.dumps(dict(extra), allow_nan=False)
     except (TypeError, ValueError, RecursionError):
         raise ChannelError(
-            "the message's extras are not representable as JSON", hint="use texts, numbers, lists and objects"
+            "the extras of the message cannot be represented as JSON",
+            hint="use only strings, numbers, lists and objects",
         ) from None
     if len(packed) > MAX_EXTRA_BYTES:
         raise ChannelError(
-            f"the extras of the message take {len(packed):,} bytes, limit {MAX_EXTRA_BYTES:,}",
+            f"the extras of the message have {len(packed):,} bytes, limit {MAX_EXTRA_BYTES:,}",
             hint="send fewer or shorter buttons",
         )
     return packed
@@ -250,14 +251,14 @@ def judge_abandoned(delivery: Delivery, *, recognises_repeats: bool) -> AttemptO
     """
     unknown = AttemptOutcome(
         DeliveryStatus.UNCERTAIN,
-        error="outcome unknown: the worker died while sending; check there before sending again",
+        error="outcome unknown: the worker died during the send; check the recipient's side before you send again",
         error_class=str(FailureKind.AMBIGUOUS),
     ).with_progress(delivery.parts_sent, delivery.parts_total, delivery.duration_ms or 0)
     if holds_back(delivery, recognises_repeats=recognises_repeats):
         return unknown
     if delivery.failures >= len(schedule_of(delivery.source)):
         return replace(unknown, status=DeliveryStatus.DEAD)
-    return replace(unknown, status=DeliveryStatus.QUEUED, error="the worker died while sending; sent again")
+    return replace(unknown, status=DeliveryStatus.QUEUED, error="the worker died during the send; sent again")
 
 
 def holds_back(delivery: Delivery, *, recognises_repeats: bool) -> bool:

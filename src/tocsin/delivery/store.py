@@ -15,10 +15,10 @@ from tocsin.delivery.model import OPEN, AttemptOutcome, Delivery, DeliveryStatus
 
 MAX_WORDS = 32  # of the text of a search
 # The hints of errors when a change is refused.
-ONLY_RETRIES = "only one in retry_wait can be tried now; those behind it follow by themselves"
-ONLY_REPLAYS = "only a finished one that was not sent can be replayed"
-ONLY_DISMISSALS = "only a dead or uncertain one needs to be dismissed"
-ONLY_CANCELS = "only one that waits can be cancelled"
+ONLY_RETRIES = "only a delivery in retry_wait can be retried now; later ones follow automatically"
+ONLY_REPLAYS = "only a finished delivery that was not sent can be replayed"
+ONLY_DISMISSALS = "only a dead or uncertain delivery can be dismissed"
+ONLY_CANCELS = "only a waiting delivery can be cancelled"
 
 
 class UnknownDeliveryError(TocsinError):
@@ -28,7 +28,7 @@ class UnknownDeliveryError(TocsinError):
 
 
 def unknown_delivery(id_: str) -> UnknownDeliveryError:
-    return UnknownDeliveryError(f"there is no delivery {id_}", hint="`tocsin deliveries list` shows them")
+    return UnknownDeliveryError(f"unknown delivery: {id_}", hint="`tocsin deliveries list` shows the deliveries")
 
 
 class TransitionError(TocsinError):
@@ -235,11 +235,11 @@ def explained(
     """
     reasons: list[tuple[float, str, str]] = []
     if target is not None:
-        reasons.append((target.until, f"the target is held: {target.reason}", FailureKind.RATE_LIMITED))
+        reasons.append((target.until, f"the target is on hold: {target.reason}", FailureKind.RATE_LIMITED))
     if account is not None:
-        reasons.append((account.until, f"the whole account is held: {account.reason}", FailureKind.RATE_LIMITED))
+        reasons.append((account.until, f"the account is on hold: {account.reason}", FailureKind.RATE_LIMITED))
     if ahead is not None and ahead.id != delivery.id and ahead.status is DeliveryStatus.RETRY_WAIT:
-        sentence = f"waits for delivery {ahead.id} before it: {ahead.error}"
+        sentence = f"waits for the earlier delivery {ahead.id}: {ahead.error}"
         reasons.append((ahead.next_attempt_at or 0.0, sentence, ahead.error_class))
     if not reasons:
         return delivery

@@ -20,7 +20,7 @@ class NoSkills:
 
     async def run(self, name: str, **_: Any) -> NoReturn:
         """Raise AbilityMissingError."""
-        raise AbilityMissingError(f"the skill {name} cannot be run: this installation has no skills")
+        raise AbilityMissingError(f"skill {name} cannot be run: this installation has no skills")
 
 
 class NoAssistants:
@@ -36,7 +36,7 @@ class NoAssistants:
 
     async def run(self, name: str, request: "AssistantRequest") -> NoReturn:
         """Raise AbilityMissingError."""
-        raise AbilityMissingError(f"the skill {name} cannot be run: this installation has no assistant skills")
+        raise AbilityMissingError(f"skill {name} cannot be run: this installation has no assistant skills")
 
     async def start(self, name: str, request: "AssistantRequest", *, dry_run: bool = False) -> NoReturn:
         """Raise AbilityMissingError."""
@@ -110,7 +110,7 @@ class NoChatNotes:
 
     async def remember(self, chat_id: str, text: str, /) -> NoReturn:
         """Raise AbilityMissingError."""
-        raise AbilityMissingError("nothing can be stored: this installation has no memory")
+        raise AbilityMissingError("notes cannot be stored: this installation has no memory")
 
     async def follow(self, old_id: str, new_id: str, /) -> None:
         """Do nothing: there are no entries."""

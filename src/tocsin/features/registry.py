@@ -57,7 +57,7 @@ def find_features() -> FoundFeatures:
 def _load(point: "EntryPoint") -> Feature:
     feature = point.load()
     if not isinstance(feature, Feature):
-        raise TypeError("it is not a tocsin.features.contract.Feature")
+        raise TypeError("not a tocsin.features.contract.Feature")
     return feature
 
 
@@ -68,13 +68,15 @@ def clashes(feature: Feature, known: Iterable[Feature]) -> Iterator[str]:
     """
     name, known = feature.name, tuple(known)
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or name in RESERVED:
-        yield f"{name!r} cannot be the name of a feature: use lower-case letters, digits and _, and no word of the core"
+        yield f"{name!r} is not a valid feature name: use lower-case letters, digits and _, and no reserved word"
         return
     if name in {other.name for other in known}:
-        yield f"there is a feature {name}"
+        yield f"feature {name} already exists"
     taken = dict.fromkeys(COMMANDS, "the core")
     taken |= {command.words: f"the feature {other.name}" for other in known for command in other.commands}
-    yield from (f"the command {c.words} belongs to {taken[c.words]}" for c in feature.commands if c.words in taken)
+    yield from (
+        f"the command {c.words} already belongs to {taken[c.words]}" for c in feature.commands if c.words in taken
+    )
     settings = {variable.name for variable in CORE_VARIABLES}
     settings |= {variable.name for other in known for variable in other.variables}
     yield from _misnamed("setting", [v.name for v in feature.variables], f"{name.upper()}_", settings)
@@ -83,21 +85,21 @@ def clashes(feature: Feature, known: Iterable[Feature]) -> Iterator[str]:
     yield from _misnamed("table", _created(feature), name, ())
     of_bot = {command.name: other.name for other in known for command in other.bot_commands}
     bot_names = [command.name for command in feature.bot_commands if command.name in of_bot]
-    yield from (f"the bot's command /{name} belongs to the feature {of_bot[name]}" for name in bot_names)
+    yield from (f"the bot command /{name} already belongs to the feature {of_bot[name]}" for name in bot_names)
     actions = {action.name for other in known for action in other.audit_actions}
     yield from _misnamed("audit action", [action.name for action in feature.audit_actions], f"{name}.", actions)
     abilities = {ability: other.name for other in known for ability in other.provides}
-    yield from (f"{abilities[a]} provides {a}" for a in feature.provides if a in abilities)
+    yield from (f"{abilities[a]} already provides {a}" for a in feature.provides if a in abilities)
     kinds = {kind: other.name for other in known for kind in other.run_kinds}
-    yield from (f"{kinds[kind]} has runs of the kind {kind}" for kind in feature.run_kinds if kind in kinds)
+    yield from (f"{kinds[kind]} already has runs of the kind {kind}" for kind in feature.run_kinds if kind in kinds)
 
 
 def _misnamed(what: str, names: Iterable[str], prefix: str, taken: Iterable[str]) -> Iterator[str]:
     for name in names:
         if name in taken:
-            yield f"the {what} {name} belongs to another feature or the core"
+            yield f"the {what} {name} already belongs to another feature or to Tocsin"
         elif not name.startswith(prefix):
-            yield f"the {what} {name} does not begin with {prefix}"
+            yield f"the {what} {name} does not start with {prefix}"
 
 
 def _created(feature: Feature) -> list[str]:

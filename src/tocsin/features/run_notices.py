@@ -21,13 +21,13 @@ def failing(run: Run, since: float, *, category: str, link: str, said: str = "",
     `said` replaces the reason of the run; `output` is where its own message was sent.
     """
     body = f"{said.strip() or run.reason or run.status}\n\n{pointers(run.id)}"
-    title, key = f"The {_NOUNS[run.kind]} {run.subject_name} fails", _key(run, "failing", since)
+    title, key = f"{_NOUNS[run.kind].capitalize()} {run.subject_name} is failing", _key(run, "failing", since)
     return Notice(title, body, NoticeLevel.ERROR, category, run.subject_name, link, key, output=output)
 
 
 def recovered(run: Run, since: float, *, category: str, link: str, output: str = "") -> Notice:
     """Return the notice of a subject's first success after failures since `since`."""
-    title, key = f"The {_NOUNS[run.kind]} {run.subject_name} works again", _key(run, "recovered", since)
+    title, key = f"{_NOUNS[run.kind].capitalize()} {run.subject_name} succeeds again", _key(run, "recovered", since)
     return Notice(title, "", NoticeLevel.SUCCESS, category, run.subject_name, link, key, output=output)
 
 

@@ -23,8 +23,8 @@ ALIASES = {"vendor-fast-4": CHAT_MODEL_FAST, "vendor-capable-4": CHAT_MODEL_CAPA
 
 NOT_CONFIGURED = "no chat model is configured"
 HOW_TO_CONFIGURE = (
-    f"set {CHAT_PROVIDER.name} to anthropic or openai, {CHAT_MODEL.name} to one of its models, "
-    "and ANTHROPIC_API_KEY or OPENAI_API_KEY; OPENAI_BASE_URL leads to a model of your own"
+    f"set {CHAT_PROVIDER.name} to anthropic or openai, {CHAT_MODEL.name} to one of its models, and "
+    "ANTHROPIC_API_KEY or OPENAI_API_KEY; OPENAI_BASE_URL selects your own model server"
 )
 
 

@@ -71,10 +71,10 @@ def endpoint_of(settings: Values, provider: Variable[str], model: Variable[str],
 
 def refused_key(endpoint: ModelEndpoint) -> ProviderError:
     """Return the error for a missing key, or one that the provider refused."""
-    what = "refuses the key" if endpoint.key else "asks for a key"
+    what = "rejects the key" if endpoint.key else "requires a key"
     return ProviderError(
         f"{endpoint.label} {what} (401)",
-        hint=f"set {endpoint.key_setting} to a valid one",
+        hint=f"set {endpoint.key_setting} to a valid key",
         provider_code="401",
         needs_operator=True,
     )

@@ -29,12 +29,12 @@ LATER = "try again in a few minutes"
 # The meaning of a status, and the remedy. Sources: https://docs.claude.com/en/api/errors and
 # https://platform.openai.com/docs/guides/error-codes
 _MEANINGS = {
-    400: ("refuses the question", "change it; see the provider's message"),
-    402: ("has no credit left for this account", "top it up, or set CHAT_FALLBACK_PROVIDER"),
-    403: ("does not allow this", "check what the key in {key} may use"),
+    400: ("rejects the question", "change it; see the provider's message"),
+    402: ("has no credit left for this account", "add credit, or set CHAT_FALLBACK_PROVIDER"),
+    403: ("denies access", "check the permissions of the key in {key}"),
     404: ("does not know the model {model}", "correct {setting} or {url}"),
     413: ("rejects the question as too large", "send fewer or smaller pictures, or start a new conversation"),
-    422: ("refuses the question", "change it; see the provider's message"),
+    422: ("rejects the question", "change it; see the provider's message"),
     429: ("received too many requests", "wait a little, or raise the account's limit"),
     529: ("is overloaded", LATER),
 }
@@ -59,15 +59,15 @@ def failure_of(error: Exception, endpoint: ModelEndpoint, redact: Callable[[str]
         return declined(endpoint)
     if isinstance(error, OutputTokenLimitExceeded):
         sentence = f"{endpoint.label} reached its length limit before the answer was complete"
-        return ProviderError(sentence, hint="ask for less", provider_code="length")
+        return ProviderError(sentence, hint="ask for a shorter answer", provider_code="length")
     if isinstance(error, ModelAPIError) and error.in_stream:
         said = _quoted(error.body, redact)
-        return failed(endpoint, "broken", f"reports an error in its answer{said}", LATER)
+        return failed(endpoint, "broken", f"reports an error in its response{said}", LATER)
     if not isinstance(error, ModelAPIError | UnexpectedModelBehavior | httpx2.HTTPError):
         # A malformed answer makes the SDKs raise many exceptions, as would a bug here. Their text repeats the
         # answer, which is private.
-        log.warning("a chat provider's answer cannot be read", extra={"error": type(error).__name__})
-        log.debug("a chat provider's answer cannot be read", exc_info=error)
+        log.warning("the response of a chat provider cannot be read", extra={"error": type(error).__name__})
+        log.debug("the response of a chat provider cannot be read", exc_info=error)
     return unreadable(endpoint)
 
 
@@ -78,7 +78,7 @@ def failed(endpoint: ModelEndpoint, code: str, what: str, hint: str = "") -> Pro
 
 def unreadable(endpoint: ModelEndpoint) -> ProviderError:
     """Return the error for a response that is not a chat model's."""
-    return failed(endpoint, "unreadable", "sent an unreadable answer", f"check {endpoint.url_setting}, or {LATER}")
+    return failed(endpoint, "unreadable", "sent an unreadable response", f"check {endpoint.url_setting}, or {LATER}")
 
 
 def declined(endpoint: ModelEndpoint) -> ProviderError:
@@ -110,7 +110,7 @@ def _refusal(error: ModelHTTPError, endpoint: ModelEndpoint, redact: Callable[[s
         return refused_key(endpoint)
     if isinstance(error, ModelContextWindowExceededError):
         sentence = f"the conversation is too long for {endpoint.model}"
-        return ProviderError(sentence, hint="begin a new one, or shorten it", provider_code="too-long")
+        return ProviderError(sentence, hint="start a new one, or shorten it", provider_code="too-long")
     no_credit = _NO_CREDIT in _quoted(error.body, redact).casefold()
     quota, overloaded = isinstance(error, ModelQuotaExceededError) or no_credit, isinstance(error, ModelOverloadedError)
     means = 402 if quota else 529 if overloaded else status
@@ -120,7 +120,7 @@ def _refusal(error: ModelHTTPError, endpoint: ModelEndpoint, redact: Callable[[s
 
 def _meaning(status: int) -> tuple[str, str]:
     if 300 <= status < 400:
-        return "answers with a redirect, which is not followed", "correct {url}"
+        return "responds with a redirect, which is not followed", "correct {url}"
     if status >= 500:
         return _MEANINGS.get(status, ("fails", LATER))
     return _MEANINGS.get(status, ("refuses", "correct {url} or {setting}"))
@@ -153,12 +153,12 @@ def _transport_failure(error: Exception, endpoint: ModelEndpoint) -> ProviderErr
 def _reason(causes: list[BaseException]) -> str:
     for cause in causes:
         if isinstance(cause, ssl.SSLCertVerificationError):
-            return f"its certificate does not verify ({cause.verify_message})"
+            return f"its certificate could not be verified ({cause.verify_message})"
     said = (cause for cause in causes if isinstance(cause, OSError) and (cause.errno or cause.strerror))
     found = next(said, None)
     if found is not None:
         return describe_os_error(found)
-    return "no answer in time" if any(isinstance(cause, httpx2.TimeoutException) for cause in causes) else "it failed"
+    return "no response in time" if any(isinstance(cause, httpx2.TimeoutException) for cause in causes) else "it failed"
 
 
 def _quoted(body: object, redact: Callable[[str], str]) -> str:

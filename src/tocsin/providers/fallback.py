@@ -93,7 +93,7 @@ class Fallback:
 
     def _tell(self, failure: ProviderError) -> None:
         log.warning(
-            "chat provider failed, asking its fallback",
+            "the chat provider failed; using the fallback",
             extra={"provider": self.name, "fallback": self._second.name, "reason": failure.sentence()},
         )
 
@@ -101,7 +101,7 @@ class Fallback:
 def _both(first: ProviderError, second: ProviderError) -> ProviderError:
     """Return the error for two failures; kind and retry time are those of the second."""
     return ProviderError(
-        f"{first.sentence()}; the fallback fails too: {second}",
+        f"{first.sentence()}; the fallback also failed: {second}",
         hint=second.hint,
         kind=second.kind,
         provider_code=second.provider_code,

@@ -131,8 +131,8 @@ class RemoteChat:
             if not deadline.expired():
                 raise
             raise ProviderError(
-                f"{self._endpoint.label} has not answered within {whole_s:g} seconds",
-                hint="ask something shorter, or try again later",
+                f"{self._endpoint.label} has not responded within {whole_s:g} seconds",
+                hint="ask a shorter question, or try again later",
                 kind=FailureKind.TRANSIENT,
                 provider_code="timeout",
             ) from None
@@ -198,7 +198,7 @@ def askable(question: Question) -> Question:
         else:
             turns.append(turn)
     if not turns or turns[-1].role != "user":
-        raise ProviderError("there is no question to answer", hint="write something", provider_code="no-question")
+        raise ProviderError("the question is empty", hint="write something", provider_code="no-question")
     return replace(question, turns=tuple(turns))
 
 

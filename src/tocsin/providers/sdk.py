@@ -152,8 +152,8 @@ class Model:
         try:
             result = await agent.run(_content(question.turns[-1]), message_history=before, usage_limits=bounds)
         except UsageLimitExceeded:
-            text = f"reached a limit of its work ({limits.questions} questions, {limits.tokens:,} tokens)"
-            raise failed(self._endpoint, "limit", text, "give it less to look at") from None
+            text = f"exceeded a limit ({limits.questions} questions, {limits.tokens:,} tokens)"
+            raise failed(self._endpoint, "limit", text, "give it fewer files or a smaller task") from None
         except Exception as error:  # noqa: BLE001  # sorted by `failure_of`
             raise failure_of(error, self._endpoint, self._redact) from None
         usage = result.usage
@@ -189,7 +189,7 @@ class Model:
         # Both interfaces give a reason for stopping. `response.finish_reason` may be pydantic-ai's guess; this is not.
         reason = (response.provider_details or {}).get("finish_reason")
         if not filtered and not reason and not (is_whole and text):
-            cut = failed(endpoint, "cut", "stopped in the middle of its answer", "try again")
+            cut = failed(endpoint, "cut", "stopped before the answer was complete", "try again")
             raise cut if text else unreadable(endpoint)
         if not text.strip():
             raise declined(endpoint) if filtered else failed(endpoint, "empty", "sent an empty answer", "try again")
@@ -304,7 +304,7 @@ class _Bounded(httpx2.AsyncByteStream):
             before = (before + chunk)[-len(_OVER) :]
             left -= len(chunk)
             if left < 0:
-                raise httpx2.ReadError("the answer does not end")
+                raise httpx2.ReadError("the response does not end")
             yield chunk
 
     async def aclose(self) -> None:

@@ -28,13 +28,15 @@ class ModelWatch:
         if model in self._told:
             return
         self._told.add(model)
-        log.warning("a chat model fails until the operator acts", extra={"model": model, "reason": error.sentence()})
+        log.warning(
+            "a chat model is unusable until the operator acts", extra={"model": model, "reason": error.sentence()}
+        )
         try:
             if self._tell is not None:
-                await self._tell(f"The chat model {model} fails until you act: {error.sentence()}.")
+                await self._tell(f"The chat model {model} cannot be used: {error.sentence()}.")
         except TocsinError as failure:
             self._told.discard(model)
-            log.warning("telling the operator about a chat model failed", extra={"reason": failure.sentence()})
+            log.warning("the operator could not be notified about a chat model", extra={"reason": failure.sentence()})
 
     def worked(self, model: str) -> None:
         """Record an answer of `model`, which clears its problem."""

@@ -24,7 +24,7 @@ def require_scope(scope: Scope, needed: str) -> None:
         raise refusal
     if needed and needed not in scope.get("tocsin.scopes", ()):
         names = f"{needed}, or admin" if needed in OF_ADMIN - {"admin"} else needed
-        raise HttpProblemError("forbidden", f"This needs a token with the scope {names}.")
+        raise HttpProblemError("forbidden", f"This operation requires a token with the scope {names}.")
 
 
 def audit_facts(scope: Scope) -> dict[str, object]:
@@ -57,7 +57,7 @@ async def while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T:
     try:
         await asyncio.wait([task, leaving], return_when=asyncio.FIRST_COMPLETED)
         if not task.done():
-            raise HttpProblemError("invalid-request", "The client closed the connection before its answer was ready.")
+            raise HttpProblemError("invalid-request", "The client closed the connection before the response was ready.")
         return task.result()
     finally:
         task.cancel()

@@ -43,7 +43,7 @@ def check_unchanged(request: Request, version: object) -> None:
     """Raise a 412 problem if `If-Match` does not have the ETag of the current version."""
     values = _read_tags(request, "if-match")
     if values and "*" not in values and make_etag(version) not in values:
-        raise HttpProblemError("precondition-failed", "The record has changed since you read it: read it again.")
+        raise HttpProblemError("precondition-failed", "The record has changed since you read it. Read it again.")
 
 
 def wants_new(request: Request) -> bool:

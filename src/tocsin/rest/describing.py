@@ -18,17 +18,21 @@ def _header(name: str, description: str, schema: Mapping[str, Any] | None = None
 
 _KEY = _header(
     "Idempotency-Key",
-    "A repeated request with the same key gets the first answer, and changes nothing again.",
+    "A repeated request with the same key returns the first response and has no further effect.",
     {"minLength": 1, "maxLength": 255},
 )
 _PREFER = _header(
     "Prefer",
-    "`wait=N` waits up to N seconds, at most 30, for the end of what is started (RFC 7240).",
+    "`wait=N` waits up to N seconds (at most 30) until the started operation has ended (RFC 7240).",
     example="wait=10",
 )
-_IF_MATCH = _header("If-Match", "The `ETag` of the record that was read; 412 if it has changed since.")
-_IF_NONE_MATCH = _header("If-None-Match", "The `ETag` of the record as you have it; 304 while it is still so.")
-UNCHANGED: Answers = {304: {"description": "It is as `If-None-Match` names it."}}
+_IF_MATCH = _header(
+    "If-Match", "`ETag` of the record that you read; the response is 412 if the record has changed since."
+)
+_IF_NONE_MATCH = _header(
+    "If-None-Match", "`ETag` of the record that you have; the response is 304 if the record has not changed."
+)
+UNCHANGED: Answers = {304: {"description": "The record has the `ETag` given in `If-None-Match`."}}
 
 
 def describe_headers(*, once: bool, waits: bool, is_conditional: bool, is_record: bool) -> list[dict[str, Any]]:

@@ -185,7 +185,7 @@ class EventStreamResponse(Response):
         user = scope.get("tocsin.user", "")
         if self._readers[user] >= MAX_STREAMS:
             self._closed()
-            detail = f"One caller may have {MAX_STREAMS} event streams open. Close some first."
+            detail = f"A caller may have at most {MAX_STREAMS} open event streams. Close some first."
             raise HttpProblemError("rate-limited", detail, headers={"Retry-After": "60"})
         self._stream.on_drop(scope.get("tocsin.cut_off"))
         self._readers[user] += 1

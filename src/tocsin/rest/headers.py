@@ -37,7 +37,7 @@ def idempotency_key(values: Sequence[str]) -> str:
     if len(values) > 1 or not key or len(values[0]) > MAX_IDEMPOTENCY_KEY or not key.isprintable():
         raise HttpProblemError(
             "invalid-request",
-            f"Idempotency-Key must be one text of 1 to {MAX_IDEMPOTENCY_KEY} printable characters.",
+            f"Idempotency-Key must be 1 to {MAX_IDEMPOTENCY_KEY} printable characters, sent once.",
         )
     return key
 

@@ -12,7 +12,7 @@ NAME_PATTERN = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
 
 
 class RecordReceipt(BaseModel):
-    """Which record was made, started or changed, and what became of it: for tokens without the scope `read`."""
+    """Receipt of a created, started or changed record, for tokens without the scope `read`."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -26,15 +26,15 @@ class RecordReceipt(BaseModel):
 
 
 class FieldProblem(BaseModel):
-    """What is wrong with one value."""
+    """Error in one value."""
 
     model_config = ConfigDict(extra="allow")
 
-    code: str = Field(description="What is wrong, in a word for programs, such as `unknown-key`.")
-    detail: str = Field(description="What is wrong, in a sentence for people.")
-    pointer: str | None = Field(default=None, description="The JSON pointer to a value of the body.")
-    parameter: str | None = Field(default=None, description="The name of a query or path parameter.")
-    suggestion: str | None = Field(default=None, description="What was probably meant.")
+    code: str = Field(description="Error code for programs, for example `unknown-key`.")
+    detail: str = Field(description="Error message for people.")
+    pointer: str | None = Field(default=None, description="JSON pointer to the invalid value in the body.")
+    parameter: str | None = Field(default=None, description="Name of the invalid query or path parameter.")
+    suggestion: str | None = Field(default=None, description="Suggested correction.")
 
 
 class Problem(BaseModel):
@@ -42,12 +42,12 @@ class Problem(BaseModel):
 
     model_config = ConfigDict(extra="allow")
 
-    type: str = Field(description="The address of a page that explains the problem.")
+    type: str = Field(description="Problem document (RFC 9457).")
     title: str
     status: int
     detail: str
     instance: str
-    code: str = Field(description="What programs switch on.", json_schema_extra={"enum": [*sorted(PROBLEMS)]})
+    code: str = Field(description="Error code for programs.", json_schema_extra={"enum": [*sorted(PROBLEMS)]})
     request_id: str
     errors: list[FieldProblem] = []
 
@@ -55,13 +55,13 @@ class Problem(BaseModel):
 def _seconds(value: object) -> object:
     """Parse a time as Unix seconds."""
     if not isinstance(value, str) or len(value) > 40:
-        raise ValueError("It must be a time such as 2026-12-01T09:00:00Z")
+        raise ValueError("Must be a time such as 2026-12-01T09:00:00Z")
     try:
         at = datetime.fromisoformat(value)
     except ValueError:
-        raise ValueError("It must be a time such as 2026-12-01T09:00:00Z") from None
+        raise ValueError("Must be a time such as 2026-12-01T09:00:00Z") from None
     if at.tzinfo is None:
-        raise ValueError("It must end with a zone, such as Z or +02:00")
+        raise ValueError("Must end with a time zone, such as Z or +02:00")
     return at.timestamp()
 
 

@@ -39,14 +39,14 @@ async def answer_once(
     try:
         known = await keys.begin(mine, sha256(text).hexdigest())
     except KeyReusedError:
-        detail = "This Idempotency-Key was used before with another request."
+        detail = "This Idempotency-Key was already used with a different request."
         raise HttpProblemError("idempotency-key-reused", detail) from None
     except StillRunningError:
-        detail = "The request with this Idempotency-Key is still running."
+        detail = "The request with this Idempotency-Key is still being processed."
         raise HttpProblemError("conflict", detail, headers={"Retry-After": "1"}) from None
     if known is not None:
         if known.status is None:
-            detail = "The service stopped during the first request with this key: check what it did, use a new key."
+            detail = "The service stopped during the first request with this key. Check its effect, then use a new key."
             raise HttpProblemError("upstream-timeout", detail)
         return _replayed(known.status, known.body)
     try:
@@ -70,7 +70,7 @@ async def _settle(keys: IdempotencyKeys, key: str, response: Response | None, un
             await keys.forget(key)
     except TocsinError as error:  # the error does not undo the operation
         reason = {"reason": error.sentence()}
-        log.error("the answer to an Idempotency-Key is not kept", extra=reason)  # noqa: TRY400  # the reason says it all
+        log.error("the response for an Idempotency-Key could not be stored", extra=reason)  # noqa: TRY400  # the reason says it all
 
 
 def _kept_body(response: Response, unkept: Sequence[str]) -> str:

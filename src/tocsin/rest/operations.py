@@ -107,7 +107,7 @@ class Operation(APIRoute):
                 raise
             except Exception as error:  # the edge of the service: every request gets a response
                 log.exception("request failed", extra={"request_id": request.scope["tocsin.request_id"]})
-                detail = "The request failed because of a bug; the log has the details."
+                detail = "The request failed because of a bug in Tocsin. See the log for details."
                 raise HttpProblemError("internal-error", detail) from error
 
         self._handle = handle
@@ -149,12 +149,16 @@ class Operation(APIRoute):
         known = self._parameters()
         for name, values in _grouped(request).items():
             if name not in known:
-                hint = f"there are: {', '.join(sorted(known))}" if known else "this operation has none"
+                hint = (
+                    f"allowed parameters: {', '.join(sorted(known))}"
+                    if known
+                    else "this operation has no query parameters"
+                )
                 raise refuse_parameter(name, "unknown-parameter", f"Unknown query parameter; {hint}")
             if len(values) > 1 and not known[name]:
                 raise refuse_parameter(name, "duplicate-parameter", "This query parameter is repeated")
             if any("\0" in value for value in values):
-                raise refuse_parameter(name, "bad-value", "It must not hold the character NUL")
+                raise refuse_parameter(name, "bad-value", "Must not contain the character NUL")
 
     def _parameters(self) -> dict[str, bool]:
         """Return the names of all query parameters, and whether each may be repeated."""
@@ -173,7 +177,9 @@ class Operation(APIRoute):
         if kind not in self.media:
             found = kind or "no Content-Type"
             wanted = " or ".join(f"`Content-Type: {media}`" for media in self.media)
-            raise HttpProblemError("unsupported-media-type", f"The body must have {wanted}, not {found[:100]}.")
+            raise HttpProblemError(
+                "unsupported-media-type", f"The body must have the media type {wanted}, not {found[:100]}."
+            )
         if kind == JSON:
             value = await request.json()
             if not isinstance(value, dict):

@@ -65,8 +65,8 @@ def _paging(usual: int, most: int, what: str) -> Callable[..., Awaitable[Paging]
 
     async def paging(
         request: Request,
-        limit: Annotated[int, Query(ge=1, le=most, description=f"At most that many {what}.")] = usual,
-        cursor: Annotated[str, Query(max_length=500, description="`next_cursor` of the page before.")] = "",
+        limit: Annotated[int, Query(ge=1, le=most, description=f"Maximum number of {what}.")] = usual,
+        cursor: Annotated[str, Query(max_length=500, description="`next_cursor` of the previous page.")] = "",
     ) -> Paging:
         asked = [(name, value) for name, value in request.query_params.multi_items() if name not in _OF_THE_PAGE]
         list_id = sha256(json.dumps([request.url.path, sorted(asked)]).encode()).hexdigest()
@@ -97,7 +97,7 @@ def _decode(list_id: str, cursor: str) -> str:
 
 def _not_a_cursor() -> HttpProblemError:
     return refuse_parameter(
-        "cursor", "bad-cursor", "It must be `next_cursor` of a page of this list, asked for with the same filters"
+        "cursor", "bad-cursor", "Must be the `next_cursor` of a page of this list with the same filters"
     )
 
 

@@ -18,7 +18,7 @@ _WEIGHT = re.compile(r"q\s*=\s*(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)", re.ASCII)
 # Responses to the start of a run: the ended run, or the one that is still active.
 RUN_STARTED: dict[int | str, dict[str, Any]] = {
     200: {"model": Run, "description": "The run, which ended within `Prefer: wait=N`."},
-    202: {"model": Run, "description": "The run has started; `Location` is its address."},
+    202: {"model": Run, "description": "The run has started. Its URL is in `Location`."},
 }
 
 

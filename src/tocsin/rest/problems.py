@@ -18,89 +18,85 @@ class ProblemType(NamedTuple):
 
 PROBLEMS = {
     "invalid-request": ProblemType(
-        400, "The request cannot be read", "Send a JSON document in UTF-8, and headers that the documentation names."
+        400, "The request is malformed", "Send a JSON document in UTF-8, with the documented headers."
     ),
     "invalid-signature": ProblemType(
         401,
-        "The call is not proved to come from the product",
-        "Check the secret of the webhook in both places; the log says what was wrong.",
+        "The webhook signature is invalid",
+        "Compare the webhook secret in the product with the setting. The log has the reason.",
     ),
     "unauthenticated": ProblemType(
         401,
-        "The credentials are missing or wrong",
-        "Send a token with `Authorization: Bearer`, or the name and password of the dashboard, or sign in.",
+        "Authentication failed",
+        "Sign in, or send a token with `Authorization: Bearer`, or the user name and password of the dashboard.",
     ),
     "invalid-credentials": ProblemType(
-        401, "The name or the password is wrong", "Check DASHBOARD_USER and DASHBOARD_PASS in the settings."
+        401, "The user name or password is wrong", "Check DASHBOARD_USER and DASHBOARD_PASS in the settings."
     ),
-    "forbidden": ProblemType(
-        403, "This is not allowed", "Use a token that has the scope which the operation needs; the detail names it."
-    ),
+    "forbidden": ProblemType(403, "Access denied", "Use a token with the scope that the detail names."),
     "cross-site-request": ProblemType(
         403,
-        "The request comes from another site's page",
-        "Call from the dashboard's own page, or with a token, which no browser sends by itself.",
+        "The request comes from a page of another site",
+        "Send the request from the dashboard itself, or with a token.",
     ),
     "command-denied": ProblemType(
         403, "The command is on the deny list", "Use another command, or change ssh_deny.txt in the data directory."
     ),
-    "not-found": ProblemType(404, "There is nothing here", "Check the name or ID; the list has those there are."),
-    "method-not-allowed": ProblemType(
-        405, "The method is not allowed here", "The header `Allow` names the methods that are."
-    ),
-    "not-acceptable": ProblemType(
-        406, "The answer has no such media type", "Ask in `Accept` for a media type that the operation lists."
-    ),
+    "not-found": ProblemType(404, "Not found", "Check the name or ID against the list of existing records."),
+    "method-not-allowed": ProblemType(405, "Method not allowed", "Use a method listed in the `Allow` header."),
+    "not-acceptable": ProblemType(406, "Not acceptable", "Set `Accept` to a media type that the operation provides."),
     "conflict": ProblemType(
-        409, "This conflicts with what is there", "Read the record again; the detail says what is in the way."
+        409, "The request conflicts with the current state", "Read the record again. The detail names the conflict."
     ),
-    "name-taken": ProblemType(409, "The name is taken", "Choose another name, or change the record that has it."),
+    "name-taken": ProblemType(
+        409, "The name is already in use", "Choose another name, or change the record that uses it."
+    ),
     "invalid-transition": ProblemType(
-        409, "This is not possible in the present state", "Read the record again and act on the state it is in."
+        409, "The current state does not allow this", "Read the record again to see its current state."
     ),
     "run-already-active": ProblemType(
-        409, "It runs already", "Wait for the end of the active run, or cancel it; the detail names it."
+        409, "Already running", "Wait until the active run has ended, or cancel it. The detail names the run."
     ),
     "dependency-missing": ProblemType(
-        409, "A program it needs is not installed", "Install what `missing` in the detail names on the host."
+        409, "A required program is not installed", "Install the program that `missing` in the detail names."
     ),
-    "disabled": ProblemType(409, "It is switched off", "Enable it first."),
+    "disabled": ProblemType(409, "Disabled", "Enable it first."),
     "precondition-failed": ProblemType(
-        412, "The record has changed meanwhile", "Read it again, and repeat the change with its new ETag."
+        412, "The record has changed", "Read the record again, and repeat the change with its new ETag."
     ),
     "payload-too-large": ProblemType(
-        413, "The body is too large", "Send at most 1 MiB (1,048,576 bytes), of a workflow 128 KiB."
+        413, "The body is too large", "Send at most 1 MiB (1,048,576 bytes), or 128 KiB for a workflow."
     ),
     "unsupported-media-type": ProblemType(
-        415, "The media type is not supported", "Send JSON with `Content-Type: application/json`."
+        415, "Unsupported media type", "Send JSON with `Content-Type: application/json`."
     ),
     "validation-failed": ProblemType(
-        422, "Request is not valid", "Correct what `errors` points at; each entry says what is expected."
+        422, "Request is not valid", "Correct the values listed in `errors`. Each entry says what is expected."
     ),
     "workflow-invalid": ProblemType(
         422,
         "Workflow definition is invalid",
-        "Correct the lines that `errors` names; so does `tocsin workflows validate`.",
+        "Correct the lines listed in `errors`. `tocsin workflows validate` reports them as well.",
     ),
     "idempotency-key-reused": ProblemType(
-        422, "The key belongs to another request", "Use a new Idempotency-Key for every new request."
+        422, "The key was used with another request", "Use a new Idempotency-Key for each new request."
     ),
     "rate-limited": ProblemType(
         429,
         "Too many requests",
-        "Wait as `Retry-After` says, or raise RATE_LIMIT_PER_IP or RATE_LIMIT_PER_USER.",
+        "Wait the seconds in `Retry-After`, or raise RATE_LIMIT_PER_IP or RATE_LIMIT_PER_USER.",
     ),
-    "internal-error": ProblemType(
-        500, "Something is broken here", "This is a bug: the log has more under the ID of the request."
-    ),
+    "internal-error": ProblemType(500, "Internal error", "This is a bug. Search the log for the request ID."),
     "delivery-failed": ProblemType(
-        502, "It could not be delivered", "The detail says what the other side answered; trying again may help."
+        502,
+        "The message could not be delivered",
+        "The detail contains the response of the remote side. Retrying may help.",
     ),
-    "not-ready": ProblemType(
-        503, "The service is not ready", "The detail says what is missing or being done; try again then."
-    ),
+    "not-ready": ProblemType(503, "The service is unavailable", "The detail names the reason. Try again later."),
     "upstream-timeout": ProblemType(
-        504, "The other side did not answer in time", "It may have taken effect: check before repeating."
+        504,
+        "The remote side did not respond in time",
+        "The operation may have taken effect. Check before you repeat it.",
     ),
 }
 

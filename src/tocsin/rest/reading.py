@@ -74,8 +74,8 @@ def _is_plain(text: str) -> bool:
 
 def _check_text(text: str, steps: Sequence[str | int]) -> None:
     if "\0" in text:
-        raise refuse(steps, "bad-value", "It must not hold the character NUL")
+        raise refuse(steps, "bad-value", "Must not contain the character NUL")
     try:
         text.encode()
     except UnicodeEncodeError:  # an escape such as \ud800 without its other half
-        raise refuse(steps, "bad-value", "It must not hold half of a surrogate pair") from None
+        raise refuse(steps, "bad-value", "Must not contain half of a surrogate pair") from None

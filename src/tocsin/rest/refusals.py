@@ -78,10 +78,10 @@ def build_problem(
     code = next((code for known, code in codes.items() if isinstance(error, known)), "")
     code = code or (error.code if error.code in PROBLEMS else _CODES.get(error.code, ""))
     if not code:
-        log.warning("an error has no problem of its own", extra={"code": error.code, "type": type(error).__name__})
+        log.warning("an error has no problem type", extra={"code": error.code, "type": type(error).__name__})
         code = "conflict"
     if brief and code in {"not-found", "run-already-active"}:
-        return HttpProblemError(code, f"{PROBLEMS[code].title}. A token without the scope read is told no more.")
+        return HttpProblemError(code, f"{PROBLEMS[code].title}. Use a token with the scope read to see the details.")
     detail = _detail(str(error) if brief else error.sentence())
     if code == "validation-failed" and error.body_key:
         return HttpProblemError(code, detail, [field_error([error.body_key], "bad-value", detail)])
@@ -100,7 +100,7 @@ def refuse(pointer: Sequence[str | int], code: str, detail: str) -> HttpProblemE
 def refuse_parameter(name: str, code: str, detail: str) -> HttpProblemError:
     """Return the problem about one query parameter."""
     errors = [{"parameter": name[:MAX_KEY], "code": code, "detail": detail}]
-    return HttpProblemError("validation-failed", f"The query parameter {name[:MAX_KEY]} is not valid", errors)
+    return HttpProblemError("validation-failed", f"The query parameter {name[:MAX_KEY]} is invalid", errors)
 
 
 def parse_time(name: str, text: str) -> float | None:
@@ -108,7 +108,7 @@ def parse_time(name: str, text: str) -> float | None:
     try:
         return parse_timestamp(text) if text else None
     except ValueError as error:
-        raise refuse_parameter(name, "bad-value", f"It must be {error}") from None
+        raise refuse_parameter(name, "bad-value", f"Must be {error}") from None
 
 
 def field_error(pointer: Sequence[str | int], code: str, detail: str, near: str | None = None) -> dict[str, object]:

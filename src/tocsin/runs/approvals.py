@@ -80,11 +80,11 @@ def refuse_others(
     """Raise NotApproverError unless `by` may answer; `starter` started the run. See docs/runs.md, "Who may answer"."""
     if by is None:
         return
-    who = f"the step {question.step} cannot be decided by {by}"
+    who = f"step {question.step} cannot be decided by {by}"
     if by.startswith(CHAT) and (press is None or press.asked_in not in question.asked_in):
         raise NotApproverError(f"{who}: this chat was not asked")
     if question.approvers and by not in question.approvers:
         raise NotApproverError(who, hint=f"ask one of: {', '.join(question.approvers)}")
     names = {by, *([f"{CHAT}{press.sender}"] if press else [])}  # a private chat has the same ID as its person
     if starter in names and (question.not_by_starter or by.startswith(TOKEN)):
-        raise NotApproverError(f"{who}, which started the run", hint="another person has to answer")
+        raise NotApproverError(f"{who}, who started the run", hint="another person must decide")

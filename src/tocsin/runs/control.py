@@ -17,16 +17,16 @@ from tocsin.runs.service import Runs
 
 MAX_GRACE_S = 60.0
 
-_KIND = AuditField("run_kind", "the kind of the run, such as `cron`")
-_STEP = AuditField("step", "the name of the step")
-_COMMENT = AuditField("comment", "what the person wrote about it")
+_KIND = AuditField("run_kind", "kind of the run, for example `cron`")
+_STEP = AuditField("step", "name of the step")
+_COMMENT = AuditField("comment", "comment of the person")
 
-RUN_CANCEL = AuditAction("run.cancel", "A run was asked to end.", (RUN, _KIND, STATUS), (REASON, ACTOR))
+RUN_CANCEL = AuditAction("run.cancel", "Cancellation of a run was requested.", (RUN, _KIND, STATUS), (REASON, ACTOR))
 RUN_APPROVE = AuditAction("run.approve", "A waiting step was approved.", (RUN, _KIND, _STEP), (_COMMENT, ACTOR))
 RUN_REJECT = AuditAction("run.reject", "A waiting step was rejected.", (RUN, _KIND, _STEP), (_COMMENT, ACTOR))
 RUN_DECISION_DENIED = AuditAction(
     "run.decision_denied",
-    "An answer to a waiting step was refused: others decide, it was not asked there, or the button is not valid.",
+    "A decision on a waiting step was refused: the person or chat may not decide, or the button is invalid.",
     (RUN, OUTCOME, REASON),
     (_KIND, _STEP, ACTOR),
 )
@@ -111,7 +111,7 @@ class RunControl:
         """
         run = await self._runs.get(await self._runs.whole_id(run_id))
         if caller.actor is None and caller.source != CLI.name:  # only the operator of this machine is anonymous
-            raise NotApproverError("who decides must be known", hint="sign in")
+            raise NotApproverError("the person who decides must be known", hint="sign in")
         return await self._decide(
             run, Decision(run.id, step, approved, caller.actor, self._clock.now(), comment), caller
         )
@@ -148,11 +148,11 @@ class RunControl:
         """
         run = await self._runs.get(await self._runs.whole_id(run_id))
         if run.status not in TERMINAL:
-            raise NotRetriedError(f"the run {run.id} is {run.status}", hint="wait for its end, or cancel it")
+            raise NotRetriedError(f"run {run.id} is {run.status}", hint="wait until it has ended, or cancel it")
         if from_step and from_step not in {step.name for step in run.steps}:
             named = ", ".join(step.name for step in run.steps)
-            hint = f"its steps are: {named}" if named else "only a run with steps is retried from one of them"
-            raise NotRetriedError(f"the run {run.id} has no step {from_step}", hint=hint)
+            hint = f"its steps are: {named}" if named else "only a run with steps can be retried from a step"
+            raise NotRetriedError(f"run {run.id} has no step {from_step}", hint=hint)
         request = StartRequest(
             source=caller.source,
             cause=RunTrigger.RETRY,
@@ -168,7 +168,7 @@ class RunControl:
         self._audit.record(action, detail, source=caller.source, metadata=told)
 
     def _record_denied(self, run: Run | None, caller: Caller, error: TocsinError, facts: Mapping[str, object]) -> None:
-        detail = f"{run.subject_name}: an answer was refused" if run else "an answer to no question was refused"
+        detail = f"{run.subject_name}: a decision was refused" if run else "a decision without a question was refused"
         of_run = {"run": run.id, "run_kind": str(run.kind)} if run else {"run": None}
         told = {**of_run, "outcome": "denied", "reason": str(error), **facts, **caller.facts}
         self._audit.record(RUN_DECISION_DENIED, detail, source=caller.source, metadata=told)

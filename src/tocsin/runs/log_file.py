@@ -35,7 +35,7 @@ class LogPage:
     schema_name: ClassVar[str] = "RunLog"
 
     lines: tuple[Line, ...]
-    next_line: Annotated[int, "Ask for `from_line` with it to get what comes next."]
+    next_line: Annotated[int, "Pass it as `from_line` to get the following lines."]
     complete: Annotated[bool, "Whether the run has ended and no line follows."]
     truncated: bool
 
@@ -60,7 +60,7 @@ def encode(line: Line) -> bytes:
 
 def gap(n: int, ts: float, count: int) -> Line:
     """Return the line that replaces the `count` lines up to line `n`."""
-    return Line(n, ts, _SYSTEM, f"[{count:,} lines left out here]")
+    return Line(n, ts, _SYSTEM, f"[{count:,} lines omitted here]")
 
 
 def _is_gap(line: Line) -> bool:

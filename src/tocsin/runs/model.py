@@ -12,11 +12,11 @@ from tocsin.core.records.marks import Converted, Flat, Private, TextOrNull, Time
 from tocsin.core.text.visible import without_sequences
 
 LOG_MAX_BYTES = 1024 * 1024
-WAS_STOPPED = "the program that ran it was stopped"  # the reason of a run that ended with its process
+WAS_STOPPED = "the program of the run was stopped"  # the reason of a run that ended with its process
 
 
 class RunStatus(StrEnum):
-    """The state of a run."""
+    """State of a run."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -41,7 +41,7 @@ FAILING = ENDED_BADLY - {RunStatus.CANCELLED} | {RunStatus.PARTIALLY_SUCCEEDED} 
 
 
 class HostStatus(StrEnum):
-    """The state of a command on one host."""
+    """State of a command on one host."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -57,7 +57,7 @@ class HostStatus(StrEnum):
 
 
 class OutputDeliveryStatus(StrEnum):
-    """The state of the messages that carry a run's output; it never changes the state of the run."""
+    """State of the messages with the output of a run; it does not affect the state of the run."""
 
     NONE = "none"
     PENDING = "pending"  # at least one message has not ended
@@ -139,8 +139,8 @@ class RunOutput:
 
     bytes: int = 0
     lines: int = 0
-    truncated: Annotated[bool, "Whether the log has only the beginning and the end."] = False
-    tail: Annotated[str, "The last 20 lines."] = ""
+    truncated: Annotated[bool, "Whether the middle of the log was discarded."] = False
+    tail: Annotated[str, "Last 20 lines of the output."] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ class Line:
 
     schema_name: ClassVar[str] = "LogLine"
 
-    n: Annotated[int, "Its number, from 1."]
+    n: Annotated[int, "Line number, starting at 1."]
     ts: Time
     stream: Annotated[str, "`stdout`, `stderr`, `system`, or a name chosen by the work."]
     text: str
@@ -167,7 +167,7 @@ class OutputResult:
     schema_name: ClassVar[str] = "OutputResultRecord"
 
     result: Flat[SendResult]
-    delivery_id: Annotated[TextOrNull, "The delivery; null if it was refused before it was queued."] = ""
+    delivery_id: Annotated[TextOrNull, "The delivery, or null if the message was rejected before it was queued."] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +229,7 @@ class StepRun:
     when: Annotated[str | None, "Its condition."] = None
     error: ErrorFacts | None = None
     outputs: Mapping[str, Any] = field(default_factory=dict)
-    message: Annotated[str | None, "What a person decides, while the step waits for that."] = None
+    message: Annotated[str | None, "The pending decision, while the step waits for one."] = None
 
     @property
     @after("finished_at")
@@ -240,7 +240,7 @@ class StepRun:
 
 @dataclass(frozen=True, slots=True)
 class HostResult:
-    """What a command did on one host."""
+    """Result of a command on one host."""
 
     schema_name: ClassVar[str] = "HostRecord"
 
@@ -277,7 +277,7 @@ class RunSummary:
     trigger: str
     actor: str | None = None
     status: RunStatus
-    reason: Annotated[str | None, "Why it was skipped, missed or failed, in one sentence."] = None
+    reason: Annotated[str | None, "Reason why the run was skipped, missed or failed, in one sentence."] = None
     attempt: int = 1
     max_attempts: int = 1
     retry_of: str | None = None

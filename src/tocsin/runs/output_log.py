@@ -305,7 +305,7 @@ class OutputLog:
         except OSError as error:  # losing its output must not end the run
             self._problem = error.strerror or type(error).__name__
             log.error(  # noqa: TRY400  # the reason says it all
-                "keeping the output of a run failed", extra={"path": str(self._path), "reason": self._problem}
+                "storing the output of a run failed", extra={"path": str(self._path), "reason": self._problem}
             )
 
 

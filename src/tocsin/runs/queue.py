@@ -39,7 +39,7 @@ class QueuedRow(NamedTuple):
 
 
 class RecentRun(NamedTuple):
-    """One run, as a bar shows it."""
+    """Run, as shown in a bar chart."""
 
     # A history has hundreds, and a whole record costs ten times as much.
     id: str

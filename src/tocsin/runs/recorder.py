@@ -179,7 +179,7 @@ async def _watch(child: Child, order: Command) -> RunResult:
             return _named(await child.wait(_KILLED_S), RunStatus.FAILED, excess, "limit-exceeded")
         if deadline is not None and loop.time() >= deadline:
             child.stop(TIMEOUT_GRACE_S)
-            reason = f"it did not end within {order.timeout_s:g} s"
+            reason = f"it did not finish within {order.timeout_s:g} s"
             code = await child.wait(TIMEOUT_GRACE_S + _KILLED_S)
             return _named(code, RunStatus.TIMED_OUT, reason, "timed-out")
 

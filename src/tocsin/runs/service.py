@@ -121,7 +121,7 @@ class Runs(RunExecutor):
         except asyncio.CancelledError:
             if not handle.is_released:
                 with suppress(RunEndedError):
-                    await to_the_end(self.cancel(run_id, "what waited for it was ended"))
+                    await to_the_end(self.cancel(run_id, "runs that waited for it were cancelled"))
             raise
 
     async def get(self, run_id: str) -> Run:

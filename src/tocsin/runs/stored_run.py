@@ -49,12 +49,12 @@ class RunEndedError(TocsinError):
 
 def unknown_run(text: str) -> UnknownRunError:
     """Return the error about an ID that no run has."""
-    return UnknownRunError(f"there is no run {text[:60]}", hint="`tocsin runs list` shows those there are")
+    return UnknownRunError(f"unknown run: {text[:60]}", hint="`tocsin runs list` shows the runs")
 
 
 def instant_taken_error(run: Run) -> InstantRecordedError:
     """Return the error about an instant that has its run."""
-    return InstantRecordedError(f"{run.subject_name}: this instant has been recorded already")
+    return InstantRecordedError(f"{run.subject_name}: a run for this time is already recorded")
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ def finish(record: StoredRun, ended: RunResult, output: RunOutput, now: float) -
     after = replace(
         run,
         status=status,
-        reason=(record.cancel_reason or "it was cancelled") if is_cancelled else ended.reason,
+        reason=(record.cancel_reason or "the run was cancelled") if is_cancelled else ended.reason,
         exit_code=ended.exit_code,
         signal=ended.signal,
         error=None if is_cancelled else ended.error,
@@ -207,7 +207,7 @@ def asked_with(record: StoredRun, question: str) -> StepWait:
 
 def unknown_question() -> UnknownQuestionError:
     """Return the error about a question that no step waits with."""
-    return UnknownQuestionError("no step waits with this question")
+    return UnknownQuestionError("no waiting step has this question")
 
 
 def _going_on(record: StoredRun) -> StoredRun:
@@ -226,17 +226,19 @@ def _meant(record: StoredRun, step: str, press: ButtonPress | None) -> StepWait:
     found = [each for each in waits if step in {"", each.question.step}]
     named = ", ".join(each.question.step for each in waits)
     if len(found) > 1:
-        raise NotWaitingError(f"several steps wait: {named}", hint="name one with --step")
+        raise NotWaitingError(f"several steps are waiting: {named}", hint="choose one with --step")
     if not found:
-        what = f"the step {step} does not wait" if step else "no step of the run waits"
-        raise NotWaitingError(f"{what} for a decision", hint=f"these wait: {named}" if named else "see its record")
+        what = f"the step {step} does not wait" if step else "no step of the run is waiting"
+        raise NotWaitingError(
+            f"{what} for a decision", hint=f"waiting steps: {named}" if named else "see the record of the run"
+        )
     return found[0]
 
 
 _SENTENCES = {
-    RunStatus.INTERRUPTED: "Tocsin was killed or crashed while it ran",
+    RunStatus.INTERRUPTED: "Tocsin was killed or crashed during the run",
     RunStatus.CANCELLED: "the run was cancelled",
-    RunStatus.TIMED_OUT: "the run was out of time",
+    RunStatus.TIMED_OUT: "the run timed out",
 }
 
 
@@ -246,7 +248,7 @@ def _ended_step(step: StepRun, status: RunStatus, now: float) -> StepRun:
     if step.status is RunStatus.QUEUED:
         return replace(step, status=RunStatus.SKIPPED)
     ended = status if status in _SENTENCES else RunStatus.FAILED
-    sentence = _SENTENCES.get(ended, "the run ended before it did")
+    sentence = _SENTENCES.get(ended, "the run ended first")
     return replace(step, status=ended, finished_at=now, error={"code": str(ended), "message": sentence})
 
 
@@ -256,5 +258,5 @@ def _ended_host(host: HostResult, status: RunStatus) -> HostResult:
     if host.status is HostStatus.QUEUED:
         return replace(host, status=HostStatus.SKIPPED)
     ended = {RunStatus.CANCELLED: HostStatus.CANCELLED, RunStatus.TIMED_OUT: HostStatus.TIMED_OUT}
-    sentence = _SENTENCES.get(status, "the run ended before it did")
+    sentence = _SENTENCES.get(status, "the run ended first")
     return replace(host, status=ended.get(status, HostStatus.FAILED), error=sentence)

@@ -67,7 +67,7 @@ class CronExpression:
             self._fields = CronSim(_LONE.sub(r"\1", self.text), datetime(2024, 1, 1, tzinfo=UTC))
         except CronSimError as error:
             detail = _impossible(self.text) or str(error)
-            raise ScheduleError(f"{shorten(text)!r} is never due: {detail}", field="day of month") from None
+            raise ScheduleError(f"{shorten(text)!r} never occurs: {detail}", field="day of month") from None
         self.minutes = sorted(self._fields.minutes)
         self.hours = sorted(self._fields.hours)
         self.months = frozenset(self._fields.months)
@@ -94,13 +94,14 @@ def _check(text: str) -> None:
     if text.startswith("@"):
         names = [*ALIASES, "@reboot"]
         raise ScheduleError(
-            f"there is no schedule {shorten(text)!r}{suggestion(text.lower(), names)}", hint=f"use {', '.join(names)}"
+            f"unknown schedule {shorten(text)!r}{suggestion(text.lower(), names)}", hint=f"use {', '.join(names)}"
         )
     fields = text.split()
     if len(fields) != len(_RULES):
         raise ScheduleError(
-            f"a cron expression has 5 fields (minute, hour, day of month, month, day of week), this has {len(fields)}",
-            hint="seconds and years are not supported" if len(fields) in {6, 7} else "such as `0 9 * * 1-5`",
+            "a cron expression needs 5 fields (minute, hour, day of month, month, day of week), but this has "
+            f"{len(fields)}",
+            hint="seconds and years are not supported" if len(fields) in {6, 7} else "for example `0 9 * * 1-5`",
         )
     for rule, field in zip(_RULES, fields, strict=True):
         for item in field.upper().split(","):
@@ -120,7 +121,7 @@ def _check_item(rule: _FieldRule, item: str) -> None:
     highest = _value(rule, last)
     if highest < lowest:
         both = f"{first}-{rule.highest},{rule.lowest}-{last}"
-        raise _wrong(rule, f"{base} runs backwards", hint=f"write {both}")
+        raise _wrong(rule, f"{base} has its start after its end", hint=f"write {both}")
 
 
 def _is_special(rule: _FieldRule, base: str, slash: str) -> bool:
@@ -133,7 +134,7 @@ def _is_special(rule: _FieldRule, base: str, slash: str) -> bool:
         return False
     day, mark, nth = base.partition("#")
     if mark and nth not in {"1", "2", "3", "4", "5"}:
-        raise _wrong(rule, f"{base} names no week of a month", hint="write 5#1 to 5#5")
+        raise _wrong(rule, f"{base} does not select a week of the month", hint="use 5#1 to 5#5")
     if base.endswith("L") and base[:-1].isdigit():
         _value(rule, base[:-1])
         return True
@@ -147,7 +148,7 @@ def _value(rule: _FieldRule, word: str) -> int:
         return rule.words.index(word) + rule.first_word
     if not (word.isascii() and word.isdigit()):
         hint = "write *" if word == "?" else ""
-        names = (suggestion(word, rule.words) or f", nor a name such as {rule.words[1]}") if rule.words else ""
+        names = (suggestion(word, rule.words) or f" or a name such as {rule.words[1]}") if rule.words else ""
         numbers = f"a number from {rule.lowest} to {rule.highest}"
         raise _wrong(rule, f"{shorten(word)!r} is not {numbers}{names}", hint=hint)
     if len(word) > 4 or not rule.lowest <= int(word) <= rule.highest:
@@ -161,4 +162,4 @@ def _wrong(rule: _FieldRule, detail: str, hint: str = "") -> ScheduleError:
 
 def _impossible(text: str) -> str:
     _, _, day, month, _ = text.split()
-    return f"there is no day {day} in the month {month}"
+    return f"month {month} has no day {day}"

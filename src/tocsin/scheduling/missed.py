@@ -10,7 +10,7 @@ from tocsin.scheduling.schedule import Schedule, duration_words
 
 LATE_S = 60.0  # an instant that a running scheduler handles later than this is missed
 MAX_INSTANTS = 1_000  # per job: no more are caught up or recorded individually
-SUPERSEDED = "and a later one is run instead"
+SUPERSEDED = "and a later run replaces it"
 NOT_RUNNING = "no scheduler was running"
 JUMPED = "the clock jumped forward, or the machine slept"
 
@@ -59,7 +59,7 @@ def plan_instants(
     planned = [*_late(schedule, late, len(late) < len(found), until, rules, cause)]
     if more and planned:
         oldest = planned[0]
-        said = f"more than {MAX_INSTANTS:,} instants were missed: those before this one are not recorded"
+        said = f"more than {MAX_INSTANTS:,} runs were missed: earlier ones are not recorded"
         planned[0] = PlannedInstant(oldest.instant, missed=said)
     return [*planned, *(PlannedInstant(instant) for instant in found[len(late) :])]
 
@@ -74,7 +74,7 @@ def _late(
 ) -> Iterator[PlannedInstant]:
     for number, instant in enumerate(late, 1):
         if rules.policy is CatchUp.NONE:
-            yield PlannedInstant(instant, missed=f"{cause}, and the job catches up none")
+            yield PlannedInstant(instant, missed=f"{cause}, and the job does not catch up on missed runs")
         elif until - instant > rules.window_s:
             window = duration_words(rules.window_s)
             yield PlannedInstant(instant, missed=f"{cause}, and it is more than {window} ago")
@@ -83,7 +83,7 @@ def _late(
         elif newer_runs or number < len(late):
             yield PlannedInstant(instant, missed=f"{cause}, {SUPERSEDED}")
         elif ahead := _still_ahead(schedule, instant, until, rules.zone):
-            yield PlannedInstant(instant, missed=f"{cause}, and today's own run is still ahead, at {ahead}")
+            yield PlannedInstant(instant, missed=f"{cause}, and today's regular run is still ahead, at {ahead}")
         else:
             yield PlannedInstant(instant, caught_up=True)
 

@@ -55,7 +55,7 @@ def admit(
             return Admission(start=True)
         case Overlap.PARALLEL:
             told = "1 run is running" if len(running) == 1 else f"{len(running)} runs are running"
-            return Admission(start=False, reason=f"{told}, as many as it may have")
+            return Admission(start=False, reason=f"{told}, which is the maximum")
         case Overlap.QUEUE if ahead < rules.max_queued:
             return Admission(start=False)
         case Overlap.QUEUE:
@@ -69,6 +69,6 @@ def admit(
 
 def _told(running: Sequence[Running], now: float) -> str:
     if not running:
-        return "an earlier run waits"
+        return "an earlier run is waiting"
     oldest = min(running, key=lambda run: run.started_at)
     return f"previous run {oldest.id} still running for {duration_words(max(0.0, now - oldest.started_at))}"

@@ -162,7 +162,7 @@ class CronSchedule:
         self.expression = expression
         self.zone = zone
         if self.after(datetime(2024, 1, 1, tzinfo=zone).timestamp()) is None:
-            raise ScheduleError(f"{shorten(expression.text)!r} is never due", field="day of month")
+            raise ScheduleError(f"{shorten(expression.text)!r} never occurs", field="day of month")
 
     def after(self, moment: float) -> float | None:
         """Return the first instant after `moment`, or `None`."""
@@ -195,8 +195,8 @@ class CronSchedule:
         if local.replace(fold=0).utcoffset() == local.replace(fold=1).utcoffset():
             return ""
         if self.expression.is_rolling:
-            return f"clock change: {local:%H:%M} comes twice"
-        return f"clock change: {local:%H:%M} comes twice, runs once"
+            return f"clock change: {local:%H:%M} occurs twice"
+        return f"clock change: {local:%H:%M} occurs twice, runs once"
 
     def _day_of(self, moment: float) -> date:
         return datetime.fromtimestamp(moment, self.zone).date()
@@ -279,7 +279,9 @@ def _newest(backwards: Iterator[float], after: float, until: float, limit: int) 
 def _period(text: str) -> float:
     seconds = seconds_in(text)
     if seconds is None or not 1 <= seconds <= LONGEST_EVERY_S:
-        raise ScheduleError(f"{shorten(text)!r} is not a time from 1 s to 366 days", hint="such as `every 15m`")
+        raise ScheduleError(
+            f"{shorten(text)!r} is not an interval from 1 s to 366 days", hint="for example `every 15m`"
+        )
     return seconds
 
 
@@ -289,7 +291,7 @@ def _once(text: str, zone: ZoneInfo) -> OnceSchedule:
     except ValueError:
         moment = None
     if moment is None or not 1970 < moment.year <= _LATEST_YEAR:
-        raise ScheduleError(f"{shorten(text)!r} is not a time", hint="such as `at 2026-12-01T09:00`")
+        raise ScheduleError(f"{shorten(text)!r} is not a valid time", hint="for example `at 2026-12-01T09:00`")
     if moment.tzinfo:
         return OnceSchedule(moment.timestamp(), zone)
     due = _on_the_clock(moment.replace(tzinfo=zone))

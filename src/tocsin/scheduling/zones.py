@@ -22,7 +22,7 @@ def load_zone(name: str) -> ZoneInfo:
 
         near = suggestion(name, available_timezones())
         hint = "use an IANA name such as Europe/Berlin"
-        raise ScheduleError(f"there is no time zone {shorten(name)!r}{near}", hint=hint) from None
+        raise ScheduleError(f"unknown time zone {shorten(name)!r}{near}", hint=hint) from None
 
 
 @cache

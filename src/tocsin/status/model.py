@@ -30,11 +30,11 @@ class ServiceStatus:
 
 @dataclass(frozen=True, slots=True)
 class RunCounts:
-    """The number of runs now, and the results of those of the last 24 hours."""
+    """Number of runs by state, and results of the last 24 hours."""
 
     schema_name: ClassVar[str] = "RunCountsRecord"
 
-    active: Annotated[int, "Without runs that wait for a person."]
+    active: Annotated[int, "Number of runs, without those that wait for a person."]
     waiting: int
     queued: int
     succeeded_24h: int
@@ -44,7 +44,7 @@ class RunCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusReport:
-    """The status of the program at one time."""
+    """Overall status."""
 
     schema_name: ClassVar[str] = "Status"
 
@@ -52,7 +52,7 @@ class StatusReport:
     uptime_seconds: Annotated[int | None, "Of the queried process, if it is a service."] = None
     checked_at: Time
     timezone: str
-    data_dir: Annotated[str, "The directory that holds the files people edit, such as `watchers.yaml`."]
+    data_dir: Annotated[str, "Directory with the files that people edit, for example `watchers.yaml`."]
     subsystems: Mapping[str, SubsystemStatus]
     services: Sequence[ServiceStatus]
     runs: RunCounts

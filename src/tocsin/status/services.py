@@ -34,10 +34,10 @@ async def gateway_health(host: str, port: int) -> dict[str, Any] | None:
 def gateway_service(health: dict[str, Any] | None, instance: str) -> ServiceStatus:
     """Return the state of the gateway of the data directory `instance`."""
     if health is None or health["instance"] != instance:
-        other = " (another installation listens there)" if health else ""
-        return ServiceStatus("gateway", SubsystemState.DISABLED, f"it does not run{other}")
+        other = " (a service of another installation listens there)" if health else ""
+        return ServiceStatus("gateway", SubsystemState.DISABLED, f"not running{other}")
     said = str(health.get("status", ""))
-    detail = {"ok": "it runs", "draining": "it is stopping"}.get(said, f"it says {said}")
+    detail = {"ok": "it runs", "draining": "stopping"}.get(said, f"it reports {said}")
     return ServiceStatus("gateway", SubsystemState.OK if said == "ok" else SubsystemState.DEGRADED, detail)
 
 
@@ -47,7 +47,7 @@ def bot_service(health: dict[str, Any] | None, instance: str, missing: str) -> S
         return ServiceStatus("bot", SubsystemState.UNCONFIGURED, f"set {missing}")
     bot = health.get("bot") if health and health["instance"] == instance else None
     if not isinstance(bot, dict):
-        return ServiceStatus("bot", SubsystemState.DISABLED, "no gateway on this machine knows of it")
+        return ServiceStatus("bot", SubsystemState.DISABLED, "not known to a gateway on this machine")
     said = str(bot.get("status", ""))
     state = SubsystemState.OK if said == "ok" else SubsystemState.DEGRADED
     return ServiceStatus("bot", state, f"{bot.get('mode', '')}, {said}".strip(", "))
@@ -61,4 +61,4 @@ async def scheduler_service(database: Database) -> ServiceStatus:
 
     if any(holder and not is_dead(holder) for holder in await database.read(read)):
         return ServiceStatus("scheduler", SubsystemState.OK, "it runs")
-    return ServiceStatus("scheduler", SubsystemState.DISABLED, "it does not run")
+    return ServiceStatus("scheduler", SubsystemState.DISABLED, "not running")

@@ -38,7 +38,9 @@ async def messaging_status(
     dead = sum(one.status is DeliveryStatus.DEAD and one.created_at >= now - DAY_S for one in lost)
     counts = {"channels": len(configured), "waiting": waiting, "dead_24h": dead}
     summary = f"{number_of(len(configured), 'channel')}, {waiting} waiting"
-    attention = [AttentionItem(NoticeLevel.ERROR, f"the queue is not safe: {problem}", "#/msg") for problem in problems]
+    attention = [
+        AttentionItem(NoticeLevel.ERROR, f"the queue is unreliable: {problem}", "#/msg") for problem in problems
+    ]
     if lost:
         summary += f", {len(lost)} not delivered"
         first = lost[0].status
@@ -46,7 +48,7 @@ async def messaging_status(
         told += ", then replay or dismiss them"
         attention.append(AttentionItem(NoticeLevel.WARNING, told, f"#/deliveries?status={first}"))
     if mistake:
-        attention.append(AttentionItem(NoticeLevel.ERROR, f"the file of profiles has mistakes: {mistake}", "#/msg"))
+        attention.append(AttentionItem(NoticeLevel.ERROR, f"the profiles file has errors: {mistake}", "#/msg"))
     state = SubsystemState.ERROR if problems else SubsystemState.DEGRADED if lost or mistake else SubsystemState.OK
     if not configured and not attention:
         state, summary = SubsystemState.UNCONFIGURED, "no channel is configured"
@@ -55,9 +57,9 @@ async def messaging_status(
 
 def bus_status(trouble: str) -> SubsystemStatus:
     """Return the status of an unavailable Redis; a queue stored there reports its own status."""
-    told = f"Redis does not answer, so the bus does not work and sessions are in memory: {trouble}"
+    told = f"Redis does not respond, so the bus does not work and sessions are kept in memory: {trouble}"
     item = AttentionItem(NoticeLevel.WARNING, told, "#/settings")
-    return SubsystemStatus(SubsystemState.DEGRADED, "Redis does not answer", attention=[item])
+    return SubsystemStatus(SubsystemState.DEGRADED, "Redis does not respond", attention=[item])
 
 
 async def audit_status(trail: AuditTrail) -> SubsystemStatus:
@@ -68,7 +70,7 @@ async def audit_status(trail: AuditTrail) -> SubsystemStatus:
         return _failed("the audit log", error)
     if trail.problem:
         item = AttentionItem(NoticeLevel.ERROR, f"the audit log cannot be written: {trail.problem}", "#/audit")
-        return SubsystemStatus(SubsystemState.ERROR, "it cannot be written", attention=[item])
+        return SubsystemStatus(SubsystemState.ERROR, "cannot be written", attention=[item])
     last_event_at = parse_timestamp(newest[0].ts) if newest else None
     summary = f"{entries:,} {'entry' if entries == 1 else 'entries'}"
     return SubsystemStatus(SubsystemState.OK, summary, {"entries": entries}, last_event_at)
@@ -89,4 +91,4 @@ def disk_attention(folder: Path) -> list[AttentionItem]:
         return []
     level = NoticeLevel.ERROR if usage.free < LEAST_FREE_BYTES else NoticeLevel.WARNING
     free = f"{usage.free // MIB:,} MiB, {100 * usage.free / usage.total:.0f} %"
-    return [AttentionItem(level, f"the disk of the data directory is nearly full: {free} are free")]
+    return [AttentionItem(level, f"the disk of the data directory is almost full: {free} free")]

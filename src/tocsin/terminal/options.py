@@ -31,21 +31,21 @@ def add_global_options(parser: argparse.ArgumentParser) -> None:
         type=_path,
         metavar="FILE",
         default=argparse.SUPPRESS,
-        help="read settings from this file instead of a .env",
+        help="read settings from this file instead of .env",
     )
     group.add_argument(
         "--json",
         action="store_true",
         default=argparse.SUPPRESS,
-        help="print only one JSON document",
+        help="print the result as one JSON document",
     )
-    group.add_argument("-q", "--quiet", action="store_true", default=argparse.SUPPRESS, help="print no notes")
-    group.add_argument("-v", "--verbose", action="store_true", default=argparse.SUPPRESS, help="log debug lines")
+    group.add_argument("-q", "--quiet", action="store_true", default=argparse.SUPPRESS, help="do not print notes")
+    group.add_argument("-v", "--verbose", action="store_true", default=argparse.SUPPRESS, help="print debug logs")
 
 
 def _path(text: str) -> Path:
     if not text.strip():  # an unset shell variable; Path would read it as the working directory
-        raise argparse.ArgumentTypeError("it is empty")
+        raise argparse.ArgumentTypeError("empty file")
     return Path(text)
 
 

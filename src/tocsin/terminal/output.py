@@ -203,7 +203,7 @@ class Console:
             with suppress(TimeoutError):
                 answer = await asyncio.wait_for(self._answer(sys.stdin, question), _UNATTENDED_S)
         if not answer:
-            raise ConfigError("this asks for a yes, and there is no terminal", hint="add --yes")
+            raise ConfigError("this command asks for confirmation, and there is no terminal", hint="add --yes")
         return answer in _YES
 
     async def _answer(self, source: TextIO, question: str) -> str:
@@ -255,10 +255,10 @@ class Console:
             _discard(stream)
             if stream is not sys.stdout:
                 return
-            sentence = f"standard output cannot be written: {error.strerror}"
+            sentence = f"cannot write to standard output: {error.strerror}"
             if must or not self._done:
                 raise OutputError(sentence) from None
-            self.error(f"{sentence}; all the same, {self._done}")
+            self.error(f"{sentence}, although {self._done}")
 
 
 def _keyboard(stack: ExitStack) -> TextIO | None:

@@ -17,31 +17,31 @@ EXTRAS = {
 # Packages of every installation, most of which are imported only when needed. Packages of a single channel are declared
 # by that channel.
 NEEDED_PACKAGES = {
-    "aiohappyeyeballs": "no provider can be called",
-    "argon2": "the dashboard has no login",
-    "cronsim": "no cron job can run",
-    "dotenv": "no .env file can be read",
+    "aiohappyeyeballs": "providers cannot be called",
+    "argon2": "signing in to the dashboard is impossible",
+    "cronsim": "cron jobs cannot run",
+    "dotenv": ".env files cannot be read",
     "fastapi": "the dashboard cannot start",
     "hiredis": "Redis is slower",
-    "httptools": "no provider can be called, and no service can start",
-    "idna": "no address with letters beyond ASCII can be used",
+    "httptools": "providers cannot be called, and services cannot start",
+    "idna": "internationalised addresses cannot be used",
     "markdown_it": "the bot cannot format its answers",
     "nacl": "webhook calls with an Ed25519 signature are rejected",
-    "pathspec": "no watcher can run",
-    "platformdirs": "the data directory has to be set",
-    "prometheus_client": "no service can start",
+    "pathspec": "watchers cannot run",
+    "platformdirs": "the data directory must be set with --data-dir",
+    "prometheus_client": "services cannot start",
     "pydantic": "the dashboard cannot start",
-    "pypdf": "the bot reads no PDF",
+    "pypdf": "the bot cannot read PDF files",
     "pyrage": "the vault cannot be opened",
-    "re2": "no trigger rule can be used",
+    "re2": "trigger rules cannot be used",
     "redis": "Redis cannot be used",
-    "regex": "long texts with letters beyond ASCII cannot be split",
-    "rich": "no table can be shown on a terminal",
-    "ruamel.yaml": "no YAML file can be read",
-    "starlette": "no service can start",
-    "structlog": "no service can start",
-    "uvicorn": "no service can start",
-    "watchfiles": "changed files are not noticed",
+    "regex": "long texts that are not plain ASCII cannot be split",
+    "rich": "the terminal cannot show tables",
+    "ruamel.yaml": "YAML files cannot be read",
+    "starlette": "services cannot start",
+    "structlog": "services cannot start",
+    "uvicorn": "services cannot start",
+    "watchfiles": "changes to files are not detected",
 }
 
 
@@ -49,7 +49,7 @@ def how_to_install(package: str) -> str:
     """Return the command that installs an optional package, or the remedy for a missing required one."""
     if package in EXTRAS:
         return f'pip install "tocsin[{EXTRAS[package][0]}]"'
-    return "install Tocsin again: this installation is not complete"
+    return "install Tocsin again: this installation is incomplete"
 
 
 def is_installed(package: str) -> bool:

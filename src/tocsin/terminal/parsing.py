@@ -79,8 +79,8 @@ def asks_for_json(argv: Sequence[str]) -> bool:
 
 def _left_over(arguments: argparse.Namespace, extra: list[str], argv: list[str]) -> UsageError:
     if getattr(arguments, "asks_for_secret", False):
-        sentence = "the value cannot be an argument: others could read it in the list of processes"
-        hint = "type it at the prompt, or pipe it in; what was shown to others should be replaced"
+        sentence = "secret values are not accepted as arguments: other users can read them in the process list"
+        hint = "type it at the prompt, or pipe it in; replace the value if others may have seen it"
         return UsageError(sentence, prog=arguments.parser.prog, hint=hint)
     name = getattr(arguments, "free_text", "")
     if not name or any(word.startswith("-") for word in extra):
@@ -93,9 +93,9 @@ def _left_over(arguments: argparse.Namespace, extra: list[str], argv: list[str])
     # If options are between the words, do not suggest a corrected call.
     corrected = ["tocsin", *argv[: starts[-1]], text, *argv[starts[-1] + len(words) :]] if starts else [text]
     return UsageError(
-        f"unexpected words after the {name}: {' '.join(extra)}",
+        f"unexpected arguments after the {name}: {' '.join(extra)}",
         prog=arguments.parser.prog,
-        hint=f"quote a text of several words: {join(corrected)}",
+        hint=f"put text of several words in quotes: {join(corrected)}",
     )
 
 
@@ -118,5 +118,5 @@ def _plainly(message: str) -> str:
     word, _, listed = rest.partition(" (choose from ")
     choices = [choice.strip("') ") for choice in listed.split(",")]
     noun = argument.removeprefix("argument ").rstrip(": ").lower()
-    hint = suggestion(word.strip("'"), choices) or f" (there are: {', '.join(choices)})"
-    return f"{noun} cannot be {word}{hint}" if noun.startswith("-") else f"there is no {noun} {word}{hint}"
+    hint = suggestion(word.strip("'"), choices) or f" (choose from: {', '.join(choices)})"
+    return f"invalid {noun}: {word}{hint}" if noun.startswith("-") else f"unknown {noun}: {word}{hint}"

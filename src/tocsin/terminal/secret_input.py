@@ -5,7 +5,7 @@ import sys
 from tocsin.core.errors import ConfigError
 from tocsin.terminal.output import is_terminal
 
-_PIPE = "pipe the value in, such as with `tocsin … < file`"
+_PIPE = "pipe the value in, for example `tocsin … < file`"
 
 
 def secret_input(label: str, max_bytes: int) -> str:
@@ -26,13 +26,13 @@ def _typed(label: str) -> str:
         warnings.simplefilter("error", GetPassWarning)
         try:
             first = getpass(f"{label}: ")
-            again = getpass("The same again: ")
+            again = getpass("Repeat it: ")
         except GetPassWarning:
-            raise ConfigError("this terminal would show what is typed", hint=_PIPE) from None
+            raise ConfigError("the terminal cannot hide the input", hint=_PIPE) from None
         except EOFError:
-            raise ConfigError("nothing was entered", hint=_PIPE) from None
+            raise ConfigError("no value was entered", hint=_PIPE) from None
     if first != again:
-        raise ConfigError("the two values differ; nothing was changed", hint="run it again")
+        raise ConfigError("the two values differ; no change was made", hint="run the command again")
     return first
 
 
@@ -40,14 +40,14 @@ def _piped(max_bytes: int) -> str:
     try:
         raw: bytes | None = sys.stdin.buffer.read(max_bytes + 3)
     except OSError as error:
-        raise ConfigError(f"standard input cannot be read: {error.strerror}", hint=_PIPE) from None
+        raise ConfigError(f"cannot read standard input: {error.strerror}", hint=_PIPE) from None
     if raw is None:  # an empty non-blocking pipe
-        raise ConfigError("standard input cannot be read: it has no text yet", hint=_PIPE)
+        raise ConfigError("cannot read standard input: no data is available yet", hint=_PIPE)
     line = raw.removesuffix(b"\n").removesuffix(b"\r")
     raw = raw if b"\n" in line else line  # the final line end of a key file belongs to the value
     if len(raw) > max_bytes:
-        raise ConfigError(f"standard input holds more than {max_bytes:,} bytes", hint="keep large data in a file")
+        raise ConfigError(f"standard input is larger than {max_bytes:,} bytes", hint="keep large data in a file")
     try:
         return raw.decode()
     except UnicodeDecodeError:
-        raise ConfigError("standard input is not text in UTF-8", hint="encode it first, such as with base64") from None
+        raise ConfigError("standard input is not UTF-8 text", hint="encode it first, for example with base64") from None

@@ -20,28 +20,30 @@ def read_message(argument: str, out: Console) -> str:
     if sys.stdin is None or sys.stdin.closed:
         raise ConfigError("standard input is closed", hint=_INSTEAD)
     if is_terminal(sys.stdin):
-        out.note("tocsin: reading the text from standard input; Ctrl-D on an empty line ends it")
+        out.note("tocsin: reading the message from standard input; press Ctrl-D on an empty line to end it")
     raw = _standard_input()
     try:
         text = raw.decode()
     except UnicodeDecodeError as error:  # a message with an invalid byte must still be sent
-        out.note(f"tocsin: standard input is not UTF-8 from byte {error.start + 1} on; U+FFFD takes the place of each")
+        out.note(
+            f"tocsin: standard input is not valid UTF-8 after byte {error.start + 1}; invalid bytes were replaced with U+FFFD"
+        )
         text = raw.decode(errors="replace")
     return text.removesuffix("\n").removesuffix("\r")  # the final line end is the shell's, not the message's
 
 
-_INSTEAD = "pipe the text in, or write it instead of `-`"
+_INSTEAD = "pipe the text in, or pass it as an argument instead of `-`"
 
 
 def _standard_input() -> bytes:
     try:
         raw: bytes | None = sys.stdin.buffer.read(MAX_STDIN_BYTES + 1)
     except OSError as error:
-        raise ConfigError(f"standard input cannot be read: {error.strerror}", hint=_INSTEAD) from None
+        raise ConfigError(f"cannot read standard input: {error.strerror}", hint=_INSTEAD) from None
     if raw is None:  # an empty non-blocking pipe
-        raise ConfigError("standard input cannot be read: it has no text yet", hint=_INSTEAD)
+        raise ConfigError("cannot read standard input: no data is available yet", hint=_INSTEAD)
     if len(raw) > MAX_STDIN_BYTES:
-        raise ConfigError("standard input holds more than 4 MiB", hint="send a shorter text")
+        raise ConfigError("standard input is larger than 4 MiB", hint="send a shorter text")
     return raw
 
 
@@ -51,7 +53,7 @@ def add_subject(parser: argparse.ArgumentParser) -> None:
         "--subject",
         type=_subject,
         metavar="LINE",
-        help="the subject of a mail; elsewhere the first line of the text",
+        help="subject of the message; on channels without subjects, its first line",
     )
 
 
@@ -63,7 +65,7 @@ def with_subject(subject: str | None, message: str) -> str:
 def _subject(text: str) -> str:
     line = readable(text).strip()
     if not line or not line.isprintable():
-        raise argparse.ArgumentTypeError("it must be one line of visible characters")
+        raise argparse.ArgumentTypeError("must be one line of printable characters")
     return line
 
 
@@ -77,7 +79,7 @@ def whole_number(lowest: int, highest: int) -> Callable[[str], int]:
 
     def parse(text: str) -> int:
         if not (text.isascii() and text.isdigit() and len(text) <= 9 and lowest <= int(text) <= highest):
-            raise argparse.ArgumentTypeError(f"it must be a whole number from {lowest} to {highest}")
+            raise argparse.ArgumentTypeError(f"must be a whole number from {lowest} to {highest}")
         return int(text)
 
     return parse
@@ -85,7 +87,7 @@ def whole_number(lowest: int, highest: int) -> Callable[[str], int]:
 
 def add_limit(parser: argparse.ArgumentParser, usual: int, highest: int, records: str = "") -> None:
     """Add `--limit`, the highest number of `records` to show."""
-    shown = f"at most N{records and f' {records}'} ({usual})"
+    shown = f"maximum number of {records or 'results'} (default: {usual})"
     number = whole_number(1, highest)
     parser.add_argument("-n", "--limit", type=number, default=usual, metavar="N", help=shown)
 
@@ -94,7 +96,7 @@ def name_and_value(text: str) -> tuple[str, str]:
     """Parse an argument such as `NAME=VALUE`."""
     name, equals, value = readable(text).partition("=")
     if not equals or not name:
-        raise argparse.ArgumentTypeError("it must be NAME=VALUE")
+        raise argparse.ArgumentTypeError("must be NAME=VALUE")
     return name, value
 
 
@@ -103,7 +105,7 @@ def moment(text: str) -> float:
     try:
         return parse_timestamp(text)
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"it must be {error}") from None
+        raise argparse.ArgumentTypeError(f"must be {error}") from None
 
 
 def own_command(options: Options | None = None) -> str:

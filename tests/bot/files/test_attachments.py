@@ -26,7 +26,7 @@ def message(*attachments: Attachment, text: str = "") -> InboundMessage:
 def attachments(files: Mapping[str, bytes], speech: Speech | None = None) -> Attachments:
     async def fetch(attachment: Attachment) -> bytes:
         if attachment.file_id not in files:
-            raise ChannelError("the file is too large", hint="send a smaller one")
+            raise ChannelError("the file is too large", hint="send a smaller file")
         return files[attachment.file_id]
 
     return Attachments(fetch, speech or Speech(Path("/nonexistent"), read_in_child))
@@ -111,11 +111,11 @@ READS = "I can read texts, PDFs, Office documents (.docx, .xlsx, .pptx, .odt), p
 @pytest.mark.parametrize(
     ("attachment", "name", "reason"),
     [
-        (document("a.exe", "application/x-dosexec"), "a.exe", "I cannot open files of this kind"),
-        (Attachment("document", "d", mime="application/zip"), "the file", "I cannot open files of this kind"),
+        (document("a.exe", "application/x-dosexec"), "a.exe", "I cannot read this type of file"),
+        (Attachment("document", "d", mime="application/zip"), "the file", "I cannot read this type of file"),
         (Attachment("video", "v", mime="video/mp4"), "the video", "I cannot watch videos"),
         (document("clip.mp4", "video/mp4"), "clip.mp4", "I cannot watch videos"),
-        (Attachment("other", "", name="story"), "the story", "its content is not shown to bots"),
+        (Attachment("other", "", name="story"), "the story", "bots cannot see its content"),
     ],
 )
 async def test_person_and_model_are_told_what_could_not_be_read_and_why(attachment: Attachment, name: str, reason: str):

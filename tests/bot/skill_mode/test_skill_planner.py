@@ -180,7 +180,7 @@ async def test_a_message_becomes_a_plan_with_a_skill_for_each_requirement_and_tw
     assert verdict.replies[0].text.splitlines()[2:] == [
         "1. make a backup of web → backup",
         "2. show how full the disks are → disk-report",
-        "3. sing me a song → no skill for this",
+        "3. sing me a song → no matching skill",
     ]
     confirm, cancel = buttons(verdict)
     assert confirm.startswith("confirm:")
@@ -193,7 +193,7 @@ async def test_the_chat_model_finds_requirements_where_there_is_one_and_invents_
     room.model = Model([("back the web up", "backup"), ("order pizza", "pizza")])
     verdict = await room.propose()
     assert "1. back the web up → backup" in verdict.replies[0].text
-    assert "2. order pizza → no skill for this" in verdict.replies[0].text
+    assert "2. order pizza → no matching skill" in verdict.replies[0].text
     assert "- disk-report: Show how full" in room.model.questions[0].instructions
 
 
@@ -201,12 +201,12 @@ async def test_a_chat_model_that_fails_leaves_the_words_to_go_by_and_says_so(roo
     room.model = Model(error=ProviderError("no answer"))
     verdict = await room.propose()
     assert "→ backup" in verdict.replies[0].text
-    assert "went by the words" in verdict.replies[0].text
+    assert "matched keywords.)" in verdict.replies[0].text
 
 
 async def test_a_chat_model_whose_settings_are_wrong_leaves_the_words_to_go_by(room: Room):
     room.misconfigured = ConfigError("CHAT_PROVIDER=openai needs OPENAI_API_KEY")
-    assert "went by the words" in (await room.propose()).replies[0].text
+    assert "matched keywords.)" in (await room.propose()).replies[0].text
 
 
 async def test_a_message_that_no_skill_can_do_runs_nothing_and_says_so(room: Room):

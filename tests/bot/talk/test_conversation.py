@@ -309,9 +309,9 @@ async def test_a_provider_that_cannot_be_made_is_told_without_internals(make_ben
 async def test_a_failure_that_only_the_operator_can_mend_says_so(bench: Bench, provider: ScriptedProvider):
     running = start(bench, "hello")
     await bench.settle()
-    provider.calls[0].fail(ProviderError("Example refuses the key (401)", provider_code="401", needs_operator=True))
+    provider.calls[0].fail(ProviderError("Example rejects the key (401)", provider_code="401", needs_operator=True))
     verdict = await running
-    assert verdict.reason == "Example refuses the key (401)"
+    assert verdict.reason == "Example rejects the key (401)"
     assert OPERATOR_NEEDED in text_of(verdict)
     assert "later" not in text_of(verdict)
 
@@ -441,7 +441,7 @@ async def test_several_pictures_without_words_are_counted(bench: Bench):
 
 
 async def test_a_caption_goes_to_the_model_with_the_file_that_could_not_be_read(bench: Bench):
-    unread = "[With this came a.docx. It could not be read: it is protected by a password.]"
+    unread = "[With this came a.docx. It could not be read: it is password-protected.]"
     bench.prepared = lambda message: Prepared(message.text, notes=("I could not read a.docx",), unread=(unread,))
     await bench.send("sum it up")
     assert bench.provider is not None

@@ -138,17 +138,17 @@ async def test_a_topic_that_is_gone_takes_neither_answer_nor_buttons_with_it():
 @pytest.mark.parametrize(
     ("extra", "reason"),
     [
-        ({"buttons": [[["Yes", "ü" * 33]]]}, "does not have 1 to 64 bytes: name long things by an index"),
-        ({"buttons": [[["Yes", ""]]]}, "does not have 1 to 64 bytes"),
+        ({"buttons": [[["Yes", "ü" * 33]]]}, "must have 1 to 64 bytes: replace long values by an index"),
+        ({"buttons": [[["Yes", ""]]]}, "must have 1 to 64 bytes"),
         ({"buttons": [[[" ", "x"]]]}, "a button without text"),
-        ({"buttons": [["Yes", "x"]]}, "the buttons have the wrong shape: a list of rows"),
-        ({"buttons": "Yes"}, "the buttons have the wrong shape"),
-        ({"buttons": [[["Yes", "x", "y"]]]}, "the buttons have the wrong shape"),
+        ({"buttons": [["Yes", "x"]]}, "the buttons have an invalid format: a list of rows"),
+        ({"buttons": "Yes"}, "the buttons have an invalid format"),
+        ({"buttons": [[["Yes", "x", "y"]]]}, "the buttons have an invalid format"),
         ({"buttons": [[["Yes", "x"]] * 101]}, "more than 100 buttons"),
-        ({"reply_to": "x"}, "reply_to is not a message ID"),
-        ({"reply_to": True}, "reply_to is not a message ID"),
-        ({"edit_message_id": -1}, "edit_message_id is not a message ID"),
-        ({"edit_message_id": [1]}, "edit_message_id is not a message ID"),
+        ({"reply_to": "x"}, "reply_to is not a valid message ID"),
+        ({"reply_to": True}, "reply_to is not a valid message ID"),
+        ({"edit_message_id": -1}, "edit_message_id is not a valid message ID"),
+        ({"edit_message_id": [1]}, "edit_message_id is not a valid message ID"),
     ],
 )
 async def test_extras_that_cannot_be_sent_are_refused_before_any_call(extra: dict[str, object], reason: str):

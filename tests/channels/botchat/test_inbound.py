@@ -155,7 +155,7 @@ async def test_a_webhook_call_is_read_at_once_also_while_the_user_name_cannot_be
     messages = [await inbound.receive(command) for _ in range(3)]
     assert [message and message.command for message in messages] == ["run"] * 3
     assert len(http.sent) == 1
-    assert caplog.text.count("the product does not say who the bot is") == 1
+    assert caplog.text.count("the identity of the bot could not be fetched") == 1
 
 
 async def test_the_user_name_is_asked_for_again_half_a_minute_later():

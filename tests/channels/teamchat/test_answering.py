@@ -216,7 +216,7 @@ async def test_the_configured_host_is_the_products_too():
 
 
 async def test_an_answer_that_may_have_arrived_is_not_sent_another_way():
-    http = ScriptedTransport().will_raise(outcome_unknown(HOOK, "did not answer in time"))
+    http = ScriptedTransport().will_raise(outcome_unknown(HOOK, "did not respond in time"))
     receiver, message = await read(http, interactive())
     with pytest.raises(PartlyAnsweredError) as failure:
         await receiver.send_response(message, "hello")

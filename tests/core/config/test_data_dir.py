@@ -72,7 +72,7 @@ def test_what_another_user_made_is_refused_with_owner_and_user(name: str):
         with pytest.raises(ConfigError) as refused:
             require_usable(Path(directory))
     assert mentions(str(refused.value), place, "Permission denied", "root", nobody)
-    assert refused.value.hint.startswith(f"give {place} to {nobody} (chown), or ")
+    assert refused.value.hint.startswith(f"make {nobody} the owner of {place} (chown), or ")
 
 
 def test_a_directory_has_an_id_that_a_copy_has_not(tmp_path: Path):

@@ -183,7 +183,7 @@ def test_only_secrets_may_come_from_a_file(place: Path):
     ("content", "reason"),
     [
         (None, "No such file or directory"),
-        (b"\xff\xfe", "it is not UTF-8 text"),
+        (b"\xff\xfe", "not UTF-8 text"),
         (b"", "it is empty"),
         (b"\n", "it is empty"),
     ],

@@ -90,7 +90,7 @@ def test_a_name_that_looks_like_a_setting_is_told_with_the_one_that_was_meant(fo
     (unknown,) = found(**{name: "8101"})
     assert (unknown.name, unknown.meant) == (name, meant)
     assert mentions(str(unknown), "environment: ", name)
-    assert unknown.hint == (f"did you mean {meant}?" if meant else "`tocsin config show --all` lists all there are")
+    assert unknown.hint == (f"did you mean {meant}?" if meant else "`tocsin config show --all` lists all settings")
 
 
 def test_names_of_other_programs_are_not_told(found):

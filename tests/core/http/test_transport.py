@@ -438,13 +438,13 @@ async def test_an_address_that_is_refused_is_not_connected_to():
 
     def refuse(address: str) -> None:
         checked.append(address)
-        raise RemoteError("not this one")
+        raise RemoteError("file")
 
     async with serving(answers(OK)) as server:
         transport = DirectTransport(check_address=refuse)
         error = await failure(transport, server.url())
         await transport.aclose()
-    assert (str(error), checked, server.connections) == ("not this one", ["127.0.0.1"], 0)
+    assert (str(error), checked, server.connections) == ("file", ["127.0.0.1"], 0)
 
 
 async def test_a_connection_that_does_not_come_about_in_time_was_not_sent():

@@ -122,8 +122,8 @@ def test_a_number_of_json_is_whole_without_a_fraction_however_it_is_written():
         ),
         (
             {"mode": "fats"},
-            "mode 'fats' is none of: fast, slow (did you mean 'fast'?)",
-            "#/mode this text is none of: fast, slow (did you mean 'fast'?)",
+            "mode 'fats' is not one of: fast, slow (did you mean 'fast'?)",
+            "#/mode this text is not one of: fast, slow (did you mean 'fast'?)",
         ),
         (
             {"retries": 6},
@@ -147,7 +147,7 @@ def test_a_number_of_json_is_whole_without_a_fraction_however_it_is_written():
         ),
         ({"ratio": "x"}, "ratio expected a number, found text", "#/ratio expected a number, found text"),
         ({"on": "yes"}, "on expected true or false, found text", "#/on expected true or false, found text"),
-        ({"steps": []}, "steps this list needs an entry", "#/steps this list needs an entry"),
+        ({"steps": []}, "steps this list must not be empty", "#/steps this list must not be empty"),
         ({"steps": {}}, "steps expected a list, found a mapping", "#/steps expected an array, found an object"),
         (
             {"steps": [{"rum": "x"}]},
@@ -166,8 +166,8 @@ def test_a_number_of_json_is_whole_without_a_fraction_however_it_is_written():
         ),
         (
             {"steps": [{"run": " "}]},
-            "steps[0].run expected text, found only blanks",
-            "#/steps/0/run expected text, found only blanks",
+            "steps[0].run expected text, found only whitespace",
+            "#/steps/0/run expected text, found only whitespace",
         ),
         (
             {"env": {"a/b": "c"}},

@@ -217,8 +217,8 @@ async def test_a_full_database_refuses_the_batch_keeps_nothing_of_it_and_recover
     await database.write(lambda c: c.execute(f"PRAGMA max_page_count = {pages + 2}").fetchone()[0])
     results = await write_at_once(database, [add(f"{n}" * 3000) for n in range(10)])
     assert {type(result) for result in results} == {DatabaseError}
-    assert "free some space" in results[0].hint
-    assert "free some space" in database.problem
+    assert "free some disk space" in results[0].hint
+    assert "free some disk space" in database.problem
     assert await database.read(texts) == ["before"]
     await database.write(lambda c: c.execute("PRAGMA max_page_count = 100000").fetchone()[0])
     await database.write(add("after"))

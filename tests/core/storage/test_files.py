@@ -304,7 +304,7 @@ def test_a_file_that_stays_away_empties_the_list_with_one_warning(watched: Watch
         value = watched.value
         watched.clock.advance(GONE_AFTER_S)
     assert value == []
-    assert caplog.messages == [f"a file is gone or empty and counts as having no entries: {watched.path}"]
+    assert caplog.messages == [f"a file is missing or empty and is treated as having no entries: {watched.path}"]
 
 
 def test_two_short_absences_are_not_one_long_one(watched: Watched):
@@ -339,7 +339,7 @@ def test_an_edit_that_removes_the_last_entry_is_logged_as_a_warning(watched: Wat
     assert watched.value == ["A"]
     watched.path.write_text("\n")
     assert watched.value == []
-    assert caplog.messages == [f"a file has no entries any more: {watched.path}"]
+    assert caplog.messages == [f"a file no longer has any entries: {watched.path}"]
 
 
 def test_value_and_problem_can_be_taken_together(watched: Watched):
@@ -402,7 +402,7 @@ def test_a_file_that_is_run_stays_as_it_was_while_others_may_write_to_it(tmp_pat
     assert file.problem is not None
     assert file.problem.hint == f"chmod go-w {path}"
     (told,) = caplog.messages
-    assert "its last good version stays in force" in told
+    assert "the last valid version remains active" in told
     path.chmod(0o600)
     assert file.read() == (b"another", None)
 

@@ -114,7 +114,7 @@ async def test_without_redis_each_host_keeps_to_the_limit_by_itself_and_says_so_
     assert [answer is not None for answer in answers] == [True] * 3 + [False] * 2
     assert calls.made == 1, "the others do not ask again at once"
     told = [(record.getMessage(), vars(record)["reason"]) for record in caplog.records]
-    assert told == [("each process counts its limits for itself", "Redis is away")]
+    assert told == [("rate limits apply per process, because Redis is unavailable", "Redis is away")]
 
 
 async def test_redis_is_asked_again_after_a_second_and_nobody_waits_for_that(caplog: pytest.LogCaptureFixture):
@@ -128,7 +128,7 @@ async def test_redis_is_asked_again_after_a_second_and_nobody_waits_for_that(cap
     assert await limiter.take("anna") is not None, "it answers although Redis has not yet"
     calls.hold.set()
     calls.hold = None
-    await eventually(lambda: "limits are shared by all hosts again" in caplog.text)
+    await eventually(lambda: "rate limits are shared by all hosts again" in caplog.text)
     assert await limiter.take("anna") == 0, "what Redis says counts again"
     assert calls.made == 3
 

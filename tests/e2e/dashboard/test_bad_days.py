@@ -39,7 +39,7 @@ def test_a_slow_server_is_waited_for_in_sight(visit: Visit):
     expect(page.locator("main .loading[role=status]")).to_be_visible()
     until(lambda: page.evaluate("1") and held, "the request")  # Playwright tells of it while it is asked something
     held[0].continue_()
-    expect(page.get_by_text("No job yet.")).to_be_visible()
+    expect(page.get_by_text("No jobs yet.")).to_be_visible()
 
 
 def test_a_server_that_is_gone_is_told_and_what_was_read_stays(visit: Visit):
@@ -49,12 +49,14 @@ def test_a_server_that_is_gone_is_told_and_what_was_read_stays(visit: Visit):
     page.context.set_offline(True)
     page.get_by_role("navigation", name="Pages").get_by_role("link", name="Memory").click()
 
-    expect(page.get_by_text("The server does not answer. What you see may be old.")).to_be_visible()
-    expect(page.locator("main .failure")).to_contain_text("Is the service running, and this machine connected?")
+    expect(page.get_by_text("The server does not respond. The data shown may be outdated.")).to_be_visible()
+    expect(page.locator("main .failure")).to_contain_text(
+        "Check that the service is running and that this machine is online."
+    )
     page.context.set_offline(False)
     page.get_by_role("button", name="Try again").click()
     expect(page.get_by_role("heading", name="Memory", level=1)).to_be_visible()
-    expect(page.get_by_text("What you see may be old.")).to_have_count(0)
+    expect(page.get_by_text("The data shown may be outdated.")).to_have_count(0)
 
 
 def test_while_the_service_is_down_no_page_reports_success_and_the_next_try_is_counted_down(
@@ -67,7 +69,7 @@ def test_while_the_service_is_down_no_page_reports_success_and_the_next_try_is_c
         expect(page.get_by_text("Nothing needs attention.")).to_be_visible()
         expect(page.locator(".live--live")).to_be_visible()
     expect(page.locator(".notices")).to_contain_text(re.compile("Retrying in [0-9]+ s"))
-    expect(page.get_by_text("Whether anything needs attention is unknown")).to_be_visible()
+    expect(page.get_by_text("The current state is unknown. Last response of")).to_be_visible()
     expect(page.get_by_text("Nothing needs attention.")).to_have_count(0)
     assert visitor.violations() == []
     assert visitor.overflow() <= 0
@@ -112,10 +114,10 @@ def test_too_many_requests_are_waited_out(visit: Visit):
 
     page.route(re.compile("/api/runs[?]"), refuse)
     page.goto(f"{visitor.address}#/runs")
-    expect(page.get_by_text(re.compile("Too many requests: going on"))).to_be_visible()
+    expect(page.get_by_text(re.compile("Too many requests: retrying"))).to_be_visible()
     page.unroute_all()
     page.clock.fast_forward(60_000)
-    expect(page.get_by_text("Nothing has run yet.")).to_be_visible()
+    expect(page.get_by_text("No runs yet.")).to_be_visible()
     expect(page.get_by_text("Too many requests")).to_have_count(0)
 
 
@@ -125,11 +127,11 @@ def test_a_server_that_is_not_ready_is_called_so_and_asked_until_it_fails_for_go
     visitor.page.clock.install()
     page = visitor.open("#/settings")
     expect(page.get_by_text("Data directory")).to_be_visible()
-    problem = {"title": "The service is not ready", "status": 503, "code": "not-ready", "detail": "The disk is full."}
+    problem = {"title": "The service is unavailable", "status": 503, "code": "not-ready", "detail": "The disk is full."}
     page.route(re.compile("/api/runs[?]"), lambda route: route.fulfill(status=503, json=problem))
     page.goto(f"{visitor.address}#/runs")
-    notice = page.get_by_text("The server is not ready: trying again")
-    failed = page.get_by_role("heading", name="The service is not ready", level=1)
+    notice = page.get_by_text("The server is not ready: retrying")
+    failed = page.get_by_role("heading", name="The service is unavailable", level=1)
     expect(notice).to_be_visible()
 
     def ended() -> bool:

@@ -81,7 +81,7 @@ def test_shortcuts_of_one_letter_can_be_switched_off(visit: Visit):
     page = visit().open()
 
     page.keyboard.press("?")
-    page.get_by_label("Shortcuts of one letter").uncheck()
+    page.get_by_label("Single-key shortcuts").uncheck()
     page.keyboard.press("Escape")
     page.keyboard.press("?")
     expect(page.get_by_role("dialog")).to_have_count(0)
@@ -139,7 +139,7 @@ def test_the_theme_is_chosen_kept_and_there_before_anything_is_seen(visit: Visit
 def test_an_address_that_means_nothing_says_so_and_leads_home(visit: Visit):
     visitor = visit()
     visitor.page.goto(f"{visitor.address}#/no/such/page")
-    expect(visitor.page.get_by_role("heading", name="There is no such page", level=1)).to_be_visible()
+    expect(visitor.page.get_by_role("heading", name="Page not found", level=1)).to_be_visible()
     visitor.page.get_by_role("link", name="Go to Home").click()
     expect(visitor.page.get_by_role("heading", name="Home", level=1)).to_be_visible()
 

@@ -128,7 +128,7 @@ def test_a_message_shows_in_deliveries_and_changes_home_without_a_reload(visit: 
         expect(messaging).to_contain_text("0 waiting")
         listed = page.context.new_page()
         listed.goto(f"{visitor.address}#/deliveries")
-        expect(listed.get_by_text("Nothing has been sent yet.")).to_be_visible()
+        expect(listed.get_by_text("No messages yet.")).to_be_visible()
         expect(listed.locator(".live--live")).to_be_visible()
 
         message = {"channel": "teamchat", "target": "#ops", "message": "Backup begins", "queue": True}

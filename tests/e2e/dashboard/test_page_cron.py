@@ -10,7 +10,7 @@ Visit = Callable[..., Visitor]
 WRONG = "/api/cron/jobs?dry_run=true"
 PROBLEM = "application/problem+json"
 JITTER = {
-    "title": "Request is not valid",
+    "title": "The request is invalid",
     "status": 422,
     "code": "validation-failed",
     "request_id": "01a2",
@@ -80,7 +80,7 @@ def test_jobs_due_at_once_stand_out_and_a_job_is_run_switched_off_and_on_changed
     page.get_by_role("tab", name="Log").click()
     expect(page.locator(".log__text", has_text="said")).to_be_visible()
     page.get_by_role("link", name="Edit").click()
-    page.get_by_label("What it is for").fill("Says something")
+    page.get_by_label("Description").fill("Says something")
     page.get_by_role("button", name="Save").click()
     expect(page.locator(".page-head__note")).to_contain_text("Says something")
     page.get_by_role("button", name="Delete").click()
@@ -156,7 +156,7 @@ def test_every_time_says_whose_it_is_and_a_clock_change_is_told_before_it_comes(
         for month, number in (("march", 3), ("october", 10))
     }
     page = visitor.open(f"#/cron/{jobs['october']}?tab=preview")
-    expect(page.get_by_role("row").nth(1)).to_contain_text("02:30 comes twice, runs once")
+    expect(page.get_by_role("row").nth(1)).to_contain_text("02:30 occurs twice, runs once")
     page = visitor.open(f"#/cron/{jobs['march']}?tab=preview")
     first = page.get_by_role("row").nth(1)
     expect(first).to_contain_text("runs at 03:00")

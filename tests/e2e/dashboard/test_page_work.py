@@ -36,7 +36,7 @@ def test_a_command_for_a_group_is_asked_about_and_shows_what_each_host_did(visit
     command = page.get_by_label("Command", exact=True)
     command.fill("uptime")
     page.get_by_role("button", name="Dry run").click()
-    expect(page.get_by_text("Nothing ran. This would run on 2 hosts:")).to_be_visible()
+    expect(page.get_by_text("Dry run. This would run on 2 hosts:")).to_be_visible()
 
     command.press("Enter")
     question = page.get_by_role("dialog")
@@ -45,7 +45,7 @@ def test_a_command_for_a_group_is_asked_about_and_shows_what_each_host_did(visit
 
     output = page.get_by_role("region", name="Output of each host")
     expect(output.get_by_text("Unreachable", exact=True)).to_have_count(2)
-    output.get_by_role("button", name="Choose the failed hosts").click()
+    output.get_by_role("button", name="Select the failed hosts").click()
     expect(page.get_by_role("button", name="web1")).to_have_attribute("aria-pressed", "true")
 
 
@@ -59,14 +59,14 @@ def test_a_task_is_created_completed_and_deleted_by_keyboard(visit: Visit):
 
     page.get_by_role("button", name="Start").press("Enter")
     page.get_by_role("button", name="Complete").press("Enter")
-    expect(page.get_by_label("How it ended")).to_be_focused()
+    expect(page.get_by_label("Result")).to_be_focused()
     page.get_by_role("dialog").get_by_role("button", name="Complete").press("Enter")
     expect(page.locator(".page-head").get_by_text("Completed")).to_be_visible()
 
     page.get_by_role("button", name="Delete").press("Enter")
     expect(page.get_by_role("button", name="Cancel")).to_be_focused()
     page.get_by_role("dialog").get_by_role("button", name="Delete").press("Enter")
-    expect(page.get_by_text("No task yet.")).to_be_visible()
+    expect(page.get_by_text("No tasks yet.")).to_be_visible()
 
 
 def test_a_skill_is_run_with_arguments_and_shows_what_it_prints(visit: Visit):
@@ -83,4 +83,4 @@ def test_an_assistant_skill_that_no_service_uses_is_idle_and_the_first_answer_sa
     page = visit().open("#/skills/secret-scanner")
     expect(page.get_by_text("Idle", exact=True)).to_be_visible()
     expect(page.locator(".whys li").first).to_contain_text("SKILLS_WATCH is empty")
-    expect(page.locator(".whys li").nth(3)).to_contain_text("Not known")
+    expect(page.locator(".whys li").nth(3)).to_contain_text("Unknown")

@@ -74,8 +74,8 @@ def wrong_values() -> Iterator[Broken]:
         ("code reviewer", "code-reviewer"), ("-reviewer", "reviewer"), ("reviewer-", "reviewer"),
         ("code--reviewer", "code-reviewer"), ("code.reviewer", "code-reviewer"), ("CodeReviewer", "code-reviewer"),
         ("reviewer!", "reviewer"), ("code/reviewer", "code-reviewer"), ("r" * 65, "at most 64"),
-        ("revièwer", "lower-case"), ('"re\\tviewer"', "lower-case"), ("other", "not the name of the folder"),
-        ("reviewer2", "not the name of the folder"), ('" "', "only blanks"), ('""', "only blanks"),
+        ("revièwer", "lower-case"), ('"re\\tviewer"', "lower-case"), ("other", "differs from the name of the folder"),
+        ("reviewer2", "differs from the name of the folder"), ('" "', "only whitespace"), ('""', "only whitespace"),
     ):  # fmt: skip
         yield with_line("name", f"name: {name}", near)
     for text in ("x", "Reviews.", "r" * 49, "r" * 201, "r" * 1000, '" "', '""', "7"):
@@ -124,8 +124,8 @@ def keys() -> Iterator[Broken]:
 
 def lists() -> Iterator[Broken]:
     for tool in ("Bash", "Task"):
-        yield with_line("tools", f"tools: [Read, {tool}]", "a skill must not have")
-        yield with_line("tools", f"tools:\n  - Read\n  - {tool}", "a skill must not have", 2)
+        yield with_line("tools", f"tools: [Read, {tool}]", "is not allowed")
+        yield with_line("tools", f"tools:\n  - Read\n  - {tool}", "is not allowed", 2)
     for tool, near in (
         ("read", "'Read'"),
         ("Raed", "'Read'"),
@@ -137,7 +137,7 @@ def lists() -> Iterator[Broken]:
         yield with_line("tools", f"tools: [{tool}]", near)
         yield with_line("tools", f"tools:\n  - Grep\n  - {tool}", near, 2)
     for tool in ("WebFetch", "Shell", "*", "all", "LS", "7"):
-        yield with_line("tools", f'tools: [Read, "{tool}"]', "is none of: Read, Write, Edit, Grep, Glob")
+        yield with_line("tools", f'tools: [Read, "{tool}"]', "is not one of: Read, Write, Edit, Grep, Glob")
     for value in ("[a]", "{a: b}", "true", "null", '""'):
         yield with_line("tools", f"tools:\n  - Read\n  - {value}", "expected text", 2)
     for key in ("trigger_keywords", "file_patterns", "exclude_patterns"):
@@ -145,9 +145,9 @@ def lists() -> Iterator[Broken]:
             yield with_line(key, f"{key}:\n  - fine\n  - {value}", "expected text", 2)
     for key in ("file_patterns", "exclude_patterns"):
         for pattern, says in (
-            ("#notes", "is a comment"), ("../x", "matches nothing"), ("a/../b", "matches nothing"),
-            ("./x", "matches nothing"), ("!", "not a pattern"), ("/", "matches nothing"),
-            ("//", "matches nothing"), ("a\\", "not a pattern"),
+            ("#notes", "is a comment"), ("../x", "matches no file"), ("a/../b", "matches no file"),
+            ("./x", "matches no file"), ("!", "not a valid pattern"), ("/", "matches no file"),
+            ("//", "matches no file"), ("a\\", "not a valid pattern"),
         ):  # fmt: skip
             yield with_line(key, f"{key}: ['{pattern}']", says)
         yield with_line(key, f"{key}:\n  - fine\n  - '#x'\n  - fine", "is a comment", 2)
@@ -173,7 +173,7 @@ def nested() -> Iterator[Broken]:
             "coordination", block(entry | {"priority": f"priority: {word}"}), "immediate, deferred, background", 4
         )
     for name in ("Tester", "test writer", "tester!"):
-        yield with_line("coordination", block(entry | {"agent": f"agent: {name}"}), "not a valid name of a skill", 2)
+        yield with_line("coordination", block(entry | {"agent": f"agent: {name}"}), "not a valid skill name", 2)
     for line in (
         "coordination: {invoke: []}",
         "coordination: {invoke_agents: tester}",
@@ -186,25 +186,25 @@ def nested() -> Iterator[Broken]:
 
 def syntax() -> Iterator[Broken]:
     for key in ("name", "description", "model"):
-        yield with_line(key, f"{key}: 'open", "quote is never closed")
+        yield with_line(key, f"{key}: 'open", "quote is not closed")
         plain = GOOD | {"file_patterns": "file_patterns: []", "exclude_patterns": "exclude_patterns: []"}
         opened = file_of(plain | {key: f'{key}: "open'})
-        yield Broken(f"{key}: a double quote", opened, KEYS.index(key) + 2, "quote is never closed")
+        yield Broken(f"{key}: a double quote", opened, KEYS.index(key) + 2, "quote is not closed")
         yield with_line(key, f"{key}: *alias", "alias")
         yield with_line(key, f"{key}: &anchor text", "anchor")
         yield with_line(key, f"{key}: !tag text", "tag")
-        yield with_line(key, f"{key}: @text", "needs quotes")
-        yield with_line(key, f"{key}: `text`", "needs quotes")
-        yield with_line(key, f"{key}: a: b", "a colon and a blank needs quotes")
-        yield with_line(key, f'{key}: "\\q"', "not an escape")
+        yield with_line(key, f"{key}: @text", "in quotes")
+        yield with_line(key, f"{key}: `text`", "in quotes")
+        yield with_line(key, f"{key}: a: b", "a colon and a space in quotes")
+        yield with_line(key, f'{key}: "\\q"', "not a valid escape")
     yield with_line("tools", "tools: [Read, Grep", "missing")
     yield with_line("tools", "tools: Read]", "")
     yield with_line("enabled", "\tenabled: true", "tab")
     yield with_line("enabled", "  enabled: true", "")
     yield with_line("enabled", "enabled true", "")
     yield with_line("enabled", "<<: {a: b}", "merge key")
-    yield with_line("enabled", "enabled: true\n...", "a second document starts here", 2)
-    yield with_line("priority", "priority: \x01", "not accepted")
+    yield with_line("enabled", "enabled: true\n...", "a second document", 2)
+    yield with_line("priority", "priority: \x01", "not allowed")
 
 
 def frames() -> Iterator[Broken]:
@@ -219,13 +219,13 @@ def frames() -> Iterator[Broken]:
         "two dashes": f"--\n{body}\n--\n",
         "plus signs": f"+++\n{body}\n+++\n",
     }.items():
-        yield Broken(title, text, 1, "there is no front matter")
+        yield Broken(title, text, 1, "the front matter is missing: start")
     for title, text in (
         ("no last mark", f"---\n{body}\n# How\n"),
         ("an indented last mark", f"---\n{body}\n ---\n"),
         ("only a mark", "---\n"),
     ):
-        yield Broken(title, text, 1, "has no end")
+        yield Broken(title, text, 1, "is not closed")
     yield Broken("empty", "---\n---\n# How\n", 1, "the front matter is empty")
     yield Broken("a comment alone", "---\n# nothing\n---\n", 1, "the front matter is empty")
     yield Broken("a list", "---\n- name\n---\n", 2, "expected a mapping")

@@ -29,7 +29,7 @@ def _paths(outside: Path) -> Iterator[Escape]:
         "the parent, further in": "a/../../outside/secret",
         "far up": f"{up}etc/passwd",
         "up and down again": "../folder/fine",
-        "from a directory that is not there": "none/../../outside/secret",
+        "from a directory that does not exist": "none/../../outside/secret",
         "an absolute path": f"{outside}/secret",
         "the root": "/",
         "two slashes": f"/{outside}/secret",

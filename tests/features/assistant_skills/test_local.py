@@ -136,7 +136,7 @@ def test_a_package_json_is_compared_with_its_lock_file():
 def test_a_go_module_needs_its_sum():
     text = "module x\n\nrequire (\n\tgithub.com/a/b v1.2.3\n\tgithub.com/c/d v0.1.0\n)\n"
     assert audit("go.mod", text, go_sum="github.com/a/b v1.2.3 h1:x\n") == [
-        "5 error go.sum has no github.com/c/d v0.1.0"
+        "5 error go.sum does not contain github.com/c/d v0.1.0"
     ]
 
 

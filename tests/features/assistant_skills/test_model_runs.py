@@ -124,7 +124,7 @@ async def test_changes_are_kept_as_a_patch_and_written_when_somebody_says_so(
         await bench.service.runner().apply(ended.run.id, source="cli")
         assert (folder / "a.py").read_text() == "y = 0\nx = 2\n"
         assert (folder / "tests" / "test_a.py").read_text() == "assert True\n"
-        with pytest.raises(PatchError, match="written already"):
+        with pytest.raises(PatchError, match="already been written"):
             await bench.service.runner().apply(ended.run.id, source="cli")
         assert [entry.action for entry in bench.audit()] == ["skill.assist", "skill.apply"]
 
@@ -275,8 +275,8 @@ async def test_no_tool_leads_out_of_the_folder(tmp_path: Path, folder: Path, tit
         ("Read", {"path": 7}, "refused: the argument path must be a string"),
         ("Read", {"path": "a.py", "mode": "x"}, "refused: there is no argument mode; there are: path, line, count"),
         ("Read", {"path": "binary"}, "refused: binary is not UTF-8 text"),
-        ("Edit", {"path": "a.py", "old": "=", "new": ""}, "refused: a.py: the old text is in it 2 times; "),
-        ("Edit", {"path": "a.py", "old": "z", "new": ""}, "refused: a.py: the old text is not in it; "),
+        ("Edit", {"path": "a.py", "old": "=", "new": ""}, "refused: a.py: the old text occurs 2 times; "),
+        ("Edit", {"path": "a.py", "old": "z", "new": ""}, "refused: a.py: the old text does not occur; "),
         ("Edit", {"path": "a.py", "old": "", "new": ""}, "refused: a.py: the old text is empty; "),
         ("Write", {"path": "a.py", "text": "x" * 2**20 + "y"}, "refused: a.py would be larger than 1,048,576 bytes"),
         ("Grep", {"pattern": "x ="}, "a.py:2: x = 1"),

@@ -154,7 +154,7 @@ async def test_a_skill_that_is_not_there_is_told_with_those_that_are(bench: Feat
 async def test_a_skill_that_is_switched_off_is_not_run(bench: FeatureBench, folder: Path):
     text = file_of().replace("name: reviewer", "name: secret-scanner").replace("enabled: true", "enabled: false")
     put(bench, "secret-scanner", text)
-    with pytest.raises(TocsinError, match="switched off"):
+    with pytest.raises(TocsinError, match="is disabled"):
         await bench.service.runner().run("secret-scanner", asked(folder))
 
 

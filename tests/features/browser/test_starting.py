@@ -110,7 +110,7 @@ async def test_a_profile_that_a_browser_of_somebody_else_uses_is_not_started(sit
     with locked_by_a_browser(site.data_dir / "browser" / "office" / "data"):
         look = await site.look()
         assert (look.status, look.pid) == (BrowserStatus.IN_USE, os.getpid())
-        with pytest.raises(BrowserInUseError, match=f"office is in use: process {os.getpid()}"):
+        with pytest.raises(BrowserInUseError, match=f"office is in use: it is used by process {os.getpid()}"):
             await site.browsers.start("office", source="cli")
         with pytest.raises(BrowserInUseError, match="started"):
             await site.browsers.stop("office", source="cli")
@@ -135,7 +135,7 @@ async def test_the_lock_of_another_machine_counts_until_a_person_forgets_it(site
     assert (look.status, done) == (BrowserStatus.STOPPED, True)
     assert site.bench.audit("browser.stop")[0].metadata["forgotten"] is True
     await site.browsers.start("office", source="cli")
-    with pytest.raises(BrowserInUseError, match="runs here"):
+    with pytest.raises(BrowserInUseError, match="is running here"):
         await site.browsers.stop("office", source="cli", forget=True)
 
 
@@ -146,7 +146,7 @@ async def test_a_browser_that_died_is_seen_told_once_and_can_be_started_again(si
     await kill(site, look.pid)
     for _ in range(2):
         found = await site.look()
-        told = f"the browser (process {look.pid}) ended by itself: start it again"
+        told = f"the browser (process {look.pid}) ended unexpectedly: start it again"
         assert (found.status, found.pid, found.error) == (BrowserStatus.ERROR, None, told)
     assert ["browser" in notice.title for notice in site.bench.notices] == [True]
     (status,) = (await site.bench.features.subsystems())["browser"]
@@ -218,7 +218,7 @@ async def test_a_browser_that_does_not_end_when_asked_is_killed(site: Site):
 async def test_a_fixed_port_is_used_or_told_to_be_taken(site: Site):
     port = free_port()
     site.write_managed(port=port)
-    with socket.create_server(("127.0.0.1", port)), pytest.raises(ConfigError, match=f"the port {port} is taken"):
+    with socket.create_server(("127.0.0.1", port)), pytest.raises(ConfigError, match=f"port {port} is already in use"):
         await site.browsers.start("office", source="cli")
     look, _ = await site.browsers.start("office", source="cli")
     assert look.endpoint == f"http://127.0.0.1:{port}"
@@ -240,7 +240,7 @@ async def test_a_browser_whose_profile_was_removed_is_listed_and_can_be_stopped(
     look, _ = await site.browsers.start("office", source="cli")
     site.write({"name": "other"})
     found = await site.look()
-    assert (found.status, found.pid, "not in browser_profiles.yaml" in found.error) == (
+    assert (found.status, found.pid, "no longer in browser_profiles.yaml" in found.error) == (
         BrowserStatus.ERROR, look.pid, True,
     )  # fmt: skip
     assert (await site.browsers.stop("office", source="cli"))[1] is True
@@ -272,7 +272,7 @@ async def test_without_the_browser_a_profile_is_missing_and_doctor_says_how_to_i
     assert (look.status, "apt-get install chromium" in look.error) == (BrowserStatus.MISSING, True)
     found = {finding.detail: finding for finding in await site.bench.findings()}
     assert "apt-get install chromium" in found["office: chromium is not installed"].fix
-    assert found["own: /nowhere/chromium is no program"].state == "warning"
+    assert found["own: /nowhere/chromium is not an executable program"].state == "warning"
 
 
 async def test_a_session_of_a_person_and_a_remote_browser_are_found_by_their_endpoints(site: Site):

@@ -65,8 +65,8 @@ def test_a_crontab_is_taken_over_as_cron_runs_it_and_what_is_not_is_told_with_it
         "  11  @reboot /usr/bin/start",
     ]
     for line, said in (
-        (10, "not taken over: an unescaped % begins the standard input"),
-        (12, "not taken over: minute 61 is outside 0-59"),
+        (10, "not imported: an unescaped % passes the rest of the line to standard input"),
+        (12, "not imported: minute 61 is outside 0-59"),
     ):
         assert f"crontab:{line}: {said}" in done.err
     jobs = {job["name"]: job for job in cli("cron", "list", "--json").json()}
@@ -99,8 +99,8 @@ def test_a_job_of_a_crontab_runs_with_its_shell_in_the_home_directory(cli: Cli):
     [
         ("ops@example.org", "email:ops@example.org", ""),
         ('""', None, ""),
-        ("root", None, "MAILTO=root is not taken over: not an address"),
-        ("a@example.org,b@example.org", None, "is not taken over: several recipients; make a profile"),
+        ("root", None, "MAILTO=root is not imported: not an address"),
+        ("a@example.org,b@example.org", None, "is not imported: several recipients; create a profile"),
     ],
 )
 def test_the_recipient_of_a_crontab_is_the_output_of_its_jobs(cli: Cli, mailto: str, output: str | None, remark: str):
@@ -150,9 +150,7 @@ def test_a_column_of_users_is_read_and_told(cli: Cli):
             }
         ],
         "known": 0,
-        "remarks": [
-            {"line": 2, "detail": "the user root is not taken over: jobs run as the user of Tocsin", "lost": False}
-        ],
+        "remarks": [{"line": 2, "detail": "the user root is ignored: jobs run as the user of Tocsin", "lost": False}],
     }
 
 
@@ -175,7 +173,7 @@ def test_a_job_of_a_crontab_that_cannot_be_added_is_told_with_its_line(cli: Cli)
 def test_every_mistake_of_a_job_is_told_at_once(cli: Cli):
     done = cli("cron", "add", "bad\nname", "61 * * * *", "df", "--timeout", "99999", "--output-on", "never")
     assert done.code == 2
-    for said in ("not a name", "minute 61 is outside 0-59", "from 0 to 86400", "expected one or several of"):
+    for said in ("not a name", "minute 61 is outside 0-59", "from 0 to 86400", "expected one or more of:"):
         assert said in done.err
     assert cli("cron", "list", "--json").json() == []
 

@@ -33,7 +33,7 @@ async def test_a_job_that_fails_and_then_works_is_told_as_failing_and_once_as_wo
     for _ in range(2):
         await crontab.jobs.start("job", HUMAN)
     notices = crontab.bench.notices
-    assert told(crontab) == ["The job job fails", "The job job fails", "The job job works again"]
+    assert told(crontab) == ["Job job is failing", "Job job is failing", "Job job succeeds again"]
     assert [notice.level for notice in notices[1:]] == [NoticeLevel.ERROR, NoticeLevel.SUCCESS]
     assert "code 1" in notices[0].body
     assert notices[0].dedupe_key == notices[1].dedupe_key
@@ -67,7 +67,7 @@ async def test_a_failure_whose_output_went_to_the_operators_chat_is_one_message_
         await notifications.forwarder.step()
         sent = (await bench.app.outbox.store.search(DeliveryFilter())).items
         kept = (await notifications.service.search(NotificationFilter())).items
-    assert [each.title for each in kept] == ["The job job fails"]
+    assert [each.title for each in kept] == ["Job job is failing"]
     assert len(sent) == 1 + messages
 
 
@@ -96,7 +96,7 @@ async def test_runs_that_were_missed_are_told_with_their_jobs(crontab: Crontab):
 
 async def test_failures_of_an_hour_are_one_notification_two_messages_and_one_recovery(tmp_path: Path):
     found = await failing_hour(tmp_path, failures=20)
-    assert found.notifications == [("The job backup fails", 20), ("The job backup works again", 1)]
+    assert found.notifications == [("Job backup is failing", 20), ("Job backup succeeds again", 1)]
     assert [text.splitlines()[0] for text in found.messages] == [
         "Error: The job backup fails",
         "Error: The job backup fails (20 times)",

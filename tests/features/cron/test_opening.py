@@ -39,7 +39,7 @@ async def test_doctor_tells_broken_files_and_outputs_that_go_nowhere(crontab: Cr
     found = {finding.detail: finding for finding in await crontab.bench.findings()}
     assert any("key 'command' is missing" in detail for detail in found)
     assert any("nowhere" in detail for detail in found)
-    assert "2 jobs, 1 scheduled, zone UTC" in found
+    assert "2 jobs, 1 scheduled, time zone UTC" in found
 
 
 async def test_doctor_makes_no_database(tmp_path: Path):

@@ -107,7 +107,7 @@ async def test_a_message_that_has_ended_names_its_delivery(crontab: Crontab):
                 "channel": "",
                 "target": "",
                 "message": "",
-                "error": "the delivery d1 was deleted",
+                "error": "delivery d1 was deleted",
                 "delivery_id": "d1",
             }
         ],

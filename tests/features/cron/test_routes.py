@@ -474,9 +474,9 @@ async def test_parameters_keep_their_kinds_and_reach_a_command_as_text(client: D
     [
         ({"command": "psql ${vault:DB}"}, "command", 'write "$DB" there, with env: {DB: "${vault:DB}"}'),
         ({"command": "ls ${params.dir}"}, "command", 'write "$PARAM_DIR" there'),
-        ({"params": {"a-b": 1, "A_B": 2}}, "params", "are the same variable PARAM_A_B"),
-        ({"params": {"a b": 1}}, "params", "is not a name of a parameter"),
-        ({"params": {"a": 1}, "env": {"PARAM_A": "x"}}, "params", "is the variable PARAM_A"),
+        ({"params": {"a-b": 1, "A_B": 2}}, "params", "become the same variable PARAM_A_B"),
+        ({"params": {"a b": 1}}, "params", "is not a valid parameter name"),
+        ({"params": {"a": 1}, "env": {"PARAM_A": "x"}}, "params", "becomes the variable PARAM_A"),
     ],
 )
 async def test_a_command_takes_no_placeholder_and_each_parameter_has_a_variable(

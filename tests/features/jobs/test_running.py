@@ -283,12 +283,12 @@ async def test_another_process_sees_what_has_changed_by_its_number(workshop: Wor
         ({"title": "  "}, "needs a title of one line"),
         ({"title": "two\nlines"}, "needs a title of one line"),
         ({"title": "x" * 201}, "more than 200 characters"),
-        ({"command": "true", "skill": "code-reviewer"}, "a command or a skill, not both"),
+        ({"command": "true", "skill": "code-reviewer"}, "a command or a skill, but not both"),
         ({"repo": "", "branch": "x"}, "needs a repository"),
-        ({"create_branch": False}, "an existing one is needed"),
-        ({"labels": ["\n"]}, "is not a label"),
+        ({"create_branch": False}, "an existing one is required"),
+        ({"labels": ["\n"]}, "is not a valid label"),
         ({"labels": [f"l{n}" for n in range(21)]}, "at most 20 labels"),
-        ({"command": "a\0b"}, "no NUL character"),
+        ({"command": "a\0b"}, "not contain a NUL character"),
     ],
 )
 def test_what_makes_no_sense_is_told_in_a_sentence(wrong: dict[str, object], sentence: str):

@@ -52,7 +52,7 @@ async def test_forget_takes_the_key_or_the_number_and_can_be_undone(kept: Memory
     assert await say(kept, "/forget 1") == "Forgotten: chat:7:1."
     assert await say(kept, "/forget chat:7:2") == "Forgotten: chat:7:2."
     assert "no entry" in await say(kept, "/forget 2")
-    assert "Which entry?" in await say(kept, "/forget")
+    assert "Which note?" in await say(kept, "/forget")
     await kept.memory.restore("chat:7:1", CLI)
     assert "chat:7:1: one" in await say(kept, "/memory")
 

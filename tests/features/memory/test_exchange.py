@@ -81,7 +81,7 @@ def test_an_array_is_read_as_well_as_lines():
         ('{"key":"b","value":"x","type":"rumour"}', "line 2: type"),
         ('{"key":"b","value":"x","created_at":"soon"}', "line 2: created_at: expected a time"),
         ('{"key":"chat:1:2","value":"x","scope":"chat:2"}', "line 2: the key chat:1:2 belongs to the scope chat:1"),
-        ('{"key":"a","value":"x"}', "line 2: the key a stands already in line 1"),
+        ('{"key":"a","value":"x"}', "line 2: duplicate key a, first in line 1"),
     ],
 )
 def test_a_broken_line_is_named_and_nothing_is_read(line: str, sentence: str):

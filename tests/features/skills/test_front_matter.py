@@ -85,16 +85,16 @@ def test_what_is_left_out_has_its_default(put: Put):
 @pytest.mark.parametrize(
     ("change", "mistake"),
     [
-        ("name: Reviewer", "2:7: name: 'Reviewer' is not a valid name of a skill: use lower-case letters and digits"),
+        ("name: Reviewer", "2:7: name: 'Reviewer' is not a valid skill name: use lower-case letters and digits"),
         ("name: code_reviewer", "2:7: name: 'code_reviewer' is not a valid name of a skill"),
-        ("name: other", "2:7: name: 'other' is not the name of the folder, 'reviewer'"),
+        ("name: other", "2:7: name: 'other' differs from the name of the folder, 'reviewer'"),
         ("name: [a]", "2:7: name: expected text, found a list"),
         ("description: Too short.", "3:14: description: expected 50 to 200 characters, found 10"),
         (f"description: {'x' * 201}", "3:14: description: expected 50 to 200 characters, found 201"),
         ("trigger_keywords: review", "4:19: trigger_keywords: expected a list, found text"),
-        ("trigger_keywords: ['']", "4:20: trigger_keywords[0]: expected text, found only blanks"),
-        ("tools: [Read, Bash]", "5:15: tools[1]: a skill must not have Bash; it may have: Read, Write, Edit, Grep"),
-        ("tools: [Task]", "5:9: tools[0]: a skill must not have Task"),
+        ("trigger_keywords: ['']", "4:20: trigger_keywords[0]: expected text, found only whitespace"),
+        ("tools: [Read, Bash]", "5:15: tools[1]: tool Bash is not allowed; allowed tools: Read, Write, Edit, Grep"),
+        ("tools: [Task]", "5:9: tools[0]: tool Task is not allowed"),
         ("tools: [read]", "5:9: tools[0]: 'read' is none of: Read, Write, Edit, Grep, Glob (did you mean 'Read'?)"),
         ("tools: Read, Grep", "5:8: tools: expected a list, found text"),
         ("model: vendor-fast", "6:8: model: 'vendor-fast' is none of: vendor-fast-4, vendor-capable-4"),
@@ -102,7 +102,7 @@ def test_what_is_left_out_has_its_default(put: Put):
         ("priority: urgent", "8:11: priority: 'urgent' is none of: high, medium, low"),
         (
             "file_patterns: *.py",
-            "9:16: file_patterns: an alias is not accepted; a value that starts with * needs quotes",
+            "9:16: file_patterns: aliases are not supported; put a value that starts with * in quotes",
         ),
         ("file_patterns: [3, {a: b}]", "9:20: file_patterns[1]: expected text, found a mapping"),
         ("exclude_patterns: '*.py'", "10:19: exclude_patterns: expected a list, found text"),
@@ -147,12 +147,15 @@ def test_all_the_mistakes_of_a_file_are_told_at_once(put: Put):
 @pytest.mark.parametrize(
     ("text", "mistake"),
     [
-        ("# How\n", "1:1: there is no front matter: begin with a line ---, name, description, and a line ---"),
-        ("", "1:1: there is no front matter"),
-        ("---\nname: reviewer\n", "1:1: the front matter has no end: write a line --- below it"),
+        (
+            "# How\n",
+            ("1:1: the front matter is missing: start with a line ---, then name and description, then a line ---"),
+        ),
+        ("", "1:1: the front matter is missing"),
+        ("---\nname: reviewer\n", "1:1: the front matter is not closed: add a line --- after it"),
         ("---\n---\n", "1:1: the front matter is empty; it needs name and description"),
         ("---\n# later\n---\n", "1:1: the front matter is empty; it needs name and description"),
-        ("---\nname: reviewer\n\tx: 1\n---\n", "3:1: a tab cannot indent"),
+        ("---\nname: reviewer\n\tx: 1\n---\n", "3:1: tabs cannot be used for indentation;"),
     ],
 )
 def test_a_front_matter_that_is_missing_or_broken_is_a_mistake(put: Put, text: str, mistake: str):
@@ -197,7 +200,7 @@ def test_what_a_public_file_has_beyond_our_schema_is_a_hint(put: Put):
     ("lines", "mistake"),
     [
         (("name: Reviewer", PUBLIC[1]), "2:7: name: 'Reviewer' is not a valid name of a skill"),
-        (("name: other", PUBLIC[1]), "2:7: name: 'other' is not the name of the folder"),
+        (("name: other", PUBLIC[1]), "2:7: name: 'other' differs from the name of the folder"),
         (("name: reviewer",), "2:1: key 'description' is missing"),
         (("name: reviewer", f"description: {'x' * 1025}"), "3:14: description: expected at most 1024 characters"),
     ],

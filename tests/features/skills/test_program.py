@@ -48,9 +48,9 @@ def test_a_path_with_a_blank_is_quoted_in_the_chmod(tmp_path: Path):
 @pytest.mark.parametrize(
     ("shebang", "detail"),
     [
-        ("#!/usr/bin/no-such-shell", "the interpreter of ./run is not there: /usr/bin/no-such-shell"),
-        ("#! /usr/bin/env no-such-shell", "the interpreter of ./run is not there: no-such-shell"),
-        ("#!/usr/bin/env -S no-such-shell -x", "the interpreter of ./run is not there: no-such-shell"),
+        ("#!/usr/bin/no-such-shell", "the interpreter of ./run was not found: /usr/bin/no-such-shell"),
+        ("#! /usr/bin/env no-such-shell", "the interpreter of ./run was not found: no-such-shell"),
+        ("#!/usr/bin/env -S no-such-shell -x", "the interpreter of ./run was not found: no-such-shell"),
     ],
 )
 def test_an_interpreter_that_is_not_there_is_named(doubts, shebang: str, detail: str):

@@ -254,7 +254,7 @@ async def test_what_cannot_be_copied_is_named_and_no_matter_in_the_standard_mode
 async def test_a_file_that_may_not_be_read_is_named(workshop: Workshop):
     folder = workshop.write("it", "true")
     (folder / "secret").touch(0o000)
-    with pytest.raises(ConfigError, match=r"'secret' in .* cannot be read: Permission denied"):
+    with pytest.raises(ConfigError, match=r"cannot read 'secret' in .*: Permission denied"):
         await workshop.skills.run("it", call(ExecutionMode.SANDBOXED))
     assert (await workshop.skills.run("it", call())).ok
 
@@ -373,7 +373,7 @@ async def test_missing_dependencies_fail_the_run_before_anything_starts(workshop
     assert run.status is RunStatus.FAILED
     assert run.error == {
         "code": "dependency-missing",
-        "message": "missing: no-such-a, no-such-b; nothing was started",
+        "message": "missing: no-such-a, no-such-b; the skill was not started",
     }
     assert not (workshop.folder / "skills/it/started").exists()
     assert await workshop.runs.get(run.id) == run
@@ -390,7 +390,7 @@ async def test_a_dependency_is_looked_for_on_the_path_of_the_skill(workshop: Wor
     if (await workshop.skills.sandbox_state()).level is Level.BUBBLEWRAP:  # the sandbox has the system's programs alone
         assert (await workshop.run("own-tool", ExecutionMode.SANDBOXED, more=more)).error == {
             "code": "dependency-missing",
-            "message": "missing: own-tool; nothing was started",
+            "message": "missing: own-tool; the skill was not started",
         }
 
 

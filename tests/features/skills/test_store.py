@@ -64,7 +64,7 @@ def test_what_a_manifest_leaves_out_is_nothing_and_five_minutes(write: Writer):
 @pytest.mark.parametrize(
     ("change", "mistake"),
     [
-        ("name: other", "1:7: name: 'other' is not the name of the folder, 'backup'"),
+        ("name: other", "1:7: name: 'other' differs from the name of the folder, 'backup'"),
         ("comand: x", "7:1: unknown key 'comand'"),
         ("command: again", "7:1: duplicate key 'command' (first in line 3)"),
         ("timeout_seconds: 301", "6:18: timeout_seconds: expected a whole number from 1 to 300, found 301"),
@@ -72,13 +72,13 @@ def test_what_a_manifest_leaves_out_is_nothing_and_five_minutes(write: Writer):
         ("permissions: [vualt]", "4:15: permissions[0]: 'vualt' is none of: network, vault (did you mean 'vault'?)"),
         (
             "permissions: [vault]\nvault: [A-B]",
-            "5:9: vault[0]: 'A-B' is not the name of a secret: use letters, digits and _",
+            "5:9: vault[0]: 'A-B' is not a secret name: use letters, digits and _",
         ),
         ("permissions: vault", "4:14: permissions: expected a list, found text"),
         ("dependencies: [../tar]", "5:16: dependencies[0]: '../tar' is not the name of a program"),
         ("dependencies: ['tar zip']", "5:16: dependencies[0]: 'tar zip' is not the name of a program"),
         ("dependencies: ['-v']", "5:16: dependencies[0]: '-v' is not the name of a program"),
-        ("command: ''", "3:10: command: expected text, found only blanks"),
+        ("command: ''", "3:10: command: expected text, found only whitespace"),
         ("description: [a]", "2:14: description: expected text, found a list"),
     ],
 )

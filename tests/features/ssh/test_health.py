@@ -27,7 +27,7 @@ async def test_a_host_is_down_at_the_second_failure_and_up_again_at_once(
     assert found["summary"] == {"up": 0, "degraded": 0, "down": 1, "unknown": 0}
     told = await subsystem_of(site.ssh)
     assert (str(told.status), told.summary) == ("degraded", "1 host, 1 down")
-    assert [(item.message, item.link) for item in told.attention] == [("the host web is down", "#/ssh/web")]
+    assert [(item.message, item.link) for item in told.attention] == [("host web is down", "#/ssh/web")]
     site.write(described("web", port))
     (item,) = (await site.ssh.health(refresh=True))["items"]
     assert (item["status"], item["ping"]["ok"], item["host_key"]["status"]) == ("degraded", True, "unknown")

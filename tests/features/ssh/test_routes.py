@@ -79,7 +79,12 @@ async def test_what_cannot_run_is_refused_and_not_recorded(client: DashboardClie
         ({"command": "true", "groups": ["none"]}, 422, "validation-failed", "No hosts were chosen"),
         ({"command": "true", "hosts": ["off"]}, 422, "validation-failed", "not enabled"),
         ({"command": "true", "hosts": ["web1"], "output": "nobody"}, 422, "validation-failed", "Unknown profile"),
-        ({"command": "true", "hosts": ["web1"], "env": {"1": "x"}}, 422, "validation-failed", "is not a variable"),
+        (
+            {"command": "true", "hosts": ["web1"], "env": {"1": "x"}},
+            422,
+            "validation-failed",
+            "is not a valid variable name",
+        ),
     ):
         for dry in (False, True):
             answer = await client.post("/api/ssh/run", {**body, "dry_run": dry})

@@ -241,7 +241,7 @@ async def test_a_line_of_the_deny_list_refuses_a_command(site: Site, machine: Ma
     site.write(described("web", 1))
     deny = site.data_dir / "ssh_deny.txt"
     deny.write_text("# never\n\n\\brm\\s+-rf\\s+/\n")
-    with pytest.raises(CommandDeniedError, match=r"refused by ssh_deny.txt:3: ") as refused:
+    with pytest.raises(CommandDeniedError, match=r"rejected by ssh_deny.txt:3: ") as refused:
         await site.run("cd / && rm  -rf /*", "web")
     assert refused.value.code == "command-denied"
     deny.write_text("ok\n(broken\n")

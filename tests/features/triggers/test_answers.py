@@ -40,9 +40,9 @@ def test_a_command_that_says_nothing_is_answered_all_the_same(output: str):
     ("run", "ending"),
     [
         (FAILED, "exit code 3"),
-        (replace(DONE, status=RunStatus.TIMED_OUT, reason="it did not end within 120 s", signal="SIGKILL"),
-         "stopped: it did not end within 120 s"),
-        (replace(DONE, status=RunStatus.TIMED_OUT), "stopped: it took too long"),
+        (replace(DONE, status=RunStatus.TIMED_OUT, reason="it did not finish within 120 s", signal="SIGKILL"),
+         "stopped: it did not finish within 120 s"),
+        (replace(DONE, status=RunStatus.TIMED_OUT), "stopped: it timed out"),
         (replace(FAILED, exit_code=None, signal="SIGKILL"), "ended by SIGKILL"),
         (replace(FAILED, exit_code=None, error={"code": "x", "message": "no such shell"}), "failed: no such shell"),
         (replace(FAILED, exit_code=None, reason="no such folder"), "failed: no such folder"),

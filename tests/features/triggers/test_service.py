@@ -367,7 +367,7 @@ async def say_nothing(prompt: str, message: str) -> str:
     ("ask", "answer"),
     [
         (refuse, "failed: the model is overloaded: try again later"),
-        (say_nothing, "failed: the chat provider gave an empty answer"),
+        (say_nothing, "failed: the chat provider sent an empty answer"),
     ],
 )
 async def test_a_provider_that_gives_no_answer_is_told_in_a_sentence(triggered: Triggered, ask, answer: str):
@@ -447,7 +447,7 @@ async def test_a_skill_that_fails_says_so(triggered: Triggered):
 
 async def test_a_skill_that_cannot_be_started_is_told_in_a_sentence_and_recorded(triggered: Triggered):
     async def unknown(name: str, **_: object) -> Run:
-        raise TocsinError(f"there is no skill {name}", hint="see tocsin skills list")
+        raise TocsinError(f"unknown skill: {name}", hint="see tocsin skills list")
 
     triggered.write("- {pattern: go, action: skill, command: weather}")
     triggered.means["run_skill"] = unknown

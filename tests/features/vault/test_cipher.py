@@ -147,11 +147,11 @@ def test_what_is_not_a_public_key_is_refused(cipher: Cipher, key: str):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "does not hold one age identity"),
-        ("AGE-SECRET-KEY-1WRONG\n", "does not hold one age identity"),
-        ("AGE-PLUGIN-YUBIKEY-1Q\n", "does not hold one age identity"),
-        ("# nothing but a comment\n", "does not hold one age identity"),
-        ("ä\n", "does not hold one age identity"),
+        ("", "must contain exactly one age identity"),
+        ("AGE-SECRET-KEY-1WRONG\n", "must contain exactly one age identity"),
+        ("AGE-PLUGIN-YUBIKEY-1Q\n", "must contain exactly one age identity"),
+        ("# nothing but a comment\n", "must contain exactly one age identity"),
+        ("ä\n", "must contain exactly one age identity"),
     ],
 )
 def test_a_file_without_one_identity_is_told(cipher: Cipher, text: str, sentence: str, tmp_path: Path, pair: KeyPair):

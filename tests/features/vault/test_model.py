@@ -86,7 +86,7 @@ def test_a_good_name_is_taken(name: str):
     [
         ("", "the value is empty"),
         ("secret\0", "NUL character"),
-        ("secret\udcff", "not text in UTF-8"),
+        ("secret\udcff", "not UTF-8 text"),
         ("s" * (MAX_VALUE_BYTES + 1), "1,048,577 bytes, limit 1,048,576"),
     ],
     ids=["empty", "NUL", "half a character", "too long"],

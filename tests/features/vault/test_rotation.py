@@ -62,7 +62,7 @@ def test_without_policies_it_is_90_days(content: bytes):
         (b"secrets: [A]\n", "1:10: secrets: expected a mapping, found a list"),
         (b"secrets:\n  A: 30\n", "2:6: secrets.A: expected a mapping, found a number"),
         (b"secrets:\n  A: {}\n", "2:6: secrets.A: key 'max_age_days' is missing"),
-        (b"secrets:\n  A-B: {max_age_days: 1}\n", "2:3: secrets: 'A-B' is not a name for a secret"),
+        (b"secrets:\n  A-B: {max_age_days: 1}\n", "2:3: secrets: 'A-B' is not a valid secret name"),
         (b"secrets:\n  A: {max_age_days: 1}\n  A: {max_age_days: 2}\n", "3:3: secrets: duplicate key 'A'"),
     ],
     ids=lambda value: value[:20],

@@ -127,8 +127,8 @@ def a_pipe(file: Path) -> None:
 
 NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
 BAD_FILES: list[Any] = [
-    (truncated, "the vault is damaged: it does not decrypt"),
-    (bit_flipped, "the vault is damaged: it does not decrypt"),
+    (truncated, "the vault is damaged and cannot be decrypted"),
+    (bit_flipped, "the vault is damaged and cannot be decrypted"),
     (of_another_identity, "the vault was encrypted for another identity"),
     (of_a_passphrase, "the vault is encrypted with a passphrase"),
     (of_100_megabytes, "has 100,000,000 bytes, more than any vault has"),
@@ -138,10 +138,13 @@ BAD_FILES: list[Any] = [
     (lambda file: file.write_bytes(b""), "the vault is an empty file"),
     (lambda file: file.write_bytes(b"PK\x03\x04"), "not an age file"),
     (lambda file: file.write_bytes(b"-----BEGIN AGE ENCRYPTED FILE-----\n"), "not an age file"),
-    (lambda file: file.chmod(0o640), r"others may use .*vault\.enc \(mode 0640\)"),
-    (lambda file: file.chmod(0o602), r"others may use .*vault\.enc \(mode 0602\)"),
-    (lambda file: file.with_name("identity.txt").chmod(0o644), r"others may use .*identity\.txt \(mode 0644\)"),
-    (lambda file: file.with_name("identity.txt").write_text(""), "does not hold one age identity"),
+    (lambda file: file.chmod(0o640), "other users can access .*vault\\.enc \\(mode 0640\\)"),
+    (lambda file: file.chmod(0o602), "other users can access .*vault\\.enc \\(mode 0602\\)"),
+    (
+        lambda file: file.with_name("identity.txt").chmod(0o644),
+        "other users can access .*identity\\.txt \\(mode 0644\\)",
+    ),
+    (lambda file: file.with_name("identity.txt").write_text(""), "must contain exactly one age identity"),
     pytest.param(lambda file: os.chown(file, 12345, -1), "belongs to another user", marks=NEEDS_ROOT),
 ]
 

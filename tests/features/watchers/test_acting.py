@@ -205,7 +205,7 @@ async def test_a_folder_that_is_not_there_is_an_error_until_it_is(site: Site):
         record = to_json(await site.watchers.find_rule("one"))
         assert (record["state"], "folder" in record["error"]) == ("error", True)
         [status] = [await load_subsystem(site)]
-        assert (str(status.status), status.attention[0].message.startswith("the watcher one: ")) == ("degraded", True)
+        assert (str(status.status), status.attention[0].message.startswith("watcher one: ")) == ("degraded", True)
         site.folder.mkdir()
 
         async def is_watched() -> bool:

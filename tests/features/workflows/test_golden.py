@@ -59,9 +59,9 @@ async def test_a_plan_executes_nothing_and_shows_the_same_steps_as_the_run(flows
         ("b", 2, False, "no-such-program --all"),
         ("c", 3, None, "echo '${steps.a.status}'"),
     ]
-    assert plan.steps[1].problems == ("the program no-such-program is not installed",)
+    assert plan.steps[1].problems == ("program no-such-program is not installed",)
     assert list(flows.folder.glob("made-*")) == []
-    assert (await flows.workflows.plan("flow", request())).problems == ("the parameter 'n' is required",)
+    assert (await flows.workflows.plan("flow", request())).problems == ("parameter 'n' is required",)
     run = await flows.run(params={"n": 1})
     assert [step.name for step in run.steps] == [each.step for each in plan.steps]
     assert [str(step.status) for step in run.steps] == ["succeeded", "skipped", "succeeded"]

@@ -60,7 +60,7 @@ CLOSING = "on_failure:\n- {name: c, type: prompt, command: 'echo %s'}\n- {name: 
     [
         (STEPS % ("${steps.b.status}", "", ""), "b", "move it above this step"),
         ("parallel: true\n" + STEPS % ("${steps.b.status}", "", ""), "b", "add it to depends_on"),
-        (STEPS % ("${steps.a.status}", "", ""), "a", "it is this step itself"),
+        (STEPS % ("${steps.a.status}", "", ""), "a", "it is this step"),
         (STEPS % ("${steps.c.status}", "", "") + CLOSING % "", "c", "it is in on_failure"),
         (STEPS % ("", "", "") + CLOSING % "${steps.d.status}", "d", "move it above this step"),
         (

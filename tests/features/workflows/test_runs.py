@@ -302,11 +302,11 @@ async def test_parameters_are_checked_before_anything_runs(flows: WorkflowBench)
         steps: [{name: a, command: 'echo $PARAM_HOST ${params.keep}'}]
     """)
     for params, problem in (
-        ({}, "the parameter 'host' is required"),
+        ({}, "parameter 'host' is required"),
         ({"host": "web2"}, "host is none of: web1, db1"),
-        ({"host": "db1", "keep": "x"}, "keep is not of the type integer"),
-        ({"host": "db1", "keep": "0"}, "keep is at least 1, found 0"),
-        ({"hots": "db1"}, "there is no parameter 'hots' (did you mean 'host'?)"),
+        ({"host": "db1", "keep": "x"}, "keep is not of type integer"),
+        ({"host": "db1", "keep": "0"}, "keep must be at least 1, found 0"),
+        ({"hots": "db1"}, "unknown parameter 'hots' (did you mean 'host'?)"),
     ):
         with pytest.raises(InvalidRunError) as caught:
             await flows.run(params=params)
@@ -388,7 +388,7 @@ async def test_a_step_waits_for_a_person_and_goes_on_or_fails(flows: WorkflowBen
     if approved:
         assert flows.printed("deploy") == ["approved by anna"]
     else:
-        assert run.reason == "the step ask failed: anna rejected it: as agreed"
+        assert run.reason == "step ask failed: anna rejected it: as agreed"
 
 
 async def test_a_wait_that_nobody_decides_about_fails_or_goes_on(flows: WorkflowBench):
@@ -624,13 +624,13 @@ async def test_a_question_is_left_out_only_by_those_who_may_answer_it(
 @pytest.mark.parametrize(
     ("step", "detail"),
     [
-        ("approval: true, approvers: []", "needs an entry"),
+        ("approval: true, approvers: []", "must not be empty"),
         ("approval: true, approvers: [7]", "not an approver"),
         ("approval: true, approvers: ['chat:']", "not an approver"),
         ("approval: true, approvers: ['user:ana']", "not an approver"),
         ("approval: true, approvers: ['token:a b']", "not an approver"),
         ("approval: true, approvers: ['chat:-100', 'token:ci', 'Anna B.'], not_by_starter: true", ""),
-        ("duration: 1s, not_by_starter: true", "not_by_starter needs approval: true"),
+        ("duration: 1s, not_by_starter: true", "not_by_starter requires approval: true"),
     ],
 )
 async def test_who_may_answer_is_checked_in_the_file(flows: WorkflowBench, step: str, detail: str):

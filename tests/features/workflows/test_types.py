@@ -102,14 +102,14 @@ async def test_a_call_hands_on_status_body_and_headers_and_quotes_values_in_its_
 @pytest.mark.parametrize(
     ("more", "reason"),
     [
-        ("url: URL/missing", "the answer has the status 404, expected 200 to 299"),
+        ("url: URL/missing", "the response has status 404, expected 200 to 299"),
         ("url: URL/missing, expect_status: [404]", ""),
-        ("url: URL/x, expect_status: 204", "the answer has the status 200, expected 204"),
+        ("url: URL/x, expect_status: 204", "the response has status 200, expected 204"),
         ("url: URL/x, expect_body: 'ok.: true'", ""),
-        ("url: URL/x, expect_body: 'not this'", "the answer does not match 'not this'"),
+        ("url: URL/x, expect_body: 'not this'", "the response does not match 'not this'"),
         ("url: URL/to/x", ""),
-        ("url: 'http://a.example:99999/'", "the address is not valid: write it as https://host:port/path"),
-        ("url: URL/loop", "more than 5 redirects: call the address they lead to"),
+        ("url: 'http://a.example:99999/'", "the address is invalid: use the form https://host:port/path"),
+        ("url: URL/loop", "more than 5 redirects: call the final URL directly"),
     ],
 )
 async def test_a_call_succeeds_or_fails_as_it_expects(opening: Opening, server, more: str, reason: str):

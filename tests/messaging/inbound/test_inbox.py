@@ -34,7 +34,7 @@ from tocsin.messaging.inbound.lanes import OF_ONE_CHAT
 from tocsin.messaging.inbound.store import SET_ASIDE
 from tocsin.messaging.inbound.work import BROKEN, GIVEN_UP, MAX_ATTEMPTS
 
-CONTEXT = {"token": "for one answer"}
+CONTEXT = {"token": "length limit"}
 
 
 @pytest.fixture
@@ -343,7 +343,7 @@ async def test_a_store_that_is_away_for_a_moment_costs_no_message(hall: Hall, ca
         await inbox.accept([message()])
         for number in (1, 2):
             await until(lambda number=number: len(asked) == number)
-            await until(lambda number=number: caplog.text.count("waits for the store") == number)
+            await until(lambda number=number: caplog.text.count("will be stored when the store") == number)
             await asyncio.sleep(0)
             hall.clock.advance(1)
         assert statuses(await hall.ended()) == ["answered"]
@@ -460,7 +460,7 @@ async def test_the_inbox_says_when_it_cannot_work_and_goes_on_by_itself(hall: Ha
         await until(lambda: not problem_after(1))
         await inbox.accept([message("two")])
         await hall.ended(2)
-    assert caplog.text.count("the inbox cannot be worked on") == 1
+    assert caplog.text.count("the inbox cannot be processed") == 1
 
 
 # --- side by side
@@ -538,7 +538,7 @@ async def test_a_loop_is_muted_logged_once_noted_and_notified(hall: Hall, caplog
         entries = await hall.ended(7)
     assert statuses(entries) == ["answered"] * 3 + ["ignored"] * 3 + ["answered"]
     assert asked == ["0", "1", "2", "3", "elsewhere"]
-    assert caplog.text.count("a chat is muted") == 1
+    assert caplog.text.count("a chat was muted") == 1
     [entry] = hall.audit("msg.brake")
     assert facts(entry) == {"channel": "bell", "chat": "tower"}
     [told] = hall.notified

@@ -37,7 +37,7 @@ def test_an_outage_is_told_at_its_first_failure_and_at_its_end(
     for _ in range(100):
         watch.note(failed(kind))
         clock.advance(30)
-    assert told(caplog) == [("a channel does not deliver", "bell")]
+    assert told(caplog) == [("a channel cannot deliver", "bell")]
     assert caplog.records[0].reason == "HTTP 502"  # type: ignore[attr-defined]
     assert watch.troubles().failing == {"bell": since}
     watch.note(sent())
@@ -53,8 +53,8 @@ def test_each_channel_has_its_own_outage(watch: ChannelWatch, caplog: pytest.Log
     watch.note(failed(channel="horn"))
     watch.note(sent("horn"))
     assert told(caplog) == [
-        ("a channel does not deliver", "bell"),
-        ("a channel does not deliver", "horn"),
+        ("a channel cannot deliver", "bell"),
+        ("a channel cannot deliver", "horn"),
         ("a channel delivers again", "horn"),
     ]
 
@@ -91,7 +91,7 @@ def test_an_outage_that_began_in_the_quiet_time_is_told_when_it_lasts(
     clock.advance(QUIET_S)
     watch.note(failed())
     watch.note(sent())
-    assert [phrase for phrase, _ in told(caplog)[2:]] == ["a channel does not deliver", "a channel delivers again"]
+    assert [phrase for phrase, _ in told(caplog)[2:]] == ["a channel cannot deliver", "a channel delivers again"]
 
 
 def test_a_throttle_of_the_whole_account_is_told_once_until_it_ends(
@@ -99,7 +99,7 @@ def test_a_throttle_of_the_whole_account_is_told_once_until_it_ends(
 ):
     for _ in range(5):
         watch.note(failed(FailureKind.RATE_LIMITED, whole_account=True, retry_after_s=3600.0))
-    assert told(caplog) == [("the provider throttles the whole account", "bell")]
+    assert told(caplog) == [("the provider throttles the account", "bell")]
     assert caplog.records[0].wait_s == 3600.0  # type: ignore[attr-defined]
     assert watch.troubles().throttled == {"bell": clock.now() + 3600}
     clock.advance(3600)

@@ -306,7 +306,7 @@ async def test_an_unknown_profile_is_an_error_that_names_those_there_are(office:
 async def test_a_broken_profile_file_is_an_error_for_the_profiles_it_might_have(office: Office, tmp_path: Path):
     await office.messenger.notify("good", "x", TEST)
     (tmp_path / "profiles.yaml").write_text("good: [")
-    assert (await office.messenger.notify("good", "x", TEST)).ok, "the last good version stays in force"
+    assert (await office.messenger.notify("good", "x", TEST)).ok, "the last valid version remains active"
     with pytest.raises(ConfigError):
         await office.messenger.notify("new", "x", TEST)
 
@@ -392,8 +392,14 @@ async def post_office(tmp_path: Path) -> AsyncIterator[PostOffice]:
 @pytest.mark.parametrize(
     ("target", "text", "status", "parts", "sentence"),
     [
-        ("gone", "x", "uncertain", (0, 1), "perhaps sent on post to gone: outcome unknown: interrupted while it was"),
-        ("here", "x", "dead", (0, 1), "not sent on post to here: interrupted before it was sent"),
+        (
+            "gone",
+            "x",
+            "uncertain",
+            (0, 1),
+            ("perhaps sent on post to gone: outcome unknown: interrupted during the send"),
+        ),
+        ("here", "x", "dead", (0, 1), "not sent on post to here: interrupted before the send started"),
         ("here", "first\n\nsecond one", "dead", (1, 2), "not sent on post to here: sent 1 of 2 parts: interrupted"),
     ],
 )

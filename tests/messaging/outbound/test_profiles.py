@@ -79,10 +79,10 @@ def test_a_target_that_looks_like_a_number_is_text_in_its_own_spelling(write: Wr
         ("true", "found true (in quotes it would be text)"),
         ("[a]", "found a list"),
         ("{a: b}", "found a mapping"),
-        ("", "found nothing"),
-        ("~", "found nothing"),
-        ("#alerts", "found nothing (a value that starts with # needs quotes)"),
-        ("''", "found only blanks"),
+        ("", "found no value"),
+        ("~", "found no value"),
+        ("#alerts", "found no value (put a value that starts with # in quotes)"),
+        ("''", "found only whitespace"),
     ],
 )
 def test_a_target_that_is_no_text_is_refused_with_its_place(write: Write, target: str, mistake: str):
@@ -104,19 +104,19 @@ def test_an_unknown_key_is_refused_with_the_likely_meant_one(write: Write):
 @pytest.mark.parametrize(
     ("content", "mistake"),
     [
-        ("ops: []\n", "1:6: ops: this list needs an entry"),
-        ("ops:\n", "1:1: ops: expected a list, found nothing"),
+        ("ops: []\n", "1:6: ops: this list must not be empty"),
+        ("ops:\n", "1:1: ops: expected a list, found no value"),
         ("ops: bell\n", "1:6: ops: expected a list, found text"),
         ("ops: {channel: bell, target: a}\n", "1:6: ops: expected a list, found a mapping"),
         ("ops:\n- bell\n", "2:3: ops[0]: expected a mapping, found text"),
         ("- channel: bell\n", "1:1: expected a mapping, found a list"),
         ("just words\n", "1:1: expected a mapping, found text"),
-        ("x:\n- &a {}\n", "2:3: x[0]: an anchor is not accepted; a value that starts with & needs quotes"),
-        ("x: *a\n", "1:4: x: an alias is not accepted; a value that starts with * needs quotes"),
+        ("x:\n- &a {}\n", "2:3: x[0]: anchors are not supported; put a value that starts with & in quotes"),
+        ("x: *a\n", "1:4: x: aliases are not supported; put a value that starts with * in quotes"),
         (GOOD + "ops:\n- {channel: bell, target: b}\n", "8:1: duplicate key 'ops' (first in line 1)"),
         ("ops:\n- {target: a, target: b}\n", "2:15: ops[0]: duplicate key 'target' (first in line 2)"),
-        ("ops:\n\t- channel: bell\n", "2:1: a tab cannot indent; use blanks"),
-        ("ops:\n- channel: bell\n  target: @me\n", "3:11: a value that starts with @ needs quotes"),
+        ("ops:\n\t- channel: bell\n", "2:1: tabs cannot be used for indentation; use spaces"),
+        ("ops:\n- channel: bell\n  target: @me\n", "3:11: put a value that starts with @ in quotes"),
     ],
 )  # fmt: skip
 def test_a_mistake_of_the_file_is_named_with_line_column_and_key(write: Write, content: str, mistake: str):
@@ -171,7 +171,7 @@ def test_a_profile_is_shown_as_the_record_of_the_command_line_and_the_api(write:
                     "line": 2,
                     "column": 12,
                     "key": "ops[0].channel",
-                    "detail": "Unknown channel: bel; there are: bell, horn (did you mean 'bell'?)",
+                    "detail": "Unknown channel: bel; topics: bell, horn (did you mean 'bell'?)",
                 }
             ],
         }

@@ -67,7 +67,7 @@ async def test_a_dry_run_shows_the_parts_and_sends_nothing(whole, transport, pro
     answer = await whole.post("/api/msg/send", {**GOOD, "message": "word " * 10_000, "dry_run": True})
     assert answer.status == 200
     assert len(answer.json()["parts"]) == 2
-    assert answer.json()["warnings"] == ["It is sent as 2 messages"]
+    assert answer.json()["warnings"] == ["The text is sent as 2 messages"]
     assert (transport.sent, actions(program)) == ([], [])
 
 

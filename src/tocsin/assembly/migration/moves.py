@@ -61,9 +61,9 @@ LOOK_S = 0.5
 # How long the lease of the process that listens to PUBLISH, and those of deliveries, outlive a process that was killed.
 LISTENER_S, WORKER_S = 3.0, LEASE_S + 2
 
-_TO = AuditField("to", "the store that the records are in now")
-_MOVED = AuditField("moved", "how many records of each kind were moved")
-STORE_MIGRATE = AuditAction("store.migrate", "All records of messages were moved into the other store.", (_TO, _MOVED))
+_TO = AuditField("to", "store that contains the records now")
+_MOVED = AuditField("moved", "number of moved records, by kind")
+STORE_MIGRATE = AuditAction("store.migrate", "All message records were moved to the other store.", (_TO, _MOVED))
 
 Told = Callable[[str, int, int], None]  # what, how many were moved, of how many
 
@@ -127,7 +127,7 @@ class StoreMigration:
         return (there, here) if self._to == SQLITE else (here, there)
 
 
-_STOP = "stop every service of Tocsin, on all hosts, then repeat the command: it continues where it stopped"
+_STOP = "stop all services of Tocsin on all hosts, then run the command again: it continues where it stopped"
 
 
 @asynccontextmanager
@@ -137,12 +137,12 @@ async def open_migration(
     """Open both stores; raise ServicesRunError while a service works with one of them."""
     if not settings[REDIS_URL]:
         raise MissingSettingError(
-            "there is no Redis to move anything to or from, as REDIS_URL is off", hint="set REDIS_URL"
+            "Redis is disabled by REDIS_URL=off, so no data can be moved to or from it", hint="set REDIS_URL"
         )
     clock = clock or SystemClock()
     file = settings.data_dir / DATABASE_FILE
     if await asyncio.to_thread(is_in_use, file):
-        raise ServicesRunError(f"a process of Tocsin uses {file}", hint=_STOP)
+        raise ServicesRunError(f"a Tocsin process uses {file}", hint=_STOP)
     redis = lazy_redis(settings)
     database = Database(file, lambda: schemas(features))
     try:
@@ -158,15 +158,15 @@ async def _refuse_listeners(client: "RedisClient", clock: Clock) -> None:
     until = clock.monotonic() + LISTENER_S
     while await client.command("EXISTS", BRIDGE):
         if clock.monotonic() > until:
-            raise ServicesRunError(f"a process of Tocsin uses Redis at {client.where}", hint=_STOP)
+            raise ServicesRunError(f"a Tocsin process uses Redis at {client.where}", hint=_STOP)
         await clock.sleep(LOOK_S)
 
 
 def _moves(database: "Database", client: "RedisClient", clock: Clock, to: str, home: str) -> list[Move[Any]]:
     ways: list[tuple[str, Any, Any]] = [
         # First what recognises repeats: a kill between two kinds must not let one pass.
-        ("keys of requests", SqliteKeyRecords(database, clock), RedisKeyRecords(client)),
-        ("keys of events", SqliteDedupeKeys(database, clock), inbox_there.RedisDedupeKeys(client, clock)),
+        ("idempotency keys of requests", SqliteKeyRecords(database, clock), RedisKeyRecords(client)),
+        ("deduplication keys of events", SqliteDedupeKeys(database, clock), inbox_there.RedisDedupeKeys(client, clock)),
         ("received events", SqliteEvents(database), inbox_there.RedisEvents(client, clock)),
         ("cursors", SqliteCursors(database), inbox_there.RedisCursors(client)),
         ("deliveries", SqliteDeliveries(database, clock), RedisDeliveries(client, clock, former_names(client))),

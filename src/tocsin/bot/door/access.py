@@ -50,7 +50,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A known chat: one that asked for access or has a decision."""
+    """Chat that asked for access, or for which a decision exists."""
 
     schema_name: ClassVar[str] = "ChatRecord"
 
@@ -104,12 +104,14 @@ class Access:
         """
         record, is_new = await self._store.request(message.chat_id, request_details(message))
         if record is None:
-            log.warning("an access request is dropped, too many wait", extra={"chat_id": message.chat_id})
+            log.warning(
+                "an access request was dropped, because too many are waiting", extra={"chat_id": message.chat_id}
+            )
             return AccessState.UNKNOWN
         if is_new:
             self._note(BOT_REQUEST, f"access requested by chat {record.chat_id}", record.chat_id, Caller(BOT.name))
             if not self.admin:
-                log.warning("a chat asks for access and no admin chat is set", extra={"chat_id": record.chat_id})
+                log.warning("a chat asks for access, but no admin chat is set", extra={"chat_id": record.chat_id})
         if record.state is AccessState.PENDING and not record.admin_told:
             await self._ask_admin(record)
         return record.state
@@ -119,7 +121,7 @@ class Access:
         change, record = await self._change(chat_id, AccessState.ALLOWED)
         if change.before is not change.state:
             if record and change.before is not AccessState.UNKNOWN:
-                await self._tell_chat(record, change, "Access granted. /help lists what I can do.")
+                await self._tell_chat(record, change, "Access granted. /help lists the commands.")
             await self._close_request(record, change, pressed)
             if await self._store.decide(chat_id, AccessState.ALLOWED):
                 self._note(BOT_APPROVE, change.sentence, chat_id, caller)
@@ -165,7 +167,7 @@ class Access:
         return outcome_text(chat_id, await self.read_state(chat_id), record.details if record else {})
 
     async def record_move(self, old_id: str, new_id: str) -> None:
-        """Record that a group got another ID; from then on both IDs count."""
+        """Record the new ID of a group. Both IDs count afterwards."""
         await self._store.record_move(old_id, new_id)
 
     async def listing(self) -> list[Listed]:
@@ -217,7 +219,7 @@ class Access:
         try:
             return await self._tell(chat_id, Reply(text, PLAIN, extra or {}), key)
         except TocsinError as error:  # a chat that cannot be notified must not prevent the decision
-            log.warning("a chat cannot be told", extra={"chat_id": chat_id, "reason": error.sentence()})
+            log.warning("a chat could not be notified", extra={"chat_id": chat_id, "reason": error.sentence()})
             return None
 
     def _note(self, action: AuditAction, detail: str, chat_id: str, caller: Caller) -> None:
@@ -242,12 +244,14 @@ def request_text(record: Record) -> str:
     """Return the text of an access request for the admin."""
     lines = [f"Access requested by chat {record.chat_id}: /approve {record.chat_id}"]
     lines += label_details(record.details)
-    return "\n".join([*lines, f"Or keep it out: /deny {record.chat_id}"] if record.details else lines)
+    return "\n".join([*lines, f"To deny access: /deny {record.chat_id}"] if record.details else lines)
 
 
 def outcome_text(chat_id: str, state: AccessState, details: Mapping[str, str]) -> str:
     """Return the text that replaces a decided request in the admin chat."""
-    other = f"To keep it out: /deny {chat_id}" if state is AccessState.ALLOWED else f"To let it in: /approve {chat_id}"
+    other = (
+        f"To deny access: /deny {chat_id}" if state is AccessState.ALLOWED else f"To allow access: /approve {chat_id}"
+    )
     return "\n".join([f"Chat {chat_id} is {state}.", *label_details(details), other])
 
 

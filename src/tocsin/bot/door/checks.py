@@ -11,7 +11,7 @@ from tocsin.core.config.settings import Values
 def check_admin(settings: Values, variables: ConversationVariables) -> Iterator[CheckMessage]:
     """Check that access requests reach a person."""
     if not settings[variables.admin]:
-        detail = f"{variables.admin.name} is not set: access requests reach no chat"
+        detail = f"{variables.admin.name} is not set: access requests are not sent to any chat"
         yield CheckMessage("off", detail, "`tocsin bot access list` shows them")
 
 
@@ -23,9 +23,9 @@ def check_access(settings: Values, variables: ConversationVariables, chats: Sequ
     allowed |= settings[setting] - states.keys()
     if allowed:
         who = f"{len(allowed)} chats" if len(allowed) > 1 else "one chat"
-        yield CheckMessage("ok", f"{who} may talk to it")
+        yield CheckMessage("ok", f"{who} may use the bot")
     else:
-        detail = f"every message is rejected: {setting.name} is empty and no chat was approved"
+        detail = f"every message is rejected: {setting.name} is empty, and no chat was approved"
         yield CheckMessage("warning", detail, f"set {setting.name}, or: tocsin bot access approve <chat ID>")
     if waiting := list(states.values()).count(AccessState.PENDING):
         requests = "access request waits" if waiting == 1 else "access requests wait"

@@ -39,22 +39,22 @@ class AccessRoutes:
 
     @operation("GET", "/api/access", extension=True, answer=ChatList)
     async def list_access(self) -> Any:
-        """List the chats that may talk to the bot, that asked to, and that may not."""
+        """List allowed, waiting and denied chats."""
         return ChatList(items=await self._access.listing())
 
     @operation("POST", "/api/access/{chat_id}/approve", scope="admin", extension=True, problems=_CHANGES, answer=Change)
     async def approve_chat(self, chat_id: str, caller: CallerOf) -> Any:
-        """Let a chat talk to the bot."""
+        """Allow a chat to use the bot."""
         return await self._access.change("approve", chat_id, caller)
 
     @operation("POST", "/api/access/{chat_id}/deny", scope="admin", extension=True, problems=_CHANGES, answer=Change)
     async def deny_chat(self, chat_id: str, caller: CallerOf) -> Any:
-        """Keep a chat out; it cannot ask again."""
+        """Deny a chat; it cannot ask again."""
         return await self._access.change("deny", chat_id, caller)
 
     @operation("POST", "/api/access/{chat_id}/remove", scope="admin", extension=True, problems=_CHANGES, answer=Change)
     async def remove_chat(self, chat_id: str, caller: CallerOf) -> Any:
-        """Take a chat off the allowlist; it may ask again."""
+        """Remove a chat from the allowlist; it can ask again."""
         return await self._access.change("remove", chat_id, caller)
 
 

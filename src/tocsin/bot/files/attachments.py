@@ -56,14 +56,16 @@ class Attachments:
         mime = attachment.mime.partition(";")[0].strip().lower()
         kind = kind_of(attachment.name, mime)
         if not attachment.file_id:
-            raise UnreadableFileError("its content is not shown to bots", hint=ACCEPTED)
+            raise UnreadableFileError("bots cannot see its content", hint=ACCEPTED)
         if attachment.kind in {"voice", "audio"} or mime.startswith("audio/"):
             said = await self._speech.words_of(await self._fetch(attachment))
-            taken.notes.append(f"“{said}”" if said else "I could not hear any words in it.")
+            taken.notes.append(f"“{said}”" if said else "I could not hear any words.")
             taken.texts += [said] if said else []
         elif attachment.kind == "photo" or kind == PICTURE:
             if len(taken.images) >= MAX_IMAGES:
-                raise UnreadableFileError(f"more than {MAX_IMAGES} pictures in one message", hint="send fewer at once")
+                raise UnreadableFileError(
+                    f"more than {MAX_IMAGES} pictures in one message", hint="send fewer at a time"
+                )
             data = await self._fetch(attachment)
             # The chat product re-encoded and scaled photos.
             taken.images.append(await fit(data, is_checked=attachment.kind == "photo"))
@@ -73,7 +75,7 @@ class Attachments:
         elif attachment.kind == "video" or mime.startswith("video/"):
             raise UnreadableFileError("I cannot watch videos", hint=ACCEPTED)
         else:
-            raise UnreadableFileError("I cannot open files of this kind", hint=ACCEPTED)
+            raise UnreadableFileError("I cannot read this type of file", hint=ACCEPTED)
 
 
 @dataclass(slots=True)

@@ -4,7 +4,7 @@ from tocsin.core.audit.actions import CHAT, OK, OUTCOME, RUN, SKILL, AuditAction
 
 INTAKE = AuditSource("intake", "the bot, when it runs skills")
 
-_PLAN = AuditField("plan", "the ID of the plan")
+_PLAN = AuditField("plan", "ID of the plan")
 
 INTAKE_CONFIRMED = AuditAction(
     "intake.confirmed",
@@ -15,10 +15,10 @@ INTAKE_CANCELLED = AuditAction(
     "intake.cancelled", "A person cancelled a plan of skill mode or of `tocsin intake`.", (_PLAN, CHAT)
 )
 INTAKE_TASK_COMPLETED = AuditAction(
-    "intake.task_completed", "One requirement of a plan was carried out.", (_PLAN, CHAT, SKILL, OK, RUN)
+    "intake.task_completed", "One requirement of a plan was executed.", (_PLAN, CHAT, SKILL, OK, RUN)
 )
 INTAKE_PRESS_DENIED = AuditAction(
     "intake.press_denied",
-    "A button of a plan was refused: the plan belongs to another chat, has ended, or is older than a day.",
+    "A button of a plan was rejected: the plan belongs to another chat, has ended, or is older than a day.",
     (_PLAN, CHAT, OUTCOME),
 )

@@ -78,8 +78,8 @@ def _shape() -> "type[BaseModel]":
     from pydantic import BaseModel, Field
 
     class Requirement(BaseModel):
-        requirement: str = Field(description="what shall be done, in the person's words")
-        skill: str = Field(default="", description="name of the installed skill that does it, or empty")
+        requirement: str = Field(description="requirement, in the person's words")
+        skill: str = Field(default="", description="name of the matching installed skill, or empty")
 
     class Requirements(BaseModel):
         requirements: list[Requirement]

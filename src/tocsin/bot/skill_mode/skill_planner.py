@@ -31,8 +31,8 @@ from tocsin.runs.model import Run
 
 log = logging.getLogger(__name__)
 
-NOTHING_FITS = "I found no installed skill for that. /skills lists what there is, /mode chat leads back to chat."
-GONE = "That plan was carried out or cancelled already, or it is older than a day."
+NOTHING_FITS = "No installed skill matches. /skills lists the installed skills; /mode chat returns to chat mode."
+GONE = "This plan has already been executed or cancelled, or it is older than a day."
 _PLAN = "plan:"
 SHOWN_ID = 64  # characters of the plan ID in a forged button
 SHOWN_RESULT = 600  # characters of each skill's output in the report
@@ -69,7 +69,7 @@ class SkillPlanner:
         if not any(step.skill for step in steps):
             return answered(NOTHING_FITS)
         plan = await self._plans.add(work.received.message.chat_id, steps)
-        lines = ["Shall I do this?", "", *(_proposed(n, step) for n, step in enumerate(steps, start=1)), *remark]
+        lines = ["Shall I run this?", "", *(_proposed(n, step) for n, step in enumerate(steps, start=1)), *remark]
         buttons = [
             [
                 ("Run", f"{keyboards.CONFIRM}{_PLAN}{plan.id}"),
@@ -83,8 +83,8 @@ class SkillPlanner:
             if provider := await self._provider():
                 return await ask_for_steps(provider, text, skills), []
         except TocsinError as error:
-            log.warning("requirements are matched by words", extra={"reason": error.sentence()})
-            return match_steps(text, skills), ["", "(The chat model did not answer; I went by the words.)"]
+            log.warning("requirements are matched by keywords", extra={"reason": error.sentence()})
+            return match_steps(text, skills), ["", "(The chat model did not respond, so I matched keywords.)"]
         return match_steps(text, skills), []
 
     async def on_button(self, received: MessageContext, data: str) -> HandlerResult | None:
@@ -101,7 +101,7 @@ class SkillPlanner:
             return answered(GONE)
         if prefix == keyboards.CANCEL:
             self._record(INTAKE_CANCELLED, f"plan {plan.id} of {number_of(len(plan.steps), 'requirement')}", plan, {})
-            return in_place(received.message, answered("Cancelled. Nothing was run."))
+            return in_place(received.message, answered("Cancelled. No skill was run."))
         result = await self._executor.do(received, partial(self._carry_out, plan))
         if was_rejected(result):
             await self._plans.give_back(plan)
@@ -150,13 +150,13 @@ def report(plan: Plan) -> str:
     parts = []
     for number, step in enumerate(plan.steps, start=1):
         mark = "–" if step.ok is None else "✓" if step.ok else "✗"
-        result = truncate(step.result, SHOWN_RESULT) if step.skill else "no installed skill does this"
+        result = truncate(step.result, SHOWN_RESULT) if step.skill else "no installed skill matches"
         parts.append(f"{mark} {number}. {step.requirement}\n{result}".strip())
     return truncate("\n\n".join(parts), MAX_OUTPUT)
 
 
 def _proposed(number: int, step: Step) -> str:
-    return f"{number}. {step.requirement} → {step.skill or 'no skill for this'}"
+    return f"{number}. {step.requirement} → {step.skill or 'no matching skill'}"
 
 
 def _progress(plan: Plan, current: int) -> str:

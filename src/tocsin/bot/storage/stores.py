@@ -64,7 +64,7 @@ def shared_bot_stores(
             return
         count = await _copy_from(database_file, clock, redis_bot_stores(client, prefix=prefix))
         await client.command("SADD", taken_over, origin)
-        log.info("the bot's records of this data directory are in Redis now", extra={"records": count})
+        log.info("the bot's records were moved from this data directory to Redis", extra={"records": count})
 
     return redis_bot_stores(CallsAfter(client, take_over), prefix=prefix)
 

@@ -46,7 +46,7 @@ class ChatMemory:
         try:
             entries = await self._notes.recall(chat_id, question)
         except TocsinError as error:
-            log.warning("memory is not used for an answer", extra={"reason": error.sentence()})
+            log.warning("memory is not used for this answer", extra={"reason": error.sentence()})
             return ""
         return f"{notes_of(entries)}\n\n" if entries else ""
 
@@ -72,13 +72,15 @@ class ChatMemory:
         keys = [key for note in wanted if (key := await self._stored(self._notes, chat_id, note))]
         if not keys:
             return AnswerText(answer)
-        return AnswerText(answer, f"(I keep this in mind: {', '.join(keys)}. /memory shows it, /forget removes it.)")
+        return AnswerText(
+            answer, f"(I stored a note: {', '.join(keys)}. /memory lists the notes, /forget deletes one.)"
+        )
 
     async def _stored(self, notes: ChatNotes, chat_id: str, note: str) -> str:
         try:
             return await notes.remember(chat_id, note)
         except TocsinError as error:
-            log.info("what the model wanted to be stored is refused", extra={"reason": error.sentence()})
+            log.info("a note of the model was rejected", extra={"reason": error.sentence()})
             return ""
 
 

@@ -27,25 +27,25 @@ IN_GROUPS = (
     "their words are indented below it, and what they answer stands behind >. Never begin your own answers so."
 )
 NO_PROVIDER = (
-    "No chat model is set up here. The operator of this bot can set CHAT_PROVIDER, CHAT_MODEL and the key of the "
-    "provider, ANTHROPIC_API_KEY or OPENAI_API_KEY; `tocsin doctor` checks them."
+    "No chat model is configured. The operator of this bot can set CHAT_PROVIDER, CHAT_MODEL and the key "
+    "of the provider, ANTHROPIC_API_KEY or OPENAI_API_KEY; `tocsin doctor` checks them."
 )
-BUSY = "The chat model has too much to do right now. Please try again in a minute."
-CUT_OFF = "(cut off here: the chat model's limit for one answer)"
-NO_ANSWER = "The chat model did not answer. Please try again later."
+BUSY = "The chat model is busy. Please try again in a minute."
+CUT_OFF = "(cut off: the answer reached the length limit of the chat model)"
+NO_ANSWER = "The chat model did not respond. Please try again later."
 OPERATOR_NEEDED = (
-    "The chat model cannot be used, and trying again does not help: the operator of this bot must look at it. "
-    "The log has the reason."
+    "The chat model cannot be used, and retrying does not help: the operator of this bot must fix it. The "
+    "log has the reason."
 )
-OTHER_WORDS = "The chat model does not take that question. Please put it in other words."
+OTHER_WORDS = "The chat model rejected that question. Please rephrase it."
 # Remedies for the person who asked, by error code.
 REMEDIES = {
     "400": OTHER_WORDS,
     "422": OTHER_WORDS,
     "declined": OTHER_WORDS,
-    "413": "That is too much for the chat model at once. Please send fewer or smaller files.",
+    "413": "That is too large for the chat model. Please send fewer or smaller files.",
     "too-long": "This conversation is too long for the chat model. /reset starts a new one.",
-    "length": "The answer is longer than the chat model may write. Please ask for less.",
+    "length": "The answer exceeds the length limit of the chat model. Please ask for a shorter one.",
 }
 
 
@@ -113,13 +113,13 @@ class Conversation:
         try:
             provider = await self._provider()
             if provider is None:
-                return failed(NO_PROVIDER, "no chat provider is set up")
+                return failed(NO_PROVIDER, "no chat provider is configured")
             completion = await self._complete(provider, question, work)
         except TocsinError as error:
             log.warning("the chat provider failed", extra={"reason": error.sentence()})
             return failed(explanation(error), error.sentence())
         if not completion.text.strip():
-            return failed(NO_ANSWER, "the chat provider gave an empty answer")
+            return failed(NO_ANSWER, "the chat provider sent an empty answer")
         stored = await self._memory.store_notes(work.received.message.chat_id, completion)
         exchange.answer = stored.answer or stored.notice
         shown = (stored.answer, stored.notice, CUT_OFF if completion.truncated else "")

@@ -7,7 +7,7 @@ from tocsin.providers.contract import Turn
 
 _OPEN = 50  # exchanges per chat; one that is never closed must not stay forever
 # Placeholder for missing answers, so that the model does not answer an earlier question with the next one.
-IN_WORK = "(I answer this in a message of its own.)"
+IN_WORK = "(I will answer this separately.)"
 UNANSWERED = "(I could not answer this.)"
 
 

@@ -120,7 +120,7 @@ class Preview:
                 task.cancel()
             await asyncio.wait([task])
             if not task.cancelled() and (bug := task.exception()):
-                log.error("preview ended unexpectedly", exc_info=bug)
+                log.error("the preview failed unexpectedly", exc_info=bug)
 
     async def settled(self) -> None:
         """Wait until the message may be edited again: the answer is subject to the same limit."""
@@ -179,7 +179,7 @@ class Preview:
         self._shown = shown
 
     def _give_up(self, error: TocsinError) -> None:
-        log.debug("preview given up", extra={"chat_id": self._message.chat_id, "reason": error.sentence()})
+        log.debug("the preview was stopped", extra={"chat_id": self._message.chat_id, "reason": error.sentence()})
 
 
 class Previews:

@@ -316,7 +316,7 @@ class Sessions:
         self._away_until = self._clock.monotonic() + AWAY_S
         if not self._away:
             self._away = True
-            log.warning("sessions are kept in memory meanwhile", extra={"reason": error.sentence()})
+            log.warning("sessions are kept in memory for now", extra={"reason": error.sentence()})
 
     def _found(self) -> None:
         self._away_until = float("-inf")

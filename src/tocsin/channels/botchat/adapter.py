@@ -43,7 +43,7 @@ PARSE_MODE = Variable(
     "BOTCHAT_PARSE_MODE",
     parse_mode,
     "Markdown",
-    "How texts are formatted unless the sender says otherwise: `Markdown`, `MarkdownV2`, `HTML`, `plain`.",
+    "Default format of texts: `Markdown`, `MarkdownV2`, `HTML`, `plain`.",
 )
 
 
@@ -156,19 +156,21 @@ class BotchatAdapter(OutboundAdapter):
             try:
                 await observer(old_id, new_id)
             except TocsinError as error:  # a failing observer must not fail the send
-                _log().warning("the new ID of a chat is not kept", extra={"reason": error.sentence()})
+                _log().warning("the new ID of a chat could not be stored", extra={"reason": error.sentence()})
 
     def _amend(self, draft: "Draft", refusal: BotApiError) -> bool:
         """Amend the draft after a refusal; return False if no amendment applies."""
         new_id = refusal.migrate_to
         if new_id is not None and not draft.moved:
-            _log().warning("chat has a new ID", extra={"old_id": draft.chat_id, "new_id": new_id})
+            _log().warning("a chat has a new ID", extra={"old_id": draft.chat_id, "new_id": new_id})
             self._moved[draft.chat_id] = new_id
             draft.move(new_id)
         elif (draft.parse_mode and refusal.mentions("can't parse entities")) or (
             draft.entities and refusal.mentions("entit")
         ):
-            _log().info("markup refused, sent as plain text", extra={"reason": refusal.description})
+            _log().info(
+                "the markup was rejected; the text was sent as plain text", extra={"reason": refusal.description}
+            )
             draft.drop_markup()
         elif draft.thread_id and refusal.mentions("message thread not found", "TOPIC_DELETED"):
             draft.drop_thread()

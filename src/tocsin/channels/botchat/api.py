@@ -25,7 +25,7 @@ def bot_token(value: str) -> str:
     """Parse a bot token: the bot's ID, a colon, and characters that are safe in a URL."""
     stripped = value.strip()
     if not re.fullmatch(_TOKEN, stripped):
-        raise ValueError("the token that @BotFather shows: digits, a colon, then letters, digits, _ and -")
+        raise ValueError("the token from @BotFather: digits, a colon, then letters, digits, _ and -")
     return stripped
 
 
@@ -34,41 +34,41 @@ API_URL = Variable(
     "BOTCHAT_API_URL",
     base_url,
     "https://api.telegram.org",
-    "Base address of the Bot API, or of an own Bot API server.",
+    "Base URL of the Bot API, or of your own Bot API server.",
 )
 
 # Remedies by words in the description; the first match wins. Descriptions are sentences for people, and the API defines
 # no codes for them.
 ADVICE = (
     ("bot was blocked", "the user must open the chat with the bot and press Start (or Restart)"),
-    ("user is deactivated", "that account was deleted; remove the target"),
+    ("user is deactivated", "the account was deleted; remove the target"),
     ("bot was kicked", "add the bot to the chat again"),
-    ("bot is not a member", "add the bot to the chat; in a channel as an administrator"),
+    ("bot is not a member", "add the bot to the chat; in a channel, as an administrator"),
     ("can't initiate conversation", "the user must open the chat with the bot and press Start first"),
-    ("can't send messages to bots", "name a person, group or channel as target; this one is a bot"),
+    ("can't send messages to bots", "use a person, group or channel as target; this one is a bot"),
     (
         "chat not found",
-        "check the chat ID; a user must press Start first, a group or channel must have the bot as member",
+        "check the chat ID; a user must press Start first, and a group or channel must have the bot as a member",
     ),
-    ("group chat was deleted", "remove the target; that chat is gone"),
+    ("group chat was deleted", "the chat no longer exists; remove the target"),
     ("upgraded to a supergroup", "use the group's new ID"),
     ("not enough rights", "allow the bot to send messages in that chat"),
     ("have no rights", "allow the bot to send messages in that chat"),
     ("need administrator rights", "make the bot an administrator of that chat"),
     ("chat_write_forbidden", "allow the bot to send messages in that chat"),
     ("topic_closed", "reopen the topic, or send without /<thread ID>"),
-    ("message thread not found", "that topic is gone; send without /<thread ID>"),
+    ("message thread not found", "the topic no longer exists; send without /<thread ID>"),
     ("message is too long", "send it in shorter parts"),
     ("text is empty", "write at least one visible character"),
     ("can't parse entities", "correct the markup, or send it as plain text"),
-    ("webhook is active", "polling and a webhook exclude each other; delete the webhook"),
+    ("webhook is active", "polling and a webhook cannot be combined; delete the webhook"),
     ("terminated by other getupdates", "another program polls with the same token; stop one of them"),
     ("logged out", f"the bot was moved to another Bot API server; correct {API_URL.name}"),
 )
 ADVICE_BY_CODE = {
-    401: f"bad token; copy it again from @BotFather into {BOT_TOKEN.name}",
-    403: "the bot may not write there; check its membership and rights",
-    404: f"bad token or address; check {BOT_TOKEN.name} and {API_URL.name}",
+    401: f"invalid token; copy it again from @BotFather into {BOT_TOKEN.name}",
+    403: "the bot may not post there; check its membership and permissions",
+    404: f"invalid token or address; check {BOT_TOKEN.name} and {API_URL.name}",
     409: "another program uses the same token; stop one of them",
 }
 
@@ -157,7 +157,7 @@ class BotApi:
             return reply.body
         if len(reply.body) >= max_bytes:
             return None
-        raise ChannelError("the file did not arrive as a whole", hint="send it again", kind=FailureKind.TRANSIENT)
+        raise ChannelError("the file was not received completely", hint="send it again", kind=FailureKind.TRANSIENT)
 
     def _refusal(self, reply: HttpResponse, answer: dict[str, Any]) -> BotApiError:
         code, description, parameters = (answer.get(name) for name in ("error_code", "description", "parameters"))
@@ -187,7 +187,7 @@ def _advice(error_code: int, description: str, wait_s: float | None) -> str:
     if error_code == 429:
         return f"the provider asks to {describe_wait(wait_s)}; send again later"
     if error_code >= 500:
-        return "the provider has trouble; try again later"
+        return "the provider has an internal problem; try again later"
     lower = description.casefold()
     by_words = next((advice for words, advice in ADVICE if words in lower), "")
     return by_words or ADVICE_BY_CODE.get(error_code, "")

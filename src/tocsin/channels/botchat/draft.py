@@ -74,7 +74,7 @@ class Draft:
 
     def drop_thread(self) -> None:
         """Send to the chat itself instead of the topic."""
-        self.remarks.append(f"topic {self.thread_id} is gone, sent to the chat itself")
+        self.remarks.append(f"topic {self.thread_id} no longer exists, sent to the chat itself")
         self.thread_id = None
 
     def note(self, sent: object) -> str:

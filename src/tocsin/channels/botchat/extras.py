@@ -37,7 +37,7 @@ def _message_id(extra: Mapping[str, Any], name: str) -> int | None:
         return None
     digits = str(value)
     if isinstance(value, bool) or not digits.isascii() or not digits.isdigit() or not 0 < int(digits) < 2**31:
-        raise ChannelError(f"{name} is not a message ID", hint="a positive number")
+        raise ChannelError(f"{name} is not a valid message ID", hint="use a positive number")
     return int(digits)
 
 
@@ -46,7 +46,7 @@ def _keyboard(rows: object) -> InlineKeyboard:
         raise _no_buttons()
     keyboard = [[_button(button) for button in row] for row in rows if _is_row(row)]
     if sum(map(len, keyboard)) > MOST_BUTTONS:
-        raise ChannelError(f"more than {MOST_BUTTONS} buttons", hint="show them in pages")
+        raise ChannelError(f"more than {MOST_BUTTONS} buttons", hint="split them into pages")
     return keyboard
 
 
@@ -64,11 +64,11 @@ def _button(button: object) -> dict[str, str]:
         raise ChannelError("a button without text", hint="write at least one visible character")
     if not 1 <= len(data.encode("utf-8", "surrogatepass")) <= MOST_DATA_BYTES:
         raise ChannelError(
-            f"the data of the button {text[:40]!r} does not have 1 to {MOST_DATA_BYTES} bytes",
-            hint="name long things by an index or a hash",
+            f"the data of the button {text[:40]!r} must have 1 to {MOST_DATA_BYTES} bytes",
+            hint="replace long values by an index or a hash",
         )
     return {"text": text, "callback_data": data}
 
 
 def _no_buttons() -> ChannelError:
-    return ChannelError("the buttons have the wrong shape", hint="a list of rows, each a list of [text, data]")
+    return ChannelError("the buttons have an invalid format", hint="use a list of rows, each a list of [text, data]")

@@ -43,14 +43,14 @@ class BotFiles:
         file = await self._api.call("getFile", file_id=attachment.file_id)
         path = file.get("file_path") if isinstance(file, dict) else None
         if not isinstance(path, str) or not path:
-            raise ChannelError("the provider does not hand the file out", hint="send it again")
+            raise ChannelError("the provider does not provide the file", hint="send it again")
         if path.startswith("/"):
             return await asyncio.to_thread(self._read_local, Path(path))
         return await self._download(path, attachment)
 
     async def _download(self, path: str, attachment: Attachment) -> bytes:
         if ".." in path.split("/") or not path.isprintable():
-            raise ChannelError("the provider named a file with an unusable path", hint="send it again")
+            raise ChannelError("the provider sent an invalid path for a file", hint="send it again")
         content = await self._api.download(path, MAX_FILE_BYTES)
         if content is None:
             raise too_large(attachment)
@@ -59,17 +59,17 @@ class BotFiles:
     def _read_local(self, path: Path) -> bytes:
         """Read a file stored by a Bot API server in local mode, only below the configured directory."""
         if self._local_dir is None:
-            raise ChannelError("the Bot API server keeps files to itself", hint=f"set {LOCAL_FILES_DIR.name}")
+            raise ChannelError("the Bot API server does not provide its files", hint=f"set {LOCAL_FILES_DIR.name}")
         place = path.resolve()
         if not place.is_relative_to(self._local_dir.resolve()):
-            raise ChannelError("the file lies outside the directory of the Bot API server")
+            raise ChannelError("the file is outside the directory of the Bot API server")
         try:
             return read_limited(place, MAX_FILE_BYTES)
         except ConfigError as error:
-            raise ChannelError("the file cannot be read", hint="check the rights below it") from error
+            raise ChannelError("the file cannot be read", hint="check the permissions below it") from error
 
 
 def too_large(attachment: Attachment) -> ChannelError:
     """Return the error for a file that exceeds the provider's limit."""
     size = f" ({attachment.size / 1024 / 1024:.0f} MB)" if attachment.size else ""
-    return ChannelError(f"the file is too large{size}, limit 20 MB", hint="send a smaller one")
+    return ChannelError(f"the file is too large{size}, limit 20 MB", hint="send a smaller file")

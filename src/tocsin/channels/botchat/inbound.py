@@ -69,7 +69,7 @@ class BotchatInbound(InboundAdapter):
         if not given:
             raise RejectedError("the header with the secret is missing")
         if len(given) > 1:
-            raise RejectedError("the header with the secret is there with different values")
+            raise RejectedError("the header with the secret is repeated with different values")
         if not hmac.compare_digest(given.pop().encode("utf-8", "surrogatepass"), secret.encode()):
             raise RejectedError("the secret is wrong")
 
@@ -81,7 +81,7 @@ class BotchatInbound(InboundAdapter):
         try:
             update = json.loads(request.body)
         except (ValueError, RecursionError):
-            log.warning("a webhook call is no JSON", extra={"channel": self.name})
+            log.warning("a webhook request is not JSON", extra={"channel": self.name})
             return None
         if not isinstance(update, dict):
             return None

@@ -13,7 +13,7 @@ def chat_id(value: str) -> str:
     """Parse the ID of one chat; groups have negative IDs."""
     stripped = value.strip()
     if not re.fullmatch(r"-?[1-9][0-9]{0,15}", stripped) or abs(int(stripped)) > LARGEST_CHAT_ID:
-        raise ValueError("a chat ID, such as 123456789 or -1001234567890")
+        raise ValueError("a chat ID, for example 123456789 or -1001234567890")
     return stripped
 
 
@@ -22,7 +22,7 @@ def chat_ids(value: str) -> frozenset[str]:
     try:
         return frozenset(chat_id(item) for item in value.split(",") if item.strip())
     except ValueError:
-        raise ValueError("chat IDs separated by commas, such as 123456789, -1001234567890") from None
+        raise ValueError("chat IDs separated by commas, for example 123456789, -1001234567890") from None
 
 
 def webhook_secret(value: str) -> str:
@@ -37,22 +37,22 @@ def webhook_url(value: str) -> str:
     """Parse the public address at which the provider reaches the gateway."""
     stripped = value.strip()
     if not re.fullmatch(r"https://[^\s/:@?#]+(:(443|80|88|8443))?(/[^\s?#]*)?", stripped):  # setWebhook, url
-        raise ValueError("an https address on port 443, 80, 88 or 8443, such as https://example.org/webhook/botchat")
+        raise ValueError("an https URL on port 443, 80, 88 or 8443, for example https://example.org/webhook/botchat")
     return stripped
 
 
 def _weak_secret(value: str) -> str:
     if len(value) >= SHORTEST_WEBHOOK_SECRET:
         return ""
-    return f"BOTCHAT_WEBHOOK_SECRET has less than {SHORTEST_WEBHOOK_SECRET} characters; choose a longer, random one"
+    return f"BOTCHAT_WEBHOOK_SECRET has fewer than {SHORTEST_WEBHOOK_SECRET} characters; choose a longer, random one"
 
 
 def _weak_admin(chat: str) -> str:
     if not chat.startswith("-"):
         return ""
     return (
-        "BOTCHAT_ADMIN_CHAT_ID is a group, and all its members may approve access requests; "
-        "name the private chat of one person"
+        "BOTCHAT_ADMIN_CHAT_ID is a group, and all its members can approve access requests; use the private "
+        "chat of one person"
     )
 
 
@@ -60,67 +60,73 @@ ALLOWED_CHAT_IDS: Variable[frozenset[str]] = Variable(
     "ALLOWED_CHAT_IDS",
     chat_ids,
     frozenset(),
-    "Chats that the bot talks to, separated by commas; others need approval.",
+    "Chats that may use the bot, separated by commas; others need approval.",
     shown_default="none",
 )
 DEFAULT_CHAT_ID = Variable(
-    "BOTCHAT_DEFAULT_CHAT_ID", chat_id, "", "Chat that gets the bot's own notifications where there is no admin chat."
+    "BOTCHAT_DEFAULT_CHAT_ID", chat_id, "", "Chat for the bot's own notifications if there is no admin chat."
 )
 ADMIN_CHAT_ID = Variable(
     "BOTCHAT_ADMIN_CHAT_ID",
     chat_id,
     "",
-    "Chat that receives access requests and may approve them.",
+    "Chat that receives access requests and can approve them.",
     weakness=_weak_admin,
 )
 SESSION_TTL_S = Variable(
-    "BOTCHAT_SESSION_TTL", integer(1, 10**9), 3600, "Seconds after which a silent chat's history is forgotten."
+    "BOTCHAT_SESSION_TTL",
+    integer(1, 10**9),
+    3600,
+    "Seconds without messages after which the history of a chat is deleted.",
 )
-MAX_HISTORY = Variable("BOTCHAT_MAX_HISTORY", integer(1, 10_000), 20, "Messages of a chat that the bot remembers.")
+MAX_HISTORY = Variable(
+    "BOTCHAT_MAX_HISTORY", integer(1, 10_000), 20, "Maximum number of messages in the history of a chat."
+)
 MAX_PER_CHAT = Variable(
-    "BOTCHAT_MAX_PER_CHAT", integer(1, 1000), 2, "Answers for one chat that are worked on at the same time."
+    "BOTCHAT_MAX_PER_CHAT", integer(1, 1000), 2, "Maximum number of answers in progress at the same time, per chat."
 )
 MAX_GLOBAL = Variable(
-    "BOTCHAT_MAX_GLOBAL", integer(1, 10_000), 5, "Answers that are worked on at the same time, of all chats."
+    "BOTCHAT_MAX_GLOBAL",
+    integer(1, 10_000),
+    5,
+    "Maximum number of answers in progress at the same time, for all chats.",
 )
 QUEUE_OVERFLOW = Variable(
     "BOTCHAT_QUEUE_OVERFLOW",
     integer(0, 100_000),
     10,
-    "Messages of a chat that may wait before the next is turned away.",
+    "Maximum number of waiting messages per chat; further ones are rejected.",
 )
 MODE = Variable(
     "BOTCHAT_MODE",
     choice("polling", "webhook"),
     "polling",
-    "How updates come: `polling` fetches them, `webhook` has the gateway called.",
+    "How updates are received: `polling` fetches them, `webhook` lets Telegram call the gateway.",
 )
 WEBHOOK_SECRET = Variable(
     "BOTCHAT_WEBHOOK_SECRET",
     webhook_secret,
     "",
-    "What every call to `/webhook/botchat` must carry; without it every call is rejected.",
+    "Secret that every request to `/webhook/botchat` must contain; without it, all requests are rejected.",
     secret=True,
     weakness=_weak_secret,
 )
 WEBHOOK_URL = Variable(
-    "BOTCHAT_WEBHOOK_URL", webhook_url, "", "Public https address of `/webhook/botchat`, registered at start."
+    "BOTCHAT_WEBHOOK_URL", webhook_url, "", "Public https URL of `/webhook/botchat`, registered at start."
 )
-STREAMING = Variable(
-    "BOTCHAT_STREAMING", boolean, True, "Show an answer while it is being written, by editing a preview message."
-)
+STREAMING = Variable("BOTCHAT_STREAMING", boolean, True, "Stream answers by editing a preview message.")
 MEMORY = Variable(
     "BOTCHAT_MEMORY",
     choice("off", "recall", "on"),
     "recall",
-    "What the chat model knows beyond the history: `recall` shows it what people stored with `/remember`, `on` also "
-    "lets it store, `off` does neither.",
+    "Use of memory by the chat model: `recall` gives it the notes stored with `/remember`, `on` also lets "
+    "it store notes, `off` disables both.",
 )
 LOCAL_FILES_DIR: Variable[Path | None] = Variable(
     "BOTCHAT_LOCAL_FILES_DIR",
     directory,
     None,
-    "Directory of an own Bot API server in local mode; files are read only below it.",
+    "Directory of your own Bot API server in local mode; only files below it are read.",
     shown_default="none",
 )
 

@@ -46,14 +46,14 @@ def sender(value: str) -> Mailbox | None:
         raise ValueError(f"{ONE_ADDRESS} or Alerts <alerts@example.org>") from None
 
 
-HOST = Variable("SMTP_HOST", host, "", "Mail server that takes messages in.", required=True)
-PORT = Variable("SMTP_PORT", port, 587, "Port of the mail server: 587 is STARTTLS, 465 is implicit TLS.")
-USER = Variable("SMTP_USER", text, "", "Login name at the mail server.", login=True, required=True)
+HOST = Variable("SMTP_HOST", host, "", "Mail server for outgoing email.", required=True)
+PORT = Variable("SMTP_PORT", port, 587, "Port of the mail server: 587 for STARTTLS, 465 for implicit TLS.")
+USER = Variable("SMTP_USER", text, "", "User name for the mail server.", login=True, required=True)
 PASSWORD = Variable(
     "SMTP_PASS",
     password,
     "",
-    "Password of the login; many providers want an app password.",
+    "Password for the mail server; many providers require an app password.",
     secret=True,
     required=True,
 )
@@ -61,20 +61,20 @@ FROM: Variable[Mailbox | None] = Variable(
     "SMTP_FROM",
     sender,
     None,
-    "Address that mail comes from, with or without a name.",
+    "Sender address, with or without a name.",
     shown_default="value of SMTP_USER",
 )
 TLS = Variable(
     "SMTP_TLS",
     choice("auto", "starttls", "implicit", "none"),
     "auto",
-    "`auto` is implicit TLS on port 465 and STARTTLS elsewhere; `none` needs a loopback or private address.",
+    "`auto` uses implicit TLS on port 465 and STARTTLS otherwise; `none` requires a loopback or private address.",
 )
 CA_FILE: Variable[Path | None] = Variable(
     "SMTP_CA_FILE",
     directory,
     None,
-    "PEM file with the roots to trust instead of the system's.",
+    "PEM file of root certificates to trust instead of the system's.",
     shown_default="none",
 )
 
@@ -110,7 +110,7 @@ class EmailAdapter(OutboundAdapter):
             return read_address(target).address
         except ValueError as error:
             hint = _target_hint(target, str(error))
-            raise ChannelError(f"{target!r} is not one address", hint=hint) from None
+            raise ChannelError(f"{target!r} is not a single email address", hint=hint) from None
 
     def parts_of(self, text: str, parse_mode: str) -> list[Shown]:
         """Return the text unsplit and unrendered; `compose` does the rest."""
@@ -130,7 +130,7 @@ class EmailAdapter(OutboundAdapter):
                 markdown=part.parse_mode == COMMONMARK,
             )
         except ValueError as error:
-            raise ChannelError(f"the message cannot be written as mail: {error}") from None
+            raise ChannelError(f"the message cannot be converted to an email: {error}") from None
         async with self._logged_in(self.spec.send_timeout_s) as session:
             await session.submit(self._sender.address, recipient.address, mail)
         return f"message-id={message_id}"
@@ -190,16 +190,16 @@ def _sender_by_login(user: str) -> Mailbox:
         return read_address(user)
     except ValueError:
         raise ChannelError(
-            "SMTP_USER is not an address that mail could come from",
+            "SMTP_USER is not a valid sender address",
             hint=f"set SMTP_FROM to {ONE_ADDRESS}",
         ) from None
 
 
 def _target_hint(target: str, accepted: str) -> str:
     if any(mark in target for mark in ",;"):
-        return "send to each address by itself, or list them in a profile"
+        return "send to each address separately, or use a profile"
     if "<" in target:
-        return "write only the address, without name and brackets"
+        return "give only the address, without name and brackets"
     return f"write {accepted}"
 
 

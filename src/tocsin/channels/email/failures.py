@@ -12,16 +12,16 @@ from tocsin.core.http.transport import describe_os_error
 
 # By reply code, or reply code and enhanced code (RFC 3463); the longer entry wins.
 ADVICE = {
-    "530": "the server wants STARTTLS or a login first; check SMTP_PORT, SMTP_TLS, SMTP_USER and SMTP_PASS",
-    "534": "the provider wants a web login or an app password; create one and set SMTP_PASS",
-    "535": "bad login; check SMTP_USER and SMTP_PASS (Gmail and others need an app password)",
-    "550": "the server does not take this message; ask its operator",
-    "550 5.1.1": "no such user; check the target",
-    "550 5.7.30": "Exchange Online no longer takes passwords; set SMTP_HOST to another server",
-    "550 5.7.60": "sender not allowed; set SMTP_FROM to the address of the login",
+    "530": "the server requires STARTTLS or a login first; check SMTP_PORT, SMTP_TLS, SMTP_USER and SMTP_PASS",
+    "534": "the provider requires a web login or an app password; create one and set SMTP_PASS",
+    "535": "login failed; check SMTP_USER and SMTP_PASS (Gmail and others require an app password)",
+    "550": "the server does not accept this message; ask its operator",
+    "550 5.1.1": "unknown recipient; check the target",
+    "550 5.7.30": "Exchange Online no longer accepts passwords; set SMTP_HOST to another server",
+    "550 5.7.60": "sender not allowed; set SMTP_FROM to the address of the account",
     "552": "the message is too large or the mailbox is full",
-    "553": "sender not allowed; set SMTP_FROM to the address of the login",
-    "554": "the server does not take this message; ask its operator",
+    "553": "sender not allowed; set SMTP_FROM to the address of the account",
+    "554": "the server does not accept this message; ask its operator",
 }
 MAX_SHOWN_CHARS = 200
 _ENHANCED = re.compile(r"[245]\.\d{1,3}\.\d{1,3}(?!\S)")
@@ -34,15 +34,15 @@ def explain(error: Exception, session: Session, redact: Callable[[str], str]) ->
     if session.handed_over:
         return ChannelError(
             f"outcome unknown: {_reason(error, session)} after the message was sent",
-            hint="check with the reader before sending again",
+            hint="ask the recipient before you send again",
             kind=FailureKind.AMBIGUOUS,
             provider_code="no-answer",
         )
     if isinstance(error, SMTPResponseException):
         shown = _shorten(redact(error.message))
         return ChannelError(
-            f"{session.host}:{session.port} gave an unexpected answer ({session.step}): {error.code} {shown}",
-            hint="check that SMTP_HOST and SMTP_PORT are a mail server",
+            f"{session.host}:{session.port} sent an unexpected response ({session.step}): {error.code} {shown}",
+            hint="check that SMTP_HOST and SMTP_PORT belong to a mail server",
             provider_code=str(error.code),
         )
     return _broken(error, session)
@@ -54,7 +54,7 @@ def _refusal(code: int, text: str) -> ChannelError:
     name = f"{code} {enhanced[0]}" if enhanced else str(code)
     shown = _shorten(text.replace(enhanced[0], "") if enhanced else text)
     temporary = code < 500
-    advice = "temporary trouble of the server; try again later" if temporary else "the server refused"
+    advice = "temporary problem of the server; try again later" if temporary else "the server rejected"
     return ChannelError(
         f"{name} {shown}".rstrip(),
         hint=ADVICE.get(name) or ADVICE.get(str(code)) or advice,
@@ -68,17 +68,17 @@ def _broken(error: Exception, session: Session) -> ChannelError:
     cause = error if isinstance(error, ssl.SSLError) else error.__cause__
     hint, code = "check SMTP_HOST, SMTP_PORT and the network", session.step
     if isinstance(cause, ssl.SSLCertVerificationError):
-        hint, code = "correct SMTP_HOST, or name the right roots in SMTP_CA_FILE", "certificate"
+        hint, code = "correct SMTP_HOST, or set SMTP_CA_FILE to the correct root certificates", "certificate"
     elif isinstance(cause, ssl.SSLError):
         code = cause.reason or "TLS"
         if session.security == "implicit":
-            hint = "this port does not speak TLS at once; use 587 as SMTP_PORT"
+            hint = "this port does not support implicit TLS; set SMTP_PORT to 587"
     elif session.step == "greeting" and session.security == "starttls":
-        hint = "check SMTP_HOST and SMTP_PORT; a port that speaks TLS at once needs SMTP_TLS=implicit"
+        hint = "check SMTP_HOST and SMTP_PORT; a port with implicit TLS requires SMTP_TLS=implicit"
     elif session.step not in {"connect", "greeting"}:
         hint = "try again later"
     return ChannelError(
-        f"could not send by {session.host}:{session.port}: {_reason(error, session)}",
+        f"could not send through {session.host}:{session.port}: {_reason(error, session)}",
         hint=hint,
         kind=FailureKind.TRANSIENT,
         provider_code=code,
@@ -88,16 +88,16 @@ def _broken(error: Exception, session: Session) -> ChannelError:
 def _reason(error: Exception, session: Session) -> str:
     cause = error if isinstance(error, ssl.SSLError) else error.__cause__
     if isinstance(cause, ssl.SSLCertVerificationError):
-        return f"its certificate does not verify ({cause.verify_message})"
+        return f"its certificate could not be verified ({cause.verify_message})"
     if isinstance(cause, ssl.SSLError):
         return f"TLS failed ({cause.reason or cause})"
     if isinstance(error, SMTPResponseException):
-        return f"unexpected answer {error.code}"
+        return f"unexpected response {error.code}"
     if isinstance(error, TimeoutError):
-        return f"no answer in time ({session.step})"
+        return f"no response in time ({session.step})"
     if session.step == "connect" and isinstance(error, OSError):
         return describe_os_error(error)
-    return f"the connection was lost ({session.step})"
+    return f"connection lost ({session.step})"
 
 
 def _shorten(text: str) -> str:

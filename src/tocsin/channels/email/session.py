@@ -77,8 +77,8 @@ class Session:
                 await method(user, password)
                 return
         raise ChannelError(
-            f"{self.host} offers no login by password (it offers: {', '.join(offered) or 'none'})",
-            hint="use a server that does, or check SMTP_PORT and SMTP_TLS",
+            f"{self.host} does not support password login (it supports: {', '.join(offered) or 'none'})",
+            hint="use a server that supports it, or check SMTP_PORT and SMTP_TLS",
             provider_code="no AUTH",
         )
 
@@ -119,7 +119,7 @@ class Session:
         found = await loop.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
         if self.security == "none" and not all(_is_private(entry[4][0]) for entry in found):
             raise ChannelError(
-                f"SMTP_TLS=none would show the password to the network: {self.host} is not a private address",
+                f"SMTP_TLS=none would send the password unencrypted: {self.host} is not a private address",
                 hint="set SMTP_TLS=starttls or SMTP_TLS=implicit",
                 provider_code="no TLS",
             )
@@ -141,8 +141,8 @@ class Session:
     async def _start_tls(self) -> None:
         if not self._client.supports_extension("starttls"):
             raise ChannelError(
-                f"{self.host} does not offer STARTTLS, so the login was not sent",
-                hint="check SMTP_HOST and SMTP_PORT; port 465 is implicit TLS",
+                f"{self.host} does not support STARTTLS, so the login was not sent",
+                hint="check SMTP_HOST and SMTP_PORT; port 465 uses implicit TLS",
                 provider_code="no STARTTLS",
             )
         self.step = "STARTTLS"
@@ -188,8 +188,8 @@ def trusted_roots(ca_file: Path | None) -> ssl.SSLContext:
     try:
         return ssl.create_default_context(cafile=ca_file)
     except OSError as error:  # includes SSLError: the file is not PEM
-        reason = error.strerror or "it holds no certificate"
-        hint = "name a readable file of PEM certificates"
+        reason = error.strerror or "no certificate found"
+        hint = "use a readable file of PEM certificates"
         raise ChannelError(f"SMTP_CA_FILE cannot be used: {reason}", hint=hint) from None
 
 

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from tocsin.channels.inbound import InboundAdapter
     from tocsin.core.text.markup import Renderer
 
-SPLIT = Variable("GUILDCHAT_SPLIT", boolean, False, "Split texts over 2,000 characters instead of refusing them.")
+SPLIT = Variable(
+    "GUILDCHAT_SPLIT", boolean, False, "Split texts longer than 2,000 characters instead of rejecting them."
+)
 _TARGET = r"[0-9]{17,20}"
 
 
@@ -31,7 +33,7 @@ class GuildchatAdapter(OutboundAdapter):
         options=(API_URL, SPLIT),
         receiving=(PUBLIC_KEY,),
         proof=PUBLIC_KEY,
-        target_format="channel ID of 17 to 20 digits (Developer Mode on, right-click, Copy Channel ID)",
+        target_format="channel ID of 17 to 20 digits (enable Developer Mode, right-click, Copy Channel ID)",
         max_length=MAX_CHARS,
         inbound=("webhook",),
         target_rate=Rate(5, 5.0),  # evenly, because no burst is documented and refusals count towards a ban
@@ -55,7 +57,7 @@ class GuildchatAdapter(OutboundAdapter):
     def check_target(self, target: str) -> str:
         """Accept a channel ID."""
         if not re.fullmatch(_TARGET, target):
-            raise ChannelError(f"{target!r} is not a valid target", hint=f"write the {self.spec.target_format}")
+            raise ChannelError(f"{target!r} is not a valid target", hint=f"use the {self.spec.target_format}")
         return target
 
     def chunk_at(self) -> int | None:

@@ -59,7 +59,7 @@ class InteractionResponder:
     async def answer(self, to: InteractionToken, text: str, parse_mode: str = PLAIN) -> None:
         """Fill in the deferred answer, then post follow-ups; raise ChannelError if that cannot work."""
         if self.clock.monotonic() >= to.expires_at:
-            raise refused("10062", "an interaction can be answered directly for 15 minutes")
+            raise refused("10062", "an interaction can be answered directly only for 15 minutes")
         if parse_mode == COMMONMARK:
             # The product's Markdown is close to CommonMark, so that unsent parts may be rendered again.
             parts = [part.text for part in render(visible(text), GuildMarkdown(MAX_CHARS))]

@@ -26,7 +26,7 @@ BOT_TOKEN = Variable(
     secret=True,
     required=True,
 )
-API_URL = Variable("GUILDCHAT_API_URL", base_url, "https://discord.com/api/v10", "Base address of the REST API.")
+API_URL = Variable("GUILDCHAT_API_URL", base_url, "https://discord.com/api/v10", "Base URL of the REST API.")
 
 # Without this form the provider answers 40333.
 USER_AGENT = f"DiscordBot (https://github.com/tocsin-project/tocsin, {__version__})"
@@ -36,19 +36,21 @@ SUPPRESS_EMBEDS = 4
 # Remedies by the provider's error code; other codes are shown without one.
 ADVICE = {
     10003: "wrong channel ID, or the channel was deleted; copy its ID again",
-    40058: "a forum, or a post that its author has not written in; choose a text channel or a thread",
-    40333: "the provider refused the User-Agent; a proxy on the way may have changed it",
-    50001: "the bot is not in that server, or may not see the channel; invite it and grant View Channel",
+    40058: "a forum, or a post without a message by its author; choose a text channel or a thread",
+    40333: "the provider rejected the User-Agent; a proxy may have changed it",
+    50001: "the bot is not a member of the server, or cannot see the channel; invite it and grant View Channel",
     50006: "the message has no visible text",
-    50007: "that user takes no direct messages from the bot; they must open them or share a server with it",
+    50007: (
+        "this user does not accept direct messages from the bot; the user must allow them or share a server with it"
+    ),
     50008: "not a text channel; choose another one",
     50013: "grant the bot Send Messages there (in a thread: Send Messages in Threads)",
-    50035: "the provider refused a field of the message",
+    50035: "the provider rejected a field of the message",
     50083: "the thread is archived; reopen it or choose another one",
     200000: "AutoMod blocked the text; change it, or exempt the bot's role from the rule",
 }
 THROTTLED = {20016, 20028}  # slow mode and the channel's write limit
-BAD_TOKEN = "bad token; copy the bot token again into GUILDCHAT_BOT_TOKEN and restart"  # noqa: S105  # advice
+BAD_TOKEN = "invalid token; copy the bot token again into GUILDCHAT_BOT_TOKEN and restart"  # noqa: S105  # advice
 _EVERYWHERE = ""  # the key for all paths
 
 
@@ -72,7 +74,7 @@ class GuildchatApi:
         """
         if self._token_refused:
             # 10,000 answers of 401, 403 or 429 in 10 minutes ban the address: one is enough.
-            raise refused("401", f"not sent, the token was refused before: {BAD_TOKEN}")
+            raise refused("401", f"not sent, because the token was rejected before: {BAD_TOKEN}")
         await self._wait_for_room(path, longest_wait_s)
         return await self._call_as_bot(method, path, document, proof)
 
@@ -171,7 +173,7 @@ def _refusal(reply: "HttpResponse", answer: dict[str, Any], *, quoted: bool) -> 
         return rate_limited(told_s, str(code), whole_account=_is_everywhere(reply, answer))
     told = f"{code} {_form_error(answer) or answer.get('message', '')}".strip()[:300] if quoted else str(code)
     kind = FailureKind.TRANSIENT if reply.status >= 500 else FailureKind.PERMANENT
-    hint = "the provider has trouble; try again later" if reply.status >= 500 else ADVICE.get(code, "")
+    hint = "the provider has an internal problem; try again later" if reply.status >= 500 else ADVICE.get(code, "")
     return ChannelError(told, hint=hint, kind=kind, provider_code=str(code))
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tocsin.channels.contract import Tools
     from tocsin.core.config.settings import Values
 
-UNREADABLE = "This could not be read. Please try again, or tell the operator of this bot."
+UNREADABLE = "I could not read this. Please try again, or ask the operator of this bot."
 
 
 class GuildchatInbound(InboundAdapter):

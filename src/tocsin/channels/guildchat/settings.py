@@ -15,5 +15,5 @@ PUBLIC_KEY = Variable(
     "GUILDCHAT_PUBLIC_KEY",
     _public_key,
     "",
-    "Public key of the application, 64 hexadecimal digits; without it every webhook call is rejected.",
+    "Public key of the application, 64 hexadecimal digits; without it, all webhook requests are rejected.",
 )

@@ -21,7 +21,7 @@ CHUNK_AT = Variable(
     "TEAMCHAT_CHUNK_AT",
     integer(100, 40_000),
     40_000,  # longer texts are truncated: docs/facts/teamchat.md
-    "Longer texts are split into parts of this many characters.",
+    "Maximum number of characters per message; longer texts are split.",
 )
 _TARGET = r"([CGDUW][A-Z0-9]{1,63}|#[^\s#@,/]{1,80})(?:/(\d{1,12}\.\d{1,9}))?"
 
@@ -62,7 +62,7 @@ class TeamchatAdapter(OutboundAdapter):
         """Accept a `#name` or an ID, optionally with `/` and the timestamp of a thread's first message."""
         if target.startswith("@"):
             raise ChannelError(
-                "names of people are no longer valid targets", hint="use the user ID (profile, ⋮, Copy member ID)"
+                "user names are no longer valid targets", hint="use the user ID (profile, ⋮, Copy member ID)"
             )
         if not re.fullmatch(_TARGET, target):
             raise ChannelError(f"{target!r} is not a valid target", hint=f"write {self.spec.target_format}")

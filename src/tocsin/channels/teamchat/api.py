@@ -23,22 +23,22 @@ BOT_TOKEN = Variable(
     required=True,
     shape=r"xox[a-z]-[A-Za-z0-9-]{20,}",
 )
-API_URL = Variable("TEAMCHAT_API_URL", base_url, "https://slack.com/api", "Base address of the Web API.")
+API_URL = Variable("TEAMCHAT_API_URL", base_url, "https://slack.com/api", "Base URL of the Web API.")
 
 # Remedies by the provider's error code; other codes are shown without one.
 ADVICE = {
     "not_in_channel": "invite the bot or add chat:write.public",
-    "channel_not_found": "wrong ID or name, or a private channel that the bot was not invited to",
+    "channel_not_found": "wrong ID or name, or a private channel without the bot as a member",
     "is_archived": "the channel is archived; choose another one or unarchive it",
     "msg_too_long": "lower TEAMCHAT_CHUNK_AT",
     "no_text": "the message has no visible text",
-    "restricted_action": "a workspace setting forbids the bot to post there; ask an admin",
-    "invalid_auth": "bad token; copy the bot token again into TEAMCHAT_BOT_TOKEN",
-    "not_authed": "bad token; copy the bot token again into TEAMCHAT_BOT_TOKEN",
-    "account_inactive": "bad token: the app was removed; install it again and set TEAMCHAT_BOT_TOKEN",
-    "token_revoked": "bad token: it was revoked; install the app again and set TEAMCHAT_BOT_TOKEN",
-    "token_expired": "bad token: it has expired; set a fresh TEAMCHAT_BOT_TOKEN",
-    "user_not_found": "no such user in this workspace",
+    "restricted_action": "a workspace setting does not allow the bot to post there; ask an admin",
+    "invalid_auth": "invalid token; copy the bot token again into TEAMCHAT_BOT_TOKEN",
+    "not_authed": "invalid token; copy the bot token again into TEAMCHAT_BOT_TOKEN",
+    "account_inactive": "invalid token: the app was removed; install it again and set TEAMCHAT_BOT_TOKEN",
+    "token_revoked": "invalid token: it was revoked; install the app again and set TEAMCHAT_BOT_TOKEN",
+    "token_expired": "invalid token: it has expired; set a new TEAMCHAT_BOT_TOKEN",
+    "user_not_found": "unknown user in this workspace",
     "cannot_dm_bot": "bots cannot receive direct messages",
 }
 TRANSIENT = {"fatal_error", "internal_error", "service_unavailable", "request_timeout"}
@@ -88,7 +88,7 @@ class TeamchatApi:
             raise rate_limited(reply.retry_after_s(), code)
         if not code or reply.status == 429 or reply.status >= 500:
             raise unusable(reply, API_URL.name)
-        raise refused(code, "the answer is sent as a separate message")
+        raise refused(code, "the reply is sent as a separate message")
 
     async def react(self, chat_id: str, message_ts: str) -> bool:
         """React with 👀; return False if the bot cannot react to any message. Raises RemoteError for other failures."""
@@ -123,7 +123,7 @@ def _refusal(reply: "HttpResponse", answer: dict[str, Any]) -> ChannelError:
         needed, provided = (_short(answer.get(name, "?")) for name in ("needed", "provided"))
         return refused(code, f"add the scope {needed} and reinstall the app (it has: {provided})")
     if code in TRANSIENT or reply.status >= 500:
-        return refused(code, "the provider has trouble; try again later", kind=FailureKind.TRANSIENT)
+        return refused(code, "the provider has an internal problem; try again later", kind=FailureKind.TRANSIENT)
     advice = ADVICE.get(code) or (ADVICE["restricted_action"] if code.startswith("restricted_action") else "")
     return refused(code, advice)
 

@@ -98,7 +98,7 @@ class TeamchatInbound(InboundAdapter):
             raise as_channel_error(failure) from None
         if not self._may_react:
             log.warning(
-                "reactions are off until the next start", extra={"channel": self.name, "scope": "reactions:write"}
+                "reactions are disabled until the next start", extra={"channel": self.name, "scope": "reactions:write"}
             )
 
     async def start_processing_indicator(self, message: InboundMessage) -> None:

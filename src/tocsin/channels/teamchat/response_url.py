@@ -53,10 +53,10 @@ class ResponseUrl:
         """
         markdown = parse_mode == COMMONMARK
         if clock.monotonic() >= self.expires_at:
-            raise refused("expired_url", "a command can be answered directly for half an hour")
+            raise refused("expired_url", "a command can be answered directly only for half an hour")
         parts = _rendered(text) if markdown else _literal(text)
         if len(parts) > (min(1, self.uses_left) if markdown else self.uses_left):
-            raise refused("used_url", "a command can be answered directly by five messages")
+            raise refused("used_url", "a command can be answered directly with at most five messages")
 
         async def post(part: str) -> None:
             self.uses_left -= 1

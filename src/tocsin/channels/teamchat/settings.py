@@ -6,8 +6,8 @@ SIGNING_SECRET = Variable(
     "TEAMCHAT_SIGNING_SECRET",
     token,
     "",
-    "Signing secret of the app; without it every webhook call is rejected.",
+    "Signing secret of the app; without it, all webhook requests are rejected.",
     secret=True,
     shape=r"[0-9a-f]{32}",
 )
-HEAR_BOTS = Variable("TEAMCHAT_HEAR_BOTS", boolean, False, "Also receive messages of other bots.")
+HEAR_BOTS = Variable("TEAMCHAT_HEAR_BOTS", boolean, False, "Also process messages from other bots.")

@@ -20,7 +20,7 @@ def check(request: WebhookRequest, secret: str, now: float) -> None:
         raise RejectedError("no signing secret is configured", hint="set TEAMCHAT_SIGNING_SECRET")
     signature, timestamp = read_proof(request)
     if abs(now - int(timestamp)) > MAX_AGE_S:
-        raise RejectedError("the timestamp is more than 5 minutes off", hint="compare this machine's clock")
+        raise RejectedError("the timestamp differs by more than 5 minutes", hint="check the clock of this machine")
     expected = hmac.digest(secret.encode(), b"v0:%b:%b" % (timestamp.encode(), request.body), "sha256")
     if not hmac.compare_digest(expected, bytes.fromhex(signature)):
         raise RejectedError("the signature does not match", hint="compare TEAMCHAT_SIGNING_SECRET")

@@ -22,7 +22,7 @@ def configure_dashboard(parser: argparse.ArgumentParser) -> None:
     commands = add_subcommands(
         parser,
         {
-            "hash-password": "print the hash of a password, for DASHBOARD_PASS_HASH",
+            "hash-password": "print the hash of a password for DASHBOARD_PASS_HASH",
             "link": "print a link that signs in once, on this machine, within 10 minutes",
         },
         required=False,
@@ -31,8 +31,8 @@ def configure_dashboard(parser: argparse.ArgumentParser) -> None:
     hashing = commands["hash-password"]
     hashing.set_defaults(asks_for_secret=True)
     hashing.description = (
-        "Ask for a password twice, or read one line from standard input, and print the line for a .env file with\n"
-        "its hash. DASHBOARD_PASS must not be set beside it."
+        "Ask twice for a password, or read one line from standard input, and print the line with its hash for "
+        "a\n.env file. Remove DASHBOARD_PASS when you use it."
     )
     hashing.epilog = (
         "examples:\n  tocsin dashboard hash-password\n  pass show dashboard | tocsin dashboard hash-password"
@@ -52,11 +52,9 @@ def _serve(arguments: argparse.Namespace, options: Options, out: Console) -> int
 def _hash_password(_: argparse.Namespace, __: Options, out: Console) -> int:
     password = secret_input("Password", MAX_PASSWORD_BYTES)
     if not password:
-        raise ConfigError("the password is empty", hint="enter one that is hard to guess")
+        raise ConfigError("the password is empty", hint="enter a password that is hard to guess")
     if len(password.splitlines()) > 1:
-        raise ConfigError(
-            "a password is one line, and standard input has several", hint="a login form takes no line end"
-        )
+        raise ConfigError("a password must be one line; standard input has several", hint="remove the extra lines")
     hashed = hash_password(password)
     # Quoted, because some readers of env files expand words that start with $.
     return out.answer({"name": "DASHBOARD_PASS_HASH", "value": hashed}, f"DASHBOARD_PASS_HASH='{hashed}'")
@@ -66,12 +64,14 @@ def _link(_: argparse.Namespace, options: Options, out: Console) -> int:
     async def work(app: App) -> str:
         settings = app.settings
         if missing := missing_dashboard_login(settings):
-            raise MissingSettingError("the dashboard has no login", hint=f"set {missing}, and start it anew")
+            raise MissingSettingError(
+                "no sign-in is configured for the dashboard", hint=f"set {missing}, then start the dashboard again"
+            )
         host = settings[DASHBOARD_HOST] if is_loopback(settings[DASHBOARD_HOST]) else "127.0.0.1"
         authority = f"[{host.strip('[]')}]" if ":" in host else host
         scheme = "https" if dashboard_tls(settings) else "http"
         return await sign_in_link(app, f"{scheme}://{authority}:{settings[DASHBOARD_PORT]}")
 
     out.secret({"name": "link", "value": with_app(options, out, work, writes=True)}, "value", only_here=True)
-    out.note("It works once, on this machine, within 10 minutes.")
+    out.note("The link works once, on this machine, within 10 minutes.")
     return DONE

@@ -17,8 +17,9 @@ from tocsin.web.access.tokens import ApiToken, ApiTokens, InvalidTokenError
 
 CALLER = Caller(CLI.name)
 _SCOPES_HELP = (
-    "read: see everything; send: send messages; run: start and change what runs; answer: approve and reject waiting "
-    "steps, except of runs that this token started; admin: all of it but answer. May be repeated."
+    "permission of the token; may be repeated. read: read everything; send: send messages; run: start and "
+    "change runs; answer: approve and reject waiting steps, except those of runs that this token started; "
+    "admin: everything except answer"
 )
 
 
@@ -27,15 +28,15 @@ def configure_tokens(parser: argparse.ArgumentParser) -> None:
     commands = add_subcommands(
         parser,
         {
-            "create": "make a token and print it, this once",
-            "list": "list the tokens: what each may be used for, and when it last was",
-            "revoke": "make a token useless at once",
+            "create": "create a token and print it once",
+            "list": "list the tokens with their scopes and last use",
+            "revoke": "revoke a token",
         },
     )
     parser.epilog = "example: tocsin tokens create backup-script --scope send"
     create, revoke = commands["create"], commands["revoke"]
     create.epilog = "example: tocsin tokens create backup-script --scope send --scope read"
-    create.add_argument("name", type=readable, help="how it is called, such as backup-script")
+    create.add_argument("name", type=readable, help="name of the token, for example backup-script")
     create.add_argument(
         "--scope", action="append", choices=SCOPES, required=True, metavar="SCOPE", dest="scopes", help=_SCOPES_HELP
     )
@@ -43,8 +44,8 @@ def configure_tokens(parser: argparse.ArgumentParser) -> None:
     commands["list"].epilog = "example: tocsin tokens list --json"
     commands["list"].set_defaults(run=_list)
     revoke.epilog = "example: tocsin tokens revoke backup-script"
-    revoke.add_argument("name", type=readable, help="the name of the token, or its id")
-    revoke.add_argument("-y", "--yes", action="store_true", help="do not ask")
+    revoke.add_argument("name", type=readable, help="name or ID of the token")
+    revoke.add_argument("-y", "--yes", action="store_true", help="do not ask for confirmation")
     revoke.set_defaults(run=_revoke)
 
 
@@ -56,13 +57,13 @@ def _create(arguments: argparse.Namespace, options: Options, out: Console) -> in
             out.secret({**to_json(token), "token": text}, "token", only_here=True)
         except OutputError as error:  # the token could not be shown
             await tokens.revoke(token.name, CALLER)
-            raise OutputError(f"{error}: the token is revoked, because it cannot be shown again") from None
+            raise OutputError(f"{error}: the token was revoked, because it cannot be shown again") from None
 
     try:
         with_app(options, out, work, writes=True)
     except InvalidTokenError as error:
         raise ConfigError(str(error), hint=error.hint) from None
-    out.note("This is the only time it is shown. Send it as the header `Authorization: Bearer <token>`.")
+    out.note("The token is shown only now. Send it in the header `Authorization: Bearer <token>`.")
     return DONE
 
 
@@ -72,22 +73,22 @@ def _list(_: argparse.Namespace, options: Options, out: Console) -> int:
         tokens,
         ("name", "scopes", "created", "last used"),
         (_row(token) for token in tokens),
-        empty="there is no token; `tocsin tokens create NAME --scope SCOPE` makes one",
+        empty="no tokens exist; create one with `tocsin tokens create NAME --scope SCOPE`",
     )
 
 
 def _revoke(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     async def work(app: App) -> ApiToken | None:
-        question = f"Revoke the token {arguments.name}? What uses it is refused at once."
+        question = f"Revoke the token {arguments.name}? Its requests will be rejected immediately."
         if not arguments.yes and not await out.agreed(question):
             return None
         return await _tokens(app).revoke(arguments.name, CALLER)
 
     token = with_app(options, out, work, writes=True)
     if token is None:
-        out.note("nothing was changed")
+        out.note("no change was made")
         return FAILED
-    out.effect_done("the token is revoked")
+    out.effect_done("the token was revoked")
     return out.answer(token, f"revoked {token.name}")
 
 

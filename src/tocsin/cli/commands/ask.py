@@ -22,23 +22,22 @@ MAX_IMAGE_BYTES = 20 * 1024 * 1024  # as for the bot; images that are larger tha
 
 def configure_ask(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `tocsin ask`."""
-    parser.epilog = """examples:
-  tocsin ask "What does exit code 137 mean?"
-  journalctl -u backup -n 50 | tocsin ask -
-  tocsin ask --image graph.png "What is odd here?"
-
-The settings are CHAT_PROVIDER, CHAT_MODEL and ANTHROPIC_API_KEY or OPENAI_API_KEY; OPENAI_BASE_URL
-leads to any service that speaks the interface of OpenAI."""
-    parser.add_argument("question", help="the question; `-` reads standard input")
+    parser.epilog = (
+        'examples:\n  tocsin ask "What does exit code 137 mean?"\n  journalctl -u backup -n 50 | '
+        'tocsin ask -\n  tocsin ask --image graph.png "What is odd here?"\n\nSet CHAT_PROVIDER, '
+        "CHAT_MODEL and ANTHROPIC_API_KEY or OPENAI_API_KEY. OPENAI_BASE_URL selects another\nservice "
+        "with an OpenAI-compatible API."
+    )
+    parser.add_argument("question", help="question; `-` reads standard input")
     parser.add_argument(
         "--image",
         action="append",
         default=[],
         type=Path,
         metavar="FILE",
-        help="a JPEG, PNG, GIF or WebP picture that belongs to it; may be repeated",
+        help="JPEG, PNG, GIF or WebP image to send with the question; may be repeated",
     )
-    parser.add_argument("--model", default="", metavar="NAME", help="ask this model instead of CHAT_MODEL")
+    parser.add_argument("--model", default="", metavar="NAME", help="model to use instead of CHAT_MODEL")
     parser.set_defaults(run=_ask, free_text="question")
 
 
@@ -52,12 +51,12 @@ def _ask(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     images = tuple(asyncio.run(_image(path)) for path in arguments.image)
     text = read_message(arguments.question, out)
     if not text.strip() and not images:
-        raise ConfigError("the question is empty", hint="write it as the argument, or pipe it in and write `-`")
+        raise ConfigError("the question is empty", hint="pass it as the argument, or pipe it in and pass `-`")
     answer = asyncio.run(_answer(chat, Question((Turn("user", text, images),)), out))
     if out.as_json:
         out.document(answer)
     if answer.truncated:
-        out.note("tocsin: the answer is not whole: the model reached its length limit or was stopped by a filter")
+        out.note("tocsin: the answer is incomplete: the model reached its length limit or a content filter stopped it")
     return DONE
 
 
@@ -125,7 +124,7 @@ class _Flow:
         self._held = ""
         if self._printed:
             self._print("\n")
-            self._out.note("tocsin: the answer broke off; it begins anew")
+            self._out.note("tocsin: the answer was interrupted; it starts again")
 
     def end(self) -> None:
         """Print the rest and end the line."""
@@ -145,9 +144,9 @@ async def _image(path: Path) -> "Image":
         with path.open("rb") as stream:
             data = stream.read(MAX_IMAGE_BYTES + 1)
     except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}", hint="name a picture that is there") from None
+        raise ConfigError(f"cannot read {path}: {error.strerror}", hint="pass the path of an existing image") from None
     if len(data) > MAX_IMAGE_BYTES:
-        raise ConfigError(f"{path} has more than {MAX_IMAGE_BYTES // 2**20} MiB", hint="make the picture smaller")
+        raise ConfigError(f"{path} is larger than {MAX_IMAGE_BYTES // 2**20} MiB", hint="reduce the size of the image")
     if not type_of(data):
-        raise ConfigError(f"{path} is not a picture that models accept", hint="it must be JPEG, PNG, GIF or WebP")
+        raise ConfigError(f"{path} is not a supported image", hint="use JPEG, PNG, GIF or WebP")
     return await fit(data)

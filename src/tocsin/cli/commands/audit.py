@@ -26,14 +26,14 @@ def configure_audit(parser: argparse.ArgumentParser) -> None:
         parser,
         {
             "tail": "show the newest entries",
-            "search": "show the newest entries that contain a text",
-            "verify": "check that no line was edited, removed or inserted",
+            "search": "search the newest entries for a text",
+            "verify": "verify that no entry was changed, removed or inserted",
         },
     )
     parser.epilog = "example: tocsin audit search msg.send"
     commands["tail"].epilog = "example: tocsin audit tail -n 50"
     commands["search"].epilog = "example: tocsin audit search msg.send"
-    commands["search"].add_argument("query", help="a text; letter case does not matter")
+    commands["search"].add_argument("query", help="text to find; case is ignored")
     for name in ("tail", "search"):
         add_limit(commands[name], 20, 100_000, "entries")
     commands["verify"].epilog = "example: tocsin audit verify"
@@ -43,7 +43,7 @@ def configure_audit(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="N:HASH",
-        help="number and hash of an entry, as recorded elsewhere; may be repeated",
+        help="number and hash of an entry that you recorded elsewhere; may be repeated",
     )
     commands["tail"].set_defaults(run=_tail)
     commands["search"].set_defaults(run=_search, free_text="query")
@@ -73,11 +73,11 @@ def _verify(arguments: argparse.Namespace, options: Options, out: Console) -> in
     elif verification.ok:
         lines = "1 line" if verification.lines == 1 else f"{verification.lines} lines"
         files = f" in {verification.files} files" if verification.files > 1 else ""
-        out.line(f"ok: {lines}{files}, none edited, removed or inserted")
+        out.line(f"ok: {lines}{files}, none changed, removed or inserted")
     else:
         rows = [(p.file, str(p.line or "-"), p.reason) for p in verification.problems]
         out.table(("file", "line", "problem"), rows)
-        out.error(f"{log.path} failed verification", "compare it with a backup; the lines above name the places")
+        out.error(f"{log.path} failed verification", "compare it with a backup; the lines above say where")
     return DONE if verification.ok else FAILED
 
 
@@ -98,7 +98,7 @@ def _show(entries: Sequence[tuple[AuditEntry, AuditEntry | None]], out: Console)
 
         out.document([as_record(entry, before) for entry, before in entries])
     elif not entries:
-        out.note("no entries yet, or none like that")
+        out.note("no matching entries")
     else:
         # Oldest first, as in every log on a terminal: the newest entry is next to the prompt.
         out.table(
@@ -116,5 +116,5 @@ def _log(options: Options, out: Console) -> AuditLog:
 def _anchor(text: str) -> Anchor:
     found = re.fullmatch(r"([0-9]{1,18}):([0-9a-f]{64})", text)
     if found is None:
-        raise argparse.ArgumentTypeError("it must be the number of an entry, a colon and its hash of 64 digits")
+        raise argparse.ArgumentTypeError("must be the number of an entry, a colon and its hash of 64 hex digits")
     return Anchor(int(found[1]), found[2].encode())

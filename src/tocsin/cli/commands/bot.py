@@ -24,24 +24,24 @@ CALLER = Caller(CLI.name)
 def configure_bot(parser: argparse.ArgumentParser) -> None:
     """Add the subcommands of `tocsin bot`; without a subcommand it runs the bot."""
     parser.set_defaults(run=_serve, parts=frozenset({"bot"}))
-    summaries = {"access": "list, approve, deny and remove the chats that may use the bot"}
+    summaries = {"access": "list, approve, deny and remove chats"}
     commands = add_subcommands(parser, summaries, required=False)
     parser.epilog = "examples:\n  tocsin bot\n  tocsin bot access approve 123456789"
     commands["access"].epilog = "example: tocsin bot access approve 123456789"
     changes = add_subcommands(
         commands["access"],
         {
-            "list": "list every chat that is allowed, denied, or waits for a decision",
-            "approve": "let a chat in, and tell it if it had asked",
-            "deny": "keep a chat out; it cannot ask again",
-            "remove": "take a chat off the allowlist; it may ask again",
+            "list": "list the allowed, denied and waiting chats",
+            "approve": "allow a chat, and notify it if it asked for access",
+            "deny": "deny a chat; it cannot ask again",
+            "remove": "remove a chat from the allowlist; it can ask again",
         },
     )
     changes["list"].epilog = "example: tocsin bot access list --json"
     changes["list"].set_defaults(run=_list)
     for name in ("approve", "deny", "remove"):
         changes[name].epilog = f"example: tocsin bot access {name} -1001234567890"
-        changes[name].add_argument("chat_id", help="the number of the chat; groups are negative")
+        changes[name].add_argument("chat_id", help="chat ID; groups have a negative one")
         changes[name].set_defaults(run=_change, change=name)
 
 
@@ -58,7 +58,7 @@ def _list(_: argparse.Namespace, options: Options, out: Console) -> int:
         chats,
         ("chat", "state", "from", "since", "who"),
         (_row(chat) for chat in chats),
-        empty="no chat has access, and none asks for it",
+        empty="no chats are allowed, denied or waiting",
     )
 
 
@@ -72,12 +72,12 @@ def _change(arguments: argparse.Namespace, options: Options, out: Console) -> in
         try:
             chat_id = channel.variables.admin.parse(arguments.chat_id)
         except ValueError as error:
-            raise UsageError(f"argument chat_id: it must be {error}", prog=arguments.parser.prog) from None
+            raise UsageError(f"argument chat_id: must be {error}", prog=arguments.parser.prog) from None
         changes = {"approve": access.approve, "deny": access.deny, "remove": access.remove}
         return await changes[arguments.change](chat_id, CALLER)
 
     change = _with_access(options, out, work, writes=True)
-    out.effect_done("the decision is stored")
+    out.effect_done("the decision was stored")
     return out.answer(change, change.sentence)
 
 

@@ -28,12 +28,12 @@ def configure_deliveries(parser: argparse.ArgumentParser) -> None:
     commands = add_subcommands(
         parser,
         {
-            "list": "list the newest deliveries",
-            "show": "show one delivery with everything that is known of it",
-            "replay": "queue a delivery again that ended without being sent",
-            "retry": "try a delivery now that waits for its next try",
-            "dismiss": "say that a delivery that ended unsent needs nothing more",
-            "cancel": "do not send a delivery that waits",
+            "list": "list deliveries, newest first",
+            "show": "show one delivery in detail",
+            "replay": "queue a failed, expired or cancelled delivery again",
+            "retry": "make the next attempt of a waiting delivery now",
+            "dismiss": "dismiss a failed delivery, so that it is no longer reported",
+            "cancel": "cancel a waiting delivery",
             "counts": "count deliveries by state",
         },
     )
@@ -45,20 +45,18 @@ def configure_deliveries(parser: argparse.ArgumentParser) -> None:
         commands[name].epilog = f"example: tocsin deliveries {name} 2b8d7c6e"
         commands[name].add_argument(
             "id",
-            help="the id of the delivery, or the short form that `tocsin deliveries list` shows",
+            help="ID of the delivery, or its short form from `tocsin deliveries list`",
         )
         commands[name].set_defaults(run=_one, change=name)
 
 
 def _configure_list(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "example: tocsin deliveries list --status dead --channel email"
-    parser.add_argument(
-        "--status", choices=[str(status) for status in DeliveryStatus], help="only deliveries in this state"
-    )
-    parser.add_argument("--channel", default="", help="only this channel; an alias works too")
-    parser.add_argument("--target", default="", help="only this target")
-    parser.add_argument("--search", default="", metavar="WORDS", help="only with these words in message or target")
-    parser.add_argument("--since", type=moment, metavar="TIME", help="only those created at or after this time")
+    parser.add_argument("--status", choices=[str(status) for status in DeliveryStatus], help="state of the deliveries")
+    parser.add_argument("--channel", default="", help="channel or alias of the deliveries")
+    parser.add_argument("--target", default="", help="target of the deliveries")
+    parser.add_argument("--search", default="", metavar="WORDS", help="words in the message or target")
+    parser.add_argument("--since", type=moment, metavar="TIME", help="earliest time of creation")
     add_limit(parser, USUAL_LIMIT, MAX_LIMIT)
     parser.set_defaults(run=_list)
 
@@ -66,9 +64,9 @@ def _configure_list(parser: argparse.ArgumentParser) -> None:
 def configure_publish(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `tocsin publish`."""
     parser.epilog = 'example: tocsin publish email ops@example.org "Backup done"'
-    parser.add_argument("channel", help="a channel or its alias; `tocsin channels` lists them")
-    parser.add_argument("target", help="the recipient or place on that channel")
-    parser.add_argument("message", help="the text; `-` reads standard input")
+    parser.add_argument("channel", help="channel or alias; `tocsin channels` lists them")
+    parser.add_argument("target", help="address of the recipient on the channel, such as a chat ID")
+    parser.add_argument("message", help="message text; `-` reads standard input")
     parser.set_defaults(run=_publish, free_text="message")
 
 
@@ -96,7 +94,7 @@ def _list(arguments: argparse.Namespace, options: Options, out: Console) -> int:
         found,
         ("id", "created", "channel", "target", "status", "tries", "next try", "outcome"),
         (_row(delivery, short[delivery.id], label, time()) for delivery in found),
-        empty="no deliveries yet, or none like that",
+        empty="no matching deliveries",
     )
 
 
@@ -179,5 +177,5 @@ def _publish(arguments: argparse.Namespace, options: Options, out: Console) -> i
         return await publisher_of(app).publish(readable(arguments.channel), target, message, Caller(CLI.name))
 
     where = with_app(options, out, work)
-    out.effect_done("the message is published")
+    out.effect_done("the message was published")
     return out.answer({"published": where}, f"published: {where}")

@@ -8,11 +8,11 @@ from tocsin.core.config.spelling import format_for_env
 from tocsin.core.config.variables import CORE_VARIABLES, Variable
 from tocsin.features.contract import Feature
 
-_HEAD = """\
-# Settings of Tocsin. A line that starts with # is not in force.
-# Order: environment, NAME_FILE (a file that holds a secret), this file. One such file is read: the one that
-# --env-file names, else .env of the working directory, else .env of the data directory.
-"""
+_HEAD = (
+    "# Settings of Tocsin. Remove the # at the start of a line to set a value.\n# Precedence: "
+    "environment, NAME_FILE (a file that contains a secret), this file. Tocsin reads one file: the one "
+    "given\n# with --env-file, else .env in the working directory, else .env in the data directory.\n"
+)
 
 
 def env_template(specs: Iterable[ChannelSpec], features: Iterable[Feature], values: Mapping[str, str]) -> str:

@@ -18,9 +18,9 @@ async def may_send(app: App, out: Console, targets: Sequence[tuple[str, str]], m
     if max(counts, default=0) <= ASK_ABOVE:
         return True
     where = f"on {targets[0][0]} to {targets[0][1]}" if len(targets) == 1 else f"for {len(targets)} targets"
-    if await out.confirmed(f"The text makes {sum(counts):,} messages {where}. Send them?"):
+    if await out.confirmed(f"The text will be sent as {sum(counts):,} messages {where}. Continue?"):
         return True
-    out.error("nothing was sent", "shorten the text; --yes sends it without a question")
+    out.error("no message was sent", "shorten the text, or add --yes to skip this question")
     return False
 
 

@@ -20,13 +20,13 @@ from tocsin.terminal.options import Options
 from tocsin.terminal.output import DONE, FAILED, MISUSED, Console
 from tocsin.terminal.text import add_subject, read_message, readable, with_subject
 
-YES = "do not ask before a text is sent as many messages"
+YES = "do not ask for confirmation before a long text is sent as many messages"
 
 
 def configure_test(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `tocsin test`."""
     parser.epilog = "example: tocsin test email"
-    parser.add_argument("channel", help="a channel or its alias; `tocsin channels` lists them")
+    parser.add_argument("channel", help="channel or alias; `tocsin channels` lists them")
     parser.set_defaults(run=_test)
 
 
@@ -36,12 +36,14 @@ def configure_send(parser: argparse.ArgumentParser) -> None:
   tocsin send email ops@example.org "Backup done"
   df -h | tocsin send email ops@example.org --subject "Disks of web1" -
 
-A mail has the first line of a text as its subject where more lines follow, or what --subject says."""
-    parser.add_argument("channel", help="a channel or its alias; `tocsin channels` lists them")
-    parser.add_argument("target", help="the recipient or place on that channel")
-    parser.add_argument("message", help="the text; `-` reads standard input; put `--` before one that starts with `-`")
+Where a channel has subjects, the subject is --subject, or the first line of a text of several lines."""
+    parser.add_argument("channel", help="channel or alias; `tocsin channels` lists them")
+    parser.add_argument("target", help="address of the recipient on the channel, such as a chat ID")
+    parser.add_argument(
+        "message", help="message text; `-` reads standard input; precede a text that starts with `-` with `--`"
+    )
     add_subject(parser)
-    parser.add_argument("--queue", action="store_true", help="queue it durably instead of sending it now")
+    parser.add_argument("--queue", action="store_true", help="store the message in the queue instead of sending it now")
     parser.add_argument("-y", "--yes", action="store_true", help=YES)
     parser.set_defaults(run=_send, free_text="message")
 
@@ -60,10 +62,12 @@ example of a profiles.yaml:
 def configure_notify(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `tocsin notify`."""
     parser.epilog = 'example: tocsin notify oncall "Disk 91 % full"'
-    parser.add_argument("profile", help="a profile of profiles.yaml; `tocsin profiles` lists them")
-    parser.add_argument("message", help="the text; `-` reads standard input; put `--` before one that starts with `-`")
+    parser.add_argument("profile", help="notification profile; `tocsin profiles` lists them")
+    parser.add_argument(
+        "message", help="message text; `-` reads standard input; precede a text that starts with `-` with `--`"
+    )
     add_subject(parser)
-    parser.add_argument("--queue", action="store_true", help="queue it durably instead of sending it now")
+    parser.add_argument("--queue", action="store_true", help="store the message in the queue instead of sending it now")
     parser.add_argument("-y", "--yes", action="store_true", help=YES)
     parser.set_defaults(run=_notify, free_text="message")
 
@@ -112,11 +116,11 @@ def _queue(arguments: argparse.Namespace, message: str, options: Options, out: C
             return FAILED
         new = app.outbox.prepare(channel, target, message, "cli")
         [delivery] = await app.outbox.enqueue([new], Caller(CLI.name))
-        out.effect_done("the message is queued")
+        out.effect_done("the message was queued")
         return out.answer(
             delivery,
             f"queued on {app.registry.label(delivery.channel)} to {delivery.target} as {delivery.id}",
-            "it is sent while `tocsin up`, `gateway`, `bot` or `worker` runs",
+            "`tocsin up`, `gateway`, `bot` or `worker` sends it",
         )
 
     return with_app(options, out, work, writes=True)
@@ -134,7 +138,7 @@ def _profiles(_: argparse.Namespace, options: Options, out: Console) -> int:
     if out.as_json:
         out.document([profile.as_record() for profile in found])
     elif not found:
-        out.note(f"no profiles yet; write {path}; `tocsin profiles --help` shows an example")
+        out.note(f"no profiles exist; create {path} (`tocsin profiles --help` shows an example)")
     else:
         rows = [
             (p.name, ", ".join(f"{label(e.channel)} {e.target}" for e in p.entries), "ok" if p.valid else "error")
@@ -142,7 +146,7 @@ def _profiles(_: argparse.Namespace, options: Options, out: Console) -> int:
         ]
         out.table(("profile", "targets", "state"), rows)
     for problem in (problem for profile in found for problem in profile.problems):
-        out.error(f"{path}:{problem}", "correct it; the other targets are not affected")
+        out.error(f"{path}:{problem}", "fix this entry; the other targets are not affected")
     return DONE if all(profile.valid for profile in found) else MISUSED
 
 

@@ -40,47 +40,47 @@ def configure_runs(parser: argparse.ArgumentParser) -> None:
     commands = add_subcommands(
         parser,
         {
-            "list": "list the newest runs",
-            "show": "show one run with its steps and hosts, and what was executed",
-            "log": "show what a run printed, and with -f what it prints",
-            "cancel": "ask a run to end, in whatever process it is",
-            "retry": "start a run again as a new one, and show what it prints",
-            "approve": "approve a step that waits for a person",
-            "reject": "reject a step that waits for a person",
+            "list": "list runs, newest first",
+            "show": "show one run with its steps, hosts and command",
+            "log": "print the output of a run; -f follows it",
+            "cancel": "cancel a run in any process",
+            "retry": "start a run again as a new run, and print its output",
+            "approve": "approve a waiting step",
+            "reject": "reject a waiting step",
         },
     )
     parser.epilog = "example: tocsin runs log -f 2b8d7c6e"
     _configure_list(commands["list"])
     for name in ("show", "log", "cancel", "retry", "approve", "reject"):
         commands[name].epilog = f"example: tocsin runs {name} 2b8d7c6e"
-        commands[name].add_argument("id", help="the ID of the run, or the short form that `tocsin runs list` shows")
+        commands[name].add_argument("id", help="ID of the run, or its short form from `tocsin runs list`")
     commands["show"].set_defaults(run=_show)
     _configure_log(commands["log"])
     _configure_cancel(commands["cancel"])
-    commands[
-        "retry"
-    ].epilog = "example: tocsin runs retry 2b8d7c6e\n\nexit code 0: the new run succeeded, 1: it did not"
+    commands["retry"].epilog = "example: tocsin runs retry 2b8d7c6e\n\nexit code 0: the new run succeeded, 1: it failed"
     commands["retry"].add_argument(
-        "--from-step", default="", metavar="STEP", help="keep the outputs of earlier steps that succeeded"
+        "--from-step", default="", metavar="STEP", help="reuse the outputs of earlier steps that succeeded"
     )
-    commands["retry"].add_argument("-y", "--yes", action="store_true", help="do not ask before a run that succeeded")
+    commands["retry"].add_argument(
+        "-y", "--yes", action="store_true", help="do not ask for confirmation to repeat a successful run"
+    )
     commands["retry"].set_defaults(run=_retry)
     for name in ("approve", "reject"):
-        commands[name].add_argument("--step", default="", help="which step, if several wait")
-        commands[name].add_argument("--comment", default="", metavar="TEXT", help="recorded with the decision")
+        commands[name].add_argument("--step", default="", help="name of the step, if several wait")
+        commands[name].add_argument("--comment", default="", metavar="TEXT", help="comment to record with the decision")
         commands[name].set_defaults(run=_decide, approved=name == "approve")
 
 
 def _configure_list(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "example: tocsin runs list --kind cron --status failed --status timed_out"
-    parser.add_argument("--kind", choices=run_kinds(find_features().features), help="only runs of this kind")
-    parser.add_argument("--subject", default="", metavar="ID", help="only of this job, workflow, skill, …")
+    parser.add_argument("--kind", choices=run_kinds(find_features().features), help="kind of the runs")
+    parser.add_argument("--subject", default="", metavar="ID", help="ID of the job, workflow, skill or other subject")
     parser.add_argument(
         "--status",
         action="append",
         default=[],
         choices=[str(status) for status in RunStatus],
-        help="only in this state; may be given several times",
+        help="state of the runs; may be repeated",
     )
     add_limit(parser, USUAL_LIMIT, MAX_LIMIT)
     parser.set_defaults(run=_list)
@@ -88,27 +88,27 @@ def _configure_list(parser: argparse.ArgumentParser) -> None:
 
 def _configure_log(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "example: tocsin runs log -f -n 50 2b8d7c6e"
-    parser.add_argument("-f", "--follow", action="store_true", help="show new lines until the run has ended")
+    parser.add_argument("-f", "--follow", action="store_true", help="print new lines until the run ends")
     parser.add_argument(
-        "-n", "--lines", type=whole_number(1, MAX_LINES), metavar="N", help="begin with the last N lines"
+        "-n", "--lines", type=whole_number(1, MAX_LINES), metavar="N", help="number of existing lines to print first"
     )
-    parser.add_argument("--stream", default="", help="only this stream, such as stderr")
-    parser.add_argument("--times", action="store_true", help="begin each line with its time and stream")
+    parser.add_argument("--stream", default="", help="output stream, for example stderr")
+    parser.add_argument("--times", action="store_true", help="prefix each line with its time and stream")
     parser.add_argument("--ansi", action="store_true", help="keep colours")
     parser.set_defaults(run=_log)
 
 
 def _configure_cancel(parser: argparse.ArgumentParser) -> None:
     parser.epilog = 'example: tocsin runs cancel 2b8d7c6e --reason "wrong host" --wait'
-    parser.add_argument("--reason", default="", metavar="TEXT", help="recorded with the run")
+    parser.add_argument("--reason", default="", metavar="TEXT", help="reason to record with the run")
     parser.add_argument(
         "--grace",
         type=whole_number(0, int(MAX_GRACE_S)),
         default=GRACE_S,
         metavar="SECONDS",
-        help=f"kill it after that long, 0 to {MAX_GRACE_S:.0f} ({GRACE_S:.0f})",
+        help=f"seconds before the run is killed, 0 to {MAX_GRACE_S:.0f} (default: {GRACE_S:.0f})",
     )
-    parser.add_argument("--wait", action="store_true", help="return when it has ended")
+    parser.add_argument("--wait", action="store_true", help="wait until the run has ended")
     parser.set_defaults(run=_cancel)
 
 
@@ -130,7 +130,7 @@ def _list(arguments: argparse.Namespace, options: Options, out: Console) -> int:
         found,
         ("id", "queued", "kind", "name", "trigger", "status", "took", "reason"),
         (_row(run, short[run.id]) for run in found),
-        empty="no runs yet, or none like that",
+        empty="no matching runs",
     )
 
 
@@ -204,7 +204,7 @@ def _tell(
 
 
 def _shortened(run: Run) -> str:
-    return ", the middle left out" if run.output.truncated else ""
+    return ", middle part omitted" if run.output.truncated else ""
 
 
 def _step_row(step: Any) -> tuple[str, ...]:
@@ -298,12 +298,12 @@ def _retry(arguments: argparse.Namespace, options: Options, out: Console) -> int
     async def work(app: App) -> Run | None:
         runs = app.runs()
         before = await runs.get(await runs.whole_id(arguments.id))
-        question = f"{before.subject_name} succeeded in that run. Do it again?"
+        question = f"{before.subject_name} succeeded in that run. Run it again?"
         if before.ok and not (arguments.yes or await out.agreed(question)):
             return None
         running = await run_control_of(app).retry(arguments.id, Caller(CLI.name), readable(arguments.from_step))
         out.effect_done("the run was started again")
-        out.note(f"tocsin: attempt {running.run.attempt} of {running.run.subject_name} is the run {running.run.id}")
+        out.note(f"tocsin: attempt {running.run.attempt} of {running.run.subject_name} is run {running.run.id}")
         return await _watched(runs, running, show)
 
     run = with_app(options, out, work, writes=True)
@@ -343,5 +343,5 @@ def _decide(arguments: argparse.Namespace, options: Options, out: Console) -> in
 
     step, run = with_app(options, out, work, writes=True)
     done = "approved" if arguments.approved else "rejected"
-    out.effect_done(f"the step {step} is {done}")
-    return out.answer(run, f"{run.subject_name}: the step {step} is {done}")
+    out.effect_done(f"step {step} was {done}")
+    return out.answer(run, f"{run.subject_name}: step {step} was {done}")

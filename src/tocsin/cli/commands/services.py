@@ -73,7 +73,7 @@ def prepare_service(settings: Settings, options: Options) -> None:
         settings.redact,
     )
     for problem in settings.problems:
-        log.warning("secrets that only a layer of settings holds count as not set: %s", problem.sentence())
+        log.warning("secrets stored only in the vault are treated as not set: %s", problem.sentence())
     weaknesses = validate_security(settings)
     for warning in weaknesses:
         log.warning(warning)
@@ -91,7 +91,7 @@ async def tell_mistakes(app: App, out: Console) -> None:
             continue
         if not finding.logged:
             facts = {"subject": finding.subject, "problem": finding.detail, "fix": finding.fix}
-            log.warning("a file has a mistake", extra=facts)
+            log.warning("a configuration file is invalid", extra=facts)
         if sys.stderr.isatty():
             out.error(f"{finding.subject}: {finding.detail}", finding.fix)
 
@@ -117,5 +117,5 @@ def announce(out: Console, addresses: Mapping[str, str], command: str) -> None:
         log.info("listening", extra={"service": service, "address": address, **how})
     if sys.stderr.isatty():
         if dashboard := addresses.get("dashboard"):
-            out.note(f"The dashboard is at {dashboard}; `{link}` prints a link that signs you in.")
-        out.note("Ctrl-C stops it.")
+            out.note(f"The dashboard is at {dashboard}; `{link}` prints a sign-in link.")
+        out.note("Press Ctrl-C to stop.")

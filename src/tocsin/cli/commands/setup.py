@@ -37,7 +37,7 @@ def configure_init(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--here",
         action="store_true",
-        help="write to the working directory, as in a checkout, and not to the data directory",
+        help="write to the working directory instead of the data directory",
     )
     parser.set_defaults(run=_init)
 
@@ -46,10 +46,10 @@ def configure_config(parser: argparse.ArgumentParser) -> None:
     """Add the subcommands of `tocsin config`."""
     parser.epilog = "example: tocsin config show"
     commands = add_subcommands(
-        parser, {"show": "show what is set (`--all`: every setting) and its source; secrets are masked"}
+        parser, {"show": "show the settings that are set, with their sources; secrets are masked"}
     )
     commands["show"].epilog = "example: tocsin config show --json"
-    commands["show"].add_argument("--all", action="store_true", help="also settings that have their default")
+    commands["show"].add_argument("--all", action="store_true", help="include settings that have their default value")
     commands["show"].set_defaults(run=_config_show)
 
 
@@ -84,26 +84,26 @@ def _init(arguments: argparse.Namespace, options: Options, out: Console) -> int:
             file.write(text)
     except FileExistsError:
         raise ConfigError(
-            f"{path} exists already", hint="edit it, or move it away and run `tocsin init` again"
+            f"{path} already exists", hint="edit it, or move it away and run `tocsin init` again"
         ) from None
     except OSError as error:
-        raise ConfigError(f"{path} cannot be written: {error.strerror}", hint="check the directory") from None
-    out.effect_done(f"{path} is written")
+        raise ConfigError(f"cannot write {path}: {error.strerror}", hint="check the directory") from None
+    out.effect_done(f"{path} was written")
     if out.as_json:
         out.document({"env_file": str(path), "dashboard_user": LOGIN_NAME})
         return DONE
     command = own_command(options)
-    out.line(f"wrote {path} (readable by you alone) with a random dashboard password and gateway token")
+    out.line(f"wrote {path} (readable only by you) with a random dashboard password and gateway token")
     if not options.env_file and path.parent != found.data_dir:
-        out.note("tocsin: only commands that run in this directory read it")
+        out.note("tocsin: only commands that run in this directory read this file")
     elif not options.env_file and found.env_file not in {None, path}:
-        out.note(f"tocsin: in this directory {found.env_file} is read, and not the new file")
+        out.note(f"tocsin: in this directory, Tocsin reads {found.env_file} instead of the new file")
     gateway, dashboard = (f"http://{DASHBOARD_HOST.default}:{port.default}" for port in (GATEWAY_PORT, DASHBOARD_PORT))
     out.line("next steps:")
-    out.line(f"  1. set the credentials of a channel in {path.name}; docs/channels says where to get them")
-    out.line(f"  2. {command} doctor              # names what is missing or wrong, and the fix")
+    out.line(f"  1. set the credentials of a channel in {path.name}; docs/channels explains where to get them")
+    out.line(f"  2. {command} doctor              # shows what is missing or wrong, and how to fix it")
     out.line(f"  3. {command} up                  # gateway {gateway}, dashboard {dashboard}")
-    out.line(f"  4. {command} dashboard link      # prints a link that signs you in")
+    out.line(f"  4. {command} dashboard link      # prints a sign-in link")
     return DONE
 
 
@@ -129,7 +129,9 @@ def _absolute(path: Path) -> Path:
     try:
         return path.expanduser().absolute()
     except (OSError, RuntimeError):
-        raise ConfigError(f"{path} leads nowhere", hint="the working directory is gone; go to another one") from None
+        raise ConfigError(
+            f"{path} is not reachable", hint="the working directory no longer exists; change to another one"
+        ) from None
 
 
 def _quoted(value: str) -> str:
@@ -153,7 +155,7 @@ def _config_show(arguments: argparse.Namespace, options: Options, out: Console) 
     out.table(("setting", "value", "source"), rows)
     if not arguments.all:
         out.note(settings.read_from)
-        out.note("`--all` also shows the settings that have their default")
+        out.note("use `--all` to include the settings that have their default value")
     out.tell_doubts()
     return DONE
 

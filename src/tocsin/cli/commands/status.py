@@ -14,7 +14,7 @@ from tocsin.terminal.output import DONE, FAILED, Console
 
 def configure_status(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `tocsin status`."""
-    parser.epilog = "example: tocsin status\n\nexit code 0: nothing has failed, 1: a subsystem has an error"
+    parser.epilog = "example: tocsin status\n\nexit code 0: no subsystem has an error, 1: a subsystem has an error"
     parser.set_defaults(run=_status)
 
 
@@ -32,7 +32,7 @@ def _status(_: argparse.Namespace, options: Options, out: Console) -> int:
 
 def _show(report: StatusReport, out: Console) -> None:
     if report.attention:
-        out.table(("severity", "needs a person"), [(item.severity, item.message) for item in report.attention])
+        out.table(("severity", "needs attention"), [(item.severity, item.message) for item in report.attention])
         out.line("")
     rows = [
         (status.status, name, status.summary, _local(status.last_event_at))

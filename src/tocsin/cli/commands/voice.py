@@ -31,7 +31,7 @@ def _install(_: argparse.Namespace, options: Options, out: Console) -> int:
     model = replace(BASE_EN, url=settings[VOICE_MODEL_URL] or BASE_EN.url)
     path = settings.data_dir / MODELS_FOLDER / model.file_name
     if path.is_file() and path.stat().st_size == model.size and digest_of(path) == model.sha256:
-        out.line(f"{path} is there and undamaged.")
+        out.line(f"{path} is already installed and its checksum is correct.")
     else:
 
         def fetch(on_progress: Callable[[int], None]) -> None:
@@ -40,9 +40,12 @@ def _install(_: argparse.Namespace, options: Options, out: Console) -> int:
         try:
             _with_bar(out, model, fetch)
         except OSError as error:
-            raise ConfigError(f"{path} cannot be written: {error.strerror}", hint="free space, check rights") from None
-        out.effect_done(f"{path} is installed")
-        out.line(f"Installed {path}. The bot reads voice messages from now on.")
+            raise ConfigError(
+                f"cannot write {path}: {error.strerror}",
+                hint="free disk space, and check the permissions of the directory",
+            ) from None
+        out.effect_done(f"{path} was installed")
+        out.line(f"Installed {path}. The bot can now read voice messages.")
     return out.answer({"ok": True, "path": str(path), "sha256": model.sha256})
 
 

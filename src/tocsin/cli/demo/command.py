@@ -84,7 +84,7 @@ def _run(_: argparse.Namespace, options: Options, out: Console) -> int:
 
     with TemporaryDirectory(prefix="tocsin-demo-") as directory:
         run_on_uvloop(main(Path(directory)))
-    out.aside("\nThe demo has ended; its data directory is gone.")
+    out.aside("\nThe demo has ended and deleted its data directory.")
     return DONE
 
 
@@ -114,7 +114,7 @@ def _free_port(wanted: int) -> int:
                 return int(probe.getsockname()[1])
         except OSError:
             continue
-    raise ConfigError("there is no free port on loopback", hint="stop a program that listens on many")
+    raise ConfigError("no free port on loopback", hint="stop a program that uses many ports")
 
 
 async def _start_runs(app: App) -> None:
@@ -143,22 +143,25 @@ def _welcome(
         )
         return
     bus = redis_url if redis_url != "off" else "in this process (redis-server is not installed)"
-    model = "a stand-in that repeats what you write" if has_model else 'off; pip install "tocsin[chat]"'
+    model = "a stand-in that repeats your messages" if has_model else 'off; pip install "tocsin[chat]"'
     lines = [
-        "Tocsin runs only on this machine; it needs no account, and nothing leaves it. Ctrl-C ends it.",
+        (
+            "Tocsin runs on this machine only, needs no account and sends no data to other machines. Press Ctrl-C "
+            "to stop."
+        ),
         "",
-        f"  dashboard           {link}   (signs you in, once)",
-        f"  talk to the bot     {cluster.page.url}   (open it in a browser; it also shows what was received)",
+        f"  dashboard           {link}   (signs you in once)",
+        f"  talk to the bot     {cluster.page.url}   (open it in a browser; it also shows the sent messages)",
         f"  gateway             {addresses['gateway']}",
         f"  bus                 {bus}",
         "  queue               embedded store (SQLite)",
         f"  chat model          {model}",
         "",
-        "Try, in another terminal:",
+        "Commands to try in another terminal:",
         "",
         *(f"  {command}" for command in commands),
         "",
-        "What the stand-ins receive appears below.",
+        "Messages received by the stand-ins:",
         "",
     ]
     for line in lines:

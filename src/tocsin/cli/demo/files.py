@@ -53,7 +53,7 @@ command: |
 """,
     DISK_SPACE: """\
 name: disk-space
-description: Say how full the disk is.
+description: Show how full the disk is.
 command: df -h /
 dependencies: [df]
 """,
@@ -63,7 +63,7 @@ REPORT = "disk-report"
 WORKFLOWS = {
     REPORT: f"""\
 name: {REPORT}
-description: Look how full the disk is, and tell the profile.
+description: Check how full the disk is, and notify the profile.
 steps:
   - name: look
     command: df -P "$PARAM_FOLDER" | tail -n 1

@@ -28,7 +28,7 @@ LogLevel ERROR
 _HOSTS_FILE = """\
 hosts:
   - name: {name}
-    description: This machine, by an sshd of the demo
+    description: This machine, through the sshd of the demo
     hostname: 127.0.0.1
     port: {port}
     user: {user}

@@ -55,8 +55,8 @@ def check_shapes(settings: Settings, subject: str, variables: Iterable[Variable[
     for variable in variables:
         value = settings[variable]
         if variable.shape and value and not re.fullmatch(variable.shape, str(value)):
-            detail = f"{variable.name} does not look like what it should be"
-            yield Finding("warning", subject, detail, f"it should be: {variable.doc}")
+            detail = f"{variable.name} has an unexpected form"
+            yield Finding("warning", subject, detail, f"expected: {variable.doc}")
 
 
 def check_receiving(app: App) -> Iterator[Finding]:
@@ -66,18 +66,18 @@ def check_receiving(app: App) -> Iterator[Finding]:
         if spec.proof is None or "webhook" not in spec.inbound:
             continue
         if app.settings[spec.proof]:
-            yield Finding("ok", "receiving", f"{spec.label}: webhook calls are verified with {spec.proof.name}")
+            yield Finding("ok", "receiving", f"{spec.label}: webhook requests are verified with {spec.proof.name}")
             if not state.configured:  # otherwise the channel's own check reports it
                 yield from check_shapes(app.settings, "receiving", spec.receiving)
         elif "polling" not in spec.inbound:
-            yield Finding("off", "receiving", f"{spec.label}: webhook calls are rejected; set {spec.proof.name}")
+            yield Finding("off", "receiving", f"{spec.label}: webhook requests are rejected; set {spec.proof.name}")
 
 
 async def _check_bot(app: App, results: dict[str, Finding], *, probe: bool) -> AsyncIterator[Finding]:
     """Check the bot, if there is one; the provider is called only after it has accepted the token."""
     state = app.registry.bot_channel()
     if not state.configured:
-        yield Finding("off", "bot", f"it is off: set {', '.join(state.missing)}")
+        yield Finding("off", "bot", f"it is disabled: set {', '.join(state.missing)}")
         return
     kind = state.spec.kind
     accepted = kind in results and results[kind].state == "ok"

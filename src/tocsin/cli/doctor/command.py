@@ -49,7 +49,7 @@ def _run(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     else:
         labels = {channel.spec.kind: channel.spec.label for channel in installed.channels}
         work = examine(settings, installed, probe=not arguments.offline)
-        findings = asyncio.run(out.while_waiting("Asking the providers …", work))
+        findings = asyncio.run(out.while_waiting("Checking the providers …", work))
     return _report(findings, labels, out)
 
 

@@ -38,8 +38,8 @@ def check_machine() -> Iterator[Finding]:
         yield Finding(
             "error",
             "clock",
-            f"it says {now:%Y-%m-%d %H:%M} UTC",
-            "set the clock or start time synchronisation",
+            f"the clock says {now:%Y-%m-%d %H:%M} UTC",
+            "set the clock, or enable time synchronisation",
         )
     else:
         yield Finding("ok", "clock", f"{now:%Y-%m-%d %H:%M} UTC")
@@ -52,7 +52,7 @@ def check_packages(is_there: Callable[[str], bool] = is_installed) -> Iterator[F
             detail = f"{package} is not installed: {consequence}"
             yield Finding("error", "package", detail, how_to_install(package))
     if not is_there("uvloop"):
-        yield Finding("off", "package", "uvloop is not installed: services run on the slower event loop of Python")
+        yield Finding("off", "package", "uvloop is not installed: services use the slower standard event loop")
     for package, (_, consequence) in EXTRAS.items():
         if not is_there(package):
             yield Finding("off", "package", f"{package} is not installed: {consequence}; {how_to_install(package)}")
@@ -63,26 +63,37 @@ async def check_sandbox(sandbox: Sandbox) -> Finding:
     state = await sandbox.state()
     if state.level is Level.BUBBLEWRAP:
         return Finding(
-            "ok", "sandbox", "bubblewrap works: sandboxed skills see their own folder and a read-only system only"
+            "ok",
+            "sandbox",
+            "bubblewrap works: sandboxed skills can read only their own folder and the system directories",
         )
-    needed = "allow user namespaces to unprivileged users, and in a unit what those in deploy/systemd allow"
+    needed = "allow unprivileged user namespaces; in a systemd unit, use the settings of the units in deploy/systemd"
     fix = needed if sandbox.bwrap else "apt install bubblewrap"
-    consequence = "sandboxed skills have limits and four variables only: they can read your files and use the network"
+    consequence = (
+        "sandboxed skills have only resource limits and four variables: they can read your files and use the network"
+    )
     return Finding("off", "sandbox", f"{state.reason}: {consequence}", fix)
 
 
 def check_processes(*, supervises: bool = SUPERVISES) -> Finding:
     """Check whether the processes that commands start can be ended with them."""
     if supervises:
-        detail = "commands end with everything they started, daemons included (PID namespace or subreaper)"
+        detail = (
+            "when a command ends, all processes that it started are ended, daemons included (PID namespace "
+            "or subreaper)"
+        )
         return Finding("ok", "processes", detail)
-    return Finding("off", "processes", "what leaves the process group of a command outlives it: only Linux can tell")
+    return Finding(
+        "off",
+        "processes",
+        "processes that leave the process group of a command keep running when it ends: only Linux can find them",
+    )
 
 
 def check_runs_folder(path: Path) -> Iterator[Finding]:
     """Check that the output of runs can be stored."""
     if path.exists() and not (path.is_dir() and os.access(path, os.W_OK | os.X_OK)):
-        yield Finding("error", "runs", f"{path} cannot be written", "make it a directory that this user may write to")
+        yield Finding("error", "runs", f"{path} is not writable", "make it a directory that this user can write to")
     elif path.exists():
         yield Finding("ok", "runs", str(path))
 
@@ -96,7 +107,7 @@ def check_data_dir(path: Path) -> Iterator[Finding]:
         yield failure("data directory", unusable(path, error))
         return
     if nearest != path:
-        yield Finding("ok", "data directory", f"{path} (made when it is first needed)")
+        yield Finding("ok", "data directory", f"{path} (created when it is first needed)")
         return
     try:
         refuse_others(path)
@@ -114,14 +125,14 @@ def check_env_file(settings: Settings) -> Iterator[Finding]:
     """Check the mode of the `.env` file that was read, and that it hides no other one."""
     path = settings.env_file
     if path is None:
-        yield Finding("off", ".env", f"there is no {settings.own_file}; `tocsin init` writes it")
+        yield Finding("off", ".env", f"{settings.own_file} does not exist; `tocsin init` creates it")
     elif path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-        yield Finding("warning", ".env", f"others may read {path}", f"chmod 600 {path}")
+        yield Finding("warning", ".env", f"other users can read {path}", f"chmod 600 {path}")
     else:
         yield Finding("ok", ".env", str(path))
     if unread := settings.unread_env_file:
-        detail = f"{unread} is not read, because {path} is"
-        yield Finding("warning", ".env", detail, f"move its settings, or name it with --env-file {unread}")
+        detail = f"{unread} is ignored, because Tocsin reads {path}"
+        yield Finding("warning", ".env", detail, f"move its settings, or select it with --env-file {unread}")
 
 
 def check_names(settings: Settings) -> Iterator[Finding]:

@@ -28,7 +28,7 @@ async def check_chat_model(app: App) -> AsyncIterator[Finding]:
     chat = open_chat(app.settings, app.clock, app.redact)
     if chat is None:
         yield Finding(
-            "off", SUBJECT, "none is configured: the bot answers only commands and triggers", HOW_TO_CONFIGURE
+            "off", SUBJECT, "no model is configured: the bot answers only commands and triggers", HOW_TO_CONFIGURE
         )
         return
     await chat.aclose()
@@ -43,7 +43,7 @@ async def check_chat_model(app: App) -> AsyncIterator[Finding]:
         if app.settings[address] == address.default:
             for finding in check_shapes(app.settings, SUBJECT, [key]):
                 yield finding
-    yield Finding("ok", SUBJECT, f"{chat.model} ({chat.name}; not asked)")
+    yield Finding("ok", SUBJECT, f"{chat.model} ({chat.name}; not tested)")
 
 
 def check_speech(app: App) -> Iterator[Finding]:
@@ -52,8 +52,8 @@ def check_speech(app: App) -> Iterator[Finding]:
     problem = speech.problem()
     detail, _, fix = problem.partition(": ")
     if not problem:
-        yield Finding("ok", "speech", f"voice messages are written down with {speech.path.name}")
+        yield Finding("ok", "speech", f"voice messages are transcribed with {speech.path.name}")
     elif speech.path.exists():  # it was installed
         yield Finding("warning", "speech", detail, fix)
     else:
-        yield Finding("off", "speech", f"voice messages are not read: {detail}", fix)
+        yield Finding("off", "speech", f"voice messages are not transcribed: {detail}", fix)

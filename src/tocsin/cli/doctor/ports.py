@@ -32,16 +32,14 @@ def check_ports(settings: Settings) -> Iterator[Finding]:
     """Check that the port of each service is free or in use by that service, and which host names it answers."""
     on_loopback = is_loopback(settings[GATEWAY_HOST]) or is_loopback(settings[DASHBOARD_HOST])
     if settings[TRUSTED_PROXIES] and on_loopback and not settings[ALLOWED_HOSTS]:
-        detail = "on loopback, services answer a proxy only if it sends `Host: localhost`, except webhooks"
-        yield Finding(
-            "warning", "proxy", detail, f"set {ALLOWED_HOSTS.name} to the name under which the proxy is called"
-        )
+        detail = "services on loopback accept requests from a proxy only with `Host: localhost`, except webhooks"
+        yield Finding("warning", "proxy", detail, f"set {ALLOWED_HOSTS.name} to the host name that the proxy forwards")
     host, port = settings[GATEWAY_HOST].strip("[]"), settings[GATEWAY_PORT]
     yield _about_port(host, GATEWAY_HOST, port, GATEWAY_PORT) or _gateway_at(
         host, port, directory_id(settings.data_dir)
     )
     if missing := missing_dashboard_login(settings):
-        yield Finding("off", "dashboard", f"no login: set {missing}")
+        yield Finding("off", "dashboard", f"no sign-in is configured: set {missing}")
         return
     host, port = settings[DASHBOARD_HOST].strip("[]"), settings[DASHBOARD_PORT]
     encrypted = settings[DASHBOARD_TLS_CERT] is not None
@@ -68,10 +66,10 @@ def _gateway_at(host: str, port: int, own: str) -> Finding:
     if not health.keys() >= _OF_GATEWAY:
         return _taken("gateway", port, GATEWAY_PORT)
     if not own or health.get("instance") != own:
-        detail = f"port {port} is taken by a Tocsin of another data directory"
-        fix = f"name its directory with --data-dir to examine that one, or set {GATEWAY_PORT.name} to a free port"
+        detail = f"port {port} is used by a Tocsin with another data directory"
+        fix = f"select its data directory with --data-dir to check it, or set {GATEWAY_PORT.name} to a free port"
         return Finding("error", "gateway", detail, fix)
-    return Finding("ok", "gateway", f"it runs on {host} port {port}")
+    return Finding("ok", "gateway", f"running on {host} port {port}")
 
 
 def _dashboard_at(host: str, port: int, *, encrypted: bool) -> Finding:
@@ -85,12 +83,12 @@ def _dashboard_at(host: str, port: int, *, encrypted: bool) -> Finding:
         connection = HTTPConnection(host, port, timeout=_ANSWERS_WITHIN_S)
     if _health_of(connection).keys() != _OF_DASHBOARD:
         return _taken("dashboard", port, DASHBOARD_PORT)
-    return Finding("ok", "dashboard", f"a Tocsin dashboard answers on {host} port {port}")
+    return Finding("ok", "dashboard", f"a Tocsin dashboard is running on {host} port {port}")
 
 
 def _taken(subject: str, port: int, variable: Variable[int]) -> Finding:
-    detail = f"port {port} is taken by another program"
-    return Finding("error", subject, detail, f"stop the program that uses it, or set {variable.name} to a free port")
+    detail = f"port {port} is used by another program"
+    return Finding("error", subject, detail, f"stop that program, or set {variable.name} to a free port")
 
 
 def _health_of(connection: HTTPConnection) -> dict[str, Any]:

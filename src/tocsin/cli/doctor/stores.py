@@ -45,23 +45,23 @@ async def _what_waits(app: App) -> list[Finding]:
     """Return the reasons why deliveries wait longer than expected."""
     findings = []
     if waiting := (await app.outbox.store.counts())[DeliveryStatus.RETRY_WAIT]:
-        detail = f"{number_of(waiting, 'queued message')} failed and will be tried again"
-        findings.append(Finding("warning", "queue", detail, "`tocsin deliveries list --status retry_wait` says why"))
+        detail = f"{number_of(waiting, 'queued message')} failed and will be retried"
+        findings.append(
+            Finding("warning", "queue", detail, "`tocsin deliveries list --status retry_wait` shows the reasons")
+        )
     for channel, hold in (await app.outbox.store.account_holds(app.registry.configured())).items():
         until = (timestamp(hold.until) or "")[:19]
-        detail = (
-            f"{app.registry.label(channel)}: the provider throttles the whole account until {until} UTC ({hold.reason})"
+        detail = f"{app.registry.label(channel)}: the provider limits the account until {until} UTC ({hold.reason})"
+        findings.append(
+            Finding("warning", "queue", detail, "sending resumes automatically; send less often if this happens again")
         )
-        findings.append(Finding("warning", "queue", detail, "it resumes by itself; send less if this happens again"))
     return findings
 
 
 async def check_bus(app: App) -> AsyncIterator[Finding]:
     """Check that the configured Redis answers."""
     if REDIS_URL.name not in app.settings.sources or not app.settings[REDIS_URL]:
-        yield Finding(
-            "off", "bus", "REDIS_URL is not set: it is used only where something answers at its usual address"
-        )
+        yield Finding("off", "bus", "REDIS_URL is not set: Redis is used only if it runs at the default address")
         return
 
     client = open_redis(app.settings[REDIS_URL])
@@ -88,13 +88,13 @@ async def check_inbox(app: App) -> AsyncIterator[Finding]:
         yield failure("inbox", error)
         return
     if aside := owners.get(SET_ASIDE):
-        detail = f"{number_of(aside, 'received message')} of a kind that only another version knows: set aside"
-        yield Finding("warning", "inbox", detail, "start that version again, which works on them")
+        detail = f"{number_of(aside, 'received message')} of a type unknown to this version: kept, but not processed"
+        yield Finding("warning", "inbox", detail, "start the version that stored them, which can process them")
     failed = sum(count for status, count in counts.items() if status == "failed")
     told = f"{number_of(sum(counts.values()), 'received message')}: {backlog.open} open, {failed} failed"
     age_s = app.clock.now() - backlog.oldest_at if backlog.oldest_at is not None else 0.0
     if age_s > WAITS_S:
-        detail = f"{number_of(backlog.open, 'received message')} not worked off, the oldest for {age_s / 60:.0f} min"
-        yield Finding("warning", "inbox", detail, "start `tocsin up`; if it runs, its log says why")
+        detail = f"{number_of(backlog.open, 'received message')} not processed yet, the oldest for {age_s / 60:.0f} min"
+        yield Finding("warning", "inbox", detail, "start `tocsin up`; if it is running, see its log")
     elif counts:
         yield Finding("ok", "inbox", told)

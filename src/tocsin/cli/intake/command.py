@@ -31,19 +31,18 @@ SOURCE = "cli"
 def configure_intake(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `tocsin intake`."""
     parser.epilog = (
-        'example: tocsin intake "Look for leaked credentials; then audit the dependencies"\n\n'
-        "Skills for the assistant look at the working directory.\n"
-        "exit code 0: everything was done, 1: something was not"
+        'example: tocsin intake "Look for leaked credentials; then audit the dependencies"\n\nAssistant '
+        "skills inspect the working directory.\nexit code 0: all skills succeeded, 1: a skill failed"
     )
-    parser.add_argument("text", help="what should be done; `-` reads standard input")
-    parser.add_argument("-y", "--yes", action="store_true", help="do not ask before skills run")
+    parser.add_argument("text", help="text with the requests; `-` reads standard input")
+    parser.add_argument("-y", "--yes", action="store_true", help="do not ask for confirmation before skills run")
     parser.set_defaults(run=_intake, free_text="text")
 
 
 def _intake(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     text, here = read_message(arguments.text, out), Path.cwd()
     if not text.strip():
-        raise ConfigError("the text is empty", hint="write what should be done, or pipe it in and write `-`")
+        raise ConfigError("the text is empty", hint="pass the text as the argument, or pipe it in and pass `-`")
     return with_app(options, out, lambda app: _plan(app, text, here, out, asks=not arguments.yes), writes=True)
 
 
@@ -54,13 +53,13 @@ async def _plan(app: "App", text: str, here: Path, out: Console, *, asks: bool) 
     ]
     steps, plan = await _steps(app, text, [*own, *assistants], out), token_hex(8)
     for number, step in enumerate(steps, start=1):
-        out.line(f"{number}. {step.requirement} → {step.skill or 'no skill for this'}")
+        out.line(f"{number}. {step.requirement} → {step.skill or 'no matching skill'}")
     if not any(step.skill for step in steps):
-        out.error("no installed skill does that", "`tocsin skills list` shows what there is")
+        out.error("no installed skill matches", "`tocsin skills list` shows the installed skills")
         _show(out, plan, steps)
         return FAILED
     detail = f"plan {plan} of {number_of(len(steps), 'requirement')}"
-    if asks and not await out.agreed("Shall this be done?"):
+    if asks and not await out.agreed("Run these skills?"):
         _record(app, INTAKE_CANCELLED, detail, plan)
         out.note("tocsin: cancelled; no skill was run")
         _show(out, plan, steps)
@@ -87,7 +86,7 @@ async def _steps(app: "App", text: str, skills: "Sequence[SkillInfo]", out: Cons
         if provider := await app.models().find():
             return await out.while_waiting(f"Asking {provider.model} …", ask_for_steps(provider, text, skills))
     except TocsinError as error:
-        out.note(f"tocsin: the text is matched by its words: {error.sentence()}")
+        out.note(f"tocsin: matching by keywords, because the model failed: {error.sentence()}")
     return match_steps(text, skills)
 
 

@@ -24,10 +24,12 @@ def configure_store(parser: argparse.ArgumentParser) -> None:
     commands = add_subcommands(parser, {"migrate": "move all messages, events, keys and decisions to the other store"})
     parser.epilog = "example: tocsin store migrate --to redis --dry-run"
     migrate = commands["migrate"]
-    migrate.description = "Stop every service first. A command that was interrupted continues where it stopped."
+    migrate.description = (
+        "Stop all services first. If the command is interrupted, run it again: it continues where it stopped."
+    )
     migrate.epilog = "example: tocsin store migrate --to redis"
-    migrate.add_argument("--to", required=True, choices=("redis", "sqlite"), help="the store to move everything into")
-    migrate.add_argument("--dry-run", action="store_true", help="only say what would be moved")
+    migrate.add_argument("--to", required=True, choices=("redis", "sqlite"), help="store to move the data to")
+    migrate.add_argument("--dry-run", action="store_true", help="print what would be moved, and move nothing")
     migrate.set_defaults(run=_migrate)
 
 
@@ -36,7 +38,7 @@ def _migrate(arguments: argparse.Namespace, options: Options, out: Console) -> i
     work = _run(settings, installed, arguments, out)
     found = run_until_signal(out.while_waiting(f"Moving everything to {arguments.to}", work))
     if not arguments.dry_run:
-        out.effect_done(f"everything is in {arguments.to}")
+        out.effect_done(f"all data is in {arguments.to}")
     _show(found, arguments, settings, out)
     return DONE
 

@@ -101,17 +101,17 @@ def _check(segment: Segment, line: bytes, tip: Tip | None, head_name: str) -> Ti
     """Check one line, and return where the chain goes on."""
     link = parse_link(line[:-1]) if line.endswith(b"\n") else None
     if link is None:
-        segment.report("is cut off, or no entry of this log")
+        segment.report("is incomplete, or is not an entry of this log")
         return tip
     if tip is None:
         entry = decode_entry(line)
         segment.begins_at = entry.ts if entry else ""
         if link.prev is None:
-            segment.report(f"is number {link.tip.seq}: the lines before it in this file are missing")
+            segment.report(f"has number {link.tip.seq}: the lines before it in this file are missing")
             return link.tip
         segment.start = tip = Tip(link.tip.seq - 1, link.prev)
     elif link.prev is not None and not link.headless:
-        segment.report("begins a file, but not this one")
+        segment.report("is the first line of a different file")
     if link.headless:
         segment.report(f"was written after {head_name} was lost: lines before it may be missing")
     if not link.follows(tip):
@@ -122,9 +122,9 @@ def _check(segment: Segment, line: bytes, tip: Tip | None, head_name: str) -> Ti
 def _reason(seq: int, expected: int) -> str:
     """Describe why a line does not follow the one before it."""
     if seq > expected:
-        return f"is number {seq} where {expected} belongs: {seq - expected} before it are missing"
+        return f"has number {seq} where {expected} is expected: {seq - expected} lines before it are missing"
     if seq < expected:
-        return f"is number {seq} where {expected} belongs: it was inserted, repeated or moved"
+        return f"has number {seq} where {expected} is expected: it was inserted, repeated or moved"
     return "was changed, or the line before it was"
 
 
@@ -175,16 +175,16 @@ class Verifier:
 
     def _read(self, file: Path) -> Segment:
         if not file.is_file():
-            return self._unread(file, "is not a file")
+            return self._unread(file, "is not a regular file")
         if file.suffix in UNREADABLE:
-            return self._unread(file, f"cannot be looked into: unpack it ({file.suffix}) and verify again")
+            return self._unread(file, f"cannot be read: decompress it ({file.suffix}) and verify again")
         try:
             with _opened(file) as stream:
                 return walk(file.name, split_lines(stream), self._head_name, self._wanted)
         except (OSError, EOFError, ValueError) as error:
-            return self._unread(file, f"cannot be read to its end: {error}")
+            return self._unread(file, f"cannot be read completely: {error}")
         except Exception as error:  # noqa: BLE001  # zlib.error and lzma.LZMAError share no better base
-            return self._unread(file, f"cannot be unpacked: {error}")
+            return self._unread(file, f"cannot be decompressed: {error}")
 
     def _unread(self, file: Path, reason: str) -> Segment:
         segment = Segment(file.name)
@@ -227,14 +227,16 @@ class Verifier:
         for copy in copies:
             if known.get(_end(copy).seq) != _end(copy).hash:
                 self._report(
-                    copy, f"contradicts the other files: number {_end(copy).seq} is another line there", copy.lines
+                    copy, f"contradicts the other files: number {_end(copy).seq} is a different line there", copy.lines
                 )
 
     def _check_order(self, chain: list[Segment]) -> None:
         """Names that rotation gave tell which file is older."""
         for older, newer in pairwise(chain):
             if _is_older(newer.file, older.file, self._path.name):
-                self._report(newer, f"is named as if it were older than {older.file}, whose lines come before it", 1)
+                self._report(
+                    newer, f"has a file name that makes it older than {older.file}, although it follows that file", 1
+                )
 
     def _check_end(self, chain: list[Segment]) -> None:
         """Compare the last line with what the head file remembers, and every line with its anchor."""
@@ -242,11 +244,12 @@ class Verifier:
         if head is None:
             if chain:
                 self._report(
-                    chain[-1], f"is the last one, but without {self._head_name} removed last lines do not show"
+                    chain[-1],
+                    f"is the last one, but without {self._head_name}, removed lines at the end cannot be detected",
                 )
         elif not chain:
             if head.tip.seq:
-                reason = f"{self._head_name} remembers {head.tip.seq} lines, and no file holds any of them"
+                reason = f"{self._head_name} records {head.tip.seq} lines, but no file contains any"
                 self._issues.append(ChainIssue(0, reason, self._path.name))
         elif head.tip.seq > _end(chain[-1]).seq:
             missing = head.tip.seq - _end(chain[-1]).seq
@@ -258,7 +261,7 @@ class Verifier:
             and head.tip.seq <= _end(chain[-1]).seq
             and hashes.get(head.tip.seq, head.tip.hash) != head.tip.hash
         ):
-            self._report(chain[-1], f"is not the last line that was written: {self._head_name} has another hash")
+            self._report(chain[-1], f"is not the last line that was written: {self._head_name} records another hash")
         self._check_anchors(chain, hashes)
 
     def _check_anchors(self, chain: list[Segment], hashes: Mapping[int, bytes]) -> None:
@@ -272,9 +275,9 @@ class Verifier:
             # several the newest counts: an earlier one may have been put before the true one.
             may_be_gone = max(anchor.at, *(other.at for other in others), "") < self._keep_since
             if seq > last or (seq < first and not may_be_gone):
-                self._report_log(f"number {seq} was anchored, and is not in the log any more")
+                self._report_log(f"number {seq} was anchored, but is missing from the log")
             elif (seq >= first or seq in known) and known.get(seq) != anchor.hash:
-                self._report_log(f"number {seq} is not the line that was anchored: the chain was recomputed")
+                self._report_log(f"number {seq} differs from the anchored line: the chain was recomputed")
 
     def _report_log(self, reason: str) -> None:
         self._issues.append(ChainIssue(0, reason, self._path.name))
@@ -291,10 +294,12 @@ def _break(segment: Segment, before: Segment) -> str:
     """Describe why a file does not follow the one before it."""
     start, end = cast("Tip", segment.start), _end(before)
     if start.seq > end.seq:
-        return f"should follow number {start.seq}, but {before.file} ends with {end.seq}: lines between are missing"
+        return f"should follow number {start.seq}, but {before.file} ends with {end.seq}: the lines between are missing"
     if start.seq < end.seq:
-        return f"should follow number {start.seq}, but {before.file} goes on to {end.seq}: a copy that was changed"
-    return f"should follow another number {start.seq} than the one {before.file} ends with"
+        return (
+            f"should follow number {start.seq}, but {before.file} continues to {end.seq}: one of the files was changed"
+        )
+    return f"should follow number {start.seq}, but {before.file} ends with a different line of that number"
 
 
 def _is_older(name: str, than: str, live: str) -> bool:

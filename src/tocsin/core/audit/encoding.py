@@ -25,7 +25,7 @@ def encode_fields(
 ) -> str:
     """Return the line between its time and its link, on one line."""
     if "chain" in metadata:
-        raise ValueError("the metadata key 'chain' belongs to the audit log")
+        raise ValueError("the metadata key 'chain' is reserved for the audit log")
     fields: dict[str, object] = {"action": action, "detail": detail, "source": source}
     fields["metadata"] = metadata
     try:

@@ -181,7 +181,7 @@ class AuditLog:
             raise
         if written != len(line):
             self._undo()
-            raise OSError(errno.ENOSPC, "only a part of the line was taken")
+            raise OSError(errno.ENOSPC, "only part of the line was written")
         self._before, self._prev = b"", ""
         self._seq, self._hash = seq, digest
         self._size += written
@@ -269,7 +269,7 @@ class AuditLog:
         """Make a head before the first line, with room to grow, so that a full disk fails here."""
         head = reader.Head(reader.Tip(self._seq, self._hash), 0, 0).encode().ljust(HEAD_BYTES)
         if os.pwrite(self._head, head, 0) != HEAD_BYTES:
-            raise OSError(errno.ENOSPC, f"{self._head_name} could not be written")
+            raise OSError(errno.ENOSPC, f"cannot write {self._head_name}")
 
     def _lock(self) -> None:
         if self._head < 0:
@@ -287,7 +287,7 @@ class AuditLog:
                 if time.monotonic() > deadline:
                     raise AuditError(
                         f"another process has held the lock of {self._name} for {self._lock_wait_s:g} s",
-                        hint=f"find it with `fuser {self._head_name}` and end or resume it",
+                        hint=f"find it with `fuser {self._head_name}`, and end or resume it",
                     ) from None
                 time.sleep(0.0002)
 
@@ -307,7 +307,7 @@ class AuditLog:
         file = os.open(name, flags | os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
         if stat.S_ISFIFO(os.fstat(file).st_mode):  # it would take the lines and forget them
             os.close(file)
-            raise OSError(errno.ENXIO, "it is not a regular file")
+            raise OSError(errno.ENXIO, "not a regular file")
         return file
 
     def _leave_to_parent(self) -> None:
@@ -343,5 +343,5 @@ def _opened(name: str) -> Iterator[int | None]:
 def _failure(verb: str, name: str, error: OSError) -> AuditError:
     """Turn an operating system's error into a sentence and a next step."""
     reason = error.strerror or str(error)
-    hint = _HINTS.get(error.errno or 0, "check its disk")
+    hint = _HINTS.get(error.errno or 0, "check the disk")
     return AuditError(f"cannot {verb} the audit log {name}: {reason}", hint=hint)

@@ -103,7 +103,7 @@ def open_regular(path: "Path | str", flags: int = os.O_RDONLY) -> int:
     os.close(descriptor)
     if kind == stat.S_IFDIR:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-    raise OSError(errno.ENXIO, "it is not a regular file")
+    raise OSError(errno.ENXIO, "not a regular file")
 
 
 def decode_head(text: bytes) -> Head | None:

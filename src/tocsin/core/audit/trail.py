@@ -52,7 +52,7 @@ class AuditTrail:
         except AuditError as error:
             self.problem = error.sentence()
             log.error(  # noqa: TRY400  # the sentence says it all; a traceback would only hide it
-                "audit entry lost", extra={"action": action.name, "detail": detail, "reason": self.problem}
+                "an audit entry was lost", extra={"action": action.name, "detail": detail, "reason": self.problem}
             )
         else:
             self.problem = ""

@@ -15,7 +15,7 @@ def networks(value: str) -> tuple[Network, ...]:
     try:
         return tuple(ip_network(item.strip(), strict=False) for item in value.split(",") if item.strip())
     except ValueError:
-        raise ValueError("addresses or networks separated by commas, such as 10.0.0.1, 10.1.0.0/16") from None
+        raise ValueError("addresses or networks, separated by commas, for example 10.0.0.1, 10.1.0.0/16") from None
 
 
 def host_names(value: str) -> frozenset[str]:
@@ -24,7 +24,7 @@ def host_names(value: str) -> frozenset[str]:
 
     names = {item.strip().rstrip(".").lower() for item in value.split(",") if item.strip()}
     if not all(re.fullmatch(r"[a-z0-9._-]+|\[[0-9a-f:.]+\]", name) for name in names):
-        raise ValueError("names without scheme and port separated by commas, such as tocsin.example.org")
+        raise ValueError("host names without scheme and port, separated by commas, for example tocsin.example.org")
     return frozenset(names)
 
 

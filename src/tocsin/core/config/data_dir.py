@@ -52,15 +52,15 @@ def foreign_files(path: Path) -> Iterator[ConfigError]:
 def unusable(path: Path, error: OSError) -> ConfigError:
     """Return the error of a path in the data directory, with its owner and this user."""
     if error.errno in _NO_SPACE:
-        return ConfigError(f"{path} cannot be written: {error.strerror}", hint="free some space")
+        return ConfigError(f"cannot write {path}: {error.strerror}", hint="free some disk space")
     nearest = next(place for place in (path, *path.parents) if _exists(place))
     subject = "it" if nearest == path else str(nearest)
     user = _user_name(os.geteuid())
-    give = f"give {nearest} to {user} (chown), or " if isinstance(error, PermissionError) else ""
+    give = f"make {user} the owner of {nearest} (chown), or " if isinstance(error, PermissionError) else ""
     return ConfigError(
-        f"{path} cannot be written: {error.strerror}; {subject} belongs to {_user_name(nearest.stat().st_uid)},"
-        f" this program runs as {user}",
-        hint=f"{give}name another directory in TOCSIN_DATA_DIR",
+        f"cannot write {path}: {error.strerror}; {subject} belongs to {_user_name(nearest.stat().st_uid)}, but"
+        f" Tocsin runs as {user}",
+        hint=f"{give}set TOCSIN_DATA_DIR to another directory",
     )
 
 

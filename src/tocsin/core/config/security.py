@@ -40,16 +40,16 @@ def validate_security(settings: Settings) -> list[str]:
         warnings.append(f"{REDIS_URL.name} has a common password; choose a random one")
     if settings[ENVIRONMENT] == "production" and settings[FORCE_HTTPS] is None:
         warnings.append(
-            "ENVIRONMENT=production enforces HTTPS, but FORCE_HTTPS=true is not written down; "
-            "add it to make that explicit"
+            "ENVIRONMENT=production enforces HTTPS, but FORCE_HTTPS is not set; set FORCE_HTTPS=true to make this "
+            "explicit"
         )
     if settings[ENVIRONMENT] == "production" and settings[FORCE_HTTPS] is False:
         warnings.append(
-            "DANGER: FORCE_HTTPS=false in production: tokens and passwords travel in clear; set FORCE_HTTPS=true"
+            "DANGER: FORCE_HTTPS=false in production: tokens and passwords are sent unencrypted; set FORCE_HTTPS=true"
         )
     if not settings[WEBHOOK_REQUIRE_SIGNATURE]:
         warnings.append(
-            "DANGER: WEBHOOK_REQUIRE_SIGNATURE=false: inbound messages can be forged; remove it outside debugging"
+            "DANGER: WEBHOOK_REQUIRE_SIGNATURE=false: inbound messages can be forged; use it for debugging only"
         )
     return warnings
 
@@ -64,7 +64,7 @@ def _dashboard_weaknesses(settings: Settings) -> list[str]:
 def missing_login(settings: Settings) -> list[str]:
     """Return the warning that the login of the dashboard lacks settings, if it does."""
     missing = missing_dashboard_login(settings)
-    return [f"the dashboard has no login: set {missing} in {settings.own_file}"] if missing else []
+    return [f"the dashboard has no sign-in configured: set {missing} in {settings.own_file}"] if missing else []
 
 
 def missing_dashboard_login(settings: Settings) -> str:
@@ -106,10 +106,10 @@ def check_gateway_bind(settings: Settings, host: str) -> list[str]:
     """Refuse an open gateway off loopback; return the warnings of an override."""
     if is_loopback(host) or settings[GATEWAY_TOKEN]:
         return []
-    problem = f"the gateway would listen on {host} without a token: any client that reaches it could send"
+    problem = f"the gateway would listen on {host} without a token: any client that can reach it could send messages"
     if not settings[ALLOW_INSECURE_BIND]:
         raise MissingSettingError(problem, hint="set GATEWAY_TOKEN (or ALLOW_INSECURE_BIND=true to override)")
-    return [f"DANGER: {problem}; ALLOW_INSECURE_BIND=true overrides the refusal"]
+    return [f"DANGER: {problem}; ALLOW_INSECURE_BIND=true allows this"]
 
 
 def check_dashboard_bind(settings: Settings, host: str) -> list[str]:
@@ -119,7 +119,7 @@ def check_dashboard_bind(settings: Settings, host: str) -> list[str]:
     """
     if settings[DASHBOARD_PASS] and settings[DASHBOARD_PASS_HASH]:
         both = f"{DASHBOARD_PASS.name} and {DASHBOARD_PASS_HASH.name} are both set"
-        raise ConfigError(both, hint="remove one of them: which password counts must be plain")
+        raise ConfigError(both, hint="remove one of them: only one password can apply")
     encrypted = dashboard_tls(settings) is not None or bool(settings[TRUSTED_PROXIES])
     if is_loopback(host):
         return []
@@ -128,9 +128,9 @@ def check_dashboard_bind(settings: Settings, host: str) -> list[str]:
         problems.append("without a login")
         remedies.append(missing)
     if not encrypted:
-        problems.append("without TLS: passwords would travel in clear")
+        problems.append("without TLS: passwords would be sent unencrypted")
         tls = f"{DASHBOARD_TLS_CERT.name} and {DASHBOARD_TLS_KEY.name}"
-        remedies.append(f"{tls}, or {TRUSTED_PROXIES.name} to the proxy that speaks TLS")
+        remedies.append(f"{tls}, or set {TRUSTED_PROXIES.name} to the proxy that terminates TLS")
     if not problems:
         return []
     problem = f"the dashboard would listen on {host} {' and '.join(problems)}"
@@ -138,7 +138,7 @@ def check_dashboard_bind(settings: Settings, host: str) -> list[str]:
         raise MissingSettingError(
             problem, hint=f"set {'; and '.join(remedies)} (or {ALLOW_INSECURE_BIND.name}=true to override)"
         )
-    return [f"DANGER: {problem}; {ALLOW_INSECURE_BIND.name}=true overrides the refusal"]
+    return [f"DANGER: {problem}; {ALLOW_INSECURE_BIND.name}=true allows this"]
 
 
 def dashboard_tls(settings: Settings) -> tuple[Path, Path] | None:
@@ -151,11 +151,13 @@ def dashboard_tls(settings: Settings) -> tuple[Path, Path] | None:
         return None
     if certificate is None or key is None:
         missing = DASHBOARD_TLS_CERT if certificate is None else DASHBOARD_TLS_KEY
-        raise MissingSettingError("the dashboard has only half of what TLS needs", hint=f"set {missing.name}")
+        raise MissingSettingError(
+            "the dashboard needs both a certificate and a key for TLS", hint=f"set {missing.name}"
+        )
     for variable, path in ((DASHBOARD_TLS_CERT, certificate), (DASHBOARD_TLS_KEY, key)):
         try:
             path.open("rb").close()
         except OSError as error:
-            sentence = f"{variable.name} names {path}, which cannot be read: {error.strerror}"
-            raise ConfigError(sentence, hint="correct the path, or the rights of the file") from None
+            sentence = f"cannot read {path}, the value of {variable.name}: {error.strerror}"
+            raise ConfigError(sentence, hint="correct the path, or the permissions of the file") from None
     return certificate, key

@@ -156,7 +156,7 @@ class Settings(Values):
     def read_from(self) -> str:
         """Which files were read, as a clause for errors about a missing setting."""
         if self.env_file is None:
-            return f"settings were read from the environment; there is no {self.own_file}"
+            return f"settings were read from the environment; {self.own_file} does not exist"
         unread = f"; {self.unread_env_file} was not read" if self.unread_env_file else ""
         return f"settings were read from the environment and {self.env_file}{unread}"
 
@@ -217,12 +217,12 @@ def read_env_file(path: Path) -> Layer:
 
             bindings = list(parse_stream(stream))
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise ConfigError(f"{path} cannot be read: {reason}", hint="check the file and its rights") from None
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        raise ConfigError(f"cannot read {path}: {reason}", hint="check the file and its permissions") from None
     for binding in bindings:
         if binding.error or (binding.key and binding.value is None):
-            sentence = f"{path}:{_line(binding.original)}: this is not NAME=value"
-            raise ConfigError(sentence, hint="quote a value that has blanks or quotes")
+            sentence = f"{path}:{_line(binding.original)}: expected NAME=value"
+            raise ConfigError(sentence, hint="quote values that contain spaces or quotes")
     values = {b.key: b.value or "" for b in bindings if b.key}
     return Layer(str(path), values, {b.key: _line(b.original) for b in bindings if b.key})
 
@@ -289,21 +289,21 @@ def _parse(variable: Variable[Any], raw: str, source: str) -> object:
         shown = Redactor()(repr(raw if len(raw) <= 60 else raw[:59] + "…"))
         found = "a value" if variable.secret else shown
         sentence = f"{variable.name} is set to {found} in {source}"
-        raise ConfigError(sentence, hint=f"it must be {error}") from None
+        raise ConfigError(sentence, hint=f"expected {error}") from None
 
 
 def _read_secret(variable: Variable[Any], path: str) -> str:
     try:
         value = Path(path).expanduser().read_text(encoding="utf-8-sig").rstrip("\r\n")
-        reason = "" if value.strip() else "it is empty"
+        reason = "" if value.strip() else "empty file"
     except (OSError, RuntimeError) as error:  # the second: `~` without a home directory
         reason = (isinstance(error, OSError) and error.strerror) or str(error)
     except UnicodeDecodeError:
-        reason = "it is not UTF-8 text"
+        reason = "not UTF-8 text"
     if reason:
         raise ConfigError(
-            f"{variable.name}_FILE names {path}, which cannot be read: {reason}",
-            hint="correct the file or its rights, or unset the variable",
+            f"cannot read {path}, the value of {variable.name}_FILE: {reason}",
+            hint="correct the file or its permissions, or unset the variable",
         )
     return value
 

@@ -39,15 +39,15 @@ class UnknownSetting(NamedTuple):
     def __str__(self) -> str:
         place = f"{self.source}:{self.line}" if self.line else self.source
         if self.former:
-            return f"{place}: {self.name} is the older name of {self.meant}"
-        return f"{place}: there is no setting {self.name}"
+            return f"{place}: {self.name} is the former name of {self.meant}"
+        return f"{place}: unknown setting {self.name}"
 
     @property
     def hint(self) -> str:
         """The remedy."""
         if self.former:
-            return f"call it {self.meant}; if both are set in one place, {self.meant} counts"
-        return f"did you mean {self.meant}?" if self.meant else "`tocsin config show --all` lists all there are"
+            return f"rename it to {self.meant}; if one place sets both, {self.meant} takes precedence"
+        return f"did you mean {self.meant}?" if self.meant else "`tocsin config show --all` lists all settings"
 
 
 def unknown_settings(settings: Settings) -> Iterator[UnknownSetting]:

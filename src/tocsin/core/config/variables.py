@@ -53,7 +53,7 @@ def password_hash(value: str) -> str:
     if not re.fullmatch(
         r"\$argon2id\$v=19\$m=[0-9]{1,7},t=[0-9]{1,3},p=[0-9]{1,3}(\$[A-Za-z0-9+/]{11,200}){2}", stripped
     ):
-        raise ValueError("what `tocsin dashboard hash-password` prints, from $argon2id$ to its end")
+        raise ValueError("the output of `tocsin dashboard hash-password`, starting with $argon2id$")
     return stripped
 
 
@@ -61,7 +61,7 @@ def token(value: str) -> str:
     """Take a token: printable ASCII without blanks, because it travels in a header or a URL."""
     stripped = value.strip()
     if not stripped.isascii() or not stripped.isprintable() or " " in stripped:
-        raise ValueError("a token of printable ASCII characters without blanks")
+        raise ValueError("a token of printable ASCII characters without spaces")
     return stripped
 
 
@@ -125,7 +125,7 @@ def directory(value: str) -> Path:
     try:
         return Path(value.strip()).expanduser().absolute()
     except (RuntimeError, OSError):  # no such home directory; the working directory was deleted
-        raise ValueError("a directory; write it without `~`, from the root") from None
+        raise ValueError("an absolute path of a directory; `~` is not expanded") from None
 
 
 def file_path(value: str) -> Path:
@@ -133,7 +133,7 @@ def file_path(value: str) -> Path:
     try:
         return directory(value)
     except ValueError:
-        raise ValueError("a file; write it without `~`, from the root") from None
+        raise ValueError("an absolute path of a file; `~` is not expanded") from None
 
 
 def anchor(value: str) -> str:
@@ -141,7 +141,7 @@ def anchor(value: str) -> str:
     stripped = value.strip()
     channel, colon, target = stripped.partition(":")
     if not stripped.startswith("/") and not (colon and channel and target):
-        raise ValueError("the full path of a file, or <channel>:<target>")
+        raise ValueError("an absolute path of a file, or <channel>:<target>")
     return stripped
 
 
@@ -163,7 +163,7 @@ def base_url(value: str) -> str:
     except ValueError:
         usable = False
     if not usable or parts.username or parts.password or parts.query or parts.fragment:
-        raise ValueError("an http or https address without user, query or fragment")
+        raise ValueError("an http or https URL without user, query or fragment")
     return stripped
 
 
@@ -171,7 +171,7 @@ def model_name(value: str) -> str:
     """Read the name of a chat model, such as `gpt-5` or `meta-llama/llama-4:free`."""
     stripped = value.strip()
     if not stripped.isascii() or not stripped.isprintable() or " " in stripped or len(stripped) > 200:
-        raise ValueError("the name of a model without blanks")
+        raise ValueError("a model name without spaces")
     return stripped
 
 
@@ -188,39 +188,39 @@ ENVIRONMENT = Variable(
     "ENVIRONMENT",
     choice("development", "production"),
     "development",
-    "`production` switches HTTPS enforcement on.",
+    "`production` enables HTTPS enforcement.",
 )
 FORCE_HTTPS: Variable[bool | None] = Variable(
     "FORCE_HTTPS",
     switch,
     None,
-    "Refuse plain HTTP requests that do not come through a TLS-terminating trusted proxy.",
+    "Reject plain HTTP requests, unless they come through a trusted proxy that terminates TLS.",
     shown_default="false; true in production",
 )
-GATEWAY_HOST = Variable("GATEWAY_HOST", text, "127.0.0.1", "Address the gateway listens on.")
-GATEWAY_PORT = Variable("GATEWAY_PORT", port, 8100, "Port the gateway listens on.")
+GATEWAY_HOST = Variable("GATEWAY_HOST", text, "127.0.0.1", "Address that the gateway listens on.")
+GATEWAY_PORT = Variable("GATEWAY_PORT", port, 8100, "Port that the gateway listens on.")
 GATEWAY_TOKEN = Variable(
     "GATEWAY_TOKEN",
     token,
     "",
-    "Bearer token that sending over HTTP needs; required off loopback.",
+    "Bearer token required to send over HTTP; mandatory unless the gateway listens on loopback.",
     secret=True,
 )
-DASHBOARD_HOST = Variable("DASHBOARD_HOST", text, "127.0.0.1", "Address the dashboard listens on.")
-DASHBOARD_PORT = Variable("DASHBOARD_PORT", port, 8200, "Port the dashboard listens on.")
+DASHBOARD_HOST = Variable("DASHBOARD_HOST", text, "127.0.0.1", "Address that the dashboard listens on.")
+DASHBOARD_PORT = Variable("DASHBOARD_PORT", port, 8200, "Port that the dashboard listens on.")
 DASHBOARD_USER = Variable(
-    "DASHBOARD_USER", user_name, "", "Login name of the dashboard; there is no default account.", login=True
+    "DASHBOARD_USER", user_name, "", "User name for the dashboard; there is no default account.", login=True
 )
-DASHBOARD_PASS = Variable("DASHBOARD_PASS", password, "", "Password of the dashboard.", secret=True)
+DASHBOARD_PASS = Variable("DASHBOARD_PASS", password, "", "Password for the dashboard.", secret=True)
 DASHBOARD_PASS_HASH = Variable(
     "DASHBOARD_PASS_HASH",
     password_hash,
     "",
-    "What `tocsin dashboard hash-password` prints, in the place of DASHBOARD_PASS.",
+    "Password hash from `tocsin dashboard hash-password`, instead of DASHBOARD_PASS.",
     secret=True,
 )
 DASHBOARD_TLS_CERT: Variable[Path | None] = Variable(
-    "DASHBOARD_TLS_CERT", file_path, None, "Certificate, with its chain, with which the dashboard serves HTTPS itself."
+    "DASHBOARD_TLS_CERT", file_path, None, "Certificate chain with which the dashboard serves HTTPS."
 )
 DASHBOARD_TLS_KEY: Variable[Path | None] = Variable(
     "DASHBOARD_TLS_KEY", file_path, None, "Private key of DASHBOARD_TLS_CERT, without a passphrase."
@@ -229,140 +229,144 @@ TRUSTED_PROXIES: Variable[tuple[Network, ...]] = Variable(
     "TRUSTED_PROXIES",
     networks,
     (),
-    "Proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed.",
+    "Proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` headers are trusted.",
     shown_default="none",
 )
 ALLOWED_HOSTS: Variable[frozenset[str]] = Variable(
     "ALLOWED_HOSTS",
     host_names,
     frozenset(),
-    "Names under which services on loopback may be called besides localhost, such as that of a proxy on this machine.",
+    "Host names accepted by services on loopback besides localhost, for example that of a proxy on the same machine.",
     shown_default="none",
 )
 ALLOW_INSECURE_BIND = Variable(
-    "ALLOW_INSECURE_BIND", boolean, False, "Start on a non-loopback address without the protection it needs."
+    "ALLOW_INSECURE_BIND", boolean, False, "Start on a non-loopback address even without the required protection."
 )
 ALLOW_INSECURE_API_URL = Variable(
-    "ALLOW_INSECURE_API_URL", boolean, False, "Allow plain `http://` to a provider on a public address."
+    "ALLOW_INSECURE_API_URL", boolean, False, "Allow unencrypted `http://` to a provider on a public address."
 )
 RATE_LIMIT_PER_IP = Variable(
-    "RATE_LIMIT_PER_IP", integer(1, 10**9), 60, "Requests a minute of one address (IPv6: one /64)."
+    "RATE_LIMIT_PER_IP", integer(1, 10**9), 60, "Requests per minute from one address (IPv6: one /64)."
 )
 RATE_LIMIT_PER_USER = Variable(
-    "RATE_LIMIT_PER_USER", integer(1, 10**9), 120, "Requests a minute of one authenticated user."
+    "RATE_LIMIT_PER_USER", integer(1, 10**9), 120, "Requests per minute by one authenticated user."
 )
 WEBHOOK_RATE_LIMIT = Variable(
     "WEBHOOK_RATE_LIMIT",
     integer(1, 10**9),
     60_000,
-    "Verified webhook calls a minute of one channel; others count as requests of their address.",
+    "Verified webhook requests per minute for one channel; unverified ones count against their address.",
 )
 WEBHOOK_REQUIRE_SIGNATURE = Variable(
     "WEBHOOK_REQUIRE_SIGNATURE",
     boolean,
     True,
-    "Reject webhooks without a valid signature; `false` is for debugging only.",
+    "Reject webhooks without a valid signature; set to `false` for debugging only.",
 )
 REPLY_BRAKE = Variable(
     "REPLY_BRAKE",
     integer(1, 10_000),
     60,
-    "Replies a minute in one chat; above that it is most likely a loop, and the chat is muted for 5 minutes.",
+    "Replies per minute in one chat; more indicate a loop, and the chat is muted for 5 minutes.",
 )
 MAX_PARTS = Variable(
-    "MAX_PARTS", integer(1, 10_000), 100, "Messages that one text may be split into; a longer text is refused."
+    "MAX_PARTS",
+    integer(1, 10_000),
+    100,
+    "Maximum number of messages that one text is split into; longer texts are rejected.",
 )
 RUNS_KEEP_FAILED = Variable(
     "RUNS_KEEP_FAILED",
     integer(0, 100_000),
     500,
-    "Failed runs of each job, workflow, watcher, … that are kept apart from the newest 200.",
+    "Failed runs of each job, workflow or other subject to keep in addition to the newest 200.",
 )
 AUDIT_REDACT = Variable("AUDIT_REDACT", boolean, True, "Mask known secret values in audit lines.")
 AUDIT_KEEP_DAYS = Variable(
     "AUDIT_KEEP_DAYS",
     integer(0, 36500),
     0,
-    "Days for which rotation keeps audit lines; `audit verify` misses younger ones. 0 keeps all.",
+    "Days to keep rotated audit lines; `audit verify` reports younger missing lines. 0 keeps all.",
 )
 AUDIT_ANCHOR = Variable(
     "AUDIT_ANCHOR",
     anchor,
     "",
-    "Where the end of the audit chain is noted: a file on another host, or <channel>:<target>.",
+    "Where to record the end of the audit chain: a file on another host, or <channel>:<target>.",
 )
 AUDIT_ANCHOR_EVERY = Variable(
-    "AUDIT_ANCHOR_EVERY", integer(10, 10**6), 1000, "How many audit entries lie between two anchors."
+    "AUDIT_ANCHOR_EVERY", integer(10, 10**6), 1000, "Number of audit entries between two anchors."
 )
 DELIVERY_WORKERS = Variable(
     "DELIVERY_WORKERS",
     integer(0, 1000),
     64,
-    "How many queued messages of each channel a process sends at the same time; 0 leaves the queue to other processes.",
+    "Queued messages per channel that a process sends at the same time; 0 leaves the queue to other processes.",
 )
 STORE = Variable(
     "STORE",
     choice("sqlite", "redis"),
     "sqlite",
-    "Where messages are kept: `sqlite` for one host, `redis` for several. Its older name is `DELIVERY_BACKEND`.",
+    "Store for messages: `sqlite` for one host, `redis` for several. The former name is `DELIVERY_BACKEND`.",
     former="DELIVERY_BACKEND",
 )
 DELIVERY_KEEP_DAYS = Variable(
-    "DELIVERY_KEEP_DAYS", integer(1, 3650), 30, "Days after which finished deliveries are forgotten."
+    "DELIVERY_KEEP_DAYS", integer(1, 3650), 30, "Days after which finished deliveries are deleted."
 )
 REDIS_URL = Variable(
-    "REDIS_URL", redis_url, "redis://localhost:6379/0", "Where Redis is, used when it answers; `off` disables it."
+    "REDIS_URL", redis_url, "redis://localhost:6379/0", "URL of Redis, which is used if it responds; `off` disables it."
 )
 REDIS_WAIT_REPLICAS = Variable(
     "REDIS_WAIT_REPLICAS",
     integer(0, 10),
     0,
-    "How many replicas must have a change before it counts; with fewer, nothing more is accepted.",
+    "Number of replicas that must confirm a change; with fewer, new messages are rejected.",
 )
 CHAT_PROVIDER = Variable(
     "CHAT_PROVIDER",
     choice("anthropic", "openai"),
     "",
-    "Who answers conversations: `anthropic`, or `openai` for what speaks its interface; empty disables chat.",
+    "Provider of the chat model: `anthropic`, or `openai` for services with an OpenAI-compatible API; "
+    "empty disables chat.",
 )
-CHAT_MODEL = Variable("CHAT_MODEL", model_name, "", "Name of the chat model, as its provider spells it.")
+CHAT_MODEL = Variable("CHAT_MODEL", model_name, "", "Name of the chat model, as spelled by its provider.")
 CHAT_FALLBACK_PROVIDER = Variable(
     "CHAT_FALLBACK_PROVIDER",
     choice("anthropic", "openai"),
     "",
-    "Who is asked when the chat provider fails; it may be the same one with another model.",
+    "Provider used when the chat provider fails; it can be the same provider with another model.",
 )
-CHAT_FALLBACK_MODEL = Variable("CHAT_FALLBACK_MODEL", model_name, "", "Name of the fallback's chat model.")
+CHAT_FALLBACK_MODEL = Variable("CHAT_FALLBACK_MODEL", model_name, "", "Name of the fallback chat model.")
 CHAT_MODEL_FAST = Variable(
     "CHAT_MODEL_FAST",
     model_name,
     "",
-    "What `vendor-fast-4` of a skill means.",
+    "Model used for `vendor-fast-4` in skills.",
     shown_default="CHAT_MODEL",
 )
 CHAT_MODEL_CAPABLE = Variable(
     "CHAT_MODEL_CAPABLE",
     model_name,
     "",
-    "What `vendor-capable-4` of a skill means.",
+    "Model used for `vendor-capable-4` in skills.",
     shown_default="CHAT_MODEL",
 )
 ANTHROPIC_API_KEY = Variable(
     "ANTHROPIC_API_KEY",
     token,
     "",
-    "Key of Anthropic's API.",
+    "API key of Anthropic.",
     secret=True,
     shape=r"sk-ant-[A-Za-z0-9_-]{20,}",
 )
 ANTHROPIC_BASE_URL = Variable(
-    "ANTHROPIC_BASE_URL", base_url, "https://api.anthropic.com", "Address of Anthropic's API, or of a gateway to it."
+    "ANTHROPIC_BASE_URL", base_url, "https://api.anthropic.com", "Base URL of the Anthropic API, or of a gateway to it."
 )
 OPENAI_API_KEY = Variable(
     "OPENAI_API_KEY",
     token,
     "",
-    "Key of OpenAI's API, or of the service at OPENAI_BASE_URL if that needs one.",
+    "API key of OpenAI, or of the service at OPENAI_BASE_URL if it requires one.",
     secret=True,
     shape=r"sk-[A-Za-z0-9_-]{20,}",
 )
@@ -370,26 +374,24 @@ OPENAI_BASE_URL = Variable(
     "OPENAI_BASE_URL",
     base_url,
     "https://api.openai.com/v1",
-    "Address of OpenAI's API, or of any service that speaks its interface, such as http://localhost:11434/v1.",
+    "Base URL of the OpenAI API or of a compatible service, for example http://localhost:11434/v1.",
 )
 VOICE_MODEL_URL = Variable(
     "VOICE_MODEL_URL",
     base_url,
     "",
-    "Where `tocsin voice install` gets the speech model; the file must be the same.",
+    "URL from which `tocsin voice install` downloads the speech model; the checksum must match.",
     shown_default="the repository of whisper.cpp",
 )
 TIME_ZONE = Variable(
-    "TZ", time_zone, "", "Time zone of schedules that name none.", shown_default="the system's time zone"
+    "TZ", time_zone, "", "Time zone of schedules without an explicit one.", shown_default="the system's time zone"
 )
-LOG_LEVEL = Variable(
-    "LOG_LEVEL", choice("debug", "info", "warning", "error"), "info", "Least severe log line to write."
-)
+LOG_LEVEL = Variable("LOG_LEVEL", choice("debug", "info", "warning", "error"), "info", "Minimum severity of log lines.")
 LOG_FORMAT = Variable(
     "LOG_FORMAT",
     choice("auto", "text", "json"),
     "auto",
-    "`auto` is text on a terminal and JSON lines elsewhere.",
+    "`auto` writes text to a terminal and JSON lines otherwise.",
 )
 
 # Every setting of this module, in the order in which it is documented.

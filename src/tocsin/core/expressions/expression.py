@@ -171,7 +171,7 @@ def _compare(left: Any, sign: str, right: Any) -> bool:
         elif isinstance(right, list):
             inside = any(_equal(left, each) for each in right)
         else:
-            raise ExpressionError("write a list or a text after 'in'")
+            raise ExpressionError("expected a list or text after 'in'")
         return inside is (sign == "in")
     if sign in {"==", "!="}:
         return _equal(left, right) is (sign == "==")
@@ -180,7 +180,7 @@ def _compare(left: Any, sign: str, right: Any) -> bool:
         return _ordered(numbers[0], sign, numbers[1])
     if isinstance(left, str) and isinstance(right, str):
         return _ordered(left, sign, right)
-    raise ExpressionError(f"{_spelled(left)!r} and {_spelled(right)!r} cannot be compared by {sign}")
+    raise ExpressionError(f"{_spelled(left)!r} and {_spelled(right)!r} cannot be compared with {sign}")
 
 
 def _ordered(left: Any, sign: str, right: Any) -> bool:

@@ -48,7 +48,7 @@ class Vocabulary:
 def parse_expression(text: str, vocabulary: Vocabulary, check: Callable[[str], object] = compile_pattern) -> Expression:
     """Read an expression; raises ExpressionError. `check` raises ValueError for a pattern that cannot be used."""
     if len(text) > MAX_CHARS:
-        raise ExpressionError(f"a condition has at most {MAX_CHARS:,} characters")
+        raise ExpressionError(f"a condition can have at most {MAX_CHARS:,} characters")
     return Expression(text, _Parser(text, vocabulary, check).parse())
 
 
@@ -71,7 +71,7 @@ class _Parser:
     def parse(self) -> Node:
         node = self._either()
         if self._peek().kind != "end":
-            self._fail(f"{self._peek().text!r} is not expected here")
+            self._fail(f"unexpected {self._peek().text!r}")
         return node
 
     def _split(self) -> Iterator[_Token]:
@@ -94,10 +94,10 @@ class _Parser:
                 raise ExpressionError(f"{sign!r} at character {place}: write {word!r}", near=word)
         if rest.startswith("${"):
             inside = rest[2:].partition("}")[0]
-            raise ExpressionError(f"a condition has names without ${{ }}: write {inside!r}", near=inside)
+            raise ExpressionError(f"names in a condition are written without ${{ }}: write {inside!r}", near=inside)
         if rest[0] in "'\"":
-            raise ExpressionError(f"the text at character {place} is never closed")
-        raise ExpressionError(f"{rest[0]!r} at character {place} is not expected")
+            raise ExpressionError(f"the text at character {place} is not closed")
+        raise ExpressionError(f"unexpected {rest[0]!r} at character {place}")
 
     def _fail(self, detail: str, near: str = "") -> NoReturn:
         at = self._peek().at
@@ -117,7 +117,7 @@ class _Parser:
     def _expect(self, text: str) -> None:
         if not self._take(text):
             found = self._peek().text
-            self._fail(f"{text!r} is missing before {found!r}" if found else f"{text!r} is missing at the end")
+            self._fail(f"expected {text!r} before {found!r}" if found else f"expected {text!r} at the end")
 
     def _either(self) -> Node:
         return self._joined("or", lambda: self._joined("and", self._negated))
@@ -125,7 +125,7 @@ class _Parser:
     def _joined(self, word: str, part: Callable[[], Node]) -> Node:
         self._depth += 1
         if self._depth > 3 * MAX_DEPTH:
-            self._fail("too many parentheses inside each other")
+            self._fail("parentheses are nested too deeply")
         values = [part()]
         while self._take(word):
             values.append(part())
@@ -148,7 +148,7 @@ class _Parser:
             self._expect("in")
         right = self._single()
         if self._peek().text in _COMPARISONS:
-            self._fail("comparisons are not chained: join them with 'and'")
+            self._fail("comparisons cannot be chained: join them with 'and'")
         return Comparison(left, sign, right)
 
     def _single(self) -> Node:
@@ -168,9 +168,7 @@ class _Parser:
             case "name" if token.text not in {"and", "or", "in", "not"}:
                 return self._named(token)
         self._next -= 1
-        return self._fail(
-            f"a value is expected before {token.text!r}" if token.text else "a value is missing at the end"
-        )
+        return self._fail(f"expected a value before {token.text!r}" if token.text else "expected a value at the end")
 
     def _named(self, token: _Token) -> Node:
         if token.text in _WORDS:
@@ -180,7 +178,7 @@ class _Parser:
         arguments = self._until(")")
         if token.text not in self._functions:
             near = near_word(token.text, self._functions)
-            raise ExpressionError(f"there is no function {token.text}(){did_you_mean(near)}", near=near)
+            raise ExpressionError(f"unknown function {token.text}(){did_you_mean(near)}", near=near)
         wanted = self._functions[token.text]
         if len(arguments) != wanted:
             raise ExpressionError(f"{token.text}() takes {wanted} arguments, found {len(arguments)}")
@@ -199,7 +197,7 @@ class _Parser:
         if token.text in self._functions:
             raise ExpressionError(f"{token.text} is a function: write {token.text}()", near=f"{token.text}()")
         if "." not in token.text and token.text not in self._names:
-            raise ExpressionError(f"{token.text!r} is not known; a text needs quotes", near=f"'{token.text}'")
+            raise ExpressionError(f"unknown name {token.text!r}; put text in quotes", near=f"'{token.text}'")
         return Name(token.text)
 
     def _until(self, end: str) -> "tuple[Node, ...]":

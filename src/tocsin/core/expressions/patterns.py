@@ -19,7 +19,7 @@ def compile_pattern(pattern: str) -> Any:
         return re2.compile(pattern, options)
     except re2.error as error:
         reason = error.args[0].decode() if isinstance(error.args[0], bytes) else str(error)
-        raise ValueError(f"{_shown(pattern)} is not a pattern: {reason}") from None
+        raise ValueError(f"{_shown(pattern)} is not a valid pattern: {reason}") from None
 
 
 def _shown(pattern: str) -> str:

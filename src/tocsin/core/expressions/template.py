@@ -87,11 +87,11 @@ def _placeholder(inside: str) -> Placeholder:
     kind, colon, rest = inside.partition(":")
     if colon and kind == "vault":
         if not VAULT_NAME.fullmatch(rest):
-            raise TemplateError(f"{rest!r} is not a name of a secret: use letters, digits and '_'")
+            raise TemplateError(f"{rest!r} is not a valid secret name: use letters, digits and '_'")
         return Placeholder(rest, secret=True)
     path = rest if colon and kind == "raw" else inside
     if not _PATH.fullmatch(path):
-        raise TemplateError(f"'${{{inside}}}' is not known; write '$${{{inside}}}' for one of the shell's own")
+        raise TemplateError(f"unknown placeholder '${{{inside}}}'; write '$${{{inside}}}' for a variable of the shell")
     return Placeholder(path, raw=colon != "" and kind == "raw")
 
 
@@ -104,9 +104,9 @@ def placeholder_problem(script: str, *, has_env: bool = False) -> str:
     if found is None:
         return ""
     placeholder, kind, name = found[0], found[1], found[2]
-    remedy = "values are arguments and variables of the environment"
+    remedy = "pass values as arguments or environment variables"
     if has_env and kind == "vault:":
         remedy = f'write "${name}" there, with env: {{{name}: "{placeholder}"}}'
     elif has_env and kind == "params.":
         remedy = f'write "${variable_name("PARAM", name)}" there'
-    return f"{placeholder} cannot be part of shell text: {remedy}"
+    return f"{placeholder} cannot be used in shell text: {remedy}"

@@ -10,7 +10,7 @@ def refuse_clear_text(name: str, url: str) -> None:
     parts = urlsplit(url)
     if parts.scheme == "http" and not is_private(parts.hostname or ""):
         raise ConfigError(
-            f"{name} is plain http to a public address: the token would travel in clear",
+            f"{name} uses unencrypted http to a public address: the token could be read in transit",
             hint="use https (or ALLOW_INSECURE_API_URL=true)",
         )
 

@@ -134,7 +134,7 @@ class DirectTransport:
         except OSError as error:
             raise connect_failed(url, describe_os_error(error)) from None
         except UnicodeError:
-            raise connect_failed(url, "the address is not valid") from None
+            raise connect_failed(url, "the address is invalid") from None
 
     async def _straight(self, place: RequestTarget) -> "Connection":
         sock = await _open_socket(place, self._check_address)
@@ -278,7 +278,7 @@ class RequestCycle:
         """End the call where it has lasted too long, and return whether it has."""
         overdue = self._loop.time() >= self.due()
         if overdue:
-            self._break_off("did not answer in time")
+            self._break_off("did not respond in time")
         return overdue
 
     def release(self) -> None:
@@ -292,7 +292,7 @@ class RequestCycle:
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError:
-            self._break_off("sent something that is not HTTP")
+            self._break_off("sent an invalid HTTP response")
         if len(self._body) > self._max_body_bytes or self._received > self._max_body_bytes + MAX_FRAMING_BYTES:
             self._break_off("did not stop sending")
 

@@ -37,7 +37,7 @@ def download(
     try:
         received, found = _fetch(url, part, size, on_progress)
         if received < size:
-            raise _broken(url, f"broke off after {received:,} of {size:,} bytes")
+            raise _broken(url, f"stopped after {received:,} of {size:,} bytes")
         if found != digest:
             raise DownloadError(f"{displayed_host(url)} sent a file with the wrong checksum", hint="try again later")
         part.replace(path)
@@ -65,7 +65,9 @@ def _fetch(url: str, part: Path, size: int, on_progress: Callable[[int], None]) 
         response = build_opener(_Redirects).open(url, timeout=STALL_S)
     except HTTPError as error:
         error.close()  # it is an answer, too
-        raise DownloadError(f"{displayed_host(url)} answered {error.code}", hint="check the address") from None
+        raise DownloadError(
+            f"{displayed_host(url)} responded with status {error.code}", hint="check the address"
+        ) from None
     except RedirectError as error:
         raise DownloadError(str(error), hint=error.hint) from None
     except URLError as error:
@@ -77,7 +79,7 @@ def _fetch(url: str, part: Path, size: int, on_progress: Callable[[int], None]) 
         while chunk := _next(url, response.read):
             received += len(chunk)
             if received > size:
-                raise DownloadError("the file is larger than it should be", hint="try again later")
+                raise DownloadError("the file is larger than expected", hint="try again later")
             seen.update(chunk)
             file.write(chunk)
             on_progress(received)
@@ -90,7 +92,7 @@ def _next(url: str, read: Callable[[int], bytes]) -> bytes:
     try:
         return read(CHUNK_BYTES)
     except (HTTPException, OSError) as error:
-        raise _broken(url, f"broke off ({type(error).__name__})") from None
+        raise _broken(url, f"stopped ({type(error).__name__})") from None
 
 
 def _broken(url: str, what: str) -> DownloadError:

@@ -29,7 +29,7 @@ def proxy_for(origin: str) -> str | None:
     if not separator:
         return f"http://{proxy}"  # as curl reads it
     if scheme.lower() not in {"http", "https"}:
-        raise connect_failed(origin, f"a {scheme} proxy is not supported", "name an http proxy, or set NO_PROXY")
+        raise connect_failed(origin, f"a {scheme} proxy is not supported", "use an http proxy, or set NO_PROXY")
     return proxy
 
 
@@ -58,7 +58,7 @@ class Tunnel(asyncio.Protocol):
         transport.write("\r\n".join(lines).encode() + _END)
         status = await self._status
         if not 200 <= status < 300:
-            raise connect_failed(self._url, f"the proxy answered {status}", HINT)
+            raise connect_failed(self._url, f"the proxy responded with status {status}", HINT)
 
     def data_received(self, data: bytes) -> None:
         self._received += data
@@ -69,7 +69,7 @@ class Tunnel(asyncio.Protocol):
         if version.startswith(b"HTTP/1.") and rest[:3].isdigit() and not (rest[:1] == b"2" and self._is_followed()):
             self._status.set_result(int(rest[:3]))
         else:
-            self._fail("the proxy sent something that is not HTTP")
+            self._fail("the proxy sent an invalid HTTP response")
 
     def connection_lost(self, error: Exception | None) -> None:
         self._fail("the proxy closed the connection")

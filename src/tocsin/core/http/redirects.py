@@ -49,7 +49,7 @@ def redirected(request: HttpRequest, status: int, location: str) -> HttpRequest 
         method, body = "HEAD" if method == "HEAD" else "GET", b""
     if before != after:
         if body:
-            raise _refused(request, url, "which would get the body")
+            raise _refused(request, url, "which would receive the request body")
         headers = {
             name: value
             for name, value in headers.items()
@@ -69,7 +69,7 @@ class _Origin(NamedTuple):
 def _origin(url: str) -> _Origin:
     parts = urlsplit(url)
     if parts.scheme not in _PORTS or not parts.hostname:
-        raise ValueError("not an address of http or https")
+        raise ValueError("not an http or https URL")
     return _Origin(parts.scheme, parts.hostname.removesuffix("."), parts.port or _PORTS[parts.scheme])
 
 
@@ -81,11 +81,11 @@ def _target(base: str, location: str) -> tuple[str, _Origin]:
         url = parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment="").geturl()
         return url, _origin(url)
     except ValueError:
-        raise RedirectError(f"{displayed_host(base)} redirects to an address that is not valid") from None
+        raise RedirectError(f"{displayed_host(base)} redirects to an invalid address") from None
 
 
 def _refused(request: HttpRequest, url: str, reason: str) -> RedirectError:
     return RedirectError(
         f"{displayed_host(request.url)} redirects the {request.method} to {displayed_host(url)}, {reason}",
-        hint="call that address directly, if it is to be trusted",
+        hint="if you trust that address, call it directly",
     )

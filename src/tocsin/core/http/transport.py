@@ -95,7 +95,7 @@ def connect_failed(url: str, reason: str, hint: str = "check the network and the
 def certificate_refused(url: str, reason: str) -> RemoteError:
     """Return the error of a call whose other side could not prove who it is."""
     return connect_failed(
-        url, f"its certificate does not verify ({reason})", "correct the address or the trusted roots"
+        url, f"its certificate could not be verified ({reason})", "correct the address or the trusted root certificates"
     )
 
 
@@ -103,7 +103,7 @@ def outcome_unknown(url: str, reason: str) -> RemoteError:
     """Return the error of a call that may have taken effect."""
     return RemoteError(
         f"outcome unknown: {displayed_host(url)} {reason} after the request was sent",
-        hint="check there before sending again",
+        hint="check the recipient's side before you send again",
         kind=FailureKind.AMBIGUOUS,
         provider_code="no-answer",
     )

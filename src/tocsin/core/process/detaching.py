@@ -63,7 +63,7 @@ async def start_detached(argv: Sequence[str], *, env: Mapping[str, str], log: Pa
 def run_in_background(work: Callable[[Callable[[], None]], int]) -> int:
     """Run `work` in a child process, and return in both: in this one 0 once `work` has called what it is given.
 
-    From then on the child goes on alone, in a session of its own and without input and output. If it ends before,
+    The child then continues alone, in a session of its own and without input and output. If it ends before,
     return its exit code. This forks: no other thread and no event loop may run.
     """
     reader, writer = os.pipe()
@@ -103,7 +103,7 @@ async def end_detached(process: DetachedProcess, grace_s: float) -> bool:
     Raises ProcessError where it cannot be ended.
     """
     if process.is_elsewhere:
-        raise ProcessError(f"process {process.pid} runs on another machine", hint="stop it there")
+        raise ProcessError(f"process {process.pid} runs on another machine", hint="stop it on that machine")
     if not process.runs():
         return True
     try:
@@ -123,7 +123,7 @@ async def kill_detached(process: DetachedProcess) -> None:
     if process.runs() and not process.is_elsewhere:
         kill_group(process.pid)
     if not await _ends_within(process, _KILLED_WITHIN_S):
-        raise ProcessError(f"process {process.pid} was killed and has not ended", hint="look at it with `ps`")
+        raise ProcessError(f"process {process.pid} was killed but has not ended", hint="check it with `ps`")
 
 
 async def _ends_within(process: DetachedProcess, seconds: float) -> bool:
@@ -141,7 +141,7 @@ async def _launch(argv: Sequence[str], env: Mapping[str, str], log: Path) -> Det
     done = await run([*_DETACHER, str(log), *argv], timeout_s=_STARTS_WITHIN_S, env=env)
     if done.exit_code != 0 or not done.stdout.strip().isdecimal():
         reason = done.stderr.strip().rpartition("\n")[2] or f"exit code {done.exit_code}"
-        raise ProcessError(f"{argv[0]} could not be started: {reason}", hint="check the path and its rights")
+        raise ProcessError(f"{argv[0]} could not be started: {reason}", hint="check the path and its permissions")
     pid = int(done.stdout)
     return DetachedProcess(pid, read_identity(pid))
 

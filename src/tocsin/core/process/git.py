@@ -154,7 +154,7 @@ class GitProgram:
         words = ("config", "--file", "-", "--no-includes", "--null", "--list")
         listed = await self.output(words, {"GIT_DIR": "/dev/null"}, Path("/"), stdin=raw)
         if listed.truncated:
-            raise _refused(place, "is too long", "remove what is not needed")
+            raise _refused(place, "is too long", "remove unneeded settings")
         configuration = _configuration(place, listed.data.decode(errors="replace"))
         ours = self.directories / sha256(os.fsencode(place.common_dir)).hexdigest()[:32]
         await asyncio.to_thread(_lend, place.common_dir, ours, configuration)
@@ -218,8 +218,8 @@ class GitProgram:
         except ProcessError as error:
             raise GitFailedError(str(error), hint=error.hint or "install git") from None
         if code is None:
-            hint = "the machine is busy, or the repository very large"
-            raise GitFailedError(f"git {words[0]} did not end within {limit:g} s", hint=hint)
+            hint = "the machine may be busy, or the repository very large"
+            raise GitFailedError(f"git {words[0]} did not finish within {limit:g} s", hint=hint)
         truncated = len(kept["stdout"]) > max_bytes
         if code not in accepted and not truncated:
             raise _failed(kept["stderr"].decode(errors="replace"), words[0])
@@ -313,7 +313,7 @@ def _attach(folder: Path, state: Path, common: Path) -> None:
 
 
 def _not_written(error: OSError) -> GitFailedError:
-    return GitFailedError(f"{error.filename} cannot be written: {error.strerror}", hint="check its rights")
+    return GitFailedError(f"cannot write {error.filename}: {error.strerror}", hint="check its permissions")
 
 
 def _words(words: Sequence[str], work_tree: Path | None) -> Sequence[str]:
@@ -339,7 +339,7 @@ def _configuration(place: GitPlace, listed: str) -> str:
         section, _, rest = key.partition(".")
         subsection, _, name = rest.rpartition(".")
         if section in {"include", "includeif"}:
-            raise _refused(place, "includes other files", "write into it what they set, and remove `include`")
+            raise _refused(place, "includes other files", "copy the included settings into it, and remove `include`")
         if f"{section}.{name}" in _CARRIED and _PLAIN.fullmatch(f"{subsection}{value}"):
             title = f'{section} "{subsection}"' if subsection else section
             lines.append(f'[{title}]\n\t{name} = "{value if has_value else "true"}"\n')
@@ -355,17 +355,19 @@ def _failed(stderr: str, command: str) -> GitFailedError:
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     said = next((line for line in lines if line.startswith(("fatal:", "error:"))), lines[-1] if lines else "")
     said = said.removeprefix("fatal: ").removeprefix("error: ")[:500]
-    hint = next((hint for words, hint in _HINTS.items() if words in stderr), "look at the repository with git")
-    return GitFailedError(f"git {command} failed: {said or 'it gave no reason'}", hint=hint)
+    hint = next((hint for words, hint in _HINTS.items() if words in stderr), "check the repository with git")
+    return GitFailedError(f"git {command} failed: {said or 'no reason given'}", hint=hint)
 
 
 _HINTS = {
-    ".lock": "another git is at work there, or was killed and left that file: if none is, remove it",
-    "dubious ownership": "it belongs to another user: give it to the user of Tocsin",
-    "cannot lock ref": "another branch of a similar name is in the way: choose another name",
-    "already checked out": "the branch is checked out elsewhere: switch that work tree to another branch",
-    "already used by worktree": "the branch is checked out elsewhere: switch that work tree to another branch",
-    "No space left": "free some space",
-    "Permission denied": "give the user of Tocsin the right to write there",
+    ".lock": "another git process is running there, or was killed and left this file: if none is running, delete it",
+    "dubious ownership": "make the user of Tocsin its owner",
+    "cannot lock ref": "a branch with a conflicting name exists: choose another name",
+    "already checked out": "the branch is checked out in another work tree: switch that work tree to another branch",
+    "already used by worktree": (
+        "the branch is checked out in another work tree: switch that work tree to another branch"
+    ),
+    "No space left": "free some disk space",
+    "Permission denied": "give the user of Tocsin write permission there",
     "unable to read": "objects are missing, as in a partial clone: fetch them with `git fetch --refetch`",
 }

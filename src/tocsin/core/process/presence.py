@@ -86,7 +86,7 @@ class Presence:
         try:
             await self._beats.remove([self.identity])
         except StoreUnavailableError as error:  # `prune` of another process does it
-            log.debug("the signs of life of this process stay", extra={"reason": error.sentence()})
+            log.debug("the heartbeat records of this process could not be removed", extra={"reason": error.sentence()})
 
     async def prune(self) -> int:
         """Remove the signs of life of processes that ended, or were silent since the last call; return how many.

@@ -89,7 +89,7 @@ def _supervise(argv: list[bytes], env: dict[bytes, bytes] | None, parent: int) -
 
 
 def _serve() -> None:
-    """Fork a reaper for each order, and tell of its start and end, until the other end of the socket is closed."""
+    """Fork a reaper for each order, and report its start and end, until the other end of the socket is closed."""
     import select
     import socket
 

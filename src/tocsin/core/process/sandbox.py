@@ -43,7 +43,7 @@ exec 2>&3 3>&-
 exec "$@"
 """
 _TEMPORARY = ("/tmp", "/dev/shm")  # noqa: S108  # in the sandbox
-_NO_REASON = "it ended without a word"
+_NO_REASON = "it ended without an error message"
 
 
 class Level(StrEnum):
@@ -204,7 +204,7 @@ class Sandbox:
             async with asyncio.timeout(_PROBE_TIMEOUT_S), start as child:
                 code = await child.wait()
         except TimeoutError:
-            return State(Level.LIMITS, "bubblewrap does not work here: it hangs")
+            return State(Level.LIMITS, "bubblewrap does not work here: it does not finish")
         except ProcessError as error:
             return State(Level.LIMITS, f"bubblewrap does not work here: {error}")
         finally:

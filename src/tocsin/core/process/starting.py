@@ -91,7 +91,7 @@ async def run(
         async with asyncio.timeout(timeout_s):
             await child.exited.wait()
     except TimeoutError:
-        raise ProcessTimeoutError(f"{argv[0]} did not end within {timeout_s:g} s and was stopped") from None
+        raise ProcessTimeoutError(f"{argv[0]} did not finish within {timeout_s:g} s and was stopped") from None
     finally:
         await to_the_end(child.end())
     return child.finished()
@@ -201,7 +201,7 @@ async def _enter(
     if any("\0" in word for word in (*argv, *(env or {}), *(env or {}).values())):
         start.close()
         # asyncio refuses it, uvloop cuts the word there: the program would get another one than was meant.
-        raise ProcessError(f"{program} could not be started: an argument or variable has a NUL character")
+        raise ProcessError(f"{program} could not be started: an argument or variable contains a NUL character")
     starting = asyncio.ensure_future(start)
     try:
         # Shielded: cancelled half-way, the program may run already, and would not be ended.
@@ -224,8 +224,8 @@ def _not_started(program: str, cwd: Path | None, error: OSError | ValueError, en
         return ProcessError(f"{program} could not be started: {error.strerror}")
     sizes = sorted(((len(value.encode(errors="replace")) // 1024, name) for name, value in env.items()), reverse=True)
     largest = ", ".join(f"{name} {size} KiB" for size, name in sizes[:3])
-    said = f"its variables have {sum(size for size, _ in sizes):,} KiB, the largest are {largest}"
-    hint = "hand long values on in a file or as standard input"
+    said = f"its environment has {sum((size for size, _ in sizes)):,} KiB; the largest variables are {largest}"
+    hint = "pass long values in a file or on standard input"
     return ProcessError(f"{program} could not be started: {error.strerror}; {said}", hint=hint)
 
 

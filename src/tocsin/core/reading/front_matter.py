@@ -80,8 +80,8 @@ def read_definition(content: bytes, path: Path, folder: str) -> SkillDefinition:
     """Read a `SKILL.md` in a folder of that name; raises YamlError with all the mistakes of its front matter."""
     found = _FRONT_MATTER.match(content)
     if found is None:
-        open_ended = "the front matter has no end: write a line --- below it"
-        missing = "there is no front matter: begin with a line ---, name, description, and a line ---"
+        open_ended = "the front matter is not closed: add a line --- after it"
+        missing = "the front matter is missing: start with a line ---, then name and description, then a line ---"
         detail = open_ended if _BEGINNING.match(content) else missing
         raise YamlError(path, [YamlIssue(TOP.line, TOP.column, "", detail)])
     # The line end stands for the first ---, so that lines are those of the file.
@@ -127,11 +127,11 @@ def _read_public(fields: dict[str, Node], folder: str, unknown: Iterable[str]) -
     hints += [fields[key].key_problem(f"unknown key {shorten(key)!r}{suggestion(key, _OURS)}") for key in unknown]
     model = fields["model"].text(MODELS[0])
     if model not in MODELS:
-        hints.append(fields["model"].problem(f"{shorten(model)!r} is none of: {', '.join(MODELS)}"))
+        hints.append(fields["model"].problem(f"{shorten(model)!r} is not one of: {', '.join(MODELS)}"))
         model = MODELS[0]
     hints.append(fields["tools"].problem(f"key 'tools' is missing: the skill gets {', '.join(PUBLIC_TOOLS)}"))
     if not fields[_ALLOWED_TOOLS].absent:
-        hints.append(fields[_ALLOWED_TOOLS].key_problem(f"{_ALLOWED_TOOLS} is not used: name them in tools"))
+        hints.append(fields[_ALLOWED_TOOLS].key_problem(f"{_ALLOWED_TOOLS} is ignored: use tools"))
     name = _name(fields["name"], folder)
     return SkillDefinition(name, description, tools=PUBLIC_TOOLS, model=model, hints=tuple(hints))
 
@@ -139,9 +139,9 @@ def _read_public(fields: dict[str, Node], folder: str, unknown: Iterable[str]) -
 def _name(node: Node, folder: str) -> str:
     name = node.text()
     if name and not is_name(name):
-        node.refuse(f"{shorten(name)!r} is not a valid name of a skill: use {NAME_RULE}{did_you_mean(_as_name(name))}")
+        node.refuse(f"{shorten(name)!r} is not a valid skill name: use {NAME_RULE}{did_you_mean(_as_name(name))}")
     elif name and name != folder:
-        node.refuse(f"{shorten(name)!r} is not the name of the folder, {folder!r}")
+        node.refuse(f"{shorten(name)!r} differs from the name of the folder, {folder!r}")
     return name
 
 
@@ -164,7 +164,7 @@ def _tool(node: Node) -> str:
     name = node.text()
     if name not in FORBIDDEN_TOOLS:
         return node.choice("", TOOLS)
-    node.refuse(f"a skill must not have {name}; it may have: {', '.join(TOOLS)}")
+    node.refuse(f"tool {name} is not allowed; allowed tools: {', '.join(TOOLS)}")
     return ""
 
 
@@ -184,16 +184,16 @@ def _patterns(node: Node) -> tuple[str, ...]:
 def _unusable(pattern: str) -> str:
     """Return why a pattern can match no file, and what to write instead; empty where it can."""
     if pattern.startswith("#"):
-        return f"{shorten(pattern)!r} is a comment and matches nothing; for a name that starts with # write \\#"
+        return f"{shorten(pattern)!r} is a comment and matches no file; for a name that starts with # write \\#"
     if set(pattern.split("/")) & {"..", "."}:
-        return f"{shorten(pattern)!r} matches nothing: leave out . and .., patterns start at the watched folder"
+        return f"{shorten(pattern)!r} matches no file: remove . and ..; patterns start at the watched folder"
     if pattern and not pattern.strip("/"):
-        return f"{shorten(pattern)!r} matches nothing; * matches every file"
+        return f"{shorten(pattern)!r} matches no file; * matches every file"
     if re.fullmatch(_PLAIN_PATTERN, pattern, re.ASCII):
         return ""
     # It takes 4 MiB, in every service: the skills that come with the program have plain patterns only.
     if not is_pattern(pattern):
-        return f"{shorten(pattern)!r} is not a pattern: write it as in .gitignore, such as *.py or src/**"
+        return f"{shorten(pattern)!r} is not a valid pattern: use the syntax of .gitignore, for example *.py or src/**"
     return ""
 
 
@@ -207,5 +207,5 @@ def _invocation(node: Node) -> Invocation:
     fields = node.fields(required=("agent", "when", "priority"))
     agent = fields["agent"].text()
     if agent and not is_name(agent):
-        fields["agent"].refuse(f"{shorten(agent)!r} is not a valid name of a skill: use {NAME_RULE}")
+        fields["agent"].refuse(f"{shorten(agent)!r} is not a valid skill name: use {NAME_RULE}")
     return Invocation(agent, fields["when"].text(), fields["priority"].choice("", INVOCATIONS))

@@ -222,7 +222,7 @@ def plain_number(value: Any) -> Any:
 
 
 def _no_number(word: str) -> NoReturn:
-    raise ValueError(f"JSON has no {word}")
+    raise ValueError(f"{word} is not valid JSON")
 
 
 # Made once: json.loads with arguments makes a new one every time.

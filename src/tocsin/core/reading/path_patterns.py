@@ -19,7 +19,7 @@ class PathPatterns:
         try:
             self._spec = pathspec.GitIgnoreSpec.from_lines(lines)
         except (ValueError, re.error, re2.error, RecursionError, OverflowError):
-            raise ValueError("this is not a pattern as in .gitignore") from None
+            raise ValueError("not a valid .gitignore pattern") from None
 
     def deciding(self, path: str) -> tuple[bool | None, int | None]:
         """Return whether a path is taken, None where no pattern matches it, and which pattern says so."""

@@ -84,4 +84,4 @@ def _first_of_each(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def _no_number(name: str) -> float:
-    raise ValueError(f"{name} is not a number in JSON")
+    raise ValueError(f"{name} is not a valid JSON number")

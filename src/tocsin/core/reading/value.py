@@ -103,7 +103,7 @@ class InputValue(ABC):
             self.expect("text")
             return default
         if not blank and not text.strip():
-            self.refuse("expected text, found only blanks")
+            self.refuse("expected text, found only whitespace")
         return text
 
     def integer(self, default: int, lowest: int, highest: float) -> int:
@@ -131,7 +131,7 @@ class InputValue(ABC):
         word = self.text(default)
         if not self.absent and word and word not in words:
             near = self.near(word, words)
-            self.refuse(f"{self.quote(word)} is none of: {', '.join(words)}{did_you_mean(near)}", near=near)
+            self.refuse(f"{self.quote(word)} is not one of: {', '.join(words)}{did_you_mean(near)}", near=near)
         return word if word in words else default
 
     def items(self: V, *, allow_empty: bool = True) -> list[V]:
@@ -141,7 +141,7 @@ class InputValue(ABC):
             self.expect(self.a_list)
             return []
         if not items and not allow_empty:
-            self.refuse("this list needs an entry")
+            self.refuse("this list must not be empty")
         return list(items)
 
     def mapping(self: V) -> dict[str, V]:

@@ -109,7 +109,7 @@ class _Composer:
         match event:
             case events.AliasEvent():
                 node = self._add(event, None)
-                node.refuse("an alias is not accepted; a value that starts with * needs quotes", SYNTAX)
+                node.refuse("aliases are not supported; put a value that starts with * in quotes", SYNTAX)
             case events.ScalarEvent() if self._key_comes_next():
                 self._take_key(event)
             case events.ScalarEvent():
@@ -135,9 +135,9 @@ class _Composer:
     def _start_document(self, event: Any) -> None:
         self._documents += 1
         if self._documents > 1:
-            self._stop(event, "a second document starts here; a file has one")
+            self._stop(event, "the file contains a second document; only one is allowed")
         if event.version not in {None, (1, 2)}:
-            self._stop(event, "this is YAML 1.2; remove the %YAML line")
+            self._stop(event, "only YAML 1.1 is supported; remove the %YAML line")
 
     def _key_comes_next(self) -> bool:
         return bool(self._open) and isinstance(self._open[-1].content, dict) and self._open[-1].key is None
@@ -148,9 +148,9 @@ class _Composer:
         level.key, level.key_place = key.spelling, _place(event.start_mark)
         mistakes = list(_decorations(event))
         if key == ("<<", False):
-            mistakes.append("a merge key is not accepted")
+            mistakes.append("merge keys are not supported")
         elif describe_kind(key) in {"nothing", "a switch"}:
-            mistakes.append(f"a key is text, this is {key.spelling or 'nothing'}: put it in quotes")
+            mistakes.append(f"keys must be text, found {key.spelling or 'an empty key'}: put it in quotes")
         for detail in mistakes:
             place, steps = level.key_place, (*level.node.steps, key.spelling)
             self._document.refuse(YamlIssue(place.line, place.column, level.node.key, detail, SYNTAX, steps=steps))
@@ -167,7 +167,7 @@ class _Composer:
             node.refuse(detail, SYNTAX)
         if isinstance(content, list | dict):
             if len(self._open) >= MAX_DEPTH:
-                self._stop(event, f"more than {MAX_DEPTH} lists and mappings inside each other")
+                self._stop(event, f"lists and mappings are nested more than {MAX_DEPTH} levels deep")
             self._open.append(_Level(node, content))
         return node
 
@@ -177,7 +177,7 @@ class _Composer:
             level.content.append(node)
             return node
         if level.key is None:
-            self._document.stop(place, level.node.key, "a key must be text")
+            self._document.stop(place, level.node.key, "keys must be text")
         key, key_place, level.key = level.key, level.key_place, None
         if content == ("", False):
             place = key_place  # the parser puts a value that is not there somewhere behind its line
@@ -208,16 +208,16 @@ def _place(mark: Any) -> SourcePosition:
 def _decorations(event: Any) -> Iterator[str]:
     """Yield the mistakes in front of a value: anchors and tags."""
     if event.anchor is not None:
-        yield "an anchor is not accepted; a value that starts with & needs quotes"
+        yield "anchors are not supported; put a value that starts with & in quotes"
     if event.ctag is not None:
-        yield "a tag is not accepted; a value that starts with ! needs quotes"
+        yield "tags are not supported; put a value that starts with ! in quotes"
 
 
 def _characters(event: Any, document: Document) -> str:
     """Return the text of a scalar, of which every character can be written as UTF-8."""
     text: str = event.value
     if _SURROGATE.search(text):
-        document.stop(_place(event.start_mark), "", "an escape makes half a character")
+        document.stop(_place(event.start_mark), "", "an escape sequence encodes half of a surrogate pair")
     return text
 
 
@@ -226,30 +226,30 @@ def _explain(problem: str) -> str:
     for pattern, words in _REASONS:
         if found := re.search(pattern, problem):
             return words.format(*found.groups())
-    return f"this is not YAML: {' '.join(problem.split())}"
+    return f"invalid YAML: {' '.join(problem.split())}"
 
 
-_MISALIGNED = "not indented like those it belongs to"
+_MISALIGNED = "not indented like the lines it belongs to"
 _REASONS = (
-    (r"'\\t'", "a tab cannot indent; use blanks"),
-    (r"character '(.)' that cannot start", "a value that starts with {} needs quotes"),
-    (r"unknown escape character '(.)'", "in double quotes, \\{} is not an escape of YAML: use single quotes"),
+    (r"'\\t'", "tabs cannot be used for indentation; use spaces"),
+    (r"character '(.)' that cannot start", "put a value that starts with {} in quotes"),
+    (r"unknown escape character '(.)'", "\\{} is not a valid escape sequence in double quotes: use single quotes"),
     (
         r"expected escape sequence",
-        "in double quotes, \\ starts an escape of YAML, which is incomplete: use single quotes",
+        "incomplete escape sequence in double quotes: use single quotes",
     ),
     (
         r"mapping values are not allowed",
-        "a key is not allowed here: a value with a colon and a blank needs quotes; else check the indentation",
+        "a key is not allowed here: put a value that contains a colon and a space in quotes, or check the indentation",
     ),
-    (r"unexpected end of stream", "this quote is never closed"),
-    (r"expected ',' or '(.)'", "a comma or a closing {} is missing; text with brackets needs quotes"),
+    (r"unexpected end of stream", "the quote is not closed"),
+    (r"expected ',' or '(.)'", "a comma or a closing {} is missing; put text with brackets in quotes"),
     (
         r"expected <block end>, but found '<scalar>'",
-        "text follows the end of a value: put all of the value in quotes, and write a single quote in it twice",
+        "unexpected text after a value: put the whole value in quotes, and double each single quote inside it",
     ),
     (r"expected <block end>", f"this line is {_MISALIGNED}"),
-    (r"could not find expected ':'", f"a colon behind a key is missing, or a line is {_MISALIGNED}"),
+    (r"could not find expected ':'", f"the colon after a key is missing, or a line is {_MISALIGNED}"),
 )
 
 
@@ -259,11 +259,11 @@ def _decode(content: bytes, path: Path) -> str:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         before = error.object[: error.start].decode("utf-8")
-        Document(path, before).stop(_end_of(before), "", "this is not UTF-8 text")
+        Document(path, before).stop(_end_of(before), "", "not UTF-8 text")
     # To compile the pattern takes 4 ms; usual files are printable, and have none of what it finds.
     if not text.replace("\n", "").isprintable() and (found := re.search(_FORBIDDEN, text)):
         before = text[: found.start()]
-        Document(path, text).stop(_end_of(before), "", f"the character {found[0]!a} is not accepted")
+        Document(path, text).stop(_end_of(before), "", f"the character {found[0]!a} is not allowed")
     return text
 
 

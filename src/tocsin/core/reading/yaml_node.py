@@ -246,7 +246,7 @@ class Node(InputValue):
         if kind == "a switch":
             return f"{self.content.spelling} (in quotes it would be text)"
         if kind == "nothing" and " #" in self._document.rest_of_line(self.place):
-            return "nothing (a value that starts with # needs quotes)"
+            return "no value (put a value that starts with # in quotes)"
         return kind
 
 

@@ -41,11 +41,11 @@ _JOB_FAULTS = {
     sqlite3.SQLITE_TOOBIG,
 }
 _HINTS = {
-    sqlite3.SQLITE_FULL: "free some space; nothing that was accepted is lost",
-    sqlite3.SQLITE_IOERR: "check the disk and its free space; nothing that was accepted is lost",
-    sqlite3.SQLITE_BUSY: "another process keeps it locked for long; stop that process",
-    sqlite3.SQLITE_CORRUPT: "the file is damaged; restore it from a backup, or move it away to start anew",
-    sqlite3.SQLITE_NOTADB: "the file is damaged; restore it from a backup, or move it away to start anew",
+    sqlite3.SQLITE_FULL: "free some disk space; accepted messages are not lost",
+    sqlite3.SQLITE_IOERR: "check the disk and its free space; accepted messages are not lost",
+    sqlite3.SQLITE_BUSY: "another process keeps it locked; stop that process",
+    sqlite3.SQLITE_CORRUPT: "the file is damaged; restore it from a backup, or move it away to start empty",
+    sqlite3.SQLITE_NOTADB: "the file is damaged; restore it from a backup, or move it away to start empty",
 }
 
 
@@ -192,7 +192,7 @@ class Database:
             self._opened.pop().close()
 
     def _is_closed(self) -> DatabaseError:
-        return DatabaseError(f"the database {self.path} is closed", hint="the program is about to end")
+        return DatabaseError(f"the database {self.path} is closed", hint="the program is shutting down")
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
@@ -261,7 +261,7 @@ class Database:
             failure = _failure(self.path, error)
             if not self.problem:  # once, until it works again
                 reason = {"reason": failure.sentence()}
-                log.error("database cannot be written", extra=reason)  # noqa: TRY400  # the sentence says it all
+                log.error("cannot write to the database", extra=reason)  # noqa: TRY400  # the sentence says it all
             self.problem = failure.sentence()
             self.failures += 1
             _roll_back(connection)
@@ -322,7 +322,7 @@ def _tell(batch: Sequence[_Job[Any]]) -> None:
         try:
             loop.call_soon_threadsafe(_resolve, jobs)
         except RuntimeError:  # the loop has ended and its callers with it
-            log.debug("the caller of a write has gone")
+            log.debug("the caller of a write no longer waits")
 
 
 def _resolve(jobs: Sequence[_Job[Any]]) -> None:
@@ -377,8 +377,8 @@ def _version(connection: sqlite3.Connection, component: str, known: int, path: P
     version = int(row["version"]) if row else 0
     if version > known:
         raise DatabaseError(
-            f"the database {path} was written by a newer version of this program"
-            f" ({component}: {version}, known here: {known})",
+            f"the database {path} was written by a newer version of Tocsin"
+            f" ({component}: {version}, supported here: {known})",
             hint="install that version again, or restore the backup from before the upgrade",
         )
     return version
@@ -396,5 +396,5 @@ def _statements(script: str) -> list[str]:
 
 
 def _failure(path: Path, error: Exception) -> DatabaseError:
-    hint = _HINTS.get(_primary_code(error) or 0, "check the disk, and who may write to the directory")
-    return DatabaseError(f"the database {path} cannot be used: {error}", hint=hint)
+    hint = _HINTS.get(_primary_code(error) or 0, "check the disk, and the permissions of the directory")
+    return DatabaseError(f"cannot use the database {path}: {error}", hint=hint)

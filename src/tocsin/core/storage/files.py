@@ -34,12 +34,12 @@ _LOCK_LOOK_S = 0.02
 _NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS}
 
 _WRITE_HINTS = {
-    errno.ENOSPC: "free some space",
-    errno.EDQUOT: "free some space",
+    errno.ENOSPC: "free some disk space",
+    errno.EDQUOT: "free some disk space",
     errno.ENOENT: "create the directory",
     errno.EROFS: "the file system is read-only; choose another directory",
     errno.ENAMETOOLONG: "choose a shorter name",
-    errno.ELOOP: "correct the symbolic links on the way",
+    errno.ELOOP: "correct the symbolic links in the path",
 }
 _MENDABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.ENAMETOOLONG, errno.ELOOP}
 
@@ -74,8 +74,8 @@ def write_atomically(path: Path, data: bytes | str, mode: int = 0o600, *, read_b
             raise
         _sync_directory(place.parent)
     except OSError as error:
-        hint = _WRITE_HINTS.get(error.errno or 0, "check the rights of the file and its directory")
-        raise WriteError(f"{path} cannot be written: {_reason(error)}", hint=hint) from None
+        hint = _WRITE_HINTS.get(error.errno or 0, "check the permissions of the file and its directory")
+        raise WriteError(f"cannot write {path}: {_reason(error)}", hint=hint) from None
 
 
 @contextmanager
@@ -98,13 +98,13 @@ def only_writer(
     try:
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as refused:
-        raise WriteError(f"{lock} cannot be opened: {refused.strerror}", hint="make the directory writable") from None
+        raise WriteError(f"cannot open {lock}: {refused.strerror}", hint="make the directory writable") from None
     try:
         give_up_at = monotonic() + timeout_s
         while not _takes_lock(descriptor, lock, error):
             if monotonic() >= give_up_at:
                 sentence = f"another process has been changing {name or path} for {timeout_s:.0f} s"
-                raise error(sentence, hint="end it, or try again")
+                raise error(sentence, hint="stop it, or try again")
             sleep(_LOCK_LOOK_S)
         yield
     finally:
@@ -115,8 +115,8 @@ def refused_by_system(error: OSError) -> TocsinError | None:
     """Return what a person can mend where a file or directory cannot be used; None for what is a bug of ours."""
     if error.errno not in _MENDABLE or not isinstance(error.filename, (str, Path)):
         return None
-    hint = _WRITE_HINTS.get(error.errno, "check who owns it, and the rights of the directory above it")
-    return TocsinError(f"{error.filename} cannot be used: {_reason(error)}", hint=hint)
+    hint = _WRITE_HINTS.get(error.errno, "check its owner, and the permissions of its parent directory")
+    return TocsinError(f"cannot use {error.filename}: {_reason(error)}", hint=hint)
 
 
 def make_directory(path: Path, mode: int = 0o700) -> None:
@@ -142,21 +142,21 @@ def refuse_others(path: Path) -> None:
         raise ConfigError(f"{path} belongs to another user", hint=f"chown {me} {shlex.quote(str(path))}")
     by_group = found.st_mode & stat.S_IWGRP and found.st_gid != _own_group(found.st_uid)
     if by_group or found.st_mode & stat.S_IWOTH:
-        raise ConfigError(f"others may write to {path}", hint=f"chmod go-w {shlex.quote(str(path))}")
+        raise ConfigError(f"other users can write to {path}", hint=f"chmod go-w {shlex.quote(str(path))}")
 
 
 def read_limited(path: Path, max_bytes: int = MAX_FILE_BYTES) -> bytes:
     """Return the content of a regular file; raise ConfigError when it is too large or unreadable."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would wait for its other end
-            raise ConfigError(f"{path} is not a regular file", hint="put a file there")
+            raise ConfigError(f"{path} is not a regular file", hint="replace it with a regular file")
         with path.open("rb") as stream:
             content = stream.read(max_bytes + 1)
     except OSError as error:
-        hint = "create it" if isinstance(error, FileNotFoundError) else "check the file and its rights"
-        raise ConfigError(f"{path} cannot be read: {_reason(error)}", hint=hint) from None
+        hint = "create it" if isinstance(error, FileNotFoundError) else "check the file and its permissions"
+        raise ConfigError(f"cannot read {path}: {_reason(error)}", hint=hint) from None
     if len(content) > max_bytes:
-        raise ConfigError(f"{path} is larger than {max_bytes:,} bytes", hint="remove what is not needed")
+        raise ConfigError(f"{path} is larger than {max_bytes:,} bytes", hint="remove unneeded parts")
     return content
 
 
@@ -264,12 +264,12 @@ class WatchedFile(Generic[T]):
             found = self.path.stat()
         except FileNotFoundError:
             if self.path.is_symlink():
-                sentence = f"{self.path} is a link to a file that is not there"
+                sentence = f"{self.path} is a symbolic link to a file that does not exist"
                 raise ConfigError(sentence, hint="create that file, or remove the link") from None
             return None
         except OSError as error:
-            sentence = f"{self.path} cannot be read: {_reason(error)}"
-            raise ConfigError(sentence, hint="check the rights of its directories") from None
+            sentence = f"cannot read {self.path}: {_reason(error)}"
+            raise ConfigError(sentence, hint="check the permissions of its directories") from None
         stamp = _Stamp(found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino)
         return stamp if stamp.size or not stat.S_ISREG(found.st_mode) else None
 
@@ -284,9 +284,9 @@ class WatchedFile(Generic[T]):
             self._reject(error)
             return
         if value == self._empty and self._value != self._empty:
-            log.warning("a file has no entries any more: %s", self.path)
+            log.warning("a file no longer has any entries: %s", self.path)
         elif self._problem:
-            log.info("a file is in force again: %s", self.path)
+            log.info("a file was loaded again: %s", self.path)
         self._accept(value)
 
     def _accept(self, value: T) -> None:
@@ -294,8 +294,8 @@ class WatchedFile(Generic[T]):
 
     def _reject(self, error: ConfigError) -> None:
         if str(error) != str(self._problem):
-            force = "its last good version stays in force" if self._good else "there is no earlier version"
-            log.warning("a file is not used, %s: %s", force, error.sentence())
+            force = "the last valid version remains active" if self._good else "no earlier version is available"
+            log.warning("a file was rejected, %s: %s", force, error.sentence())
         self._problem = error
 
     def _miss(self) -> None:
@@ -307,7 +307,7 @@ class WatchedFile(Generic[T]):
             self._gone_since = now
         if self._good and now - self._gone_since < GONE_AFTER_S:
             return
-        log.warning("a file is gone or empty and counts as having no entries: %s", self.path)
+        log.warning("a file is missing or empty and is treated as having no entries: %s", self.path)
         self._stamp = self._content = None
         self._accept(self._empty)
 
@@ -321,8 +321,8 @@ def _takes_lock(descriptor: int, lock: Path, error: type[TocsinError]) -> bool:
     except OSError as refused:
         if refused.errno not in _NO_LOCKS:
             raise
-        sentence = f"{lock} cannot be locked: its file system has no locks"
-        raise error(sentence, hint="put the data directory on a file system with locks") from None
+        sentence = f"cannot lock {lock}: its file system does not support locks"
+        raise error(sentence, hint="put the data directory on a file system that supports locks") from None
     return True
 
 
@@ -345,7 +345,7 @@ def _write_new(path: Path, content: bytes, mode: int) -> None:
 
 def _compare(path: Path, content: bytes) -> None:
     if path.read_bytes() != content:
-        raise OSError(errno.EIO, "the disk gave back other bytes than were written")
+        raise OSError(errno.EIO, "the disk returned different bytes than were written")
 
 
 def _sync_directory(path: Path) -> None:

@@ -26,10 +26,10 @@ SCHEMES = (
 )
 PORTS = {SENTINEL: 26379}
 PORT = 6379
-_UNKNOWN = "the given address"
+_UNKNOWN = "invalid address"
 ADDRESS_HINT = (
-    "it looks like redis://:password@host:6379/0, rediss://… for TLS, unix:///path?db=0,"
-    " redis+sentinel://host:26379,host2:26379/service/0, or redis+cluster://host:6379,host2:6379"
+    "use redis://:password@host:6379/0, rediss://… for TLS, unix:///path?db=0, "
+    "redis+sentinel://host:26379,host2:26379/service/0, or redis+cluster://host:6379,host2:6379"
 )
 
 HostAndPort = tuple[str, int]
@@ -69,7 +69,7 @@ def read_address(url: str, parse_url: ParseUrl) -> RedisAddress:
     try:
         return _read(url, shown, parse_url)
     except (ValueError, TypeError):
-        raise ConfigError(f"{shown} is not the address of a Redis", hint=ADDRESS_HINT) from None
+        raise ConfigError(f"{shown} is not a valid Redis URL", hint=ADDRESS_HINT) from None
 
 
 def _read(url: str, shown: str, parse_url: ParseUrl) -> RedisAddress:
@@ -81,7 +81,7 @@ def _read(url: str, shown: str, parse_url: ParseUrl) -> RedisAddress:
     told = {name: words.pop(f"sentinel_{name}", None) for name in ("username", "password")}
     if words.get("ssl_cert_reqs", "required") != "required":
         raise ConfigError(
-            "TLS without a check of the certificate is no protection", hint="name your own CA: ?ssl_ca_certs=/path"
+            "TLS without certificate verification is insecure", hint="trust your own CA: ?ssl_ca_certs=/path"
         )
     if not kind:
         options = _checked(parse_url(f"{plain}://{user}{hosts}{path}{_query(words)}"), path * (plain != "unix"))
@@ -101,7 +101,7 @@ def _read(url: str, shown: str, parse_url: ParseUrl) -> RedisAddress:
 def _checked(options: Mapping[str, Any], path: str) -> dict[str, Any]:
     """Return the options without the place; raise for a database that is no number."""
     if path.strip("/") and not path.strip("/").isdigit():
-        raise ValueError("the database is a number")
+        raise ValueError("the database must be a number")
     return dict(options)
 
 
@@ -129,7 +129,7 @@ def _host(text: str, default: int) -> HostAndPort:
         raise ValueError("a host is missing")
     number = int(port) if port else default
     if not 0 < number < 65536:
-        raise ValueError("no such port")
+        raise ValueError("invalid port")
     return host, number
 
 

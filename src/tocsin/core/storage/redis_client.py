@@ -143,9 +143,10 @@ class RedisClient:
             raise answer
         if answer < self.wait_replicas:
             raise StoreUnavailableError(
-                f"Redis at {self.where} stored it on {answer} of the {self.wait_replicas} replicas that"
-                " REDIS_WAIT_REPLICAS asks for: it counts as not accepted",
-                hint="start the missing replicas, or lower REDIS_WAIT_REPLICAS; repeat the request with its key",
+                f"Redis at {self.where} stored it on {answer} of the {self.wait_replicas} replicas required by "
+                "REDIS_WAIT_REPLICAS: it is not accepted",
+                hint="start the missing replicas, or lower REDIS_WAIT_REPLICAS; then repeat the request with the "
+                "same key",
             )
 
     async def scan(self, pattern: str, *, kind: str = "", count: int = 1000) -> AsyncGenerator[list[bytes]]:

@@ -14,32 +14,36 @@ ACL_RULES = (
     " +eval +evalsha +time +wait +info +role +config|get +cluster|slots"
 )
 
-_RIGHTS = f"give it `{ACL_RULES}`"
+_RIGHTS = f"grant it `{ACL_RULES}`"
 # What is in the answer, what it means, and what to do. The server's own words may quote a password or
 # a user's name, so they are not repeated.
 REFUSALS = (
-    ("NOAUTH", "asks for a password", "put it into REDIS_URL: redis://:password@host:6379/0"),
-    ("Authentication required", "asks for a password", "put it into REDIS_URL: redis://:password@host:6379/0"),
-    ("unauthenticated", "asks for a password", "put it into REDIS_URL: redis://:password@host:6379/0"),
-    ("WRONGPASS", "refuses the user or the password", "correct REDIS_URL"),
-    ("invalid username-password", "refuses the user or the password", "correct REDIS_URL"),
+    ("NOAUTH", "requires a password", "put it into REDIS_URL: redis://:password@host:6379/0"),
+    ("Authentication required", "requires a password", "put it into REDIS_URL: redis://:password@host:6379/0"),
+    ("unauthenticated", "requires a password", "put it into REDIS_URL: redis://:password@host:6379/0"),
+    ("WRONGPASS", "rejects the user or the password", "correct REDIS_URL"),
+    ("invalid username-password", "rejects the user or the password", "correct REDIS_URL"),
     ("AUTH <password> called without any password", "has no password set", "remove the password from REDIS_URL"),
     ("without any password configured", "has no password set", "remove the password from REDIS_URL"),
-    ("NOPERM", "does not allow this user what is needed", _RIGHTS),
-    ("READONLY", "is a read-only replica", "name the master in REDIS_URL"),
-    ("OOM", "has reached its maxmemory and stores nothing more", "raise maxmemory, or prune what is not needed"),
-    ("MISCONF", "cannot write to its disk and stores nothing more", "free some space; its log says more"),
+    ("NOPERM", "denies this user a required command", _RIGHTS),
+    ("READONLY", "is a read-only replica", "put the master into REDIS_URL"),
+    ("OOM", "has reached its maxmemory limit and rejects new data", "raise maxmemory, or delete unneeded data"),
+    (
+        "MISCONF",
+        "cannot write to its disk and rejects new data",
+        "free some disk space; the log of Redis has the details",
+    ),
     ("NOREPLICAS", "has fewer replicas than its min-replicas-to-write", "start the replicas"),
-    ("LOADING", "is still reading its data after a start", "nothing to do; it is tried again"),
+    ("LOADING", "is still loading its data", "wait; the operation is retried"),
     ("BUSY", "is busy with another client's script", "see `redis-cli SCRIPT KILL`"),
-    ("MASTERDOWN", "has lost its master", "start the master, or name another one in REDIS_URL"),
-    ("CLUSTERDOWN", "is a cluster that does not work at present", "see `redis-cli cluster info`"),
+    ("MASTERDOWN", "has lost its master", "start the master, or put another one into REDIS_URL"),
+    ("CLUSTERDOWN", "is a cluster that is currently down", "see `redis-cli cluster info`"),
     ("MOVED", "is part of a cluster", "write redis+cluster://host:6379 into REDIS_URL"),
-    ("cluster support disabled", "is no cluster", "write redis://host:6379/0 into REDIS_URL"),
-    ("No master found", "has no master, as its Sentinels say", "start one; or correct REDIS_URL"),
-    ("invalid DB index", "has no such database", "correct the number at the end of REDIS_URL"),
-    ("DB index is out of range", "has no such database", "correct the number at the end of REDIS_URL"),
-    ("SELECT is not allowed in cluster mode", "has no such database", "a cluster has only database 0"),
+    ("cluster support disabled", "is not a cluster", "write redis://host:6379/0 into REDIS_URL"),
+    ("No master found", "has no master, according to Sentinel", "start one; or correct REDIS_URL"),
+    ("invalid DB index", "does not have this database", "correct the number at the end of REDIS_URL"),
+    ("DB index is out of range", "does not have this database", "correct the number at the end of REDIS_URL"),
+    ("SELECT is not allowed in cluster mode", "does not have this database", "a cluster has only database 0"),
     ("unknown command", f"is older than {OLDEST_VERSION[0]}.{OLDEST_VERSION[1]}", "update Redis"),
 )
 _CODES = {  # redis-py cuts the code off where it has a class for it
@@ -63,8 +67,8 @@ def failure(error: Exception, where: str) -> Exception:
     from redis.exceptions import TimeoutError as SilentError
 
     if any(isinstance(cause, TimeoutError | SilentError) for cause in _causes(error)):
-        sentence = f"Redis at {where} does not answer in time"
-        return StoreUnavailableError(sentence, hint="it is paused, overloaded or cut off; it is tried again")
+        sentence = f"Redis at {where} does not respond in time"
+        return StoreUnavailableError(sentence, hint="it is paused, overloaded or unreachable; the operation is retried")
     if not isinstance(error, RedisError | OSError):
         return error
     for words in (str(error), _CODES.get(type(error).__name__, "")):
@@ -72,11 +76,11 @@ def failure(error: Exception, where: str) -> Exception:
             if sign in words:
                 return StoreUnavailableError(f"Redis at {where} {meaning}", hint=hint)
     if isinstance(error, ResponseError):
-        return StoreUnavailableError(f"Redis at {where} refuses a command: {error}", hint="this is a bug; report it")
+        return StoreUnavailableError(f"Redis at {where} rejects a command: {error}", hint="this is a bug; report it")
     if isinstance(error, LostError | OSError):
-        sentence = f"Redis at {where} cannot be reached: {_reason(error)}"
+        sentence = f"cannot connect to Redis at {where}: {_reason(error)}"
         return StoreUnavailableError(sentence, hint="start it, or correct REDIS_URL")
-    return StoreUnavailableError(f"Redis at {where} gives no usable answer: {error}")
+    return StoreUnavailableError(f"Redis at {where} sent an invalid response: {error}")
 
 
 def _reason(error: BaseException) -> str:
@@ -84,9 +88,9 @@ def _reason(error: BaseException) -> str:
     import ssl
 
     if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in _causes(error)):
-        return "its certificate does not verify; name your own authority with ?ssl_ca_certs=/path in REDIS_URL"
+        return "its certificate could not be verified; trust your own CA with ?ssl_ca_certs=/path in REDIS_URL"
     said = (cause.strerror for cause in _causes(error) if isinstance(cause, OSError) and cause.strerror)
-    return next(said, "the connection was lost").lower()
+    return next(said, "connection lost").lower()
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

@@ -57,14 +57,15 @@ class RedisIdentity:
 
     def _another(self) -> str:
         return (
-            f"Redis at {self._client.where} is not the one that this data directory used before, so hosts may work on"
-            f" two queues: correct REDIS_URL; if the change is meant, delete {self._file}"
+            f"Redis at {self._client.where} is not the server that this data directory used before, so hosts may "
+            f"use different queues: correct REDIS_URL; if the change is intended, delete {self._file}"
         )
 
     def _older(self, before: int, now: int) -> str:
         return (
-            f"Redis at {self._client.where} was emptied or restored from an older copy (it had accepted {before:,}"
-            f" messages, now {now:,}): what was accepted between is gone, and what was sent between may be sent again"
+            f"Redis at {self._client.where} was emptied or restored from an older copy (it had accepted {before:,} "
+            f"messages, now {now:,}): messages accepted since that copy are lost, and messages sent since then may "
+            "be sent again"
         )
 
     def _read(self) -> _StoredIdentity:
@@ -78,4 +79,4 @@ class RedisIdentity:
         try:
             write_atomically(self._file, json.dumps({"id": known.id, "count": known.count}))
         except WriteError as error:
-            log.warning("what is known of Redis is not kept", extra={"reason": error.sentence()})
+            log.warning("the identity of Redis could not be saved", extra={"reason": error.sentence()})

@@ -38,7 +38,7 @@ class FormerNames:
             count = await self._rename_all()
             await self._client.command("HSET", DONE, self._pattern, b"1")
             if count:
-                log.info("old names were taken over", extra={"store": self._store, "count": count})
+                log.info("keys with former names were renamed", extra={"store": self._store, "count": count})
         self._done = True
 
     async def is_in_use(self) -> bool:

@@ -95,7 +95,7 @@ class SharedBuckets:
             self._again_at = self._clock.monotonic() + PAUSE_S
             return
         if not self._works:
-            log.info("limits are shared by all hosts again")
+            log.info("rate limits are shared by all hosts again")
         self._works = True
         for asked, answer in zip(batch, answers, strict=True):
             if not asked.left.done():
@@ -103,7 +103,7 @@ class SharedBuckets:
 
     def _fail(self, reason: str) -> None:
         if self._works:
-            log.warning("each process counts its limits for itself", extra={"reason": reason})
+            log.warning("rate limits apply per process, because Redis is unavailable", extra={"reason": reason})
         self._works = False
         self._again_at = self._clock.monotonic() + PAUSE_S
         waiting, self._waiting = self._waiting, []
@@ -112,7 +112,7 @@ class SharedBuckets:
     def _give_up(self, batch: list[_Asked]) -> None:
         """Stop waiting for the call; the call itself may go on, so that its connection need not be closed."""
         self._given_up = True
-        self._fail(f"Redis has not answered for {self._wait_s * 1000:.0f} ms")
+        self._fail(f"Redis has not responded for {self._wait_s * 1000:.0f} ms")
         _release(batch)
 
     async def aclose(self) -> None:

@@ -48,10 +48,10 @@ def params_problem(params: Collection[str], env: Collection[str]) -> str:
     for param in params:
         name = variable_name("PARAM", param)
         if not re.fullmatch(r"[A-Z0-9_]+", name):
-            return f"{param!r} is not a name of a parameter: use letters, digits, '_' and '-'"
+            return f"{param!r} is not a valid parameter name: use letters, digits, '_' and '-'"
         if name in env:
-            return f"{param!r} is the variable {name}, which env has, too: rename one"
+            return f"{param!r} becomes the variable {name}, which is also set in env: rename one"
         if name in names:
-            return f"{param!r} and {names[name]!r} are the same variable {name}: rename one"
+            return f"{param!r} and {names[name]!r} become the same variable {name}: rename one"
         names[name] = param
     return ""

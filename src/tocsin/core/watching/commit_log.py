@@ -41,7 +41,7 @@ class CommitLog:
         return [place for place in self.places() if not place.is_relative_to(self._folder)]
 
     def may_have_grown(self, path: str) -> bool:
-        """Whether a path that was touched may mean a new line; the log itself is not told of when its folder is new."""
+        """Whether a path that was touched may mean a new line; no event names the log itself when its folder is new."""
         place = str(self._file.parent.parent)
         return path == place or path.startswith(f"{place}/")
 

@@ -149,7 +149,7 @@ class FolderWatcher:
         return source
 
     async def _seen(self, look: Callable[[], tuple[FileChange, ...]]) -> tuple[FileChange, ...]:
-        """Return what is found in a thread; where the kernel watches no more directories, by polling from then on."""
+        """Return what is found in a thread; where the kernel watches no more directories, by polling."""
         try:
             return await self._in_thread(look)
         except WatchLimitError as error:
@@ -163,7 +163,7 @@ class FolderWatcher:
         return await asyncio.get_running_loop().run_in_executor(self._thread, look)
 
     def _poll_because(self, error: WatchLimitError) -> None:
-        log.warning("a folder is polled", extra={"folder": str(self.folder), "reason": error.sentence()})
+        log.warning("a folder is watched by polling", extra={"folder": str(self.folder), "reason": error.sentence()})
         self._polls, self.reason = True, error.sentence()
 
     async def _next(self, stop: asyncio.Event) -> bool:
@@ -209,8 +209,8 @@ class FolderWatcher:
         if root == (0, 0) or (root[0] != self._root[0] and _is_empty(self.folder)):
             # An empty folder on another device is where a file system was mounted.
             if not self.problem:
-                log.warning("a watched folder is gone", extra={"folder": str(self.folder)})
-            self.problem = f"{self.folder} is not there"
+                log.warning("a watched folder does not exist", extra={"folder": str(self.folder)})
+            self.problem = f"{self.folder} does not exist"
             return ()
         if self.problem or root != self._root:
             raise _FolderReturnedError
@@ -219,7 +219,7 @@ class FolderWatcher:
     def _look_at_all(self) -> tuple[FileChange, ...]:
         """Return all that differs from the index."""
         if self.problem:
-            log.info("a watched folder is there again", extra={"folder": str(self.folder)})
+            log.info("a watched folder exists again", extra={"folder": str(self.folder)})
         self._root, self.problem = self._identify(), ""
         if self._rules:
             self._rules.forget()
@@ -289,7 +289,7 @@ class FolderWatcher:
             if was := self._index.pop(path):
                 gone[path] = was
         old_names = {identity: path for path, identity in gone.items()}
-        # What the kernel told of comes in the order in which it was touched.
+        # Events of the kernel come in the order in which it was touched.
         for path, identity in sorted(present.items()) if everything else present.items():
             known = self._index.get(path)
             self._index.put(path, identity)
@@ -329,11 +329,11 @@ class FolderWatcher:
 
 def _refuse_unreadable(folder: Path) -> None:
     if not folder.is_dir():
-        raise ConfigError(f"{folder} is not a folder", hint="name a folder that is there")
+        raise ConfigError(f"{folder} is not a folder", hint="use an existing folder")
     try:
         os.scandir(folder).close()
     except OSError as error:
-        raise ConfigError(f"{folder} cannot be watched: {error.strerror}", hint="check its rights") from None
+        raise ConfigError(f"cannot watch {folder}: {error.strerror}", hint="check its permissions") from None
 
 
 def _is_empty(folder: Path) -> bool:

@@ -156,15 +156,15 @@ def _events(chunk: bytes) -> Iterator[tuple[int, int, bytes]]:
 
 def _limit(code: int, name: str) -> WatchLimitError:
     if code not in {errno.ENOSPC, errno.EMFILE}:
-        return WatchLimitError(f"the kernel watches no folders: {os.strerror(code)}")
+        return WatchLimitError(f"the kernel cannot watch folders: {os.strerror(code)}")
     if code == errno.EMFILE and _fits_descriptors():
-        return WatchLimitError("this process has too many open files", hint="raise its limit (ulimit -n)")
+        return WatchLimitError("this process has too many open files", hint="raise the limit (ulimit -n)")
     now = user_limit(name)
     told = f" ({now:,})" if now else ""
     more = max(2 * (now or 0), {"max_user_watches": 524_288}.get(name, 1024))
     return WatchLimitError(
         f"the limit fs.inotify.{name}{told} is reached",
-        hint=f"raise it: sudo sysctl fs.inotify.{name}={more}, and write it into /etc/sysctl.d/ to keep it",
+        hint=f"raise it: sudo sysctl fs.inotify.{name}={more}; add it to /etc/sysctl.d/ to make it permanent",
     )
 
 

@@ -110,7 +110,7 @@ class Bus:
 
         async def failed(error: Exception, _: int) -> None:
             if not isinstance(error, TocsinError) and not self._problems.get(part):
-                log.error("a part of the bus failed", exc_info=error, extra={"part": part})
+                log.error("a component of the bus failed", exc_info=error, extra={"part": part})
             self._report(part, explain(error))
 
         return ServiceLoop(part, step, self._clock, on_failure=failed, back_off_s=BACK_OFF_S, stop=self._stopping)
@@ -148,9 +148,9 @@ class Bus:
         if not problem and part in self._loops:
             self._loops[part].works()
         if problem and not before:
-            log.warning("the bus does not work", extra={"reason": problem})
+            log.warning("the bus is unavailable", extra={"reason": problem})
         elif not self.problem and (before or (part == "publish" and not self._worked)):  # that part has had an answer
-            log.info("the bus works again" if self._worked else "Redis is used for the bus", extra=self._where)
+            log.info("the bus has recovered" if self._worked else "the bus uses Redis", extra=self._where)
             self._worked = True
 
     async def _read(self) -> None:
@@ -183,7 +183,7 @@ class Bus:
         answers = [await self._client.run(_LOOK_BACK, group, words) for group in self._client.groups(streams)]
         refused = {_text(key): _text(why) for key, why in chain.from_iterable(answers)}
         self._streams = [stream for stream in streams if stream not in refused]
-        self._report("keys", "; ".join(f"the key {key} cannot be read: {why}" for key, why in refused.items()))
+        self._report("keys", "; ".join(f"cannot read the key {key}: {why}" for key, why in refused.items()))
         for group in self._client.groups(self._streams):
             while await self._take(group, "0"):
                 pass
@@ -250,13 +250,13 @@ class Bus:
             except TocsinError as error:
                 self._report("publish", error.sentence())
             if self._stopping.is_set():
-                log.warning("published messages were lost at a stop", extra={"count": len(batch)})
+                log.warning("published messages were lost at shutdown", extra={"count": len(batch)})
                 return
             await self._stopping.pause(self._clock, wait_s)
         self._strays |= set(streams).difference(self._streams)
         for index, why in refused:
             topic, raw = batch[index]
-            await self._intake.reject(topic, raw, f"the topic cannot be written: {_text(why)}")
+            await self._intake.reject(topic, raw, f"cannot write the topic: {_text(why)}")
 
 
 class _Bridge:
@@ -330,7 +330,7 @@ class _Bridge:
         if elected and self._listening:
             self._unheard += 1
             if self._unheard > MAX_UNHEARD:
-                raise StoreUnavailableError(f"Redis at {self._client.where} does not pass on what is published")
+                raise StoreUnavailableError(f"Redis at {self._client.where} does not deliver published messages")
         elif elected and not subscription.patterns:
             await subscription.psubscribe(f"{TOPIC}*")
         elif not elected and subscription.patterns and not self.leads:

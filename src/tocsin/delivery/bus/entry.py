@@ -135,14 +135,14 @@ class BusConsumer:
             accepted = await self._enqueue(list(ready.values()))
         except (ValueError, OverflowError) as error:  # the store cannot represent a text or number of one of them
             if len(ready) == 1:
-                log.exception("the queue cannot take a bus entry")
+                log.exception("a bus entry could not be queued")
                 return dict.fromkeys(ready, explain(error))
             refusals: dict[bytes, str] = {}
             for id_, new in ready.items():
                 refusals |= await self._accept({id_: new})
             return refusals
         return {
-            id_: "the id came before with another target or message: use a new one"
+            id_: "the id was already used with another target or message: use a new one"
             for (id_, new), known in zip(ready.items(), accepted, strict=True)
             if (new.idempotency_key or "").startswith(GIVEN)
             and (new.channel, new.target, new.message) != (known.channel, known.target, known.message)
@@ -180,7 +180,7 @@ def parse_entry(words: Sequence[bytes]) -> BusEntry:
         _check_size(sum(map(len, words)))
         return _entry(tuple((name, _text(value)) for name, value in fields))
     if len(names) > 1:
-        raise EntryError("the entry has other fields beside data", hint="put all fields into data, or omit it")
+        raise EntryError("the entry has other fields besides data", hint="put all fields into data, or omit data")
     return _entry(_members(fields[0][1]))
 
 
@@ -216,7 +216,7 @@ def _record(raw: bytes) -> dict[str, Any]:
 
 def _check_size(size: int) -> None:
     if size > MAX_BYTES:
-        raise EntryError("the entry is over 1 MiB")
+        raise EntryError("the entry is larger than 1 MiB")
 
 
 def _text(value: bytes) -> str:

@@ -37,13 +37,13 @@ def _advice(client: RedisClient, info: Mapping[str, str], sync: bytes | None) ->
     policy, advice = info.get("maxmemory_policy", ""), []
     if policy.startswith("volatile-") and info.get("maxmemory", "0") != "0":
         advice.append(
-            f"Redis at {client.where} forgets keys of requests when its memory is full, so that a repeated request may"
-            " send twice: set `maxmemory-policy noeviction`"
+            f"Redis at {client.where} evicts idempotency keys when its memory is full, so that a repeated request "
+            "may send twice: set `maxmemory-policy noeviction`"
         )
     if sync is not None and sync != b"always":
         advice.append(
-            f"Redis at {client.where} may lose the last two seconds when it is killed, as it answers"
-            " before it writes: set `appendfsync always` in its configuration"
+            f"Redis at {client.where} may lose the last two seconds when it is killed, because it responds before "
+            "it writes to disk: set `appendfsync always` in its configuration"
         )
     return advice
 
@@ -59,8 +59,11 @@ async def _skew(client: RedisClient, now: float) -> list[str]:
         return []
     way = "ahead of" if ahead_s > 0 else "behind"
     return [
-        f"the clock of this host is {abs(ahead_s):,.0f} s {way} that of Redis at {client.where}: let both follow the"
-        " same time servers; messages with `not_before` or `expires_at` go by the clock of the host that sends them"
+        (
+            f"the clock of this host is {abs(ahead_s):,.0f} s {way} that of Redis at {client.where}: synchronise "
+            "both with the same time servers; for `not_before` and `expires_at`, the clock of the sending host "
+            "applies"
+        )
     ]
 
 
@@ -70,22 +73,24 @@ def _problems(info: Mapping[str, str], where: str, wait_replicas: int) -> Iterat
     if tuple(int(part) for part in version.split(".")[:2] if part.isdigit()) < OLDEST_VERSION:
         yield f"Redis at {where} has version {version}; {OLDEST_VERSION[0]}.{OLDEST_VERSION[1]} or newer is needed"
     if info.get("loading") == "1":
-        yield f"Redis at {where} is still reading its data after a start: it is tried again"
+        yield f"Redis at {where} is still loading its data: the check is repeated"
         return
     if info.get("role") == "slave":
-        yield f"Redis at {where} is a read-only replica: name the master in REDIS_URL"
+        yield f"Redis at {where} is a read-only replica: put the master into REDIS_URL"
     if info.get("aof_enabled") != "1":
         yield f"Redis at {where} loses every delivery when it is killed: set `appendonly yes` in its configuration"
     elif info.get("aof_last_write_status", "ok") != "ok":
-        yield f"Redis at {where} cannot write its append-only file: free some space; its log says more"
+        yield f"Redis at {where} cannot write its append-only file: free some disk space; its log has the details"
     limit = int(info.get("maxmemory", "0"))
     if limit and info.get("maxmemory_policy", "noeviction").startswith("allkeys-"):
-        yield f"Redis at {where} throws deliveries away when its memory is full: set `maxmemory-policy noeviction`"
+        yield f"Redis at {where} deletes deliveries when its memory is full: set `maxmemory-policy noeviction`"
     elif limit and int(info.get("used_memory", "0")) >= limit:
-        yield f"Redis at {where} has used all of its maxmemory and stores nothing more: raise it, or prune"
+        yield (
+            f"Redis at {where} has reached its maxmemory limit and rejects new data: raise it, or delete unneeded data"
+        )
     replicas = int(info.get("connected_slaves", "0"))
     if replicas < wait_replicas:
         yield (
-            f"Redis at {where} has {replicas} of the {wait_replicas} replicas that REDIS_WAIT_REPLICAS asks for, and"
-            " nothing is accepted: start the others, or lower REDIS_WAIT_REPLICAS"
+            f"Redis at {where} has {replicas} of the {wait_replicas} replicas required by REDIS_WAIT_REPLICAS, so "
+            "new messages are rejected: start the missing replicas, or lower REDIS_WAIT_REPLICAS"
         )

@@ -106,7 +106,10 @@ def known_deliveries(records: Iterable[Sequence[bytes]]) -> list[Delivery]:
         try:
             found.append(to_delivery(pairs))
         except (ValueError, TypeError, KeyError) as error:
-            log.warning("a delivery is left to another version", extra={"reason": f"{type(error).__name__}: {error}"})
+            log.warning(
+                "a delivery was skipped, because it needs another version",
+                extra={"reason": f"{type(error).__name__}: {error}"},
+            )
     return found
 
 

@@ -291,8 +291,10 @@ class RedisStore:
         if not await self.former.is_in_use():
             return []
         return [
-            f"a process of an older version accepts messages into Redis at {self._client.where} under the names of"
-            " before: stop it; the next start of a service takes over what it accepted"
+            (
+                f"a process of an older version stores messages in Redis at {self._client.where} under former key "
+                "names: stop it; services import these messages at their next start"
+            )
         ]
 
     def changes(self) -> RedisChangeStream:

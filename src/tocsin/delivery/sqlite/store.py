@@ -285,7 +285,7 @@ class SqliteStore:
             self._failures, self._unwell_until = self._database.failures, now + UNWELL_S
         problem = self._database.problem
         if not problem and now < self._unwell_until:
-            problem = "it could not be written a moment ago"
+            problem = "the last write failed"
         return Health("sqlite", not problem, [problem] if problem else [])
 
     def changes(self) -> SqliteChangeStream:
@@ -300,7 +300,7 @@ class SqliteStore:
                 await self._write(lambda connection, _: _touch(connection))
         except TimeoutError:
             raise DatabaseError(
-                f"the database was not written within {PROBE_S:.0f} s", hint="another process keeps it locked"
+                f"writing to the database took longer than {PROBE_S:.0f} s", hint="another process keeps it locked"
             ) from None
 
     async def _write(self, work: Work[T]) -> T:

@@ -23,21 +23,21 @@ def activation(skill: AssistantSkill, path: str) -> tuple[ActivationCheck, ...]:
     definition = skill.definition
     if definition is None or skill.errors:
         mistakes = "; ".join(map(str, skill.errors))
-        unknown = "not known while the definition has a mistake"
+        unknown = "unknown while the definition has an error"
         rest = (ActivationCheck(question, None, unknown) for question in (ENABLED, MATCHES, NOT_EXCLUDED))
         return ActivationCheck(VALID, False, f"{skill.file}:{mistakes}"), *rest
     matching = first_match(definition.file_patterns, path)
     excluding = first_match(definition.exclude_patterns, path)
     if not definition.file_patterns:
-        matched = "without file_patterns it looks at all files"
+        matched = "without file_patterns, it checks all files"
     else:
-        matched = f"{matching} matches" if matching else f"none matches: {', '.join(definition.file_patterns)}"
+        matched = f"{matching} matches" if matching else f"no pattern matches: {', '.join(definition.file_patterns)}"
     return (
-        ActivationCheck(VALID, True, "it has no mistake"),
+        ActivationCheck(VALID, True, "it has no errors"),
         ActivationCheck(ENABLED, definition.enabled, f"enabled: {'true' if definition.enabled else 'false'}"),
         ActivationCheck(MATCHES, bool(matching) or not definition.file_patterns, matched),
         ActivationCheck(
-            NOT_EXCLUDED, not excluding, f"{excluding} excludes it" if excluding else "no pattern excludes it"
+            NOT_EXCLUDED, not excluding, f"excluded by {excluding}" if excluding else "no pattern excludes it"
         ),
     )
 
@@ -45,9 +45,9 @@ def activation(skill: AssistantSkill, path: str) -> tuple[ActivationCheck, ...]:
 def unwatched(folders: Sequence[Path], file: Path | None = None) -> tuple[ActivationCheck, ...]:
     """Return why no service looks at a file, or at any file; empty where one does."""
     if not folders:
-        reason = "SKILLS_WATCH is empty: only `tocsin skills watch` looks at files, while it runs"
+        reason = "SKILLS_WATCH is empty: files are checked only while `tocsin skills watch` runs"
     elif file is not None and not any(file.is_relative_to(folder) for folder in folders):
-        reason = f"it is in no folder of SKILLS_WATCH: {', '.join(map(str, folders))}"
+        reason = f"not in a folder of SKILLS_WATCH: {', '.join(map(str, folders))}"
     else:
         return ()
     return (ActivationCheck(WATCHED, False, reason),)
@@ -57,7 +57,7 @@ def questions(skill: AssistantSkill, path: str) -> list[dict[str, Any]]:
     """Return the four questions as records; without a path, those about patterns have no answer."""
     unasked = {MATCHES, NOT_EXCLUDED} if not path and skill.definition and not skill.errors else set()
     return [
-        {"question": each.question, "ok": None, "reason": "name a file"}
+        {"question": each.question, "ok": None, "reason": "give the path of a file"}
         if each.question in unasked
         else each.document()
         for each in activation(skill, path or ".")
@@ -70,10 +70,10 @@ def path_below(folders: Sequence[Path], file: str) -> str:
     if path.is_absolute():
         tops = [folder for folder in folders or (Path("/"),) if path.is_relative_to(folder)]
         if not tops:
-            raise ConfigError(f"{path} is in no watched folder", hint="write the path from the watched folder")
+            raise ConfigError(f"{path} is not in a watched folder", hint="use a path relative to the watched folder")
         path = path.relative_to(tops[0])
     if path.parts[:1] == ("..",):
-        raise ConfigError(f"{path} leads out of the watched folder", hint="write the path from there")
+        raise ConfigError(f"{path} is outside the watched folder", hint="use a path inside it")
     return path.as_posix()
 
 

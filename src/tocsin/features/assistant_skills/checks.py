@@ -16,7 +16,7 @@ async def check_assistant_skills(skills: AssistantSkills) -> AsyncIterator[Findi
             detail = f"{skill.name} cannot be used: {skill.file}:{mistake}"
             yield Finding("error", "assistant skills", detail, "correct the file")
     active = [skill for skill in found if skill.definition and skill.definition.enabled and not skill.errors]
-    yield Finding("ok", "assistant skills", f"{number_of(len(active), 'skill')} switched on")
+    yield Finding("ok", "assistant skills", f"{number_of(len(active), 'skill')} enabled")
 
 
 CHECKS: Checks[AssistantSkills] = (FeatureCheck(check_assistant_skills, at_start=True),)

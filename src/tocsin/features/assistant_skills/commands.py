@@ -20,9 +20,10 @@ from tocsin.terminal.text import readable
 def configure_why(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `tocsin skills why`."""
     parser.epilog = (
-        "example: tocsin skills why code-reviewer src/app.py\n\nexit code 0: it acts on the file, 1: it does not"
+        "example: tocsin skills why code-reviewer src/app.py\n\nexit code 0: the skill is active for the "
+        "file, 1: it is not"
     )
-    parser.add_argument("name", help="the skill; `tocsin skills list` shows them")
+    parser.add_argument("name", help="name of the skill; `tocsin skills list` shows them")
     _add_file(parser)
     parser.set_defaults(run=_why)
 
@@ -37,10 +38,10 @@ def configure_which(parser: argparse.ArgumentParser) -> None:
 def configure_apply(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `tocsin skills apply`."""
     parser.epilog = (
-        "example: tocsin skills apply 019abc\n\nexit code 1: a file has changed since the run; nothing is written"
+        "example: tocsin skills apply 019abc\n\nexit code 1: a file has changed since the run, and no file was written"
     )
-    parser.add_argument("run_id", metavar="run", help="the id of the run, or its beginning; the run prints it")
-    parser.add_argument("--show", action="store_true", help="print the patch and write nothing")
+    parser.add_argument("run_id", metavar="run", help="ID of the run, or its beginning, as printed by the run")
+    parser.add_argument("--show", action="store_true", help="print the patch without writing files")
     parser.set_defaults(run=_apply)
 
 
@@ -51,7 +52,7 @@ def _apply(arguments: argparse.Namespace, out: Console, program: Program) -> int
 
     found = program.run(work, writes=True)
     if not arguments.show:
-        out.effect_done("the patch is applied")
+        out.effect_done("the patch was applied")
     if out.as_json:
         written = [] if arguments.show else [change.path for change in found.changes]
         out.document({"run": found.run_id, "folder": found.folder, "patch": found.patch, "written": written})
@@ -65,9 +66,9 @@ def _apply(arguments: argparse.Namespace, out: Console, program: Program) -> int
 
 def configure_watch(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `tocsin skills watch`."""
-    parser.epilog = "example: tocsin skills watch src\n\nCtrl-C ends it"
+    parser.epilog = "example: tocsin skills watch src\n\nPress Ctrl-C to stop."
     parser.add_argument(
-        "folder", nargs="*", help="a folder; without one, those of SKILLS_WATCH, else the working directory"
+        "folder", nargs="*", help="folder to watch (default: the folders in SKILLS_WATCH, else the working directory)"
     )
     parser.set_defaults(run=_watch)
 
@@ -85,7 +86,7 @@ def _watch(arguments: argparse.Namespace, out: Console, program: Program) -> int
         watch = AssistantWatch(skills, folders, show=show)
         if not skills.has_model:
             out.note(f"tocsin: {skills.without_model()}")
-        out.note(f"tocsin: watching {', '.join(map(str, folders))}; Ctrl-C ends it")
+        out.note(f"tocsin: watching {', '.join(map(str, folders))}; press Ctrl-C to stop")
         await watch.run()
 
     program.run(work, writes=True)
@@ -93,11 +94,12 @@ def _watch(arguments: argparse.Namespace, out: Console, program: Program) -> int
 
 
 def _add_file(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", help="the file; it need not be there")
+    parser.add_argument("file", help="path of the file; it need not exist")
     parser.add_argument(
         "--folder",
         metavar="FOLDER",
-        help="where patterns start; the usual one is the work tree of git around the file, else the working directory",
+        help="folder that patterns are relative to (default: the git work tree of the file, else the working "
+        "directory)",
     )
 
 
@@ -113,7 +115,7 @@ def _why(arguments: argparse.Namespace, out: Console, program: Program) -> int:
         out.document({"name": arguments.name, "file": path, "acts": acts, "checks": questions})
     else:
         out.table(("question", "answer", "because"), [_answer(check) for check in checks])
-        out.line(f"{arguments.name} {'acts' if acts else 'does not act'} on {path}")
+        out.line(f"{arguments.name} {'is active' if acts else 'is not active'} for {path}")
     return DONE if acts else FAILED
 
 
@@ -143,9 +145,9 @@ def _which(arguments: argparse.Namespace, out: Console, program: Program) -> int
         out.document({"file": path, "watched": not reason, "reason": reason or None, "skills": found})
         return DONE
     if reason:
-        out.line(f"no service looks at {path}: {reason}")
+        out.line(f"services skip {path}: {reason}")
     if not found:
-        out.line(f"no skill acts on {path}")
+        out.line(f"no skill is active for {path}")
     else:
         out.table(("skill", "priority", "because"), [[str(value) for value in each.values()] for each in found])
     return DONE

@@ -59,10 +59,10 @@ class SkillResults:
 
         found = await self._database.read(work) if run_id else []
         if len(found) != 1:
-            reason = "has an id that begins so" if found else "has that id"
+            reason = "has an ID that starts with" if found else "has the ID"
             raise UnknownResultError(
                 f"{'more than one run' if found else 'no run of an assistant skill'} {reason}: {run_id[:60]}",
-                hint="the run prints its id; a result is kept for 30 days",
+                hint="the run prints its ID; results are kept for 30 days",
             )
         row = found[0]
         findings = tuple(finding_of(each) for each in json.loads(row["findings"]))

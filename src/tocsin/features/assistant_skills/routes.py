@@ -14,21 +14,21 @@ from tocsin.rest.operations import Operations, operation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplyPatch(RequestBody):
-    """How to write the changes of a run."""
+    """Options for writing the changes of a run."""
 
-    dry_run: Annotated[bool, FLAG, "Only show the patch."] = False
+    dry_run: Annotated[bool, FLAG, "Only return the patch."] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppliedPatch:
-    """What a run proposed, and what was written."""
+    """Proposed changes of a run, and the files that were written."""
 
     run_id: str
     skill: str
     folder: str
     findings: list[dict[str, Any]]
-    patch: Annotated[str, "A unified diff."]
-    written: Annotated[list[str], "The files that were written now."]
+    patch: Annotated[str, "The changes as a unified diff."]
+    written: Annotated[list[str], "Files that were written."]
     applied_at: Time | None
 
 

@@ -98,7 +98,7 @@ class AssistantSkills:
         """Return what works where there is no model, and what to set."""
         from tocsin.providers.chat import HOW_TO_CONFIGURE, NOT_CONFIGURED
 
-        return f"{NOT_CONFIGURED}: only {', '.join(WITHOUT_MODEL)} act; {HOW_TO_CONFIGURE}"
+        return f"{NOT_CONFIGURED}: only {', '.join(WITHOUT_MODEL)} can run; {HOW_TO_CONFIGURE}"
 
     async def aclose(self) -> None:
         """Start nothing that runs invoke any more."""

@@ -38,7 +38,7 @@ class AssistantFolders:
                 return self._get(folder / name, built_in=built_in)
         names = sorted(skill.name for skill in self.all())
         hint = f"there are: {', '.join(names)}{suggestion(name, names)}"
-        raise UnknownAssistantError(f"there is no assistant skill {shorten(name)!r}", hint=hint)
+        raise UnknownAssistantError(f"unknown assistant skill: {shorten(name)!r}", hint=hint)
 
     def _get(self, path: Path, *, built_in: bool) -> AssistantSkill:
         """Return a skill, read anew only when its file or folder has changed."""
@@ -77,7 +77,7 @@ def _folders(path: Path) -> Iterator[Path]:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}", hint="check its rights") from None
+        raise ConfigError(f"cannot read {path}: {error.strerror}", hint="check its permissions") from None
     yield from (Path(folder) for folder in found if _is_there(Path(folder, INSTRUCTIONS)))
 
 

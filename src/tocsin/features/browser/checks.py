@@ -25,7 +25,7 @@ async def check_browser(browsers: Browsers) -> AsyncIterator[Finding]:
             yield finding
     mode = stat.S_IMODE(browsers.file.path.stat().st_mode) if browsers.file.path.exists() else 0
     if mode & 0o077 and any(has_credentials(profile.cdp_endpoint) for profile in profiles.values()):
-        detail = f"others may read {browsers.file.path}, which holds credentials"
+        detail = f"other users can read {browsers.file.path}, which contains credentials"
         yield Finding("warning", "browser", detail, f"chmod 600 {browsers.file.path}")
     for look in await browsers.looks(remote=False):
         if look.status is BrowserStatus.ERROR:
@@ -37,7 +37,7 @@ async def check_browser(browsers: Browsers) -> AsyncIterator[Finding]:
 def _check_profile(browsers: Browsers, profile: BrowserProfile) -> Iterator[Finding]:
     in_clear = urlsplit(profile.cdp_endpoint).scheme in {"http", "ws"}
     if profile.driver is BrowserDriver.REMOTE and in_clear and has_credentials(profile.cdp_endpoint):
-        detail = f"{profile.name} sends its credentials in clear text"
+        detail = f"{profile.name} sends its credentials unencrypted"
         yield Finding("warning", "browser", detail, "use https:// or wss:// in cdp_endpoint")
     if profile.driver is not BrowserDriver.MANAGED:
         return
@@ -46,8 +46,8 @@ def _check_profile(browsers: Browsers, profile: BrowserProfile) -> Iterator[Find
     except ConfigError as error:
         yield Finding("warning", "browser", f"{profile.name}: {error}", error.hint)
     if not profile.sandbox:
-        detail = f"{profile.name} runs without its sandbox: a page that breaks out has the rights of this user"
-        yield Finding("warning", "browser", detail, "run Tocsin as another user than root, and remove sandbox: false")
+        detail = f"{profile.name} runs without its sandbox: a malicious page can get the permissions of this user"
+        yield Finding("warning", "browser", detail, "run Tocsin as a user other than root, and remove sandbox: false")
 
 
 CHECKS: Checks[Browsers] = (FeatureCheck(check_browser, at_start=True),)

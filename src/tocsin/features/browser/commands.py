@@ -19,25 +19,28 @@ def configure_browser(parser: argparse.ArgumentParser) -> None:
     commands = add_subcommands(
         parser,
         {
-            "profiles": "list the profiles, how they are, and how large",
-            "start": "start the browser of a profile, which keeps running when this command ends",
+            "profiles": "list the profiles with their state and size",
+            "start": "start the browser of a profile; it keeps running after this command",
             "stop": "stop the browser of a profile",
         },
     )
     parser.epilog = "example: tocsin browser start work"
     commands["profiles"].epilog = "example: tocsin browser profiles --json"
     commands["profiles"].set_defaults(run=_profiles)
-    commands[
-        "start"
-    ].epilog = (
-        "example: tocsin browser start work\n\nprints where it listens; a browser that runs already is left alone"
+    commands["start"].epilog = (
+        "example: tocsin browser start work\n\nPrints the address of the debugging port. A browser that is "
+        "already running is not restarted."
     )
     commands["stop"].epilog = "example: tocsin browser stop work"
     for name, run in (("start", _start), ("stop", _stop)):
-        commands[name].add_argument("name", nargs="?", default="", metavar="NAME", help="a profile; else the default")
+        commands[name].add_argument(
+            "name", nargs="?", default="", metavar="NAME", help="name of the profile (default: the default profile)"
+        )
         commands[name].set_defaults(run=run)
     commands["stop"].add_argument(
-        "--forget", action="store_true", help="only drop the record and lock of a browser on a machine that is gone"
+        "--forget",
+        action="store_true",
+        help="only remove the record and lock, for a browser on a machine that no longer exists",
     )
 
 
@@ -51,7 +54,7 @@ def _profiles(_: argparse.Namespace, out: Console, program: Program) -> int:
     if out.as_json:
         out.document(found)
     elif not found:
-        out.note("no browser profiles; write them into browser_profiles.yaml in the data directory")
+        out.note("no browser profiles exist; add them to browser_profiles.yaml in the data directory")
     else:
         out.table(
             ("name", "browser", "driver", "status", "endpoint", "size", "last used"), [_row(look) for look in found]
@@ -81,7 +84,7 @@ def _size(size: int | None) -> str:
 def _start(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     async def work(browsers: Browsers) -> tuple[BrowserLook, bool]:
         starting = browsers.start(readable(arguments.name), source="cli")
-        look, started = await out.while_waiting("starting the browser", starting)
+        look, started = await out.while_waiting("Starting the browser", starting)
         out.effect_done("the browser was started")
         return (await browsers.with_sizes([look]))[0], started
 
@@ -91,14 +94,14 @@ def _start(arguments: argparse.Namespace, out: Console, program: Program) -> int
     else:
         out.line(f"{look.profile.name}: process {look.pid}, {look.endpoint or 'its port is not open yet'}")
         if not started:
-            out.note(f"{look.profile.name} ran already")
+            out.note(f"{look.profile.name} was already running")
     return DONE
 
 
 def _stop(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     async def work(browsers: Browsers) -> tuple[BrowserLook, bool]:
         stopping = browsers.stop(readable(arguments.name), source="cli", forget=arguments.forget)
-        look, stopped = await out.while_waiting("stopping the browser", stopping)
+        look, stopped = await out.while_waiting("Stopping the browser", stopping)
         out.effect_done("the browser was stopped")
         return (await browsers.with_sizes([look]))[0], stopped
 

@@ -32,9 +32,9 @@ async def why_unreachable(endpoint: str, within_s: float) -> str:
         async with asyncio.timeout(within_s):
             _, writer = await _connect(parts.hostname or "", port)
     except TimeoutError:
-        return f"no answer within {within_s:g} s"
+        return f"no response within {within_s:g} s"
     except socket.gaierror:
-        return "its name has no address"
+        return "its name could not be resolved"
     except OSError as error:
         return os.strerror(error.errno) if error.errno else "no connection"
     writer.close()

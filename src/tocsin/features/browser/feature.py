@@ -7,7 +7,7 @@ from tocsin.features.contract import Feature, FeatureCommand, Subsystem
 FEATURE = Feature(
     name="browser",
     package=__package__,
-    summary="browser profiles: Chromium with a data directory of its own and a debugging port",
+    summary="browser profiles: Chromium with its own data directory and debugging port",
     page="browser.md",
     tables={"browser": MIGRATIONS},
     audit_actions=(BROWSER_START, BROWSER_STOP),

@@ -19,7 +19,7 @@ def open_browser(context: FeatureContext) -> Browsers:
 
 
 async def look_hourly(browsers: Browsers) -> None:
-    """Tell of browsers that have ended, and keep what they print from growing."""
+    """Notify about browsers that have ended, and keep what they print from growing."""
     await browsers.look_hourly()
 
 
@@ -32,7 +32,7 @@ async def subsystem_of(browsers: Browsers) -> SubsystemStatus:
     number = {status: sum(look.status is status for look in looks) for status in BrowserStatus}
     wrong = [look for look in looks if look.status is BrowserStatus.ERROR]
     attention = [
-        AttentionItem(NoticeLevel.WARNING, f"the browser profile {look.profile.name}: {look.error}", "#/browser")
+        AttentionItem(NoticeLevel.WARNING, f"browser profile {look.profile.name}: {look.error}", "#/browser")
         for look in wrong
     ]
     if problem:

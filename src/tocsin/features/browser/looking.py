@@ -60,7 +60,7 @@ class ProfileLooks:
         if process.ended_at is not None or not running(process).runs():
             return None
         profile = BrowserProfile(process.profile, user_data_dir=process.user_data_dir)
-        error = "it runs, and its profile is not in browser_profiles.yaml any more"
+        error = "it is running, but its profile is no longer in browser_profiles.yaml"
         endpoint = local_endpoint(process.port) if process.port else ""
         return BrowserLook(profile, BrowserStatus.ERROR, endpoint, process.pid, self._clock.now(), error)
 
@@ -90,8 +90,8 @@ class ProfileLooks:
             return BrowserLook(profile, BrowserStatus.RUNNING, local_endpoint(port), process.pid, now)
         if not process.port and now - process.started_at < STARTS_WITHIN_S:  # it is being started
             return BrowserLook(profile, BrowserStatus.RUNNING, "", process.pid, now)
-        said = f"its debugging port {port} does not answer" if port else "it opened no debugging port"
-        return BrowserLook(profile, BrowserStatus.ERROR, "", process.pid, now, f"it runs, but {said}: stop it")
+        said = f"its debugging port {port} does not respond" if port else "it did not open a debugging port"
+        return BrowserLook(profile, BrowserStatus.ERROR, "", process.pid, now, f"it is running, but {said}: stop it")
 
     async def _look_at_session(self, profile: BrowserProfile) -> BrowserLook:
         place, endpoint = profile.user_data_dir, profile.cdp_endpoint
@@ -103,7 +103,7 @@ class ProfileLooks:
             pid = holder.pid if holder and not holder.is_elsewhere else None
             return BrowserLook(profile, BrowserStatus.RUNNING, endpoint, pid, self._clock.now())
         if place and not place.is_dir():
-            return BrowserLook(profile, BrowserStatus.MISSING, error=f"{place} is not there")
+            return BrowserLook(profile, BrowserStatus.MISSING, error=f"{place} does not exist")
         if place and (holder := directory.holder_of(place)):
             return _held(profile, holder, self._clock.now())
         return BrowserLook(profile, BrowserStatus.STOPPED, profile.cdp_endpoint, last_used_at=used)
@@ -116,22 +116,22 @@ class ProfileLooks:
 
     def _elsewhere(self, profile: BrowserProfile, process: BrowserProcess) -> BrowserLook:
         error = (
-            "it was started on another machine, or in a container that may be gone; if it is,"
-            f" `tocsin browser stop {profile.name} --forget`"
+            "it was started on another machine or in a container; if that no longer exists, run `tocsin browser "
+            f"stop {profile.name} --forget`"
         )
         return BrowserLook(profile, BrowserStatus.IN_USE, last_used_at=process.started_at, error=error)
 
     async def _note_end(self, process: BrowserProcess) -> BrowserProcess:
         """Record that a browser has ended without being stopped here, and tell it unless a person closed it."""
         crashed = not directory.ended_well(process.user_data_dir, process.started_at)
-        problem = f"the browser (process {process.pid}) ended by itself: start it again" if crashed else ""
+        problem = f"the browser (process {process.pid}) ended unexpectedly: start it again" if crashed else ""
         try:
             is_new = await self._store.end(process, self._clock.now(), problem)
         except StoreUnavailableError as error:  # the next look records it
-            log.debug("the end of a browser is not recorded", extra={"reason": error.sentence()})
+            log.debug("the end of a browser could not be recorded", extra={"reason": error.sentence()})
             is_new = False
         if problem and is_new:
-            title = f"The browser of the profile {process.profile} has ended by itself"
+            title = f"The browser of the profile {process.profile} ended unexpectedly"
             body = f"Start it again with `tocsin browser start {process.profile}`."
             source, key = f"browser:{process.profile}", f"browser.ended:{process.profile}"
             await self._notices.notify(Notice(title, body, NoticeLevel.WARNING, "browser", source, "#/browser", key))
@@ -145,9 +145,9 @@ def running(process: BrowserProcess) -> DetachedProcess:
 
 def _held(profile: BrowserProfile, holder: directory.Holder, now: float) -> BrowserLook:
     if holder.is_elsewhere:
-        error = f"its lock names process {holder.pid} of the machine {holder.host}"
+        error = f"it is locked by process {holder.pid} on the machine {holder.host}"
         return BrowserLook(profile, BrowserStatus.IN_USE, error=error)
-    error = f"process {holder.pid}, which was not started here, uses it"
+    error = f"it is used by process {holder.pid}, which Tocsin did not start"
     return BrowserLook(profile, BrowserStatus.IN_USE, pid=holder.pid, last_used_at=now, error=error)
 
 

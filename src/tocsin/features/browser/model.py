@@ -11,7 +11,7 @@ from tocsin.core.records.marks import Flat, Private, TextOrNull, Time, after
 from tocsin.core.text.redaction import MASK
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
-NAME_RULE = "not the name of a profile: use letters, digits and . _ -, and begin with a letter or digit"
+NAME_RULE = "not a valid profile name: use letters, digits and . _ -, starting with a letter or digit"
 
 
 class UnknownBrowserProfileError(TocsinError):
@@ -64,7 +64,7 @@ class BrowserProfile:
 
     name: str
     browser: BrowserKind = BrowserKind.CHROMIUM
-    driver: Annotated[BrowserDriver, "Who starts it."] = BrowserDriver.MANAGED
+    driver: Annotated[BrowserDriver, "How the browser is started."] = BrowserDriver.MANAGED
     user_data_dir: Path | None = None
     cdp_endpoint: Private[str] = ""  # it may hold credentials
     port: Private[int] = 0  # 0 is any that is free
@@ -90,7 +90,7 @@ class BrowserProcess(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BrowserLook:
-    """A browser with a data directory of its own, and how it is."""
+    """Browser profile with its state."""
 
     schema_name: ClassVar[str] = "BrowserProfileRecord"
 
@@ -105,7 +105,7 @@ class BrowserLook:
     @property
     @after("user_data_dir")
     def cdp_endpoint(self) -> str | None:
-        """Where it listens, without credentials."""
+        """Address of the debugging port, without credentials."""
         return masked(self.endpoint) or None
 
     @property

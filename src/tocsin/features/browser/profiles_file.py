@@ -29,9 +29,9 @@ def _path(text: str) -> Path:
     try:
         path = Path(text).expanduser()
     except RuntimeError:
-        raise ValueError("this user has no home directory here: write the full path") from None
+        raise ValueError("the current user has no home directory: use an absolute path") from None
     if not path.is_absolute() or not text.isprintable():
-        raise ValueError("expected a full path, or one that begins with ~/")
+        raise ValueError("expected an absolute path, or a path that starts with ~/")
     return path
 
 
@@ -43,40 +43,42 @@ def _split(text: str) -> SplitResult:
     except ValueError:
         usable = False
     if not usable:
-        raise ValueError("expected an address with a host, such as http://127.0.0.1:9222")
+        raise ValueError("expected a URL with a host, for example http://127.0.0.1:9222")
     return parts
 
 
 def _endpoint(text: str) -> str:
     if _split(text).scheme not in {"http", "https", "ws", "wss"}:
-        raise ValueError("expected an address that begins with http://, https://, ws:// or wss://")
+        raise ValueError("expected a URL that starts with http://, https://, ws:// or wss://")
     return text
 
 
 def _proxy(text: str) -> str:
     parts = _split(text)
     if parts.scheme not in {"http", "https", "socks4", "socks5"}:
-        raise ValueError("expected an address that begins with http://, https://, socks4:// or socks5://")
+        raise ValueError("expected a URL that starts with http://, https://, socks4:// or socks5://")
     if "@" in parts.netloc:
-        raise ValueError("a browser takes no user and password here: it asks for them when it opens the first page")
+        raise ValueError(
+            "browsers do not accept a user and password here: they ask for them when they open the first page"
+        )
     if parts.path.strip("/") or parts.query or parts.fragment:
-        raise ValueError("expected no more than host and port, such as http://proxy.example.org:3128")
+        raise ValueError("expected only host and port, for example http://proxy.example.org:3128")
     return text
 
 
 PROFILE = RecordType(
     (
-        Field("name", TextType(pattern=NAME, rule=NAME_RULE), required=True, doc="What the profile is called"),
-        Field("browser", ChoiceType(tuple(BrowserKind)), default="chromium", doc="Which browser it is"),
-        Field("driver", ChoiceType(tuple(BrowserDriver)), default="managed", doc="Who starts the browser"),
-        Field("user_data_dir", TextType(parse=_path), doc="The browser's data directory"),
-        Field("cdp_endpoint", TextType(parse=_endpoint), doc="Where a browser that others start listens"),
-        Field("port", IntegerType(0, 65535), default=0, doc="The debugging port; 0 is any that is free"),
-        Field("headless", BooleanType(), default=True, doc="Whether it runs without a window"),
-        Field("default", BooleanType(), default=False, doc="Whether it is meant where no profile is named"),
-        Field("proxy", TextType(parse=_proxy), doc="The proxy through which it opens pages"),
-        Field("executable", TextType(parse=_path), doc="The browser's program"),
-        Field("sandbox", BooleanType(), default=True, doc="Whether pages are confined by the browser's sandbox"),
+        Field("name", TextType(pattern=NAME, rule=NAME_RULE), required=True, doc="Name of the profile"),
+        Field("browser", ChoiceType(tuple(BrowserKind)), default="chromium", doc="Browser to use"),
+        Field("driver", ChoiceType(tuple(BrowserDriver)), default="managed", doc="How the browser is started"),
+        Field("user_data_dir", TextType(parse=_path), doc="Data directory of the browser"),
+        Field("cdp_endpoint", TextType(parse=_endpoint), doc="Address of a browser that is not started by Tocsin"),
+        Field("port", IntegerType(0, 65535), default=0, doc="Debugging port; 0 selects a free port"),
+        Field("headless", BooleanType(), default=True, doc="Whether the browser runs without a window"),
+        Field("default", BooleanType(), default=False, doc="Whether this is the default profile"),
+        Field("proxy", TextType(parse=_proxy), doc="Proxy server"),
+        Field("executable", TextType(parse=_path), doc="Program of the browser"),
+        Field("sandbox", BooleanType(), default=True, doc="Whether the browser's sandbox is enabled"),
     )
 )
 _PROFILES = ListType(PROFILE)
@@ -104,7 +106,7 @@ class ProfilesFile:
         return self._file.problem
 
     def all(self) -> dict[str, BrowserProfile]:
-        """Return the profiles by name."""
+        """Reason why the current file was rejected."""
         return {profile.name: profile for profile in self._file.value}
 
 
@@ -116,10 +118,10 @@ def _read(root: Node, folder: Path) -> tuple[BrowserProfile, ...]:
     for each in records:
         for reason in _mistakes(each):
             each.source.refuse(reason)
-    _refuse_repeated(records, "name", "the profile of line {} has this name already")
-    _refuse_repeated(records, "user_data_dir", "the profile of line {} has this directory already")
-    _refuse_repeated(records, "default", "the profile of line {} is the default already")
-    _refuse_repeated(records, "port", "the profile of line {} has this port already")
+    _refuse_repeated(records, "name", "the profile in line {} already has this name")
+    _refuse_repeated(records, "user_data_dir", "the profile in line {} already has this directory")
+    _refuse_repeated(records, "default", "the profile in line {} is already the default")
+    _refuse_repeated(records, "port", "the profile in line {} already has this port")
     return tuple(_profile(each, folder) for each in records)
 
 
@@ -128,27 +130,27 @@ def _mistakes(read: RecordValues[Node]) -> Iterator[str]:
     written = {name for name, node in read.given.items() if not node.absent}
     if read["driver"] == BrowserDriver.MANAGED:
         if read["browser"] == BrowserKind.FIREFOX:
-            yield "only chromium and chrome can be managed: Firefox has no such debugging port"
+            yield "only chromium and chrome can be managed: Firefox has no compatible debugging port"
         if "cdp_endpoint" in written:
-            yield "a managed browser chooses its endpoint: remove cdp_endpoint, or set port"
+            yield "the endpoint of a managed browser is chosen automatically: remove cdp_endpoint, or set port"
         return
     for name in _MANAGED_ONLY:
         if name in written:
-            yield f"{name} has no effect on a browser that others start: remove it, or set driver: managed"
+            yield f"{name} has no effect on a browser that Tocsin does not start: remove it, or set driver: managed"
     if read["driver"] == BrowserDriver.REMOTE:
         yield from _mistakes_of_remote(written)
     elif read["driver"] == BrowserDriver.EXISTING_SESSION:
         if not written & {"user_data_dir", "cdp_endpoint"}:
-            yield "an existing session needs user_data_dir, cdp_endpoint or both: where the browser is found"
+            yield "an existing session needs user_data_dir, cdp_endpoint or both"
         if read["cdp_endpoint"] and not _is_local(read["cdp_endpoint"]):
-            yield "an existing session is on this machine: use 127.0.0.1 in cdp_endpoint, or set driver: remote"
+            yield "an existing session must be on this machine: use 127.0.0.1 in cdp_endpoint, or set driver: remote"
 
 
 def _mistakes_of_remote(written: set[str]) -> Iterator[str]:
     if "user_data_dir" in written:
         yield "user_data_dir has no effect on a remote browser: remove it"
     if "cdp_endpoint" not in written:
-        yield "a remote browser needs cdp_endpoint: the address where it listens"
+        yield "a remote browser needs cdp_endpoint"
 
 
 def _is_local(endpoint: str) -> bool:

@@ -18,8 +18,8 @@ _ON_MACOS = {
     BrowserKind.CHROME: Path("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"),
 }
 _INSTALL = {
-    BrowserKind.CHROMIUM: "install it (Debian: apt-get install chromium), or name its program: executable: /path",
-    BrowserKind.CHROME: "install it from https://www.google.com/chrome/, or name its program: executable: /path",
+    BrowserKind.CHROMIUM: "install it (Debian: apt-get install chromium), or set its program: executable: /path",
+    BrowserKind.CHROME: "install it from https://www.google.com/chrome/, or set its program: executable: /path",
 }
 
 
@@ -27,7 +27,9 @@ def program_of(profile: BrowserProfile, environment: Mapping[str, str]) -> Path:
     """Return the program of a managed profile; raises ConfigError where it is not there."""
     if profile.executable:
         if not os.access(profile.executable, os.X_OK) or profile.executable.is_dir():
-            raise ConfigError(f"{profile.executable} is no program", hint="correct executable in browser_profiles.yaml")
+            raise ConfigError(
+                f"{profile.executable} is not an executable program", hint="correct executable in browser_profiles.yaml"
+            )
         return profile.executable
     for name in _NAMES[profile.browser]:
         if found := shutil.which(name, path=environment.get("PATH", os.defpath)):
@@ -41,10 +43,10 @@ def command_of(profile: BrowserProfile, environment: Mapping[str, str]) -> list[
     """Return the command that starts a managed profile; raises ConfigError for one that cannot work here."""
     program = program_of(profile, environment)
     if os.geteuid() == 0 and profile.sandbox:
-        sentence = f"{profile.browser} does not run as root with its sandbox"
+        sentence = f"{profile.browser} cannot run as root with its sandbox"
         raise ConfigError(sentence, hint="run Tocsin as another user, or set sandbox: false for this profile")
     if not profile.headless and sys.platform != "darwin" and not environment.keys() & {"DISPLAY", "WAYLAND_DISPLAY"}:
-        raise ConfigError("there is no screen here for its window", hint="set headless: true for this profile")
+        raise ConfigError("no display is available for its window", hint="set headless: true for this profile")
     options = [
         f"--user-data-dir={profile.user_data_dir}",
         f"--remote-debugging-port={profile.port}",

@@ -115,7 +115,7 @@ class Browsers:
             return await self.profile_looks.look(profile, (await self._store.all()).get(profile.name)), done
 
     async def look_hourly(self) -> None:
-        """Tell of browsers that have ended, and keep what browsers print from growing."""
+        """Notify about browsers that have ended, and keep what browsers print from growing."""
         await self.looks(remote=False)
         for log in self._folder.glob("*/browser.log"):
             with suppress(OSError):
@@ -130,13 +130,15 @@ class Browsers:
             raise self.file.problem
         if name:
             near = near_word(name, profiles)
-            hint = f"did you mean {near}?" if near else "`tocsin browser profiles` lists them"
-            raise UnknownBrowserProfileError(f"there is no browser profile {shorten(name)!r}", hint=hint)
+            hint = f"did you mean {near}?" if near else "`tocsin browser profiles` lists the profiles"
+            raise UnknownBrowserProfileError(f"unknown browser profile: {shorten(name)!r}", hint=hint)
         chosen = [each for each in profiles.values() if each.default] or list(profiles.values())
         if not chosen:
-            raise ConfigError("there are no browser profiles", hint=f"write one into {self.file.path}")
+            raise ConfigError("no browser profiles exist", hint=f"add one to {self.file.path}")
         if len(chosen) > 1:
-            raise ConfigError("no profile is named, and none is the default", hint="name one, or set default: true")
+            raise ConfigError(
+                "no profile was given, and there is no default profile", hint="give a profile, or set default: true"
+            )
         return chosen[0]
 
     async def _to_stop(self, name: str) -> tuple[BrowserProfile, BrowserProcess | None]:
@@ -149,12 +151,12 @@ class Browsers:
     async def _start(self, profile: BrowserProfile, command: list[str]) -> BrowserProcess:
         place, log = profile.user_data_dir or Path(), self._folder / profile.name / "browser.log"
         if profile.port and not is_free(profile.port):
-            raise ConfigError(f"the port {profile.port} is taken", hint="choose another port, or leave it out")
+            raise ConfigError(f"port {profile.port} is already in use", hint="choose another port, or remove it")
         try:
             make_directory(place)
             (place / directory.PORT_FILE).unlink(missing_ok=True)
         except OSError as error:
-            raise ConfigError(f"{place} cannot be used: {error.strerror}", hint="check its rights") from None
+            raise ConfigError(f"cannot use {place}: {error.strerror}", hint="check its permissions") from None
         detached = await start_detached(command, env=self.environment(), log=log)
         process = BrowserProcess(profile.name, place, detached.pid, detached.identity, None, self._clock.now())
         try:
@@ -175,11 +177,11 @@ class Browsers:
             if port and await is_browser(port):
                 return port
             if loop.time() > deadline:
-                sentence = f"{profile.browser} opened no debugging port within {self.starts_within_s:g} s"
-                raise BrowserError(f"{sentence} and was stopped", hint=f"look into {log}")
+                sentence = f"{profile.browser} did not open a debugging port within {self.starts_within_s:g} s"
+                raise BrowserError(f"{sentence} and was stopped", hint=f"see {log}")
             await asyncio.sleep(_LOOK_S)
         said = self._redact(_last_line(log))
-        raise BrowserError(f"{profile.browser} ended at once{f': {said}' if said else ''}", hint=f"look into {log}")
+        raise BrowserError(f"{profile.browser} exited immediately{f': {said}' if said else ''}", hint=f"see {log}")
 
     async def _undo(self, process: BrowserProcess, detached: DetachedProcess) -> None:
         await kill_detached(detached)
@@ -192,7 +194,7 @@ class Browsers:
     async def _stop(self, profile: BrowserProfile, process: BrowserProcess | None, source: str) -> bool:
         look = await self.profile_looks.look(profile, process)
         if look.status is BrowserStatus.IN_USE:
-            raise BrowserInUseError(f"the profile {profile.name}: {look.error}", hint="stop it where it was started")
+            raise BrowserInUseError(f"profile {profile.name}: {look.error}", hint="stop it on that machine")
         if process is None or look.pid is None:
             await self._store.forget(profile.name)  # a browser that ended by itself needs no attention any more
             return False
@@ -205,7 +207,7 @@ class Browsers:
         look = await self.profile_looks.look(profile, process)
         if look.pid is not None:
             raise BrowserInUseError(
-                f"the profile {profile.name} runs here, as process {look.pid}", hint="leave out --forget"
+                f"profile {profile.name} is running here, as process {look.pid}", hint="remove --forget"
             )
         directory.forget_elsewhere(profile.user_data_dir or Path())
         await self._store.forget(profile.name)
@@ -235,7 +237,7 @@ class Browsers:
             make_directory(place)
             lock = os.open(place / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
-            raise ConfigError(f"{place} cannot be used: {error.strerror}", hint="check its rights") from None
+            raise ConfigError(f"cannot use {place}: {error.strerror}", hint="check its permissions") from None
         try:
             _take(lock, name)
             yield
@@ -247,27 +249,27 @@ def _take(lock: int, name: str) -> None:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        sentence = f"the browser profile {name} is just being started or stopped"
+        sentence = f"browser profile {name} is being started or stopped"
         raise BrowserInUseError(sentence, hint="try again in a moment") from None
     except OSError as error:
-        sentence = f"the browser profile {name} cannot be locked: {error.strerror}"
-        raise ConfigError(sentence, hint="put the data directory on a file system with locks") from None
+        sentence = f"cannot lock browser profile {name}: {error.strerror}"
+        raise ConfigError(sentence, hint="put the data directory on a file system that supports locks") from None
 
 
 def _refuse_foreign(profile: BrowserProfile, verb: str) -> None:
     if profile.driver is not BrowserDriver.MANAGED:
-        where = "by the person who uses it" if profile.driver is BrowserDriver.EXISTING_SESSION else "where it runs"
-        sentence = f"{profile.name} is not managed here (driver: {profile.driver}): {verb} it there"
+        where = "by its user" if profile.driver is BrowserDriver.EXISTING_SESSION else "on its own machine"
+        sentence = f"{profile.name} is not managed by Tocsin (driver: {profile.driver}): {verb} it there"
         raise ConfigError(sentence, hint=f"it is started and stopped {where}")
 
 
 def _refuse_used(look: BrowserLook) -> None:
     name = look.profile.name
     if look.status is BrowserStatus.IN_USE:
-        hint = f"close that browser; if it is gone: tocsin browser stop {name} --forget"
-        raise BrowserInUseError(f"the profile {name} is in use: {look.error}", hint=hint)
+        hint = f"close that browser; if it no longer exists: tocsin browser stop {name} --forget"
+        raise BrowserInUseError(f"profile {name} is in use: {look.error}", hint=hint)
     if look.pid is not None:
-        raise BrowserError(f"the profile {name}: {look.error}", hint=f"tocsin browser stop {name}")
+        raise BrowserError(f"profile {name}: {look.error}", hint=f"tocsin browser stop {name}")
 
 
 def _last_line(log: Path) -> str:

@@ -26,8 +26,8 @@ OnText = Callable[[str], None]
 OnRestart = Callable[[], None]
 AskModel = Callable[[OnText, OnRestart], Awaitable[Completion]]
 
-NO_ANSWER = {"code": "no-answer", "message": "the chat model gave an empty answer"}
-BROKEN = {"code": "internal-error", "message": "the answer failed because of a bug; the log has the details"}
+NO_ANSWER = {"code": "no-answer", "message": "the chat model sent an empty answer"}
+BROKEN = {"code": "internal-error", "message": "the answer failed because of a bug; see the log for details"}
 
 
 class AnswerWriter:
@@ -99,7 +99,7 @@ class AnswerWriter:
             else:
                 goes_on = await self._store.may_go_on(self._message_id, self._owner)
         except StoreUnavailableError as error:
-            log.warning("a piece of an answer waits to be stored", extra={"reason": error.sentence()})
+            log.warning("part of an answer could not be stored yet", extra={"reason": error.sentence()})
             self._pieces.insert(0, text)
             self._is_void = self._is_void or anew
             await self._clock.sleep(_TRY_EVERY_S)
@@ -150,4 +150,4 @@ class AnswerWriter:
             else:
                 self._told()
                 return
-        log.error("the end of an answer is not recorded", extra={"answer": self._message_id, "reason": reason})
+        log.error("the end of an answer could not be recorded", extra={"answer": self._message_id, "reason": reason})

@@ -2,22 +2,22 @@
 
 from tocsin.core.audit.actions import AuditAction, AuditField
 
-_CONVERSATION = AuditField("conversation", "the ID of the conversation")
-_MESSAGE = AuditField("message", "the ID of the message")
-_CHARS = AuditField("chars", "how many characters it has")
-_ATTACHMENTS = AuditField("attachments", "how many files it has")
-_REPLACED = AuditField("replaced", "how many took the place of others")
-_BYTES = AuditField("bytes", "the size of the file")
-_MEDIA_TYPE = AuditField("media_type", "what kind of file it is")
+_CONVERSATION = AuditField("conversation", "ID of the conversation")
+_MESSAGE = AuditField("message", "ID of the message")
+_CHARS = AuditField("chars", "number of characters")
+_ATTACHMENTS = AuditField("attachments", "number of files")
+_REPLACED = AuditField("replaced", "number of replaced records")
+_BYTES = AuditField("bytes", "size of the file")
+_MEDIA_TYPE = AuditField("media_type", "type of the file")
 
-_NO_TEXT = "never what was written"
-CHAT_CREATE = AuditAction("chat.create", "A conversation was begun.", (_CONVERSATION,), note=_NO_TEXT)
+_NO_TEXT = "The text is not recorded."
+CHAT_CREATE = AuditAction("chat.create", "A conversation was started.", (_CONVERSATION,), note=_NO_TEXT)
 CHAT_SEND = AuditAction(
     "chat.send",
-    "A message was put to the chat model.",
+    "A message was sent to the chat model.",
     (_CONVERSATION, _MESSAGE, _CHARS, _ATTACHMENTS, _REPLACED),
     note=_NO_TEXT,
 )
-CHAT_STOP = AuditAction("chat.stop", "An answer that was being written was stopped.", (_CONVERSATION, _MESSAGE))
+CHAT_STOP = AuditAction("chat.stop", "An answer in progress was stopped.", (_CONVERSATION, _MESSAGE))
 CHAT_DELETE = AuditAction("chat.delete", "A conversation was deleted.", (_CONVERSATION,), note=_NO_TEXT)
-CHAT_ATTACH = AuditAction("chat.attach", "A file was given for a message.", (_BYTES, _MEDIA_TYPE), note=_NO_TEXT)
+CHAT_ATTACH = AuditAction("chat.attach", "A file was uploaded for a message.", (_BYTES, _MEDIA_TYPE), note=_NO_TEXT)

@@ -62,8 +62,8 @@ def refuse_bot(conversation_id: str) -> None:
     """Raise ConversationBusyError for a conversation of the bot: it goes on where it was begun."""
     if conversation_id.startswith(PREFIX):
         raise ConversationBusyError(
-            "a conversation of the bot can only be read here",
-            hint="write in the chat itself; /reset there starts a new one",
+            "conversations of the bot are read-only here",
+            hint="send the message in the chat itself; /reset there starts a new conversation",
         )
 
 

@@ -7,7 +7,8 @@ from tocsin.features.contract import Feature, LiveTopic
 FEATURE = Feature(
     name="chat",
     package=__package__,
-    summary="conversations with the chat model in the dashboard, kept on the server while an answer is written",
+    summary="conversations with the chat model in the dashboard; answers continue on the server while the page is "
+    "closed",
     page="chat.md",
     tables={"chat": MIGRATIONS},
     audit_actions=(CHAT_CREATE, CHAT_SEND, CHAT_STOP, CHAT_DELETE, CHAT_ATTACH),

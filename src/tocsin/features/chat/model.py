@@ -68,12 +68,12 @@ class MessageStatus(StrEnum):
 
 
 AT_WORK = frozenset({MessageStatus.PENDING, MessageStatus.STREAMING})
-INTERRUPTED: Mapping[str, str] = {"code": "interrupted", "message": "Tocsin was killed or crashed while it was written"}
+INTERRUPTED: Mapping[str, str] = {"code": "interrupted", "message": "Tocsin was killed or crashed during the answer"}
 
 
 @dataclass(frozen=True, slots=True)
 class AttachmentInfo:
-    """A file that belongs to a message."""
+    """File attached to a message."""
 
     schema_name: ClassVar[str] = "AttachmentRecord"
 
@@ -128,14 +128,14 @@ class ChatMessage:
     role: Role
     content: str
     status: MessageStatus = MessageStatus.COMPLETE
-    seq: Annotated[int, "The number of the last event that changed it."] = 0
+    seq: Annotated[int, "Number of the last event that changed the message."] = 0
     created_at: Time | None = None
     finished_at: Time | None = None
     model: TextOrNull = ""
     provider: TextOrNull = ""
     input_tokens: Private[int] = 0
     output_tokens: Private[int] = 0
-    truncated: Annotated[bool, "Whether the model's limit for one answer cut it off."] = False
+    truncated: Annotated[bool, "Whether the answer was cut off at the length limit of the model."] = False
     error: Annotated[Mapping[str, str], Converted(dict, MessageError)] | None = None
     attachments: Sequence[AttachmentInfo] = ()
     client_message_id: TextOrNull = ""
@@ -171,7 +171,7 @@ class ChatConversation:
     answered_by: Private[str] = ""  # the model of the last answer
     provider: Annotated[TextOrNull, "That of the last answer."] = ""
     system_prompt: str = ""
-    source: Annotated[str, "`dashboard`, or the kind of the channel of the bot: then it can only be read."] = OWN
+    source: Annotated[str, "`dashboard`, or the bot's channel; conversations of the bot are read-only."] = OWN
     seq: Private[int] = 0  # of its last event
     is_generating: Private[bool] = False
     last_role: Private[Role] = USER
@@ -218,4 +218,4 @@ def title_of(text: str) -> str:
 
 def unknown_conversation(conversation_id: str) -> UnknownConversationError:
     """Return the error about an ID that no conversation has."""
-    return UnknownConversationError(f"there is no conversation {conversation_id[:60]!r}", hint="it may be deleted")
+    return UnknownConversationError(f"unknown conversation: {conversation_id[:60]!r}", hint="it may have been deleted")

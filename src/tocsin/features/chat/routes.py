@@ -40,70 +40,70 @@ FILE_TYPES = tuple(sorted({*KINDS, *UNKNOWN_TYPES} - {JSON, ""}))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversationPageRecord(Page[ChatConversation]):
-    """A page of conversations; those of the bot come last."""
+    """Page of conversations; those of the bot are last."""
 
-    notice: Annotated[TextOrNull, "Why conversations of the bot may be missing."]
+    notice: Annotated[TextOrNull, "Reason why conversations of the bot may be missing."]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewConversation(RequestBody):
-    """A conversation to begin."""
+    """Conversation to start."""
 
-    title: Annotated[str, text(MAX_TITLE), "Without one, the first message gives it."] = ""
-    model: Annotated[str, text(200), "Another model of the provider than CHAT_MODEL."] = ""
-    system_prompt: Annotated[str, text(MAX_PROMPT), "Replaces the usual instructions."] = ""
+    title: Annotated[str, text(MAX_TITLE), "Title; by default, the beginning of the first message."] = ""
+    model: Annotated[str, text(200), "Model of the provider to use instead of CHAT_MODEL."] = ""
+    system_prompt: Annotated[str, text(MAX_PROMPT), "System prompt to use instead of the default one."] = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewMessage(RequestBody):
-    """A message to answer, or `stop`."""
+    """Message to answer, or `stop`."""
 
-    conversation_id: Annotated[str, text(200), "Without one, a conversation is begun."] = ""
+    conversation_id: Annotated[str, text(200), "Conversation of the message; by default, a new one is started."] = ""
     content: Annotated[str, text(MAX_MESSAGE, examples=("How do I restart the backup?",))] = ""
-    client_message_id: Annotated[str, text(100), "The same one sends a message once, however often it is sent."] = ""
-    model: Annotated[str, text(200), "Another model of the provider, from here on."] = ""
-    replace_message_id: Annotated[
-        str, text(100), "A message of yours that it replaces; all after that are deleted."
+    client_message_id: Annotated[
+        str, text(100), "Idempotency key: requests with the same key send the message only once."
     ] = ""
-    attachments: Annotated[list[str], Written(ListType(TextType(), max_items=MAX_ATTACHMENTS)), "IDs of files."] = (
-        field(default_factory=list)
-    )
-    stop: Annotated[bool, FLAG, "Stop the answer that is being written, and send nothing."] = False
+    model: Annotated[str, text(200), "Model of the provider to use from this message."] = ""
+    replace_message_id: Annotated[str, text(100), "Message of yours to replace; all later messages are deleted."] = ""
+    attachments: Annotated[
+        list[str], Written(ListType(TextType(), max_items=MAX_ATTACHMENTS)), "IDs of uploaded files."
+    ] = field(default_factory=list)
+    stop: Annotated[bool, FLAG, "Stop the answer in progress, and send no message."] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentRecord:
-    """A message that is being answered."""
+    """Message that is being answered."""
 
     conversation_id: str
     user_message: ChatMessage
     assistant_message: ChatMessage
-    stream: Annotated[str, "Where the answer can be followed."]
+    stream: Annotated[str, "URL of the event stream of the answer."]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoppedRecord:
-    """An answer that is being stopped."""
+    """Answer that is being stopped."""
 
     conversation_id: str
-    assistant_message: Annotated[ChatMessage | None, "None where no answer was being written."]
+    assistant_message: Annotated[ChatMessage | None, "Null if no answer was in progress."]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelList:
-    """The models that the settings name."""
+    """Models named in the settings."""
 
     items: list[ChatModelInfo]
 
 
 _STREAM: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "The events, until the client goes or the conversation is deleted.",
+        "description": "Events, until the client disconnects or the conversation is deleted.",
         "content": {EVENT_STREAM: {}},
     }
 }
 _STOPPED: dict[int | str, dict[str, Any]] = {
-    200: {"model": StoppedRecord, "description": "The answer is being stopped; what was written stays."}
+    200: {"model": StoppedRecord, "description": "The answer is being stopped; its text so far is kept."}
 }
 _FILE: dict[str, Any] = {
     "requestBody": {
@@ -123,11 +123,9 @@ class ChatRoutes:
     async def list_conversations(
         self,
         paging: PagingOf,
-        q: Annotated[
-            str, Query(max_length=200, description="Only those that have this text in their title or messages.")
-        ] = "",
+        q: Annotated[str, Query(max_length=200, description="Text in the title or messages.")] = "",
     ) -> Any:
-        """List the conversations, the last changed first; behind them those of the bot, which can only be read."""
+        """List conversations, most recently changed first, followed by the read-only conversations of the bot."""
         found = await self._chats.listing(q, limit=paging.limit, cursor=paging.start)
         page = paging.page(found.items, found.next_cursor, found.total)
         return ConversationPageRecord(
@@ -144,7 +142,7 @@ class ChatRoutes:
         answer=ChatConversation,
     )
     async def create_conversation(self, response: Response, body: NewConversation | None = None) -> Any:
-        """Begin a conversation."""
+        """Start a conversation."""
         wish = body or NewConversation()
         made = await self._chats.create(
             DASHBOARD.name, title=wish.title, system_prompt=wish.system_prompt, model=wish.model
@@ -162,10 +160,10 @@ class ChatRoutes:
         self,
         response: Response,
         cid: str,
-        limit: Annotated[int, Query(ge=1, le=200, description="How many messages.")] = 100,
+        limit: Annotated[int, Query(ge=1, le=200, description="Maximum number of messages.")] = 100,
         before: Annotated[str, Query(max_length=200, description="Only messages before this one.")] = "",
     ) -> Any:
-        """Return a conversation with its last messages, the oldest first."""
+        """Get a conversation with its last messages, oldest first."""
         found = await self._chats.transcript(cid, limit=limit, before=before)
         return tag(response, found, _version(found.conversation))
 
@@ -178,7 +176,7 @@ class ChatRoutes:
         answer=None,
     )
     async def delete_conversation(self, request: Request, cid: str) -> Response:
-        """Delete a conversation; an answer that is being written is stopped. `If-Match` is honoured."""
+        """Delete a conversation, and stop an answer in progress; `If-Match` is supported."""
         if "if-match" in request.headers:
             check_unchanged(request, _version((await self._chats.transcript(cid, limit=1)).conversation))
         await self._chats.delete(cid, DASHBOARD.name)
@@ -195,9 +193,9 @@ class ChatRoutes:
         responses=_STOPPED,
     )
     async def send_chat_message(self, body: NewMessage, response: Response) -> Any:
-        """Put a message to the chat model, or stop its answer.
+        """Send a message to the chat model, or stop its answer.
 
-        The answer is written in the background: follow it where `stream` says, or read the conversation again.
+        The answer is written in the background: follow the event stream at `stream`, or get the conversation again.
         """
         if body.stop:
             return await self._stop(body)
@@ -224,7 +222,7 @@ class ChatRoutes:
     async def _stop(self, body: NewMessage) -> Any:
         if not body.conversation_id or body.given - {"conversation_id", "stop"}:
             raise InvalidMessageError(
-                "stop goes with nothing but conversation_id", hint="send both, and nothing else", body_key="stop"
+                "stop can be combined only with conversation_id", hint="send only these two fields", body_key="stop"
             )
         stopped = await self._chats.stop(body.conversation_id, DASHBOARD.name)
         return JSONResponse(to_json(StoppedRecord(conversation_id=body.conversation_id, assistant_message=stopped)))
@@ -242,19 +240,22 @@ class ChatRoutes:
         conversation_id: Annotated[str, Query(max_length=200)],
         after: Annotated[
             str,
-            Query(max_length=250, description="`last_event_id` of the conversation, where no header can be sent."),
+            Query(
+                max_length=250, description="`last_event_id` of the conversation, for clients that cannot send headers."
+            ),
         ] = "",
         _: Annotated[
-            str, Header(alias="Last-Event-ID", description="The last event that the client saw; events follow it.")
+            str, Header(alias="Last-Event-ID", description="ID of the last received event; later events follow.")
         ] = "",
     ) -> Any:
-        """Stream the events of a conversation, as server-sent events.
+        """Stream the events of a conversation as server-sent events.
 
-        `message.created` carries a message that is new or begins anew, `message.delta` text to add to one,
-        `message.completed` the whole message, `message.failed` why it ends, `conversation.updated` the conversation.
-        After `resync` events are missing: read the conversation again. Events have numbers: one that is not above
-        `last_event_id` of what was read is in it already. Who names no event gets those of the last question first.
-        A conversation of the bot is told when an answer is on its way: question and answer, each as a whole.
+        `message.created` contains a message that is new or starts again, `message.delta` text to append to a message,
+        `message.completed` the whole message, `message.failed` the reason for a failure, `conversation.updated` the
+        conversation. After `resync`, events have been lost: get the conversation again. Events are numbered; those up
+        to `last_event_id` of the conversation are already included in it. Without `Last-Event-ID`, the events since
+        the last question are replayed. A conversation of the bot has an event when an answer starts, and the question
+        and answer as whole messages.
         """
         self._chats.on_events(request.app.state.live.wake)
         feed = feed_of(self._chats, conversation_id)
@@ -263,7 +264,7 @@ class ChatRoutes:
 
     @operation("GET", "/api/chat/models", extension=True, answer=ModelList)
     async def list_chat_models(self) -> Any:
-        """List the chat models that the settings name, the usual one first; none where no provider is set up."""
+        """List the chat models named in the settings, the default first; the list is empty without a provider."""
         return ModelList(items=self._chats.models())
 
     @operation(
@@ -282,11 +283,11 @@ class ChatRoutes:
         self,
         request: Request,
         response: Response,
-        name: Annotated[str, Query(max_length=200, description="The name of the file.", examples=["report.pdf"])] = "",
+        name: Annotated[str, Query(max_length=200, description="Name of the file.", examples=["report.pdf"])] = "",
     ) -> Any:
-        """Give a file for a message: a picture, a text, a PDF or an Office document, as the body, at most 1 MiB.
+        """Upload a file for a message: a picture, text, PDF or Office document, as the body, up to 1 MiB.
 
-        Put its `id` into `attachments` of a message within a day.
+        Add its `id` to `attachments` of a message within a day.
         """
         media_type = request.headers.get("content-type", "")
         info = await self._chats.attach(name, media_type, await request.body(), DASHBOARD.name)
@@ -295,7 +296,7 @@ class ChatRoutes:
 
     @operation("GET", "/api/chat/attachments/{aid}", extension=True, problems=("not-found",), answer=AttachmentInfo)
     async def get_chat_attachment(self, aid: str) -> Any:
-        """Return what is known of a file that was given for a message, while it is kept."""
+        """Get the metadata of an uploaded file, while it is kept."""
         return await self._chats.attachment(aid)
 
 

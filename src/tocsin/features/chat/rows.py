@@ -91,7 +91,7 @@ def find_message(connection: sqlite3.Connection, message_id: str) -> ChatMessage
     """Return a message; raises UnknownConversationError."""
     row = connection.execute("SELECT * FROM chat_messages WHERE id = ?", [message_id]).fetchone()
     if row is None:
-        raise UnknownConversationError(f"there is no message {message_id[:60]!r}", hint="read the conversation again")
+        raise UnknownConversationError(f"unknown message: {message_id[:60]!r}", hint="read the conversation again")
     return message_of(row)
 
 

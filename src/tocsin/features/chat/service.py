@@ -59,7 +59,7 @@ class ChatModelInfo:
 
     model: str
     provider: str
-    setting: Annotated[str, "The setting that names it."]
+    setting: Annotated[str, "Setting that configures the model."]
     default: bool
 
 
@@ -157,14 +157,14 @@ class Chats:
         TooManyAnswersError, InvalidMessageError.
         """
         if not draft.content.strip() and not draft.attachments:
-            raise InvalidMessageError("there is nothing to answer", hint="write something", body_key="content")
+            raise InvalidMessageError("the message is empty", hint="write something", body_key="content")
         if len(draft.attachments) > MAX_ATTACHMENTS:
-            raise InvalidMessageError(f"a message has at most {MAX_ATTACHMENTS} files", hint="send fewer at once")
+            raise InvalidMessageError(f"a message can have at most {MAX_ATTACHMENTS} files", hint="send fewer files")
         refuse_bot(draft.conversation_id)
         await self.settle()
         await self._check_model(draft.model)
         if len(self._answers) + self._beginning >= MAX_ANSWERS:
-            raise TooManyAnswersError(f"{MAX_ANSWERS} answers are being written", hint="wait for the end of one")
+            raise TooManyAnswersError(f"{MAX_ANSWERS} answers are already in progress", hint="wait until one has ended")
         self._beginning += 1
         try:
             begun = await self.store.begin(draft, self._owner, self._clock.now())
@@ -202,7 +202,7 @@ class Chats:
     async def attach(self, name: str, media_type: str, data: bytes, source: str) -> AttachmentInfo:
         """Read a file and keep it for a message to come; raises InvalidMessageError, UnreadableFileError."""
         if not data:
-            raise InvalidMessageError("the file is empty", hint="send its bytes as the body")
+            raise InvalidMessageError("the file is empty", hint="send the content of the file as the body")
         content = await _read(name, media_type, data)
         await self.store.add_attachment(content, self._clock.now())
         self._record(CHAT_ATTACH, source, bytes=len(data), media_type=content.info.media_type)
@@ -213,7 +213,8 @@ class Chats:
         found = await self.store.attachments([attachment_id])
         if attachment_id not in found:
             raise UnknownConversationError(
-                f"there is no file {attachment_id[:60]!r}", hint="it is kept for a day, or as long as its conversation"
+                f"unknown file: {attachment_id[:60]!r}",
+                hint="files are kept for a day, or as long as their conversation",
             )
         return found[attachment_id].info
 
@@ -275,7 +276,7 @@ class Chats:
         try:
             return await self._context.abilities.chat_notes.recall(MEMORY_OF, question) if question.strip() else ()
         except TocsinError as error:
-            log.warning("memory is not used for an answer", extra={"reason": error.sentence()})
+            log.warning("memory is not used for this answer", extra={"reason": error.sentence()})
             return ()
 
     def _stop(self, message: ChatMessage | None) -> None:
@@ -302,7 +303,7 @@ async def _read(name: str, media_type: str, data: bytes) -> AttachmentContent:
     kind = kind_of(name, mime)
     if not kind:
         raise InvalidMessageError(
-            f"files of the type {mime[:60] or 'unknown'} cannot be read",
+            f"files of type {mime[:60] or 'unknown'} are not supported",
             hint="send a picture (JPEG, PNG, GIF, WebP), a text, a PDF or an Office document",
         )
     shown = name.strip()[:200] or "file"

@@ -38,7 +38,7 @@ class Transcript:
 
     conversation: Flat[ChatConversation]
     messages: Sequence[ChatMessage]
-    has_earlier: Annotated[bool, "Whether there are messages before these: ask with `before`."] = False
+    has_earlier: Annotated[bool, "Whether earlier messages exist; request them with `before`."] = False
 
     @property
     @after("has_earlier")
@@ -256,7 +256,7 @@ def _begin(connection: sqlite3.Connection, draft: MessageDraft, owner: str, now:
     conversation_id = draft.conversation_id or _create(connection, title_of(draft.content), "", draft.model, now)
     conversation = rows.find_conversation(connection, conversation_id)
     if conversation.is_generating:
-        raise ConversationBusyError("an answer is being written in this conversation", hint="wait, or stop it")
+        raise ConversationBusyError("an answer is in progress in this conversation", hint="wait, or stop it")
     replaced = _remove_from(connection, conversation_id, draft.replaces, now) if draft.replaces else 0
     if not conversation.title:
         sql = "UPDATE chat_conversations SET title = ? WHERE id = ?"
@@ -288,7 +288,7 @@ def _sent_before(connection: sqlite3.Connection, draft: MessageDraft) -> BegunAn
     answer = connection.execute(_AFTER, [question.conversation_id, row["place"]]).fetchone()
     if not same or answer is None:
         raise MessageReusedError(
-            "this client_message_id belongs to another message", hint="make a new one for each message"
+            "this client_message_id was already used for another message", hint="use a new one for each message"
         )
     return BegunAnswer(question, rows.message_of(answer), False)
 
@@ -297,7 +297,7 @@ def _remove_from(connection: sqlite3.Connection, conversation_id: str, message_i
     """Delete a message of the person and all that follow; return how many."""
     place = _place(connection, conversation_id, message_id)
     if rows.find_message(connection, message_id).role != USER:
-        raise UnknownConversationError(f"{message_id} is an answer", hint="name the question before it")
+        raise UnknownConversationError(f"{message_id} is an answer", hint="give the question before it")
     # Its files may be sent again with what comes in its place.
     connection.execute("UPDATE chat_attachments SET message_id = '' WHERE message_id = ?", [message_id])
     connection.execute(_DELETE_FILES_AFTER, [conversation_id, place])
@@ -314,7 +314,8 @@ def _take(connection: sqlite3.Connection, attachment_id: str, message_id: str) -
     row = connection.execute(sql, [attachment_id]).fetchone()
     if row is None:
         raise UnknownConversationError(
-            f"there is no file {attachment_id[:60]!r} for a message", hint="it was sent, or is too old: give it again"
+            f"file {attachment_id[:60]!r} is not available for a message",
+            hint="it was already sent or has expired: upload it again",
         )
     connection.execute("UPDATE chat_attachments SET message_id = ? WHERE id = ?", [message_id, attachment_id])
     return _info(row)
@@ -331,6 +332,6 @@ def _place(connection: sqlite3.Connection, conversation_id: str, message_id: str
     row = connection.execute(sql, [message_id, conversation_id]).fetchone()
     if row is None:
         raise UnknownConversationError(
-            f"there is no message {message_id[:60]!r} in this conversation", hint="read the conversation again"
+            f"message {message_id[:60]!r} is not in this conversation", hint="read the conversation again"
         )
     return int(row["place"])

@@ -2,25 +2,25 @@
 
 from tocsin.core.audit.actions import ENDED_RUN, EXIT_CODE, REASON, RUN, AuditAction, AuditField, AuditSource
 
-_JOB = AuditField("job", "the ID of the job")
-_NAME = AuditField("name", "the name of the job")
-_FIELDS = AuditField("fields", "the names of the fields that were changed")
-_FILE = AuditField("file", "the name of the file in `cron.d` that defines the job")
-_SCHEDULED_FOR = AuditField("scheduled_for", "when the run was due, `null` for one that was started by hand")
-_HISTORY = AuditField("history", "`kept` or `deleted`: what became of its runs")
+_JOB = AuditField("job", "ID of the job")
+_NAME = AuditField("name", "name of the job")
+_FIELDS = AuditField("fields", "names of the changed fields")
+_FILE = AuditField("file", "name of the file in `cron.d` that defines the job")
+_SCHEDULED_FOR = AuditField("scheduled_for", "scheduled time of the run, or `null` for a manual run")
+_HISTORY = AuditField("history", "`kept` or `deleted`: whether its runs were kept")
 _TYPE = AuditField("type", "`shell`, `workflow`, `skill`, `prompt` or `message`")
 
-CRON_ADD = AuditAction("cron.add", "A job was added.", (_JOB, _NAME, _TYPE), (_FILE,), "never its command")
+CRON_ADD = AuditAction("cron.add", "A job was added.", (_JOB, _NAME, _TYPE), (_FILE,), "The command is not recorded.")
 CRON_EDIT = AuditAction("cron.edit", "The definition of a job was changed.", (_JOB, _NAME, _FIELDS), (_FILE,))
 CRON_REMOVE = AuditAction("cron.remove", "A job was removed.", (_JOB, _NAME), (_FILE, _HISTORY))
 CRON_ENABLE = AuditAction("cron.enable", "A job was enabled.", (_JOB, _NAME))
 CRON_DISABLE = AuditAction("cron.disable", "A job was disabled, by a person or after failures.", (_JOB, _NAME, REASON))
 CRON_EXECUTE = AuditAction(
     "cron.execute",
-    "A job has run, or a run that was asked for ended before its turn.",
+    "A job ran, or a requested run ended before it started.",
     (_JOB, _NAME, *ENDED_RUN, EXIT_CODE, _SCHEDULED_FOR),
     (),
-    "never its output",
+    "The output is not recorded.",
 )
 
-CRON = AuditSource("cron", "the scheduler of cron jobs", (RUN,))
+CRON = AuditSource("cron", "the cron scheduler", (RUN,))

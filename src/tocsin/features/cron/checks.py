@@ -20,14 +20,14 @@ async def check_cron(jobs: CronJobs) -> AsyncIterator[Finding]:
         for finding in _check_job(jobs, job):
             yield finding
     if problem := jobs.files.problem:
-        yield Finding(
-            "error", "cron", f"{problem}; its jobs stay as they were", "make it a folder that Tocsin can read"
-        )
+        yield Finding("error", "cron", f"{problem}; its jobs are unchanged", "make it a folder that Tocsin can read")
     for trouble in await jobs.troubles():
-        yield Finding("warning", "cron", trouble.detail, "check the clock of the machine, and that `tocsin up` runs")
+        yield Finding(
+            "warning", "cron", trouble.detail, "check the clock of the machine, and that `tocsin up` is running"
+        )
     if found:
         scheduled = sum(job.state(jobs.now(), is_running=False) is JobState.SCHEDULED for job in found)
-        yield Finding("ok", "cron", f"{number_of(len(found), 'job')}, {scheduled} scheduled, zone {jobs.zone}")
+        yield Finding("ok", "cron", f"{number_of(len(found), 'job')}, {scheduled} scheduled, time zone {jobs.zone}")
 
 
 def _check_job(jobs: CronJobs, job: CronJob) -> list[Finding]:
@@ -35,7 +35,7 @@ def _check_job(jobs: CronJobs, job: CronJob) -> list[Finding]:
     if job.problem:
         findings.append(Finding("error", "cron", f"{job.name}: {job.problem}", f"correct {job.file}"))
     elif job.state(jobs.now(), is_running=False) is JobState.INVALID:
-        findings.append(Finding("error", "cron", f"{job.name} is never run", f"tocsin cron show {name}"))
+        findings.append(Finding("error", "cron", f"{job.name} never runs", f"tocsin cron show {name}"))
     if job.state(jobs.now(), is_running=False) is JobState.AUTO_DISABLED:
         said = f"{job.name} is disabled: {job.paused_reason}"
         findings.append(Finding("warning", "cron", said, f"tocsin cron enable {name}"))
@@ -43,7 +43,9 @@ def _check_job(jobs: CronJobs, job: CronJob) -> list[Finding]:
         try:
             jobs.check_output(job.definition.output)
         except TocsinError as error:
-            findings.append(Finding("warning", "cron", f"the output of {job.name} goes nowhere: {error}", error.hint))
+            findings.append(
+                Finding("warning", "cron", f"the output of {job.name} cannot be delivered: {error}", error.hint)
+            )
     return findings
 
 

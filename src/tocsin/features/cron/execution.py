@@ -53,7 +53,7 @@ class JobExecution:
             async with asyncio.timeout(self._definition.timeout_seconds):
                 return await work(handle)
         except TimeoutError:
-            reason = f"it did not end within {self._definition.timeout_seconds} s"
+            reason = f"it did not finish within {self._definition.timeout_seconds} s"
             return RunResult(RunStatus.TIMED_OUT, reason, error={"code": "timed-out", "message": reason})
 
     async def _shell(self, handle: RunHandle) -> RunResult:

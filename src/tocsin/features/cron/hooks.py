@@ -101,17 +101,17 @@ async def subsystem_of(jobs: CronJobs) -> SubsystemStatus:
     attention = [AttentionItem(NoticeLevel.WARNING, trouble.detail, "#/cron") for trouble in troubles]
     for job in found:
         if job.auto_disabled:
-            said_of = f"the job {job.name} is disabled: {job.paused_reason}"
+            said_of = f"job {job.name} is disabled: {job.paused_reason}"
             attention.append(AttentionItem(NoticeLevel.ERROR, said_of))
         if job.problem:
-            said_of = f"the job {job.name} has mistakes in {job.file}"
+            said_of = f"job {job.name} has errors in {job.file}"
             attention.append(AttentionItem(NoticeLevel.ERROR, said_of))
     attention += [
-        AttentionItem(NoticeLevel.ERROR, f"the cron job {job.name} failed the last time", f"#/runs/{failing[job.id]}")
+        AttentionItem(NoticeLevel.ERROR, f"the last run of cron job {job.name} failed", f"#/runs/{failing[job.id]}")
         for job in [job for job in found if job.id in failing][:NAMED]
     ]
     if len(failing) > NAMED:
-        told = f"{number_of(len(failing) - NAMED, 'further cron job')} failed the last time"
+        told = f"the last run of {number_of(len(failing) - NAMED, 'further cron job')} failed"
         attention.append(AttentionItem(NoticeLevel.ERROR, told, "#/cron?state=failing"))
     newest = (await jobs.runs().search("cron", limit=1)).items
     return SubsystemStatus(

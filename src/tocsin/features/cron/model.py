@@ -80,7 +80,7 @@ def wrong_field(name: str, detail: str) -> InvalidJobError:
 
 
 class JobType(StrEnum):
-    """What a job's command is."""
+    """Type of a job's command."""
 
     SHELL = "shell"
     WORKFLOW = "workflow"
@@ -101,7 +101,7 @@ class OutputOn(StrEnum):
 
 
 class JobState(StrEnum):
-    """How a job stands."""
+    """State of a job."""
 
     SCHEDULED = "scheduled"
     RUNNING = "running"
@@ -112,7 +112,7 @@ class JobState(StrEnum):
 
 
 class JobSource(StrEnum):
-    """Where a job is defined."""
+    """Place where a job is defined."""
 
     DATABASE = "database"
     FILE = "file"
@@ -133,12 +133,14 @@ def _output_on(text: str) -> tuple[str, ...]:
     words = tuple(word.strip() for word in text.split(","))
     for word in words:
         if word not in set(OutputOn):
-            raise ValueError(f"expected one or several of: {', '.join(OutputOn)}")
+            raise ValueError(f"expected one or more of: {', '.join(OutputOn)}")
     return words
 
 
-_NAME = TextType(pattern=NAME_RULE, rule="not a name: write 1 to 100 characters on one line, the first no dash")
-_ENV = MappingType(TextType(blank=True, max_chars=100_000), r"[A-Za-z_][A-Za-z0-9_]*", "not a name of a variable", 500)
+_NAME = TextType(
+    pattern=NAME_RULE, rule="not a valid name: use 1 to 100 characters on one line, not starting with a dash"
+)
+_ENV = MappingType(TextType(blank=True, max_chars=100_000), r"[A-Za-z_][A-Za-z0-9_]*", "not a valid variable name", 500)
 _OUTPUT_ON = TextType(parse=_output_on, schema={"default": str(OutputOn.ALWAYS)})
 _EXIT_CODE = IntegerType(0, 255)
 _TIME = TextType(parse=_time)
@@ -146,14 +148,16 @@ _TIME = TextType(parse=_time)
 
 @dataclass(frozen=True, slots=True)
 class JobRetry:
-    """What happens after a failure."""
+    """Retry policy after a failure."""
 
     schema_name: ClassVar[str] = "RetryRecord"
-    max_attempts: Annotated[int, Written(IntegerType(1, 100)), "How often a run is tried in all"] = 1
-    delay_seconds: Annotated[int, Written(IntegerType(0, 86_400)), "The wait before the second try"] = 60
-    backoff: Annotated[float, Written(NumberType(1, 10)), "By what each further wait is longer"] = 2.0
-    max_delay_seconds: Annotated[int, Written(IntegerType(0, 86_400)), "The longest wait"] = 3600
-    on_exit_codes: Annotated[Sequence[int], Written(ListType(_EXIT_CODE)), "Only after these; empty is after any"] = ()
+    max_attempts: Annotated[int, Written(IntegerType(1, 100)), "Maximum number of attempts"] = 1
+    delay_seconds: Annotated[int, Written(IntegerType(0, 86_400)), "Delay before the second attempt"] = 60
+    backoff: Annotated[float, Written(NumberType(1, 10)), "Factor for each further delay"] = 2.0
+    max_delay_seconds: Annotated[int, Written(IntegerType(0, 86_400)), "Maximum delay"] = 3600
+    on_exit_codes: Annotated[
+        Sequence[int], Written(ListType(_EXIT_CODE)), "Exit codes to retry after; empty means any"
+    ] = ()
 
     def delay_s(self, attempt: int) -> float:
         """Return the wait after that attempt, from 1."""
@@ -168,55 +172,71 @@ class JobDefinition:
     """What people write, in a file, over the API and as options."""
 
     name: Annotated[str, Written(_NAME, inferred=True), "Unique"]
-    description: Annotated[str, Written(TextType(blank=True, max_chars=500)), "What it is for"] = ""
-    schedule: Annotated[str, Written(TextType(max_chars=200)), "When it runs"]
+    description: Annotated[str, Written(TextType(blank=True, max_chars=500)), "Description"] = ""
+    schedule: Annotated[str, Written(TextType(max_chars=200)), "Schedule"]
     timezone: Annotated[
-        str, Written(TextType(), nullable=True, inferred=True), "An IANA name; the server's zone without it"
+        str, Written(TextType(), nullable=True, inferred=True), "IANA time zone (default: that of the server)"
     ]
-    type: Annotated[str, Converted(str, JobType), Written(ChoiceType(tuple(JobType))), "What the command is"] = (
+    type: Annotated[str, Converted(str, JobType), Written(ChoiceType(tuple(JobType))), "Type of the command"] = (
         JobType.SHELL
     )
     command: Annotated[str, Written(TextType(max_chars=100_000)), "Command, workflow, skill, prompt or text"]
-    params: Annotated[Mapping[str, Param], Written(MappingType(PlainType())), "Parameters of what is run"] = field(
-        default_factory=dict
-    )
-    env: Annotated[Mapping[str, str], Written(_ENV), "Variables; `${vault:NAME}` is a value of the vault"] = field(
-        default_factory=dict
-    )
+    params: Annotated[
+        Mapping[str, Param], Written(MappingType(PlainType())), "Parameters of the workflow, skill or prompt"
+    ] = field(default_factory=dict)
+    env: Annotated[
+        Mapping[str, str], Written(_ENV), "Environment variables; `${vault:NAME}` is a secret of the vault"
+    ] = field(default_factory=dict)
     working_dir: Annotated[
         str,
         Written(TextType(blank=True, max_chars=4096)),
-        "Where a command runs; empty: the data directory",
+        "Working directory (default: the data directory)",
     ] = ""
-    enabled: Annotated[bool, Written(BooleanType()), "Whether it runs at its times"] = True
-    output: Annotated[str | None, Written(TextType(), nullable=True), "`<channel>:<target>` or a profile"] = None
-    output_on: Annotated[Sequence[str], Converted(",".join, str), Written(_OUTPUT_ON), "After which runs"] = (
-        OutputOn.ALWAYS,
-    )
-    timeout_seconds: Annotated[int, Written(IntegerType(0, 86_400)), "0 is no limit"] = 3600
+    enabled: Annotated[bool, Written(BooleanType()), "Whether the schedule is enabled"] = True
+    output: Annotated[
+        str | None, Written(TextType(), nullable=True), "Destination of the output: `<channel>:<target>` or a profile"
+    ] = None
+    output_on: Annotated[
+        Sequence[str], Converted(",".join, str), Written(_OUTPUT_ON), "Results after which the output is sent"
+    ] = (OutputOn.ALWAYS,)
+    timeout_seconds: Annotated[int, Written(IntegerType(0, 86_400)), "Time limit; 0 is unlimited"] = 3600
     overlap: Annotated[
-        str, Converted(str, Overlap), Written(ChoiceType(tuple(Overlap))), "When the previous run still runs"
+        str, Converted(str, Overlap), Written(ChoiceType(tuple(Overlap))), "Policy if the previous run is still running"
     ] = Overlap.SKIP
-    max_queued: Annotated[int, Written(IntegerType(1, 1000)), "Runs that wait with `overlap: queue`"] = 1
-    max_parallel: Annotated[int, Written(IntegerType(1, 1000)), "Runs at a time with `overlap: parallel`"] = 1
+    max_queued: Annotated[
+        int, Written(IntegerType(1, 1000)), "Maximum number of waiting runs with `overlap: queue`"
+    ] = 1
+    max_parallel: Annotated[
+        int, Written(IntegerType(1, 1000)), "Maximum number of parallel runs with `overlap: parallel`"
+    ] = 1
     catchup: Annotated[
         str,
         Converted(str, CatchUp),
         Written(ChoiceType(tuple(CatchUp)), nullable=True, inferred=True),
-        "What becomes of missed runs",
+        "Policy for missed runs",
     ] = CatchUp.LATEST
-    catchup_window_seconds: Annotated[int, Written(IntegerType(0, 366 * 86_400)), "Older ones stay missed"] = 3600
-    jitter_seconds: Annotated[int, Written(IntegerType(0, 3600)), "A delay up to this, always the same for a job"] = 0
-    retry: Annotated[JobRetry, Written(RETRY, inferred=True), "After a failure"] = field(default_factory=JobRetry)
+    catchup_window_seconds: Annotated[
+        int, Written(IntegerType(0, 366 * 86_400)), "Maximum age of a missed run to catch up on"
+    ] = 3600
+    jitter_seconds: Annotated[
+        int, Written(IntegerType(0, 3600)), "Maximum delay of the start; constant for each job"
+    ] = 0
+    retry: Annotated[JobRetry, Written(RETRY, inferred=True), "Retry policy"] = field(default_factory=JobRetry)
     success_exit_codes: Annotated[Sequence[int], Written(ListType(_EXIT_CODE, allow_empty=False)), "Success"] = (0,)
-    history_limit: Annotated[int, Written(IntegerType(1, 100_000)), "Runs that are kept"] = 200
-    history_days: Annotated[int, Written(IntegerType(1, 3650)), "For how long they are kept"] = 30
-    log_max_bytes: Annotated[int, Written(IntegerType(1024, 2**30)), "Of the output of one run"] = 1_048_576
-    start_at: Annotated[Time | None, Written(_TIME, nullable=True), "No run before"] = None
-    end_at: Annotated[Time | None, Written(_TIME, nullable=True), "No run after"] = None
-    paused_until: Annotated[Time | None, Written(_TIME, nullable=True), "No run before, for now"] = None
-    auto_disable_after: Annotated[int, Written(IntegerType(0, 1000)), "Failures in a row; 0 is never"] = 0
-    tags: Annotated[Sequence[str], Written(ListType(TextType(max_chars=50))), "At most 20"] = ()
+    history_limit: Annotated[int, Written(IntegerType(1, 100_000)), "Number of runs to keep"] = 200
+    history_days: Annotated[int, Written(IntegerType(1, 3650)), "Days to keep runs"] = 30
+    log_max_bytes: Annotated[int, Written(IntegerType(1024, 2**30)), "Maximum size of the output of one run"] = (
+        1_048_576
+    )
+    start_at: Annotated[Time | None, Written(_TIME, nullable=True), "Earliest time of a run"] = None
+    end_at: Annotated[Time | None, Written(_TIME, nullable=True), "Latest time of a run"] = None
+    paused_until: Annotated[Time | None, Written(_TIME, nullable=True), "Time until which the schedule is paused"] = (
+        None
+    )
+    auto_disable_after: Annotated[
+        int, Written(IntegerType(0, 1000)), "Failures in a row after which the job is disabled; 0 means never"
+    ] = 0
+    tags: Annotated[Sequence[str], Written(ListType(TextType(max_chars=50))), "Tags, at most 20"] = ()
 
     @property
     def overlap_rules(self) -> OverlapRules:
@@ -249,8 +269,8 @@ class CronJob:
     enabled: bool = True
     paused_until: Time | None = None
     source: JobSource
-    file: Annotated[TextOrNull, "The file in `cron.d` that defines it."] = ""
-    problem: Annotated[TextOrNull, "Why the present file is not in force."] = ""
+    file: Annotated[TextOrNull, "File in `cron.d` that defines the job."] = ""
+    problem: Annotated[TextOrNull, "Reason why the current file was rejected."] = ""
     auto_disabled: Private[bool] = False
     paused_reason: TextOrNull = ""
     failures_since: Private[float] = 0.0  # failures before do not count
@@ -277,7 +297,7 @@ class CronJob:
     def valid(self) -> JobDefinition:
         """Return the definition; raises InvalidJobError where there is none."""
         if self.definition is None:
-            raise InvalidJobError(f"the job {self.name} cannot run: {self.problem}", hint=f"correct {self.file}")
+            raise InvalidJobError(f"job {self.name} cannot run: {self.problem}", hint=f"correct {self.file}")
         return self.definition
 
     def schedule(self) -> Schedule:

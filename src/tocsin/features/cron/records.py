@@ -23,14 +23,14 @@ _MONTH_S = 30 * 86_400
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CronJobSummary:
-    """A job, as lists show it."""
+    """Job, as returned in lists."""
 
     job: Flat[CronJob]
     state: JobState
     schedule_text: Annotated[str | None, "The schedule in words."]
     next_run_at: Time | None
     last_run: RunSummary | None
-    recent: Annotated[Sequence[RecentRun], "The newest 30 that began."]
+    recent: Annotated[Sequence[RecentRun], "Newest 30 runs that started."]
     consecutive_failures: int
     success_rate_30d: Annotated[float | None, "From 0 to 1."]
     duration_p50_ms: int | None
@@ -39,7 +39,7 @@ class CronJobSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CronJobRecord:
-    """A job, and when it is due next."""
+    """Job with its next runs."""
 
     summary: Flat[CronJobSummary]
     next_runs: Sequence[Upcoming]
@@ -47,7 +47,7 @@ class CronJobRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpcomingJobRun:
-    """When which job is due."""
+    """Scheduled run, with its job."""
 
     job_id: str
     name: str

@@ -138,8 +138,8 @@ def may_start(queue: RunQueue, run: Run, *, may_wait: bool = False) -> bool:
     admission = admit(rules, [Running(row.id, row.started_at) for row in rows], ahead, run.queued_at)
     if not admission.start and (admission.reason or not may_wait):
         said = admission.reason or f"run {rows[0].id} is still running"
-        told = f"the job {run.subject_name} is not started: {said}"
-        raise JobRunningError(told, hint="wait for its end, or force it")
+        told = f"job {run.subject_name} was not started: {said}"
+        raise JobRunningError(told, hint="wait until it has ended, or force the start")
     return admission.start
 
 
@@ -147,7 +147,7 @@ def order_again(run: Run, actor: str | None, source: str = "") -> RunSpec:
     """Return the order of another run that is as an earlier one was; raises NotRetriedError where that is not kept."""
     if run.snapshot is None:
         raise NotRetriedError(
-            "the definition of this run is not kept",
+            "the definition of this run was not stored",
             hint=f"run the job: tocsin cron run {shlex.quote(run.subject_name)}",
         )
     return RunSpec(
@@ -285,7 +285,7 @@ class CronRuns(RunType):
         self._context.audit.record(CRON_DISABLE, f"{job.name}: {reason}", source=CRON.name, metadata=facts)
         await self._context.abilities.notices.notify(
             Notice(
-                f"The job {job.name} was disabled",
+                f"Job {job.name} was disabled",
                 f"{reason}, most recently: {run.reason or run.status}",
                 NoticeLevel.ERROR,
                 "cron",

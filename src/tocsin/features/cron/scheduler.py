@@ -116,7 +116,7 @@ class Scheduler:
             try:
                 await self.lease.release()
             except TocsinError as error:  # its silence tells the others
-                log.warning("the lease of the scheduler is not given back", extra={"reason": error.sentence()})
+                log.warning("the lease of the scheduler could not be released", extra={"reason": error.sentence()})
 
     async def step(self) -> float:
         """Do what is due, and return for how many seconds there is no more."""
@@ -184,14 +184,14 @@ class Scheduler:
             await self._set_back(ahead, now)
         earliest = await self._store.earliest()
         if earliest is not None and now - earliest > LATE_S:
-            said = f"jobs were due for {duration_words(now - earliest)} while no scheduler looked at them"
+            said = f"jobs were due for {duration_words(now - earliest)} while no scheduler was running"
             await self._tell("late", said)
 
     async def _set_back(self, ahead: list[CronJob], now: float) -> None:
         """Go on from the present time after the clock was ahead; what ran in that future is not run again."""
         furthest = max(job.cursor for job in ahead) - now
-        said = f"the clock is {duration_words(furthest)} behind the last instant that was planned"
-        await self._tell("clock-behind", f"{said}; schedules go on from now")
+        said = f"the clock is {duration_words(furthest)} behind the last scheduled run"
+        await self._tell("clock-behind", f"{said}; schedules continue from now")
 
         def work(connection: sqlite3.Connection) -> None:
             self.lease.confirm(connection)
@@ -210,7 +210,7 @@ class Scheduler:
             await self._context.abilities.notices.notify(missed(counts, self._clock.now()))
 
     async def _plan(self) -> None:
-        """Record each instant that is due, and advance the cursors; tell of those that were missed."""
+        """Record each instant that is due, and advance the cursors; report missed instants."""
         while True:
             now = self._clock.now()
             jobs = await self._store.due(now, _BATCH)
@@ -344,7 +344,9 @@ class Scheduler:
             running = await self._runner.begin(run)
             await running.wait()  # at a stop, it is released or interrupted with all runs of this process
         except TocsinError as error:  # its record is corrected when its process has ended
-            log.warning("a run of a job is not recorded to its end", extra={"run": run.id, "reason": error.sentence()})
+            log.warning(
+                "the end of a job's run could not be recorded", extra={"run": run.id, "reason": error.sentence()}
+            )
         except Exception:  # let out, it would end the scheduler, and the program with it
             log.exception("a run of a job failed unexpectedly", extra={"run": run.id})
 
@@ -357,7 +359,7 @@ class Scheduler:
 def _superseded(row: QueuedRow, definition: JobDefinition) -> RunResult | None:
     """Return how a queued run ends, unstarted, that has a later one of its job behind it; None where it waits."""
     if row.trigger == RunTrigger.CATCHUP and definition.catchup == CatchUp.LATEST:
-        return RunResult(RunStatus.MISSED, f"its time was missed, {SUPERSEDED}")
+        return RunResult(RunStatus.MISSED, f"its scheduled time was missed, {SUPERSEDED}")
     if row.trigger != RunTrigger.CATCHUP and definition.overlap == Overlap.REPLACE:
         return RunResult(RunStatus.SKIPPED, "a newer run replaces it")
     return None
@@ -373,9 +375,9 @@ def _was_missed(queue: RunQueue, run: QueuedRow, now: float) -> bool:
     if run.retry_of is not None or run.scheduled_for is None or now - run.scheduled_for <= LATE_S:
         return False
     definition = stored_definition(run.snapshot or "{}")
-    away = "the scheduler ended before it could start the run"
+    away = "the scheduler stopped before it started the run"
     if definition.catchup == CatchUp.NONE:
-        reason = f"{away}, and the job catches up none"
+        reason = f"{away}, and the job does not catch up on missed runs"
     elif now - run.scheduled_for > definition.catchup_window_seconds:
         reason = f"{away}, and it is more than {duration_words(definition.catchup_window_seconds)} ago"
     else:

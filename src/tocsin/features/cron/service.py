@@ -131,7 +131,7 @@ class CronJobs:
         found, taken = await self._reader.check(fields, count), {job.name for job in await self.all()}
         if found.definition.name not in taken:
             return found
-        return replace(found, warnings=(*found.warnings, f"there is a job {found.definition.name} already"))
+        return replace(found, warnings=(*found.warnings, f"job {found.definition.name} already exists"))
 
     async def add(self, fields: Mapping[str, Any], actor: Actor, *, boot: str = "") -> CronJob:
         """Add a job, which counts as started in `boot`; raises InvalidJobError and JobNameTakenError."""
@@ -195,7 +195,7 @@ class CronJobs:
         """Let a job run at its times from now on; its failures count anew."""
         job, now = await self.get(name_or_id), self._clock.now()
         if job.state(now, is_running=False) is JobState.INVALID:
-            raise JobConflictError(f"the job {job.name} is invalid", hint=job.problem or "correct its time zone")
+            raise JobConflictError(f"job {job.name} is invalid", hint=job.problem or "correct its time zone")
 
         def enabled(before: CronJob) -> CronJob:
             changed = replace(before, auto_disabled=False, failures_since=now, cursor=max(before.cursor, now))
@@ -220,7 +220,7 @@ class CronJobs:
         """
         job = await self.get(name_or_id)
         if until is not None and until <= self._clock.now():
-            raise wrong_field("until", "this time is over: give one to come")
+            raise wrong_field("until", "this time is in the past: give a future time")
 
         def disabled(before: CronJob) -> CronJob:
             changed = replace(before, auto_disabled=False, paused_until=until, paused_reason=reason)
@@ -252,7 +252,7 @@ class CronJobs:
         if force:
             await self._end_all(job)
         elif await self._at_work(job):
-            raise JobRunningError(f"the job {job.name} is running", hint="wait for its end, or remove it by force")
+            raise JobRunningError(f"job {job.name} is running", hint="wait until it has ended, or force the removal")
         await self.store.remove(job.id, version=version)
         await self._cancel_all(job, "its job was removed")
         if not keep_history:
@@ -305,7 +305,7 @@ class CronJobs:
             await self._look(lambda queue: may_start(queue, run, may_wait=True))
         command = self.context.redact(restored(run.snapshot or {}).command)
         output = RunOutput(len(command.encode()), len(command.splitlines()), tail=command)
-        return replace(run, reason="a dry run: this would have been run", output=output)
+        return replace(run, reason="dry run: the job would have been run", output=output)
 
     async def order(self, name_or_id: str, trigger: str, actor: Actor, params: Mapping[str, Any] | None) -> RunSpec:
         """Return the order of a run of a job; raises InvalidJobError."""
@@ -366,7 +366,7 @@ class CronJobs:
         """Return one run of a job; raises UnknownRunError, AmbiguousIdError."""
         run = await self.runs().get(await self.runs().whole_id(run_id))
         if (run.kind, run.subject_id) != (KIND, job.id):
-            raise UnknownRunError(f"the run {run.id} is not one of the job {job.name}", hint="its logs list them")
+            raise UnknownRunError(f"run {run.id} does not belong to job {job.name}", hint="see the logs of the job")
         return run
 
     async def _look(self, see: Callable[[RunQueue], T]) -> T:
@@ -388,11 +388,11 @@ class CronJobs:
             if not await self._at_work(job):
                 return
             await asyncio.sleep(_LOOK_S)
-        raise JobRunningError(f"the job {job.name} was cancelled and has not ended yet", hint="try again")
+        raise JobRunningError(f"job {job.name} was cancelled, but has not ended yet", hint="try again")
 
     def _refuse_file(self, job: CronJob) -> None:
         if job.source is JobSource.FILE:
-            told = f"the job {job.name} is defined in {FOLDER}/{job.file}"
+            told = f"job {job.name} is defined in {FOLDER}/{job.file}"
             raise JobConflictError(told, hint=f"edit or remove {self.files.folder / job.file}")
 
     def _record(self, action: Any, job: CronJob, actor: Actor, facts: Mapping[str, object] | None = None) -> None:

@@ -200,18 +200,18 @@ def find_job(connection: sqlite3.Connection, name_or_id: str) -> CronJob:
         return _job(row)
     names = [row["name"] for row in connection.execute("SELECT name FROM cron_jobs ORDER BY name LIMIT 1000")]
     hint = "add one with `tocsin cron add`" if not names else "`tocsin cron list` shows them"
-    raise UnknownJobError(f"there is no job {shorten(name_or_id)!r}{suggestion(name_or_id, names)}", hint=hint)
+    raise UnknownJobError(f"unknown job: {shorten(name_or_id)!r}{suggestion(name_or_id, names)}", hint=hint)
 
 
 def _refuse_changed(job: CronJob, version: int) -> None:
     if job.version != version:
-        raise JobChangedError(f"the job {job.name} was changed meanwhile", hint="read it again")
+        raise JobChangedError(f"job {job.name} was changed concurrently", hint="read it again")
 
 
 def _refuse_taken(connection: sqlite3.Connection, job: CronJob) -> None:
     row = connection.execute("SELECT id FROM cron_jobs WHERE name = ? AND id != ?", [job.name, job.id]).fetchone()
     if row is not None:
-        raise JobNameTakenError(f"there is a job {job.name} already", hint="choose another name, or edit that one")
+        raise JobNameTakenError(f"job {job.name} already exists", hint="choose another name, or edit that job")
 
 
 def row_of(job: CronJob) -> dict[str, Any]:

@@ -19,15 +19,15 @@ from tocsin.features.jobs.store import TaskJobStore
 
 @dataclass(frozen=True, slots=True)
 class BranchDetails:
-    """A branch, and what it changes."""
+    """Branch with its commits and changed files."""
 
     schema_name: ClassVar[str] = "BranchWithChanges"
 
     branch: Flat[TaskBranch]
-    commits: Annotated[Sequence[BranchCommit], "At most 100."]
-    files: Annotated[Sequence[BranchFile], "At most 1,000."]
-    patch: Annotated[str | None, "Null unless it was asked for."] = None
-    truncated: bool = False
+    commits: Annotated[Sequence[BranchCommit], "Newest 100 commits missing from the base."]
+    files: Annotated[Sequence[BranchFile], "At most 1,000 files."]
+    patch: Annotated[str | None, "With `patch=true`: up to 512 KiB of it, in whole lines; otherwise null."] = None
+    truncated: Annotated[bool, "Whether `patch` is incomplete."] = False
 
 
 class JobBranches:
@@ -87,11 +87,13 @@ class JobBranches:
 
     async def _tip_of(self, job: TaskJob) -> tuple[GitRepository, BranchTip]:
         if not job.repo or not job.branch:
-            raise TaskConflictError(f"the task job {job.id} has no branch", hint="only one with a repository has")
+            raise TaskConflictError(
+                f"task job {job.id} has no branch", hint="only task jobs with a repository have a branch"
+            )
         repository = await self._places.open(job.repo)
         tip = await repository.tip(job.branch)
         if tip is None:
-            raise TaskConflictError(f"{job.repo} has no branch {job.branch!r} any more", hint="delete the task job")
+            raise TaskConflictError(f"{job.repo} no longer has a branch {job.branch!r}", hint="delete the task job")
         return repository, tip
 
     async def removable(self, job: TaskJob, *, delete_branch: bool, force: bool) -> TaskJob:
@@ -108,7 +110,7 @@ class JobBranches:
         distance = await comparison.distance(repository, await self._base_of(repository, job), tip.sha)
         if not distance.merged and not force:
             raise TaskConflictError(
-                f"the branch {job.branch} has {number_of(distance.ahead, 'commit')} that {job.base_branch} has not",
+                f"branch {job.branch} has {number_of(distance.ahead, 'commit')} missing from {job.base_branch}",
                 hint="merge it, keep the branch, or delete it with force",
             )
         return replace(job, head_sha=tip.sha)
@@ -117,12 +119,12 @@ class JobBranches:
         try:
             dirty = await repository.is_dirty(job.id)
         except GitFailedError as error:
-            hint = "look at it, or delete the job with force"
-            raise TaskConflictError(f"its work tree cannot be looked at: {error}", hint=hint) from None
+            hint = "check it, or delete the job with force"
+            raise TaskConflictError(f"its work tree cannot be checked: {error}", hint=hint) from None
         if dirty:
             folder = repository.worktree_of(job.id)
             hint = "commit them, or delete the job with force"
-            raise TaskConflictError(f"{folder} has changes that are in no commit", hint=hint)
+            raise TaskConflictError(f"{folder} has uncommitted changes", hint=hint)
 
     async def _compared(self, repository: GitRepository, jobs: Sequence[TaskJob]) -> list[TaskJob]:
         names = {name for job in jobs for name in (job.branch, job.base_branch) if name}

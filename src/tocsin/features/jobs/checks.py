@@ -28,10 +28,10 @@ async def check_jobs(jobs: TaskJobs) -> AsyncIterator[Finding]:
         yield Finding("error", "jobs", f"git {found} is too old", f"install git {oldest} or newer")
         return
     for folder in await asyncio.to_thread(_missing, jobs.places.folders):
-        detail = f"{JOB_REPOSITORIES.name} names {folder}, which is no directory"
-        yield Finding("warning", "jobs", detail, "make it, or correct the setting")
+        detail = f"{JOB_REPOSITORIES.name} contains {folder}, which is not a directory"
+        yield Finding("warning", "jobs", detail, "create it, or correct the setting")
     for problem in await jobs.recovery.recover():
-        yield Finding("warning", "jobs", problem, "correct it; it is tried again")
+        yield Finding("warning", "jobs", problem, "fix the problem; the operation is retried")
     for job in await jobs.branches.refreshed(known):
         if job.head_sha is None:
             yield _gone(job)
@@ -39,12 +39,12 @@ async def check_jobs(jobs: TaskJobs) -> AsyncIterator[Finding]:
     for folder in await asyncio.to_thread(_folders, jobs.places.worktrees):
         if folder.name not in known_ids:
             fix = "check whether it is still needed, then remove it with `git worktree remove`"
-            yield Finding("warning", "jobs", f"{folder} belongs to no task job", fix)
+            yield Finding("warning", "jobs", f"{folder} does not belong to a task job", fix)
     yield Finding("ok", "jobs", f"{number_of(len(known), 'task job')} with a branch")
 
 
 def _gone(job: TaskJob) -> Finding:
-    detail = f"the branch {job.branch} of the task job {job.id} is gone from {job.repo}"
+    detail = f"branch {job.branch} of task job {job.id} no longer exists in {job.repo}"
     return Finding("warning", "jobs", detail, f"delete the job: tocsin jobs delete {job.id}")
 
 

@@ -30,23 +30,25 @@ def configure_jobs(parser: argparse.ArgumentParser) -> None:
     commands = add_subcommands(
         parser,
         {
-            "list": "list the newest task jobs",
-            "show": "show one task job with all its fields",
+            "list": "list task jobs, newest first",
+            "show": "show one task job with all fields",
             "create": "create a task job, and its branch if it has a repository",
-            "start": "start a task job; run its command or skill to the end",
-            "complete": "end a task job by hand",
+            "start": "start a task job, and wait until its command or skill has ended",
+            "complete": "complete, fail or cancel a task job",
             "delete": "delete a task job with its work tree",
-            "branches": "list the branches of task jobs, or show one with its commits and files",
+            "branches": "list the branches of task jobs, or show the commits and files of one",
         },
     )
     parser.epilog = 'example: tocsin jobs create "Fix the login" --repo website --command "make test"'
     _configure_list(commands["list"])
     _configure_create(commands["create"])
     for name, run in (("show", _show), ("start", _start), ("complete", _complete), ("delete", _delete)):
-        commands[name].add_argument("id", help="the id, or the short form that `tocsin jobs list` shows")
+        commands[name].add_argument("id", help="ID of the task job, or its short form from `tocsin jobs list`")
         commands[name].set_defaults(run=run)
     commands["show"].epilog = "example: tocsin jobs show 2b8d7c6e"
-    commands["start"].epilog = "example: tocsin jobs start 2b8d7c6e\n\nexit code 0: it completed or runs, 1: it failed"
+    commands[
+        "start"
+    ].epilog = "example: tocsin jobs start 2b8d7c6e\n\nexit code 0: it completed or is running, 1: it failed"
     _configure_complete(commands["complete"])
     _configure_delete(commands["delete"])
     _configure_branches(commands["branches"])
@@ -55,58 +57,63 @@ def configure_jobs(parser: argparse.ArgumentParser) -> None:
 def _configure_list(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "example: tocsin jobs list --status running --label website"
     states = [str(status) for status in TaskJobStatus]
-    parser.add_argument("--status", action="append", default=[], choices=states, help="only in this state; repeatable")
-    parser.add_argument("--label", default="", help="only with this label")
-    parser.add_argument("-s", "--search", default="", metavar="TEXT", help="only with this text")
+    parser.add_argument(
+        "--status", action="append", default=[], choices=states, help="state of the task jobs; may be repeated"
+    )
+    parser.add_argument("--label", default="", help="label of the task jobs")
+    parser.add_argument("-s", "--search", default="", metavar="TEXT", help="text in the title or description")
     add_limit(parser, USUAL_LIMIT, MAX_LIMIT)
     parser.set_defaults(run=_list)
 
 
 def _configure_create(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
-        'example: tocsin jobs create "Fix the login" --repo website --command "make test"\n\n'
-        "Without --command and --skill, people do the work: start it, work in its work tree, complete it."
+        'example: tocsin jobs create "Fix the login" --repo website --command "make test"\n\nWithout '
+        "--command and --skill, the work is manual: start the task job, work in its work tree, and complete "
+        "it."
     )
-    parser.add_argument("title", metavar="TITLE", help="what is to do, in one line")
-    parser.add_argument("--description", default="", metavar="TEXT", help="more about it; a skill gets it as its input")
+    parser.add_argument("title", metavar="TITLE", help="title of the work, in one line")
+    parser.add_argument("--description", default="", metavar="TEXT", help="details; passed to a skill as its input")
     work = parser.add_mutually_exclusive_group()
-    work.add_argument("--command", default="", help="what is run in the work tree; `-` reads it from standard input")
-    work.add_argument("--skill", default="", help="the skill that is run; one for the assistant looks at the work tree")
-    parser.add_argument("--repo", default="", metavar="DIR", help="a git repository below JOB_REPOSITORIES")
+    work.add_argument("--command", default="", help="command to run in the work tree; `-` reads it from standard input")
+    work.add_argument("--skill", default="", help="skill to run; an assistant skill inspects the work tree")
+    parser.add_argument("--repo", default="", metavar="DIR", help="git repository below JOB_REPOSITORIES")
     parser.add_argument(
         "--base",
         default="",
         metavar="BRANCH",
-        help="what its branch starts from; default: the current branch of the repository",
+        help="branch or commit to start from (default: the current branch of the repository)",
     )
-    parser.add_argument("--branch", default="", help="the name of its branch: job/<short id>-<title>")
-    parser.add_argument("--existing-branch", action="store_true", help="--branch is there already")
+    parser.add_argument("--branch", default="", help="name of the new branch (default: job/<short id>-<title>)")
+    parser.add_argument("--existing-branch", action="store_true", help="use the existing branch given with --branch")
     priorities = [str(priority) for priority in TaskPriority]
-    parser.add_argument("--priority", choices=priorities, default=str(TaskPriority.NORMAL), help="how urgent it is")
-    parser.add_argument("--label", action="append", default=[], help="a label; may be repeated")
+    parser.add_argument(
+        "--priority", choices=priorities, default=str(TaskPriority.NORMAL), help="priority of the task job"
+    )
+    parser.add_argument("--label", action="append", default=[], help="label; may be repeated")
     parser.set_defaults(run=_create)
 
 
 def _configure_complete(parser: argparse.ArgumentParser) -> None:
     parser.epilog = 'example: tocsin jobs complete 2b8d7c6e --summary "merged by hand"'
     outcomes = [str(outcome) for outcome in OUTCOMES]
-    parser.add_argument("--outcome", choices=outcomes, default=outcomes[0], help=f"how it ended: {outcomes[0]}")
-    parser.add_argument("--summary", default="", metavar="TEXT", help="what came of it")
-    parser.add_argument("--exit-code", type=int, metavar="N", help="the exit code to record")
+    parser.add_argument("--outcome", choices=outcomes, default=outcomes[0], help=f"outcome (default: {outcomes[0]})")
+    parser.add_argument("--summary", default="", metavar="TEXT", help="summary of the result")
+    parser.add_argument("--exit-code", type=int, metavar="N", help="exit code to record")
 
 
 def _configure_delete(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "example: tocsin jobs delete 2b8d7c6e --delete-branch"
-    parser.add_argument("--delete-branch", action="store_true", help="its branch, too")
-    parser.add_argument("--force", action="store_true", help="also what is in no commit, or not merged")
-    parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
+    parser.add_argument("--delete-branch", action="store_true", help="delete the branch as well")
+    parser.add_argument("--force", action="store_true", help="delete even uncommitted or unmerged changes")
+    parser.add_argument("-y", "--yes", action="store_true", help="do not ask for confirmation")
 
 
 def _configure_branches(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "example: tocsin jobs branches 2b8d7c6e --patch"
-    parser.add_argument("id", nargs="?", default="", help="a task job, whose branch is shown")
-    parser.add_argument("--repo", default="", metavar="DIR", help="all branches of this repository")
-    parser.add_argument("--patch", action="store_true", help="with the patch, at most 512 KiB of it")
+    parser.add_argument("id", nargs="?", default="", help="task job whose branch to show")
+    parser.add_argument("--repo", default="", metavar="DIR", help="list all branches of this repository")
+    parser.add_argument("--patch", action="store_true", help="include the patch, up to 512 KiB")
     parser.set_defaults(run=_branches)
 
 
@@ -128,7 +135,7 @@ def _list(arguments: argparse.Namespace, out: Console, program: Program) -> int:
         found,
         ("id", "created", "status", "priority", "title", "branch", "commits"),
         (_row(job) for job in found),
-        empty="no task jobs; `tocsin jobs create` makes one",
+        empty="no task jobs; create one with `tocsin jobs create`",
     )
 
 
@@ -238,7 +245,7 @@ def _delete(arguments: argparse.Namespace, out: Console, program: Program) -> in
 
     job = program.run(work, writes=True)
     if job is None:
-        out.note("tocsin: not deleted")
+        out.note("tocsin: the task job was not deleted")
         return FAILED
     out.effect_done("the task job was deleted")
     return out.answer({"id": job.id, "deleted": True}, f"{job.title}: deleted")
@@ -289,7 +296,7 @@ def _show_branch(id_: str, patch: bool, out: Console, program: Program) -> int:
     if found.patch:
         out.text(found.patch, end="")
     if found.truncated:
-        out.note("tocsin: the patch is longer; git diff shows all of it")
+        out.note("tocsin: the patch was shortened; use git diff to see all of it")
     return DONE
 
 

@@ -213,7 +213,7 @@ class JobRuns(RunType):
         """Notify the operator of a failure."""
         if noted.get("status") != TaskJobStatus.FAILED:
             return
-        title, said = f"The task job {noted['title']} failed", f"{run.reason or ''}\n\n{pointers(run.id)}"
+        title, said = f"Task job {noted['title']} failed", f"{run.reason or ''}\n\n{pointers(run.id)}"
         link, key = f"#/jobs/{run.subject_id}", f"job-failed-{run.subject_id}"
         await self._context.abilities.notices.notify(
             Notice(title, said, NoticeLevel.ERROR, "system", "jobs", link, key)

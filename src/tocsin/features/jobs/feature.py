@@ -8,14 +8,14 @@ from tocsin.features.jobs.settings import JOB_HOOKS, JOB_REPOSITORIES, JOB_TIMEO
 FEATURE = Feature(
     name="jobs",
     package=__package__,
-    summary="task jobs: work with a state, on a git branch and in a work tree of its own",
+    summary="task jobs: units of work with a state, each on its own git branch and work tree",
     page="jobs.md",
     variables=(JOB_REPOSITORIES, JOB_HOOKS, JOB_TIMEOUT_S),
     tables={"jobs": MIGRATIONS},
     audit_actions=(JOB_CREATE, JOB_START, JOB_COMPLETE, JOB_DELETE),
     audit_sources=(JOBS,),
     commands=(FeatureCommand("jobs", "create, start, complete and delete task jobs, and show their git branches"),),
-    bot_commands=(BotCommand("jobs", "list the newest task jobs"),),
+    bot_commands=(BotCommand("jobs", "list task jobs, newest first"),),
     live=(
         LiveTopic("jobs", "job", tells_new=True),
         LiveTopic("branches", "branch"),

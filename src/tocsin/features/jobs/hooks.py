@@ -40,11 +40,11 @@ def open_jobs(context: FeatureContext) -> TaskJobs:
 async def start_job(jobs: TaskJobs, job_id: str, asked: StartRequest) -> ActiveRun:
     """Start a queued job that has a command or a skill."""
     if asked.retry is not None:
-        raise NotRetriedError("a task job runs once", hint="create another one")
+        raise NotRetriedError("a task job runs only once", hint="create another one")
     job = await jobs.get(job_id)
     if not job.has_work:
         hint = "start it with `tocsin jobs start`"
-        raise TaskConflictError(f"the task job {job.id} has no command and no skill to run", hint=hint)
+        raise TaskConflictError(f"task job {job.id} has no command or skill to run", hint=hint)
     caller = Caller.of(asked.source, asked.actor)
     started = await jobs.start(job.id, caller, cause=asked.cause, parent_run_id=asked.parent_run_id)
     if started.run is None:
@@ -92,7 +92,7 @@ def watch_of(jobs: TaskJobs) -> ServiceLoop:
         nonlocal told
         problems = set(await jobs.recovery.recover())
         for problem in sorted(problems - told):
-            log.warning("a task job cannot be finished", extra={"reason": problem})
+            log.warning("a task job cannot be completed", extra={"reason": problem})
         told = problems
         lively = await jobs.store.lively(jobs.context.clock.now() - LIVELY_S)
         if lively:
@@ -108,7 +108,7 @@ async def live_jobs(jobs: TaskJobs, ids: Sequence[str]) -> dict[str, dict[str, A
 
 
 async def live_branches(jobs: TaskJobs, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return by the ID of their job the records of branches, as far as git can tell of them."""
+    """Return by the ID of their job the records of branches, as far as git can read them."""
     found = {}
     for job in await jobs.store.several(ids):
         try:

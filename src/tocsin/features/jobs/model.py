@@ -88,7 +88,7 @@ class TaskTransitionError(TocsinError):
 
 @dataclass(frozen=True, slots=True)
 class DiffStat:
-    """How much a branch changes since it left its base."""
+    """Size of the changes of a branch since it left its base."""
 
     schema_name: ClassVar[str] = "DiffStatRecord"
 
@@ -99,7 +99,7 @@ class DiffStat:
 
 @dataclass(frozen=True, slots=True)
 class TaskResult:
-    """How a task job ended."""
+    """Result of a task job."""
 
     schema_name: ClassVar[str] = "JobResultRecord"
 
@@ -127,7 +127,7 @@ class NewTaskJob:
         """Raise InvalidTaskJobError for what makes no sense whatever there is."""
         if not self.title.strip() or not self.title.isprintable():
             raise InvalidTaskJobError(
-                "a task job needs a title of one line", hint="say in a few words what is to do", body_key="title"
+                "a task job needs a title of one line", hint="describe the work in a few words", body_key="title"
             )
         for name, limit in (("title", MAX_TITLE), ("description", MAX_DESCRIPTION), ("command", MAX_COMMAND)):
             if len(getattr(self, name)) > limit:
@@ -135,32 +135,32 @@ class NewTaskJob:
                     f"the {name} has more than {limit:,} characters", hint="shorten it", body_key=name
                 )
         if "\0" in self.command + self.description:
-            raise InvalidTaskJobError("command and description hold no NUL character", hint="leave it out")
+            raise InvalidTaskJobError("command and description must not contain a NUL character", hint="remove it")
         if self.command.strip() and self.skill:
             raise InvalidTaskJobError(
-                "a task job has a command or a skill, not both", hint="leave one out", body_key="skill"
+                "a task job can have a command or a skill, but not both", hint="remove one of them", body_key="skill"
             )
         if not self.repo and (self.base_branch or self.branch):
-            raise InvalidTaskJobError("a branch needs a repository", hint="name one as repo", body_key="repo")
+            raise InvalidTaskJobError("a branch needs a repository", hint="set repo", body_key="repo")
         if self.repo and not self.create_branch and not self.branch:
             raise InvalidTaskJobError(
-                "without a new branch, an existing one is needed", hint="name it as branch", body_key="branch"
+                "without a new branch, an existing one is required", hint="set branch", body_key="branch"
             )
         self._check_labels()
 
     def _check_labels(self) -> None:
         if len(self.labels) > MAX_LABELS:
             raise InvalidTaskJobError(
-                f"a task job has at most {MAX_LABELS} labels", hint="leave some out", body_key="labels"
+                f"a task job can have at most {MAX_LABELS} labels", hint="remove some", body_key="labels"
             )
         for label in self.labels:
             if not _LABEL.fullmatch(label):
-                hint = "up to 50 letters, digits, blanks and . _ : / -"
-                raise InvalidTaskJobError(f"{label[:60]!r} is not a label", hint=hint, body_key="labels")
+                hint = "use up to 50 letters, digits, spaces and . _ : / -"
+                raise InvalidTaskJobError(f"{label[:60]!r} is not a valid label", hint=hint, body_key="labels")
 
 
 class JobError(TypedDict):
-    """Why a task job failed."""
+    """Reason for the failure of a task job."""
 
     code: str
     message: str
@@ -168,7 +168,7 @@ class JobError(TypedDict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskJob:
-    """Work with a state, perhaps on a git branch of its own; what git says of the branch is as of the last look."""
+    """Unit of work with a state, optionally with its own git branch; facts of the branch are those of the last look."""
 
     schema_name: ClassVar[str] = "TaskJobRecord"
 
@@ -183,10 +183,10 @@ class TaskJob:
     branch: str | None = None
     worktree_path: str | None = None
     head_sha: str | None = None
-    ahead: Annotated[int | None, "How many commits its base has not."] = None
-    behind: Annotated[int | None, "How many commits of its base it has not."] = None
+    ahead: Annotated[int | None, "Number of commits missing from the base."] = None
+    behind: Annotated[int | None, "Number of commits of the base that are missing here."] = None
     diffstat: DiffStat | None = None
-    progress: Annotated[float | None, "0 to 1."] = None
+    progress: Annotated[float | None, "Progress from 0 to 1."] = None
     run_id: str | None = None
     result: TaskResult | None = None
     created_at: Time
@@ -218,34 +218,34 @@ class TaskJob:
         """Raise TaskTransitionError where it cannot take that state."""
         if wanted in self.allowed:
             return
-        told = f"it can become {', '.join(self.allowed)}" if self.allowed else "it has ended; create another one"
-        raise TaskTransitionError(f"the task job {self.id} is {self.status}", self.allowed, hint=told)
+        told = f"it can become {', '.join(self.allowed)}" if self.allowed else "it has ended; create a new task job"
+        raise TaskTransitionError(f"task job {self.id} is {self.status}", self.allowed, hint=told)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskBranch:
-    """A branch of a repository, with its task job if it has one."""
+    """Branch of a repository, with its task job if it has one."""
 
     schema_name: ClassVar[str] = "BranchRecord"
 
     name: str
     job_id: str | None = None
     repo: str
-    base: Annotated[str, "The branch that it is compared with."]
+    base: Annotated[str, "Branch that it is compared with."]
     head_sha: str
     head_subject: str
     head_at: Time
     ahead: int | None = None
     behind: int | None = None
-    dirty: Annotated[bool | None, "Whether the job's work tree has changes that are in no commit."] = None
-    merged: Annotated[bool, "Whether the base has all of its commits."] = False
+    dirty: Annotated[bool | None, "Whether the work tree of the job has uncommitted changes."] = None
+    merged: Annotated[bool, "Whether the base contains all its commits."] = False
     worktree_path: str | None = None
     diffstat: DiffStat | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class BranchCommit:
-    """A commit that the base has not."""
+    """Commit missing from the base."""
 
     sha: str
     at: Time
@@ -255,7 +255,7 @@ class BranchCommit:
 
 @dataclass(frozen=True, slots=True)
 class BranchFile:
-    """A file that a branch changes; lines of a binary one are not counted."""
+    """File changed in a branch; lines of binary files are not counted."""
 
     path: str
     insertions: int | None

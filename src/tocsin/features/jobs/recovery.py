@@ -44,7 +44,7 @@ class JobRecovery:
                 except StoreUnavailableError:
                     raise
                 except TocsinError as error:
-                    problems.append(f"the task job {job.id} is still {job.phase}: {error.sentence()}")
+                    problems.append(f"task job {job.id} is still {job.phase}: {error.sentence()}")
         return problems
 
     async def _recover_runs(self) -> None:
@@ -64,7 +64,7 @@ class JobRecovery:
         return is_dead(job.phase_owner) or self._context.clock.now() - job.phase_at > STALE_S
 
     async def _finish(self, job: TaskJob) -> None:
-        log.info("a task job is finished that a process left", extra={"job": job.id, "phase": str(job.phase)})
+        log.info("completing a task job of a process that ended", extra={"job": job.id, "phase": str(job.phase)})
         if job.phase is TaskPhase.MAKING:
             await self.make(job)
         else:

@@ -180,7 +180,7 @@ class TaskJobs:
         job = await self.get(id)
         if job.status is TaskJobStatus.RUNNING or await self._is_at_work(job):
             raise TaskConflictError(
-                f"the task job {job.id} is running", hint="complete it first, then wait for its end"
+                f"task job {job.id} is running", hint="complete it first, then wait until it has ended"
             )
         job = await self.branches.removable(job, delete_branch=delete_branch, force=force)
         await to_the_end(self._remove(job, caller, delete_branch=delete_branch, force=force))
@@ -196,7 +196,7 @@ class TaskJobs:
         if not new.create_branch:
             if not there:
                 raise InvalidTaskJobError(
-                    f"{repository.path} has no branch {branch!r}", hint="let it be created", body_key="branch"
+                    f"{repository.path} has no branch {branch!r}", hint="let Tocsin create it", body_key="branch"
                 )
             await self.store.add(job)
             return job
@@ -253,7 +253,7 @@ class TaskJobs:
 
         def begin(found: TaskJob) -> TaskJob:
             if found.status is TaskJobStatus.RUNNING:
-                raise TaskConflictError(f"the task job {job.id} has just been started", hint="wait for its end")
+                raise TaskConflictError(f"task job {job.id} was started just now", hint="wait until it has ended")
             return replace(
                 found,
                 phase=TaskPhase.REMOVING,
@@ -290,12 +290,10 @@ class TaskJobs:
         known = sorted({*assistants, *(skill.name for skill in await self.context.abilities.skills.list())})
         if new.skill not in known:
             near = near_word(new.skill, known)
-            hint = f"did you mean {near}?" if near else "`tocsin skills list` shows them"
-            raise InvalidTaskJobError(f"there is no skill {new.skill[:100]!r}", hint=hint, body_key="skill")
+            hint = f"did you mean {near}?" if near else "`tocsin skills list` shows the skills"
+            raise InvalidTaskJobError(f"unknown skill: {new.skill[:100]!r}", hint=hint, body_key="skill")
         if new.skill in assistants and not new.repo:
-            raise InvalidTaskJobError(
-                "an assistant skill needs a repository to look at", hint="name one as repo", body_key="repo"
-            )
+            raise InvalidTaskJobError("an assistant skill needs a repository", hint="set repo", body_key="repo")
 
     def _order(self, job: TaskJob, caller: Caller, cause: str, parent: str | None) -> RunSpec:
         params: dict[str, Any] = {"skill": job.skill} if job.skill else {"command": self.context.redact(job.command)}
@@ -325,4 +323,4 @@ class TaskJobs:
 
 
 def _taken(branch: str, repository: GitRepository) -> TaskConflictError:
-    return TaskConflictError(f"{repository.path} has a branch {branch!r} already", hint="choose another name")
+    return TaskConflictError(f"{repository.path} already has a branch {branch!r}", hint="choose another name")

@@ -79,7 +79,7 @@ class TaskJobStore:
                 taken = connection.execute(sql, [job.repo, job.branch]).fetchone()
                 if taken is not None:
                     raise TaskConflictError(
-                        f"the branch {job.branch} is that of the task job {taken['id']}", hint="choose another one"
+                        f"branch {job.branch} already belongs to task job {taken['id']}", hint="choose another branch"
                     )
             connection.execute(_INSERT, _row_of(job))
             if job.phase is TaskPhase.READY:
@@ -230,7 +230,7 @@ def _find(connection: sqlite3.Connection, job_id: str) -> TaskJob:
 
 
 def _unknown(text: str) -> UnknownTaskJobError:
-    return UnknownTaskJobError(f"there is no task job {text[:100]}", hint="`tocsin jobs list` shows them")
+    return UnknownTaskJobError(f"unknown task job: {text[:100]}", hint="`tocsin jobs list` shows the task jobs")
 
 
 def _conditions(query: TaskJobFilter) -> tuple[list[str], list[object]]:

@@ -49,9 +49,9 @@ Answer: TypeAlias = "Callable[[InboundMessage], Awaitable[str]]"
 MAX_RECALLED = 5
 MAX_SHOWN = 30  # entries in the answer to /memory
 _SHOWN_CHARS = 100
-EMPTY = "Nothing is stored for this chat. /remember and a text store something."
-WHAT = "What should I remember? Write /remember and the text, or answer a message with /remember."
-WHICH = "Which entry? Write /forget and its key; /memory lists them."
+EMPTY = "There are no notes for this chat. Send /remember and a text to store one."
+WHAT = "What should I remember? Send /remember and the text, or reply to a message with /remember."
+WHICH = "Which note? Send /forget and its key; /memory lists the notes."
 
 
 class ChatEntries:
@@ -68,7 +68,7 @@ class ChatEntries:
     async def remember(self, chat_id: str, text: str, /) -> str:
         """Store a text at the request of a chat's model; raises InvalidEntryError for what looks like a secret."""
         if may_be_secret(text):
-            raise InvalidEntryError("the text looks like a secret", hint="a model may not store secrets")
+            raise InvalidEntryError("the text looks like a secret", hint="models may not store secrets")
         return (await _add(self._memory, chat_id, text, EntrySource.CHAT)).key
 
     async def follow(self, old_id: str, new_id: str, /) -> None:
@@ -84,7 +84,7 @@ def remember_command(memory: Memories) -> Answer:
         if not text:
             return WHAT
         entry = await _add(memory, message.chat_id, text, EntrySource.BOT)
-        return f"I remember that as {entry.key}. /forget {entry.key} removes it."
+        return f"Stored as {entry.key}. /forget {entry.key} deletes it."
 
     return answer
 
@@ -100,7 +100,7 @@ def forget_command(memory: Memories) -> Answer:
         try:
             await memory.delete(key, MemoryCaller(EntrySource.BOT, scope), scope)
         except UnknownEntryError:
-            return f"This chat has no entry {truncate(key, 128)}. /memory lists what it has."
+            return f"This chat has no note {truncate(key, 128)}. /memory lists the notes."
         return f"Forgotten: {key}."
 
     return answer

@@ -12,17 +12,17 @@ MANY = 500_000  # entries; beyond that, searching for frequent words takes more 
 async def check_memory(memory: Memories) -> AsyncIterator[Finding]:
     """Check how much there is."""
     if not memory.is_kept:
-        yield Finding("off", "memory", "nothing is stored", "tocsin memory set KEY VALUE")
+        yield Finding("off", "memory", "no entries", "tocsin memory set KEY VALUE")
         return
     stats = await memory.stats()
     count = stats["count"]
     if count > MANY:
-        detail = f"{count:,} entries make searching slow"
+        detail = f"{count:,} entries make searches slow"
         yield Finding("warning", "memory", detail, "give entries a half-life, and see `tocsin memory decay --dry-run`")
     elif count:
-        yield Finding("ok", "memory", f"entries: {count:,}, of which {stats['fading']:,} are fading")
+        yield Finding("ok", "memory", f"entries: {count:,}, of which {stats['fading']:,} decayed")
     else:
-        yield Finding("off", "memory", "nothing is stored", "tocsin memory set KEY VALUE")
+        yield Finding("off", "memory", "no entries", "tocsin memory set KEY VALUE")
 
 
 CHECKS: Checks[Memories] = (FeatureCheck(check_memory),)

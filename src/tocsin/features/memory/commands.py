@@ -45,18 +45,18 @@ def configure_memory(parser: argparse.ArgumentParser) -> None:
     commands = add_subcommands(
         parser,
         {
-            "set": "store an entry under a key, or replace it",
-            "get": "print the value of one entry; with -v all of it",
-            "search": "find entries by their words",
+            "set": "store an entry, or replace the one with the same key",
+            "get": "print the value of an entry; -v prints all fields",
+            "search": "search entries by words",
             "list": "list entries",
-            "delete": "remove an entry; `restore` brings it back for 30 days",
-            "restore": "bring back what was deleted or replaced, or has decayed",
-            "pin": "keep an entry from fading",
-            "unpin": "let an entry fade again",
-            "decay": "remove what has faded or expired; `restore` brings it back for 30 days",
-            "stats": "show what there is, in numbers",
-            "export": "print every entry as a line of JSON",
-            "import": "store the entries of a file that `export` wrote",
+            "delete": "delete an entry; `restore` can undo this for 30 days",
+            "restore": "restore an entry that was deleted, replaced or removed by decay",
+            "pin": "pin an entry, so that it does not decay",
+            "unpin": "unpin an entry, so that it decays again",
+            "decay": "remove decayed and expired entries; `restore` can undo this for 30 days",
+            "stats": "show statistics",
+            "export": "print every entry as one line of JSON",
+            "import": "import entries from a file written by `export`",
         },
     )
     parser.epilog = "example: tocsin memory set office.wifi 'The guest network is called Lighthouse' --tag office"
@@ -70,92 +70,105 @@ def configure_memory(parser: argparse.ArgumentParser) -> None:
         ("unpin", _pin, "office.wifi"),
     ):
         commands[name].epilog = f"example: tocsin memory {name} {example}"
-        commands[name].add_argument("key", type=readable, help="the key of the entry")
+        commands[name].add_argument("key", type=readable, help="key of the entry")
         commands[name].set_defaults(run=run, pinned=name == "pin")
-    commands["get"].add_argument("--touch", action="store_true", help="count as a use: the entry is as strong as new")
-    commands["delete"].add_argument("-y", "--yes", action="store_true", help="do not ask")
+    commands["get"].add_argument("--touch", action="store_true", help="count this as a use, which resets the decay")
+    commands["delete"].add_argument("-y", "--yes", action="store_true", help="do not ask for confirmation")
     _configure_decay(commands["decay"])
     commands["stats"].epilog = "example: tocsin memory stats"
     commands["stats"].set_defaults(run=_stats)
     commands["export"].epilog = "example: tocsin memory export > memory.jsonl"
     commands["export"].set_defaults(run=_export)
-    commands["import"].epilog = "example: tocsin memory import memory.jsonl\n\nAll entries are stored, or none."
-    commands["import"].add_argument("file", help="the file; `-` reads standard input")
+    commands[
+        "import"
+    ].epilog = "example: tocsin memory import memory.jsonl\n\nIf one entry is invalid, none is imported."
+    commands["import"].add_argument("file", help="file to import; `-` reads standard input")
     commands["import"].add_argument(
-        "--replace", action="store_true", help="replace entries whose key exists; without it they stay as they are"
+        "--replace", action="store_true", help="replace existing entries (default: keep them)"
     )
     commands["import"].set_defaults(run=_import)
 
 
 def _configure_set(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
-        "example: tocsin memory set office.wifi 'The guest network is called Lighthouse' --tag office\n\n"
-        "A secret does not belong here: `tocsin memory` refuses what it recognises as one."
+        "example: tocsin memory set office.wifi 'The guest network is called Lighthouse' --tag office\n\nDo "
+        "not store secrets here: `tocsin memory` rejects values that look like one."
     )
-    parser.add_argument("key", type=argument(read_key), help="letters, digits, `.`, `_`, `:` and `-`")
-    parser.add_argument("value", help="what is to be remembered, at most 64 KiB; `-` reads standard input")
+    parser.add_argument("key", type=argument(read_key), help="key: letters, digits, `.`, `_`, `:` and `-`")
+    parser.add_argument("value", help="value, up to 64 KiB; `-` reads standard input")
     parser.add_argument("--type", choices=[str(kind) for kind in EntryType], default=str(EntryType.FACT))
     parser.add_argument(
-        "--tag", action="append", default=[], type=argument(read_tag), metavar="TAG", help="may be given several times"
+        "--tag", action="append", default=[], type=argument(read_tag), metavar="TAG", help="tag; may be repeated"
     )
     parser.add_argument(
         "--scope",
         type=argument(read_scope),
-        help="global, or chat:ID for one chat only; default: global, or the chat that the key begins with",
+        help="global, or chat:ID for one chat (default: the chat named in the key, else global)",
     )
     parser.add_argument(
         "--importance",
         default=IMPORTANCE,
         type=argument(number(read_importance)),
         metavar="0..1",
-        help=f"what matters more fades later (default {IMPORTANCE})",
+        help=f"importance from 0 to 1; important entries decay more slowly (default: {IMPORTANCE})",
     )
     parser.add_argument(
         "--half-life",
         default=HALF_LIFE_DAYS,
         type=argument(forever_or(number(read_half_life))),
         metavar="DAYS",
-        help=f"days after which an unused entry has half its strength, or `never` (default {HALF_LIFE_DAYS:.0f})",
+        help=f"days until an unused entry has half its strength, or `never` (default: {HALF_LIFE_DAYS:.0f})",
     )
-    parser.add_argument("--expires", type=expiry, metavar="WHEN", help="a time, or a duration such as 12h or 90d")
-    parser.add_argument("--pin", action="store_true", help="keep it from fading")
-    parser.add_argument("--if-absent", action="store_true", help="fail where the key exists")
+    parser.add_argument(
+        "--expires", type=expiry, metavar="WHEN", help="time of expiry, or a duration such as 12h or 90d"
+    )
+    parser.add_argument("--pin", action="store_true", help="pin the entry, so that it does not decay")
+    parser.add_argument("--if-absent", action="store_true", help="fail if the key already exists")
     parser.set_defaults(run=_set)
 
 
 def _configure_finding(search: argparse.ArgumentParser, listing: argparse.ArgumentParser) -> None:
-    search.epilog = "example: tocsin memory search 'guest network'\n\nexit code 0: something was found, 1: nothing was"
-    search.add_argument("query", type=readable, help="words; an entry must have all of them")
+    search.epilog = (
+        "example: tocsin memory search 'guest network'\n\nexit code 0: an entry was found, 1: none was found"
+    )
+    search.add_argument("query", type=readable, help="words that an entry must contain")
     search.add_argument(
-        "--limit", type=whole_number(1, 200), default=20, help="maximum number of results, 1 to 200 (default 20)"
+        "--limit", type=whole_number(1, 200), default=20, help="maximum number of results, 1 to 200 (default: 20)"
     )
     search.set_defaults(run=_search)
     listing.epilog = "example: tocsin memory list --sort strength --tag office"
-    listing.add_argument("--sort", choices=SORTS, default="updated_at", help="default: the newest first")
     listing.add_argument(
-        "--limit", type=whole_number(1, 200), default=50, help="maximum number of results, 1 to 200 (default 50)"
+        "--sort", choices=SORTS, default="updated_at", help="order of the results (default: newest first)"
     )
-    listing.add_argument("--cursor", default="", help="what the page before named as the next one")
-    listing.add_argument("--text", default="", type=readable, help="a part of key or value")
+    listing.add_argument(
+        "--limit", type=whole_number(1, 200), default=50, help="maximum number of results, 1 to 200 (default: 50)"
+    )
+    listing.add_argument("--cursor", default="", help="cursor printed with the previous page")
+    listing.add_argument("--text", default="", type=readable, help="text in the key or value")
     listing.set_defaults(run=_list)
     for parser in (search, listing):
-        parser.add_argument("--tag", type=argument(read_tag), help="only entries with this tag")
-        parser.add_argument("--type", choices=[str(kind) for kind in EntryType], help="only entries of this type")
-        parser.add_argument("--scope", type=argument(read_scope), help="only global, or one chat: chat:ID")
+        parser.add_argument("--tag", type=argument(read_tag), help="tag of the entries")
+        parser.add_argument("--type", choices=[str(kind) for kind in EntryType], help="type of the entries")
+        parser.add_argument("--scope", type=argument(read_scope), help="scope of the entries: global, or chat:ID")
 
 
 def _configure_decay(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = "example: tocsin memory decay --dry-run\n\nServices do this once a day; pinned entries never fade."
-    parser.add_argument("--dry-run", action="store_true", help="only show what would be removed")
+    parser.epilog = (
+        "example: tocsin memory decay --dry-run\n\nServices do this once a day. Pinned entries do not decay."
+    )
+    parser.add_argument("--dry-run", action="store_true", help="show what would be removed, and remove nothing")
     parser.add_argument(
         "--threshold",
         type=argument(number(read_importance, "a number from 0 to 1")),
         default=FADED_BELOW,
         metavar="0..1",
-        help=f"remove what is weaker (default {FADED_BELOW})",
+        help=f"strength below which entries are removed (default: {FADED_BELOW})",
     )
     parser.add_argument(
-        "--half-life", type=argument(number(read_half_life)), metavar="DAYS", help="instead of that of each entry"
+        "--half-life",
+        type=argument(number(read_half_life)),
+        metavar="DAYS",
+        help="half-life to use instead of that of each entry",
     )
     parser.set_defaults(run=_decay)
 
@@ -178,7 +191,7 @@ def _set(arguments: argparse.Namespace, out: Console, program: Program) -> int:
         return memory.document(entry), created
 
     document, created = program.run(work, writes=True)
-    out.effect_done("the entry is stored")
+    out.effect_done("the entry was stored")
     _tell(out, document, "stored" if created else "replaced")
     if not created:
         out.note(f"undo: tocsin memory restore {document['key']}")
@@ -236,7 +249,7 @@ def _search(arguments: argparse.Namespace, out: Console, program: Program) -> in
         items,
         ("key", "score", "value"),
         ((item["entry"]["key"], f"{item['score']:.2f}", item["snippet"]["text"]) for item in items),
-        empty="nothing found; an entry must have all the words",
+        empty="no matching entries; an entry must contain all words",
         ok=bool(items),
     )
 
@@ -255,7 +268,7 @@ def _list(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     else:
         out.table(("key", "type", "scope", "strength", "value"), [_row(entry) for entry in found])
     if following:
-        out.note(f"there are more: --cursor {following}")
+        out.note(f"more results: --cursor {following}")
     return DONE
 
 
@@ -276,7 +289,7 @@ def _delete(arguments: argparse.Namespace, out: Console, program: Program) -> in
     if document is None:
         out.note("not deleted")
         return FAILED
-    out.effect_done("the entry is deleted")
+    out.effect_done("the entry was deleted")
     _tell(out, document, "deleted")
     out.note(f"undo: tocsin memory restore {document['key']}")
     return DONE
@@ -284,14 +297,14 @@ def _delete(arguments: argparse.Namespace, out: Console, program: Program) -> in
 
 def _restore(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     document = _entry(program, lambda memory: memory.restore(arguments.key, CALLER))
-    out.effect_done("the entry is restored")
+    out.effect_done("the entry was restored")
     _tell(out, document, "restored")
     return DONE
 
 
 def _pin(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     document = _entry(program, lambda memory: memory.pin(arguments.key, CALLER, pinned=arguments.pinned))
-    out.effect_done("the entry is changed")
+    out.effect_done("the entry was changed")
     _tell(out, document, "pinned" if arguments.pinned else "unpinned")
     return DONE
 
@@ -308,12 +321,12 @@ def _decay(arguments: argparse.Namespace, out: Console, program: Program) -> int
     report = program.run(work, writes=not arguments.dry_run)
     document = report.document()
     if not arguments.dry_run:
-        out.effect_done("the decay is done")
+        out.effect_done("the decay was run")
     if out.as_json:
         out.document(document)
         return DONE
     verb = "would be removed" if arguments.dry_run else "removed"
-    out.line(f"{document['evaluated']} looked at, {document['fading']} fading, {document['removed']} {verb}")
+    out.line(f"{document['evaluated']} checked, {document['fading']} decayed, {document['removed']} {verb}")
     for key in document["removed_keys"]:
         out.line(key)
     if document["removed"] > len(document["removed_keys"]):
@@ -365,17 +378,15 @@ def _import(arguments: argparse.Namespace, out: Console, program: Program) -> in
         return {"added": added, "replaced": replaced, "kept": kept}
 
     counts = program.run(work, writes=True)
-    out.effect_done("the entries are imported")
-    return out.answer(
-        counts, f"{counts['added']} new, {counts['replaced']} replaced, {counts['kept']} left as they were"
-    )
+    out.effect_done("the entries were imported")
+    return out.answer(counts, f"{counts['added']} added, {counts['replaced']} replaced, {counts['kept']} kept")
 
 
 def _content(path: Path) -> str:
     try:
         return read_limited(path, MAX_IMPORT_BYTES).decode()
     except UnicodeDecodeError:
-        raise ConfigError(f"{path} is not UTF-8", hint="give a file that `tocsin memory export` wrote") from None
+        raise ConfigError(f"{path} is not valid UTF-8", hint="use a file written by `tocsin memory export`") from None
 
 
 COMMANDS: Commands = {"memory": configure_memory}

@@ -54,7 +54,7 @@ ENTRY = RecordType(
         Field("importance", NumberType(0, 1), default=IMPORTANCE),
         Field("pinned", BooleanType(), default=False),
         Field("half_life_days", NumberType(0, LONGEST_HALF_LIFE_DAYS), nullable=True),
-        Field("strength", NumberType(0, 1), doc="computed: what a file says is not used"),
+        Field("strength", NumberType(0, 1), doc="computed, ignored in files"),
         Field("access_count", IntegerType(0, MAX_ACCESSES), default=0),
         Field("last_accessed_at", TextType(parse=_time)),
         Field("created_at", TextType(parse=_time)),
@@ -81,7 +81,7 @@ def read_entries(text: str, now: float) -> list[MemoryEntry]:
     seen: dict[str, str] = {}
     for entry, (place, _) in zip(entries, documents, strict=True):
         if entry.key in seen:
-            raise InvalidEntryError(f"{place}: the key {entry.key} stands already in {seen[entry.key]}")
+            raise InvalidEntryError(f"{place}: duplicate key {entry.key}, first in {seen[entry.key]}")
         seen[entry.key] = place
     return entries
 
@@ -90,12 +90,14 @@ def _decoded(text: str, place: str) -> Any:
     try:
         return decode_json(text.encode(errors="surrogatepass"))
     except (ValueError, RecursionError):
-        raise InvalidEntryError(f"{place} is not JSON", hint="give a file that `tocsin memory export` wrote") from None
+        raise InvalidEntryError(
+            f"{place} is not valid JSON", hint="use a file written by `tocsin memory export`"
+        ) from None
 
 
 def _entry(document: Any, place: str, now: float) -> MemoryEntry:
     if not isinstance(document, tuple):
-        raise InvalidEntryError(f"{place} is not an object", hint="give a file that `tocsin memory export` wrote")
+        raise InvalidEntryError(f"{place} is not an object", hint="use a file written by `tocsin memory export`")
     read, issues = read_json(ENTRY, document)
     if issues.count:
         raise InvalidEntryError(f"{place}: {issues.shown[0]}", hint="correct it; no entry was imported")

@@ -8,17 +8,17 @@ from tocsin.terminal.command_table import RECORDS
 FEATURE = Feature(
     name="memory",
     package=__package__,
-    summary="what people, chats and models want to be remembered, by key, with forgetting",
+    summary="notes of people, chats and models, stored by key; unused notes are removed over time",
     page="memory.md",
     tables={"memory": MIGRATIONS},
     audit_actions=ACTIONS,
     audit_sources=(CHAT, MEMORY),
-    commands=(FeatureCommand("memory", "store, find and forget notes by key", group=RECORDS),),
+    commands=(FeatureCommand("memory", "store, search and delete notes", group=RECORDS),),
     subsystems=(Subsystem("memory", "Memory", 500, "memory"),),
     bot_commands=(
-        BotCommand("remember", "keep a text in mind: /remember text"),
-        BotCommand("forget", "forget one of these: /forget key"),
-        BotCommand("memory", "show what is kept in mind for this chat"),
+        BotCommand("remember", "store a note: /remember text"),
+        BotCommand("forget", "delete a note: /forget key"),
+        BotCommand("memory", "list the notes of this chat"),
     ),
     provides=("chat_notes",),
 )

@@ -21,7 +21,7 @@ async def subsystem_of(memory: Memories) -> SubsystemStatus:
     """Return the state of the memory: how many entries there are, and how many fade."""
     stats = await memory.stats()
     count, fading = stats["count"], stats["fading"]
-    told = f"{count:,} {'entry' if count == 1 else 'entries'}, {fading:,} fading" if count else "empty"
+    told = f"{count:,} {'entry' if count == 1 else 'entries'}, {fading:,} decayed" if count else "empty"
     return SubsystemStatus(SubsystemState.OK, told, {"entries": count, "fading": fading})
 
 

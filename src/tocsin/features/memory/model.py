@@ -57,7 +57,7 @@ class EntryChangedError(TocsinError):
 
 
 class EntryType(StrEnum):
-    """What kind of thing an entry says."""
+    """Type of an entry."""
 
     FACT = "fact"
     PREFERENCE = "preference"
@@ -66,7 +66,7 @@ class EntryType(StrEnum):
 
 
 class EntrySource(StrEnum):
-    """Who stored an entry."""
+    """Author of an entry."""
 
     CLI = "cli"
     BOT = "bot"  # a person, through the bot
@@ -144,7 +144,7 @@ def state_of(strength: float, threshold: float = FADED_BELOW) -> EntryState:
 def read_key(text: str) -> str:
     """Return a key that a new entry may have; raise ValueError with what is wrong."""
     if not _KEY.fullmatch(text):
-        raise ValueError("a key has 1 to 128 letters, digits, `.`, `_`, `:` and `-`, and begins with a letter or digit")
+        raise ValueError("a key has 1 to 128 letters, digits, `.`, `_`, `:` and `-`, and starts with a letter or digit")
     if text in RESERVED:
         raise ValueError(f"the key {text!r} is reserved")
     return text
@@ -156,14 +156,14 @@ def read_value(text: str) -> str:
     if not value.strip():
         raise ValueError("the value is empty")
     if (size := len(value.encode())) > MAX_VALUE_BYTES:
-        raise ValueError(f"a value has at most {MAX_VALUE_BYTES:,} bytes, this one has {size:,}")
+        raise ValueError(f"a value can have at most {MAX_VALUE_BYTES:,} bytes, this one has {size:,}")
     return value
 
 
 def read_tag(text: str) -> str:
     """Return a tag; raise ValueError with what is wrong."""
     if not _TAG.fullmatch(text):
-        raise ValueError("a tag has 1 to 50 letters, digits, `.`, `_`, `:` and `-`, and begins with a letter or digit")
+        raise ValueError("a tag has 1 to 50 letters, digits, `.`, `_`, `:` and `-`, and starts with a letter or digit")
     return text
 
 
@@ -171,7 +171,7 @@ def read_tags(texts: Sequence[str]) -> tuple[str, ...]:
     """Return tags, each once; raise ValueError with what is wrong."""
     tags = tuple(dict.fromkeys(read_tag(text) for text in texts))
     if len(tags) > MAX_TAGS:
-        raise ValueError(f"an entry has at most {MAX_TAGS} tags")
+        raise ValueError(f"an entry can have at most {MAX_TAGS} tags")
     return tags
 
 

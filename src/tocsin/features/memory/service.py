@@ -48,7 +48,7 @@ from tocsin.features.memory.tables.rows import EntryFilter
 MAX_RELATED_CHARS = 4_000  # of a question
 MAX_PER_CHAT = 1_000
 EVERYTHING = EntryFilter()
-NOT_HERE = "keep it only in the vault, or in the settings"
+NOT_HERE = "store it in the vault or in the settings"
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ class Memories:
     ) -> ListPage[MemoryEntry]:
         """Return one page of entries: the newest, the strongest, or the first by key."""
         if sort not in SORTS:
-            raise InvalidEntryError(f"entries are sorted by one of {', '.join(SORTS)}")
+            raise InvalidEntryError(f"entries can be sorted by: {', '.join(SORTS)}")
         return await self._store.listing(wanted, self._clock.now(), sort=sort, limit=limit, cursor=cursor)
 
     async def count(self, wanted: EntryFilter = EVERYTHING) -> int:
@@ -186,7 +186,7 @@ class Memories:
         terms = terms_of(query)
         if not terms or len(query) > MAX_QUERY_CHARS or len(terms) > MAX_TERMS:
             wrong = "has no word to search for" if not terms else "is too long"
-            hint = f"write 1 to {MAX_TERMS} words, at most {MAX_QUERY_CHARS:,} characters"
+            hint = f"use 1 to {MAX_TERMS} words and at most {MAX_QUERY_CHARS:,} characters"
             raise InvalidEntryError(f"the query {wrong}", hint=hint)
         limit = max(1, min(limit, MAX_PAGE))
         found = await self._store.search(query_of(terms), wanted, self._clock.now(), limit)
@@ -282,7 +282,7 @@ class Memories:
             self._refuse_secrets(entry.key, entry.value)
         added, replaced, kept = await self._store.put_all(entries, self._clock.now(), overwrite=overwrite)
         counts = {"added": added, "replaced": replaced, "kept": kept}
-        detail = f"imported: {added} new, {replaced} replaced, {kept} left as they were"
+        detail = f"imported: {added} new, {replaced} replaced, {kept} kept"
         self._audit.record(MEMORY_IMPORT, detail, source=source, metadata=counts)
         return added, replaced, kept
 
@@ -295,8 +295,8 @@ class Memories:
         self._refuse_secrets(draft.key, draft.value, *draft.tags)
         if draft.expires_at is not None and draft.expires_at <= now:
             # Stored, it would only hide what its key had before.
-            wrong = f"the entry {draft.key} expires in the past"
-            raise InvalidEntryError(wrong, hint="give a time to come, or none", body_key="expires_at")
+            wrong = f"the expiry of entry {draft.key} is in the past"
+            raise InvalidEntryError(wrong, hint="give a future time, or none", body_key="expires_at")
         return MemoryEntry(
             key=draft.key,
             value=draft.value,
@@ -316,7 +316,7 @@ class Memories:
 
     def _refuse_secrets(self, key: str, *texts: str) -> None:
         if any(self._redact(text) != text for text in (key, *texts)):
-            wrong = f"the entry {key} holds a secret, or what looks like a token"
+            wrong = f"entry {key} contains a secret, or a value that looks like a token"
             raise InvalidEntryError(wrong, hint=NOT_HERE, body_key="value")
 
     def _record(

@@ -108,7 +108,7 @@ class MemoryStore:
         def work(connection: sqlite3.Connection) -> MemoryEntry | None:
             before = find(connection, entry.key, entry.updated_at)
             if before and if_absent:
-                raise EntryExistsError(f"there is an entry {entry.key}", hint="choose another key, or replace it")
+                raise EntryExistsError(f"entry {entry.key} already exists", hint="choose another key, or replace it")
             stored = replace(entry, created_at=before.created_at, access_count=before.access_count) if before else entry
             put(connection, stored, entry.updated_at)
             return before
@@ -136,7 +136,7 @@ class MemoryStore:
             count, highest = numbers(connection, entry.key, entry.scope)
             if count >= most:
                 raise InvalidEntryError(
-                    f"this chat has {count:,} entries, and no more fit", hint="forget some with /forget"
+                    f"this chat already has the maximum of {count:,} entries", hint="delete some with /forget"
                 )
             numbered = replace(entry, key=f"{entry.key}:{highest + 1}")
             put(connection, numbered, entry.updated_at)
@@ -173,7 +173,7 @@ class MemoryStore:
         def work(connection: sqlite3.Connection) -> MemoryEntry:
             entry = known(connection, key, now, scope)
             if updated_at not in {None, entry.updated_at}:
-                raise EntryChangedError(f"the entry {key} was changed meanwhile", hint="read it again")
+                raise EntryChangedError(f"entry {key} was changed concurrently", hint="read it again")
             connection.execute(
                 "UPDATE memory_entries SET removed_at = ? WHERE key = ? AND removed_at IS NULL", [now, key]
             )

@@ -20,8 +20,8 @@ async def check_notifications(opened: OpenNotifications) -> AsyncIterator[Findin
             fix = error.hint or "correct NOTIFY_PROFILE"
             yield Finding("error", "notifications", f"NOTIFY_PROFILE: {error}", fix)
             return
-    where = f"the profile {profile}" if profile else "the chat of the operator, where the bot has one"
-    held = f"; {quiet} holds what is below error" if quiet else ""
+    where = f"the profile {profile}" if profile else "the default chat of the bot, if it has one"
+    held = f"; {quiet} delays levels below error" if quiet else ""
     yield Finding("ok", "notifications", f"{settings[NOTIFY_LEVEL]} and above go to {where}{held}")
 
 

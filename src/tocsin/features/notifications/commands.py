@@ -27,9 +27,9 @@ USUAL_LIMIT = 20
 def configure_notifications(parser: argparse.ArgumentParser) -> None:
     """Add the subcommands of `tocsin notifications`."""
     summaries = {
-        "list": "list the newest notifications",
-        "show": "show one notification with its whole text",
-        "unread": "count the unread notifications and list the newest",
+        "list": "list notifications, newest first",
+        "show": "show the full text of one notification",
+        "unread": "count the unread notifications, and list the newest",
         "read": "mark notifications as read",
         "read-all": "mark all notifications as read",
         "delete": "delete a notification",
@@ -42,20 +42,24 @@ def configure_notifications(parser: argparse.ArgumentParser) -> None:
     commands["unread"].set_defaults(run=_unread)
     for name, run in (("show", _show), ("read", _read), ("delete", _delete)):
         commands[name].epilog = f"example: tocsin notifications {name} 2b8d7c6e"
-        commands[name].add_argument("id", help="the id, or the short form that `tocsin notifications list` shows")
+        commands[name].add_argument(
+            "id", help="ID of the notification, or its short form from `tocsin notifications list`"
+        )
         commands[name].set_defaults(run=run)
-    commands["delete"].add_argument("-y", "--yes", action="store_true", help="do not ask")
+    commands["delete"].add_argument("-y", "--yes", action="store_true", help="do not ask for confirmation")
     _configure_read_all(commands["read-all"])
     feed = commands["feed"]
     feed.epilog = "example: tocsin notifications feed --format atom > notifications.xml"
-    feed.add_argument("--format", choices=("json", "atom"), default="json", help="JSON Feed 1.1 (json) or Atom (atom)")
+    feed.add_argument(
+        "--format", choices=("json", "atom"), default="json", help="feed format: JSON Feed 1.1 (json) or Atom (atom)"
+    )
     feed.set_defaults(run=_feed)
 
 
 def _configure_list(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "example: tocsin notifications list --unread --level error"
-    parser.add_argument("--unread", action="store_true", help="only unread ones")
-    parser.add_argument("--level", choices=[str(level) for level in NoticeLevel], help="only of this level")
+    parser.add_argument("--unread", action="store_true", help="list only unread notifications")
+    parser.add_argument("--level", choices=[str(level) for level in NoticeLevel], help="level of the notifications")
     _add_category(parser)
     add_limit(parser, USUAL_LIMIT, KEEP)
     parser.set_defaults(run=_list)
@@ -64,13 +68,13 @@ def _configure_list(parser: argparse.ArgumentParser) -> None:
 def _configure_read_all(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "example: tocsin notifications read-all --category cron"
     _add_category(parser)
-    parser.add_argument("--before", type=moment, metavar="TIME", help="only those created before this time")
+    parser.add_argument("--before", type=moment, metavar="TIME", help="only notifications created before this time")
     parser.set_defaults(run=_read_all)
 
 
 def _add_category(parser: argparse.ArgumentParser) -> None:
     categories = [str(category) for category in NotificationCategory]
-    parser.add_argument("--category", choices=categories, help="only of this category")
+    parser.add_argument("--category", choices=categories, help="category of the notifications")
 
 
 def _list(arguments: argparse.Namespace, out: Console, program: Program) -> int:
@@ -161,7 +165,7 @@ def _read(arguments: argparse.Namespace, out: Console, program: Program) -> int:
         return await opened.service.mark_read(readable(arguments.id), source=CLI.name)
 
     found = program.run(work, writes=True)
-    out.effect_done("the notification is marked as read")
+    out.effect_done("the notification was marked as read")
     return out.answer(found, f"{found.title}: read")
 
 
@@ -172,7 +176,7 @@ def _read_all(arguments: argparse.Namespace, out: Console, program: Program) -> 
         return await opened.service.mark_all_read(source=CLI.name, before=arguments.before, category=category)
 
     count = program.run(work, writes=True)
-    out.effect_done("the notifications are marked as read")
+    out.effect_done("the notifications were marked as read")
     return out.answer({"updated": count}, f"{number_of(count, 'notification')} marked as read")
 
 
@@ -186,9 +190,9 @@ def _delete(arguments: argparse.Namespace, out: Console, program: Program) -> in
 
     found = program.run(work, writes=True)
     if found is None:
-        out.note("tocsin: not deleted")
+        out.note("tocsin: the task job was not deleted")
         return FAILED
-    out.effect_done("the notification is deleted")
+    out.effect_done("the notification was deleted")
     return out.answer({"id": found.id, "deleted": True}, f"{found.title}: deleted")
 
 
@@ -196,7 +200,7 @@ def _feed(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     as_atom = arguments.format == "atom"
     if as_atom and out.as_json:
         raise UsageError(
-            "--json and --format atom contradict each other", prog=arguments.parser.prog, hint="leave one out"
+            "--json and --format atom cannot be combined", prog=arguments.parser.prog, hint="remove one of them"
         )
 
     async def work(opened: OpenNotifications) -> str | dict[str, object]:

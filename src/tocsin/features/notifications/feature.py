@@ -13,13 +13,15 @@ from tocsin.terminal.command_table import RECORDS
 FEATURE = Feature(
     name="notifications",
     package=__package__,
-    summary="what the operator should know: kept, forwarded to a profile, and read as a feed",
+    summary="notifications for the operator: stored, forwarded to a profile and available as a feed",
     page="notifications.md",
     variables=(NOTIFY_PROFILE, NOTIFY_LEVEL, QUIET_HOURS),
     tables={"notifications": MIGRATIONS},
     audit_actions=(NOTIFICATION_CREATE, NOTIFICATION_READ, NOTIFICATION_DELETE),
     commands=(
-        FeatureCommand("notifications", "list, show, mark and delete notices, and print them as a feed", group=RECORDS),
+        FeatureCommand(
+            "notifications", "list, show, mark and delete notifications, and print them as a feed", group=RECORDS
+        ),
     ),
     live=(LiveTopic("notifications", "notification", tells_new=True),),
     provides=("notices",),

@@ -52,7 +52,7 @@ class NoticeForwarder:
         sent = await self._store.take_turn(self._holder, now, LEASE_S)
         if sent is None:
             return POLL_S
-        # Another process may have told of some before this one got its turn.
+        # Another process may have sent some before this one got its turn.
         due = await self._store.due(now, self._levels(now))
         if len(due) + sent.messages <= AT_ONCE:
             for notification in due:
@@ -86,7 +86,7 @@ def digest_text(notifications: Sequence[Notification]) -> str:
     ordered = sorted(notifications, key=lambda each: order.index(each.level))
     counts = {level: sum(each.level is level for each in ordered) for level in order}
     told = ", ".join(f"{count:,} {level}" for level, count in counts.items() if count)
-    lines = [f"{len(ordered):,} notices: {told}", "", *(f"- {_line(each)}" for each in islice(ordered, SHOWN))]
+    lines = [f"{len(ordered):,} notifications: {told}", "", *(f"- {_line(each)}" for each in islice(ordered, SHOWN))]
     if len(ordered) > SHOWN:
         lines.append(f"and {len(ordered) - SHOWN:,} more: `tocsin notifications list` shows them")
     return "\n".join(lines)

@@ -95,9 +95,11 @@ def _deliver(context: FeatureContext) -> Deliver:
         label = context.messenger.channel_label
         failed = [f"{label(each.channel)} {each.target}: {each.error}" for each in result.results if not each.ok]
         if failed and not result.sent:
-            raise ConfigError(f"no target of the profile {profile} takes notices: {failed[0]}", hint="correct it")
+            raise ConfigError(
+                f"no target of profile {profile} accepted the notification: {failed[0]}", hint="correct it"
+            )
         for problem in failed:
-            log.warning("a target is not told of a notice", extra={"profile": profile, "reason": problem})
+            log.warning("a notification could not be sent to a target", extra={"profile": profile, "reason": problem})
         return True
 
     async def to_operator(text: str, key: str) -> bool:

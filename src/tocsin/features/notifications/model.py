@@ -45,7 +45,7 @@ class NotificationCategory(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class WaitingApproval:
-    """The step that waits: `POST /api/runs/{run_id}/approve` and `/reject` decide."""
+    """Waiting step: decide with `POST /api/runs/{run_id}/approve` or `/reject`."""
 
     run_id: str
     step: str
@@ -53,7 +53,7 @@ class WaitingApproval:
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """Something that the operator should know."""
+    """Notification for the operator."""
 
     schema_name: ClassVar[str] = "NotificationRecord"
 
@@ -63,13 +63,13 @@ class Notification:
     level: NoticeLevel
     category: NotificationCategory
     source: str
-    link: Annotated[str, "The page of the dashboard, or an address."]
+    link: Annotated[str, "Page of the dashboard, or a URL."]
     read_at: Time | None = field(default=None, kw_only=True)
     created_at: Time = field(kw_only=True)
-    last_at: Annotated[Time, "When it happened last: later than `created_at` where `count` is more than 1."] = field(
+    last_at: Annotated[Time, "Time of the last occurrence; later than `created_at` if `count` is more than 1."] = field(
         kw_only=True
     )
-    count: Annotated[int, "How often it happened within a day."] = field(default=1, kw_only=True)
+    count: Annotated[int, "Number of occurrences within a day."] = field(default=1, kw_only=True)
     dedupe_key: str
     told: Private[int] = 0  # how often it was forwarded
     told_count: Private[int] = 0  # `count` when it was forwarded last
@@ -85,7 +85,7 @@ class Notification:
     @property
     @after("dedupe_key")
     def approval(self) -> WaitingApproval | None:
-        """What it asks for, until that is decided."""
+        """Pending decision, if any."""
         return WaitingApproval(self.run_id, self.step) if self.step else None
 
     @property
@@ -108,13 +108,13 @@ def levels_from(lowest: NoticeLevel) -> tuple[NoticeLevel, ...]:
 def check(notice: Notice) -> None:
     """Raise InvalidNoticeError for a notice that cannot be kept as it is."""
     if not notice.title.strip():
-        raise InvalidNoticeError("a notice needs a title", hint="say in a few words what happened")
+        raise InvalidNoticeError("a notification needs a title", hint="describe the event in a few words")
     if notice.category not in set(NotificationCategory):
-        hint = f"there are: {', '.join(NotificationCategory)}"
-        raise InvalidNoticeError(f"there is no category {truncate(notice.category, 50)!r}", hint=hint)
+        hint = f"categories: {', '.join(NotificationCategory)}"
+        raise InvalidNoticeError(f"unknown category: {truncate(notice.category, 50)!r}", hint=hint)
     if not _is_link(notice.link):
         raise InvalidNoticeError(
-            "a link begins with #/, http:// or https://", hint="leave it out, or correct it", body_key="link"
+            "a link must start with #/, http:// or https://", hint="remove or correct it", body_key="link"
         )
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 _FORM = re.compile(r"([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]):([0-5]\d)(?:\s+(\S+))?")
-_ACCEPTED = "a time of the day such as 22:00-07:00, with a time zone as in 22:00-07:00 Europe/Berlin"
+_ACCEPTED = "a time range such as 22:00-07:00, optionally with a time zone as in 22:00-07:00 Europe/Berlin"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ def parse_quiet_hours(text: str) -> QuietHours:
     hour, minute, to_hour, to_minute, zone = found.groups()
     quiet = QuietHours(int(hour) * 60 + int(minute), int(to_hour) * 60 + int(to_minute), zone or "")
     if quiet.start == quiet.end:
-        raise ValueError("quiet hours that begin and end at different times, such as 22:00-07:00")
+        raise ValueError("quiet hours with different start and end, for example 22:00-07:00")
     if zone:
         _check_zone(zone)
     return quiet

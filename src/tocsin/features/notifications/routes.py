@@ -50,19 +50,21 @@ CategoryWord = Literal["cron", "workflow", "vault", "ssh", "messaging", "securit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewNotification(RequestBody):
-    """A notification to keep."""
+    """Notification to store."""
 
     title: Annotated[str, Written(TextType(max_chars=MAX_TITLE), examples=("Backup finished",))]
     body: Annotated[str, text(MAX_BODY)] = ""
     level: Annotated[Level, Written(ChoiceType(get_args(Level)))] = "info"
     category: Annotated[CategoryWord, Written(ChoiceType(get_args(CategoryWord)))] = "user"
     link: Annotated[str, text(500), "`#/…` is a page of the dashboard."] = ""
-    dedupe_key: Annotated[str, text(MAX_WORD), "Those of one key within 24 hours are one."] = ""
+    dedupe_key: Annotated[
+        str, text(MAX_WORD), "Notifications with the same key within 24 hours are counted as one."
+    ] = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnreadRecord:
-    """How many notifications are unread, and the newest of them."""
+    """Number of unread notifications, and the newest of them."""
 
     count: int
     items: Sequence[Notification]
@@ -70,15 +72,15 @@ class UnreadRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadAll(RequestBody):
-    """Which notifications to mark as read."""
+    """Notifications to mark as read."""
 
-    before: Annotated[GivenTime | None, MOMENT, "Only those made before."] = None
+    before: Annotated[GivenTime | None, MOMENT, "Time before which the notifications were created."] = None
     category: Annotated[CategoryWord | None, Written(ChoiceType(get_args(CategoryWord)), nullable=True)] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdatedCount:
-    """How many records were changed."""
+    """Number of changed records."""
 
     updated: int
 
@@ -105,11 +107,11 @@ class NotificationRoutes:
     async def list_notifications(
         self,
         paging: PagingOf,
-        unread: Annotated[bool, Query(description="Only unread ones.")] = False,
-        level: Annotated[Level | None, Query(description="Only of this level.")] = None,
-        category: Annotated[CategoryWord | None, Query(description="Only of this category.")] = None,
+        unread: Annotated[bool, Query(description="Only unread notifications.")] = False,
+        level: Annotated[Level | None, Query(description="Level of the notifications.")] = None,
+        category: Annotated[CategoryWord | None, Query(description="Category of the notifications.")] = None,
     ) -> Any:
-        """List the notifications, the newest first."""
+        """List notifications, newest first."""
         query = NotificationFilter(
             unread=unread,
             level=NoticeLevel(level) if level else None,
@@ -128,10 +130,10 @@ class NotificationRoutes:
         problems=("validation-failed",),
         status=201,
         answer=Notification,
-        responses={200: {"model": Notification, "description": "It was counted with one of the same key."}},
+        responses={200: {"model": Notification, "description": "It was counted with a notification of the same key."}},
     )
     async def create_notification(self, body: NewNotification, response: Response) -> Any:
-        """Keep a notification, or count it with one that has the same `dedupe_key`."""
+        """Create a notification, or count it with one of the same `dedupe_key`."""
         kept = await self._notices.create(
             Notice(body.title, body.body, NoticeLevel(body.level), body.category, "", body.link, body.dedupe_key),
             source=DASHBOARD.name,
@@ -144,7 +146,7 @@ class NotificationRoutes:
 
     @operation("GET", "/api/notifications/unread", answer=UnreadRecord)
     async def get_unread_notifications(self) -> Any:
-        """Return how many are unread, and the newest 20 of them."""
+        """Get the number of unread notifications, and the newest 20."""
         found = await self._notices.unread()
         return UnreadRecord(count=found.count, items=found.items)
 
@@ -156,7 +158,7 @@ class NotificationRoutes:
         answer=UpdatedCount,
     )
     async def read_all_notifications(self, body: ReadAll | None = None) -> Any:
-        """Mark all as read, or those that the body names."""
+        """Mark all notifications, or those in the body, as read."""
         wish = body or ReadAll()
         category = NotificationCategory(wish.category) if wish.category else None
         return {
@@ -167,10 +169,10 @@ class NotificationRoutes:
         "GET", "/api/notifications/feed", problems=("not-acceptable",), responses=_FEEDS, response_class=Response
     )
     async def get_notification_feed(self, request: Request) -> Any:
-        """Return the newest notifications as JSON Feed 1.1, or as Atom with `Accept: application/atom+xml`.
+        """Get the newest notifications as JSON Feed 1.1, or as Atom with `Accept: application/atom+xml`.
 
-        With `Accept: text/event-stream` it streams `notification.created`, `notification.updated` and
-        `notification.deleted` as they happen.
+        With `Accept: text/event-stream`, the response streams `notification.created`, `notification.updated` and
+        `notification.deleted`.
         """
         media = _feed_type(request)
         if media == EVENT_STREAM:
@@ -189,7 +191,7 @@ class NotificationRoutes:
 
     @operation("POST", "/api/notifications/{nid}/read", scope="run", problems=("not-found",), answer=Notification)
     async def read_notification(self, nid: str, response: Response) -> Any:
-        """Mark one as read."""
+        """Mark a notification as read."""
         return _answer(response, await self._notices.mark_read(nid, source=DASHBOARD.name))
 
     @operation(
@@ -201,7 +203,7 @@ class NotificationRoutes:
         answer=Notification,
     )
     async def unread_notification(self, nid: str, response: Response) -> Any:
-        """Mark one as unread again."""
+        """Mark a notification as unread."""
         return _answer(response, await self._notices.mark_unread(nid, source=DASHBOARD.name))
 
     @operation(
@@ -213,7 +215,7 @@ class NotificationRoutes:
         answer=None,
     )
     async def delete_notification(self, request: Request, nid: str) -> Response:
-        """Delete one; `If-Match` is honoured."""
+        """Delete a notification; `If-Match` is supported."""
         if "if-match" in request.headers:
             check_unchanged(request, to_json(await self._notices.get(nid)))
         await self._notices.delete(nid, source=DASHBOARD.name)
@@ -233,7 +235,7 @@ def _feed_type(request: Request) -> str:
     """Return the media type that the feed is to have; raise 406 where it has none that the caller takes."""
     media = accepted_type(request, tuple(_FEED_TYPES))
     if media is None:
-        raise HttpProblemError("not-acceptable", f"The feed is {JSON_FEED}, {ATOM} or {EVENT_STREAM}.")
+        raise HttpProblemError("not-acceptable", f"The feed is available as {JSON_FEED}, {ATOM} or {EVENT_STREAM}.")
     return _FEED_TYPES[media]
 
 

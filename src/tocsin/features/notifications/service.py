@@ -75,7 +75,7 @@ class Notifications:
             await (self._close(notice) if notice.closed else self.create(mended(notice)))
         except TocsinError as error:
             facts = {"title": notice.title, "source": notice.source, "reason": error.sentence()}
-            log.error("a notice is lost", extra=facts)  # noqa: TRY400  # the sentence says it all
+            log.error("a notification could not be stored", extra=facts)  # noqa: TRY400  # the sentence says it all
 
     async def _close(self, notice: Notice) -> None:
         closed = await self.store.close(shortened(self._masked(notice)), self._clock.now())
@@ -95,7 +95,7 @@ class Notifications:
             return kept
         found = kept.notification
         facts: dict[str, object] = {"level": str(found.level), "category": str(found.category), "count": found.count}
-        counted = f"happened {found.count} times" if kept.merged else "kept"
+        counted = f"occurred {found.count} times" if kept.merged else "kept"
         self._record(
             NOTIFICATION_CREATE, f"notification {found.id} {counted}", source, {"notification": found.id, **facts}
         )

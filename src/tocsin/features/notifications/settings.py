@@ -21,19 +21,19 @@ NOTIFY_PROFILE = Variable(
     "NOTIFY_PROFILE",
     text,
     "",
-    "The profile that notices are forwarded to.",
+    "Profile to which notifications are forwarded.",
     shown_default="none: the default chat of the bot, else its admin chat",
 )
 NOTIFY_LEVEL = Variable(
     "NOTIFY_LEVEL",
     choice("info", "warning", "error"),
     "warning",
-    "The lowest level of a notice that is forwarded; `success` counts as `warning`, because it ends one.",
+    "Minimum level of forwarded notifications; `success` counts as `warning`, because it resolves one.",
 )
 QUIET_HOURS: "Variable[QuietHours | None]" = Variable(
     "QUIET_HOURS",
     quiet_hours,
     None,
-    "When notices below `error` are held back, such as `22:00-07:00 Europe/Berlin`.",
+    "Time range in which notifications below `error` are delayed, for example `22:00-07:00 Europe/Berlin`.",
     shown_default="none",
 )

@@ -182,7 +182,7 @@ class NotificationStore:
         return await self._database.write(work)
 
     async def mark_told(self, told: Sequence[Notification], now: float, *, digest: bool) -> None:
-        """Note that one message told of all these."""
+        """Record that one message contained all these."""
 
         def work(connection: sqlite3.Connection) -> None:
             sql = "UPDATE notifications SET due = 0, told = told + 1, told_at = ?, told_count = ? WHERE id = ?"
@@ -308,7 +308,7 @@ def _find(connection: sqlite3.Connection, id_: str) -> Notification:
 
 def _unknown(text: str) -> UnknownNotificationError:
     hint = "`tocsin notifications list` shows them"
-    return UnknownNotificationError(f"there is no notification {text[:50]!r}", hint=hint)
+    return UnknownNotificationError(f"unknown notification: {text[:50]!r}", hint=hint)
 
 
 def _notification(row: sqlite3.Row) -> Notification:

@@ -4,7 +4,7 @@ from tocsin.core.audit.actions import ENDED_RUN, EXIT_CODE, SKILL, AuditAction, 
 
 _MODE = AuditField("mode", "`sandboxed` or `standard`")
 _SANDBOX = AuditField("sandbox", "in the mode `sandboxed`: `bubblewrap` or `limits`")
-_SHA256 = AuditField("sha256", "the checksum of the skill's files, if it ran from a snapshot")
+_SHA256 = AuditField("sha256", "checksum of the skill's files, if it ran from a snapshot")
 
 SKILL_RUN = AuditAction(
     "skill.run",
@@ -12,5 +12,5 @@ SKILL_RUN = AuditAction(
     "it, the entry of that run is the only one.",
     (SKILL, _MODE, *ENDED_RUN, EXIT_CODE),
     (_SANDBOX, _SHA256),
-    "never its arguments",
+    "The arguments are not recorded.",
 )

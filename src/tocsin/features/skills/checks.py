@@ -33,10 +33,8 @@ async def _check_programs(skills: Skills, found: Collection[Skill]) -> AsyncIter
     for skill in found:
         missing = [needed.name for needed in await skills.dependencies(skill) if not needed.found]
         if missing:
-            detail = f"{skill.name} needs {', '.join(missing)}, which a sandboxed run does not find"
-            yield Finding(
-                "warning", "skills", detail, f"install {', '.join(missing)} where the system has its programs"
-            )
+            detail = f"{skill.name} needs {', '.join(missing)}, which is not available in the sandbox"
+            yield Finding("warning", "skills", detail, f"install {', '.join(missing)} into a system directory")
         for doubt in await skills.doubts(skill):
             yield Finding("warning", "skills", f"{skill.name}: {doubt.detail}", doubt.fix)
 

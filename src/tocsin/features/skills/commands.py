@@ -37,24 +37,22 @@ def configure_skills(parser: argparse.ArgumentParser) -> None:
     commands = add_subcommands(
         parser,
         {
-            "list": "list the skills: programs, and instructions for the assistant",
-            "lint": "report mistakes, doubts and hints about the files of skills",
-            "show": "show one skill, what it needs, and how far the sandbox confines it here",
-            "run": "run a skill and show what it prints or finds",
+            "list": "list runnable skills and assistant skills",
+            "lint": "check the files of skills for errors and possible problems",
+            "show": "show one skill, its dependencies, and the sandbox level available here",
+            "run": "run a skill and print its output or findings",
         },
     )
     parser.epilog = "example: tocsin skills run backup web"
     commands["list"].epilog = "example: tocsin skills list"
     commands["list"].set_defaults(run=_list)
-    commands[
-        "lint"
-    ].epilog = "example: tocsin skills lint ./my-skill\n\nexit code 0: no skill has a mistake, 1: one has"
+    commands["lint"].epilog = "example: tocsin skills lint ./my-skill\n\nexit code 0: no errors, 1: at least one error"
     commands["lint"].add_argument(
-        "path", nargs="?", help="a skill: its name, folder or file; or a folder of skills; without it, all of them"
+        "path", nargs="?", help="name, folder or file of a skill, or a folder of skills (default: all skills)"
     )
     commands["lint"].set_defaults(run=_lint)
     commands["show"].epilog = "example: tocsin skills show backup"
-    commands["show"].add_argument("name", help="the skill; `tocsin skills list` shows them")
+    commands["show"].add_argument("name", help="name of the skill; `tocsin skills list` shows them")
     commands["show"].set_defaults(run=_show)
     _configure_run(commands["run"])
 
@@ -62,16 +60,15 @@ def configure_skills(parser: argparse.ArgumentParser) -> None:
 def _configure_run(parser: argparse.ArgumentParser) -> None:
     parser.usage = "tocsin skills run [options] NAME [ARGUMENT ...]"
     parser.epilog = (
-        "example: tocsin skills run backup --mode sandboxed web\n\n"
-        "What follows the name and these options goes to the skill; `--` ends the options. A skill for the\n"
-        "assistant takes files and folders, and of the options --input, what to do with them, and --exit-code.\n"
-        "exit code 0: it succeeded, 1: it did not"
+        "example: tocsin skills run backup --mode sandboxed web\n\nArguments after the name are passed to the "
+        "skill; `--` ends the options. For an assistant skill, the\narguments are files and folders, --input "
+        "is its task, and only --input and --exit-code apply.\nexit code 0: the run succeeded, 1: it failed"
     )
     parser.add_argument(
         "--mode",
         choices=[str(mode) for mode in ExecutionMode],
         default=str(ExecutionMode.STANDARD),
-        help="standard: the environment of this command without secrets; sandboxed: four variables, confined",
+        help="standard: the environment of this command without secrets; sandboxed: confined, with four variables",
     )
     parser.add_argument(
         "--timeout",
@@ -83,11 +80,11 @@ def _configure_run(parser: argparse.ArgumentParser) -> None:
         "--input", default="", metavar="TEXT", help="standard input for the skill; `-` forwards this command's"
     )
     parser.add_argument(
-        "--exit-code", action="store_true", help="exit code 1 if there is a finding of the severity warning or above"
+        "--exit-code", action="store_true", help="exit with code 1 if a finding has the severity warning or higher"
     )
     # One argument for both: argparse would take a `--` behind the name for its own.
     parser.add_argument(
-        "words", nargs=argparse.REMAINDER, metavar="NAME ARGUMENT", help="the skill, and what it gets as arguments"
+        "words", nargs=argparse.REMAINDER, metavar="NAME ARGUMENT", help="name of the skill, and its arguments"
     )
     parser.set_defaults(run=_run)
 
@@ -102,7 +99,8 @@ def _list(_: argparse.Namespace, out: Console, program: Program) -> int:
             _tell_mistakes(skill, out)
         if all(skill["built_in"] for skill in found):
             out.note(
-                "no skills of your own yet; put a folder with skill.yaml or SKILL.md into skills of the data directory"
+                "no skills of your own exist; put a folder with skill.yaml or SKILL.md into the folder skills of "
+                "the data directory"
             )
     return DONE
 
@@ -129,7 +127,7 @@ def _read(skills: Skills, path: str) -> Sequence[Skill]:
     found = SkillFolder(folder).all()
     if not found:
         raise UnknownSkillError(
-            f"{folder} has no skill", hint=f"a skill is a folder with a {INSTRUCTIONS} or {MANIFEST}"
+            f"{folder} contains no skill", hint=f"a skill is a folder with a {INSTRUCTIONS} or {MANIFEST}"
         )
     return found
 
@@ -158,7 +156,7 @@ def _row(skill: dict[str, Any]) -> tuple[str, ...]:
 
 def _tell_mistakes(skill: dict[str, Any], out: Console) -> None:
     for error in skill["errors"]:
-        out.error(_place(error), "correct it; the other skills are not affected")
+        out.error(_place(error), "fix this skill; the other skills are not affected")
     for warning in skill["warnings"]:
         out.error(f"{skill['name']}: {warning['detail']}", warning["fix"])
 
@@ -253,7 +251,7 @@ async def _watched(skills: Skills, name: str, call: SkillRequest, out: Console) 
     if call.mode is ExecutionMode.SANDBOXED:
         state = await skills.sandbox_state()
         if state.reason:
-            out.note(f"tocsin: the sandbox is {state.level} only: {state.reason}")
+            out.note(f"tocsin: the sandbox level is only {state.level}: {state.reason}")
     out.effect_done("the skill was run")
     return _ProgramRun(await skills.run(name, call, watch=show))
 

@@ -7,7 +7,7 @@ from tocsin.features.skills.settings import SKILL_HOME_MIB
 FEATURE = Feature(
     name="skills",
     package=__package__,
-    summary="programs that people and models run by name, confined where they must be",
+    summary="programs that people and models run by name, sandboxed where required",
     page="skills.md",
     variables=(SKILL_HOME_MIB,),
     audit_actions=(SKILL_RUN,),

@@ -46,7 +46,7 @@ class SkillHome:
             drop_set_uid(kept)
             reason = self._measure()
         except OSError as error:
-            raise ConfigError(f"{kept} cannot be used: {error.strerror}", hint="check its rights") from None
+            raise ConfigError(f"cannot use {kept}: {error.strerror}", hint="check its permissions") from None
         if reason:
             hint = "delete there what the skill does not need, or raise SKILL_HOME_MIB"
             raise ConfigError(f"{reason} in {kept}", hint=hint)
@@ -74,7 +74,7 @@ class SkillHome:
         try:
             return self.excess() or self._keep()
         except (OSError, ConfigError) as error:
-            return f"what it wrote into its home directory cannot be kept: {error}"
+            return f"the changes to its home directory could not be stored: {error}"
         finally:
             self._folders.close()
 
@@ -89,10 +89,10 @@ class SkillHome:
     def _check(self, entries: Entries) -> None:
         """Raise _TooMuchError for more than fits into the directory in memory, where files take whole pages."""
         if len(entries) > self._limits.writable_files:
-            raise _TooMuchError(f"there are more than {self._limits.writable_files:,} files")
+            raise _TooMuchError(f"it has more than {self._limits.writable_files:,} files")
         used = sum(-(-entry.st_size // _PAGE) * _PAGE for entry in entries.values() if stat.S_ISREG(entry.st_mode))
         if used > self._limits.home_bytes:
-            raise _TooMuchError(f"there are more than {self._limits.home_bytes // _MIB} MiB")
+            raise _TooMuchError(f"it has more than {self._limits.home_bytes // _MIB} MiB")
 
     def _fill(self) -> None:
         if self._folders is None or (home := self._folders.home) is None:
@@ -101,7 +101,7 @@ class SkillHome:
             with _locked(self.path, fcntl.LOCK_SH) as kept:
                 _copy(kept, home, lambda _: True, self._limits.home_bytes)
         except (OSError, ConfigError) as error:
-            raise ProcessError(f"{self.path} cannot be copied: {error}") from None
+            raise ProcessError(f"cannot copy {self.path}: {error}") from None
         self._before = _entries(home)
 
     def _keep(self) -> str:
@@ -151,7 +151,7 @@ def _walk(top: int) -> Iterator[tuple[str, list[str], int]]:
     """Yield each directory below `top`, the names in it and its descriptor; links are not followed."""
     for place, directories, files, here in os.fwalk(".", dir_fd=top, onerror=_fail):
         if place.count("/") > MAX_DEPTH:
-            raise _TooMuchError(f"there are more than {MAX_DEPTH} levels")
+            raise _TooMuchError(f"it has more than {MAX_DEPTH} levels")
         yield place, [*directories, *files], here
 
 
@@ -234,7 +234,7 @@ def _write(source: int, new: str, there: int, left: int) -> int:
         while content := os.read(source, _CHUNK):
             size += len(content)
             if size > left:
-                raise _TooMuchError("there is more than may be kept")
+                raise _TooMuchError("it exceeds the size limit")
             os.write(target, content)
         os.fchmod(target, stat.S_IMODE(found.st_mode) & 0o777 | stat.S_IRUSR | stat.S_IWUSR)
         os.utime(target, ns=(found.st_atime_ns, found.st_mtime_ns))

@@ -163,7 +163,7 @@ async def _is_assistant(skills: Skills, name: str, retry: "Retry | None") -> boo
 async def _start_assistant(skills: Skills, name: str, request: AssistantRequest) -> ActiveRun:
     started = await skills.abilities.assistants.start(name, request)
     if not isinstance(started, ActiveRun):
-        raise TypeError(f"the skill {name} was to be started, and only a dry run was made")
+        raise TypeError(f"skill {name} was only run as a dry run instead of being started")
     return started
 
 
@@ -172,8 +172,8 @@ def _kept_of(retry: "Retry") -> Mapping[str, Any]:
     if retry.run.snapshot is None:
         name = retry.run.subject_name
         raise NotRetriedError(
-            "the arguments or the input of this run are not kept: they are long, or hold a secret",
-            hint=f"run it with them: tocsin skills run {name}",
+            "the arguments or the input of this run were not stored, because they are long or contain a secret",
+            hint=f"pass them again: tocsin skills run {name}",
         )
     return retry.run.snapshot
 
@@ -182,7 +182,7 @@ async def tell_sandbox(skills: Skills) -> None:
     """Log how far skills are confined: under the limits of a unit or container that may differ from a shell's."""
     state = await skills.sandbox_state()
     facts = {"by": str(state.level), **({"reason": state.reason} if state.reason else {})}
-    log.info("skills are confined", extra=facts)
+    log.info("skills run in the sandbox", extra=facts)
 
 
 async def subsystem_of(skills: Skills) -> SubsystemStatus:
@@ -192,9 +192,9 @@ async def subsystem_of(skills: Skills) -> SubsystemStatus:
     broken = [skill.name for skill in own if not skill.valid]
     sandbox = await skills.sandbox_state()
     said = f"{number_of(len(every), 'skill')}, {len(own)} of your own"
-    said += f", {len(broken)} with mistakes" if broken else ""
+    said += f", {len(broken)} with errors" if broken else ""
     item = AttentionItem(
-        NoticeLevel.WARNING, f"skills with mistakes: {', '.join(broken)}: `tocsin skills lint`", "#/skills"
+        NoticeLevel.WARNING, f"skills with errors: {', '.join(broken)}: `tocsin skills lint`", "#/skills"
     )
     return SubsystemStatus(
         SubsystemState.DEGRADED if broken else SubsystemState.OK if every else SubsystemState.UNCONFIGURED,

@@ -39,19 +39,21 @@ class DependencyMissingError(TocsinError):
 
     def __init__(self, name: str, missing: Sequence[str]) -> None:
         programs = ", ".join(missing)
-        super().__init__(f"the skill {name} needs what is not installed: {programs}", hint="install it for all users")
+        super().__init__(
+            f"skill {name} needs programs that are not installed: {programs}", hint="install them for all users"
+        )
         self.missing = tuple(missing)
 
 
 class Kind(StrEnum):
-    """Who uses a skill."""
+    """Kind of a skill."""
 
     ASSISTANT = "assistant"  # instructions that a model reads
     RUNNABLE = "runnable"  # a program
 
 
 class ExecutionMode(StrEnum):
-    """How a skill is run."""
+    """Execution mode of a skill."""
 
     STANDARD = "standard"
     SANDBOXED = "sandboxed"
@@ -132,18 +134,18 @@ class Skill:
 
 _PROGRAM = TextType(
     pattern=r"[A-Za-z0-9_][A-Za-z0-9._+-]{0,99}",
-    rule="not the name of a program: write it as you would type it, without a path",
+    rule="not a program name: write it as you would type it, without a path",
 )
-_SECRET = TextType(pattern=r"[A-Za-z_][A-Za-z0-9_]{0,127}", rule="not the name of a secret: use letters, digits and _")
+_SECRET = TextType(pattern=r"[A-Za-z_][A-Za-z0-9_]{0,127}", rule="not a secret name: use letters, digits and _")
 _MANIFEST = RecordType(
     (
-        Field("name", TextType(), required=True, doc="The name of the folder"),
-        Field("description", TextType(), required=True, doc="What the skill does"),
-        Field("command", TextType(), required=True, doc="What `/bin/sh -c` runs"),
-        Field("permissions", ListType(ChoiceType(tuple(map(str, Permission)))), default=(), doc="What it may use"),
-        Field("dependencies", ListType(_PROGRAM), default=(), doc="Programs that it needs"),
-        Field("timeout_seconds", IntegerType(1, MAX_TIMEOUT_S), default=MAX_TIMEOUT_S, doc="When it is ended"),
-        Field("vault", ListType(_SECRET), doc="The secrets it gets, instead of all"),
+        Field("name", TextType(), required=True, doc="Name of the folder"),
+        Field("description", TextType(), required=True, doc="Description"),
+        Field("command", TextType(), required=True, doc="Command that is run with `/bin/sh -c`"),
+        Field("permissions", ListType(ChoiceType(tuple(map(str, Permission)))), default=(), doc="Permissions"),
+        Field("dependencies", ListType(_PROGRAM), default=(), doc="Required programs"),
+        Field("timeout_seconds", IntegerType(1, MAX_TIMEOUT_S), default=MAX_TIMEOUT_S, doc="Time limit"),
+        Field("vault", ListType(_SECRET), doc="Secrets to pass, instead of all"),
     )
 )
 
@@ -155,10 +157,10 @@ def read_manifest(node: Node, folder: str) -> Manifest:
         node.refuse("the file is empty; it needs name, description and command")
     name = read["name"]
     if name and name != folder:
-        read.given["name"].refuse(f"{shorten(name)!r} is not the name of the folder, {folder!r}")
+        read.given["name"].refuse(f"{shorten(name)!r} differs from the name of the folder, {folder!r}")
     secrets = read["vault"]
     if secrets is not None and Permission.VAULT not in read["permissions"]:
-        read.given["vault"].refuse_key("`vault` counts only with the permission vault: add that to permissions")
+        read.given["vault"].refuse_key("`vault` requires the permission vault: add it to permissions")
     return Manifest(
         name=name,
         description=read["description"],

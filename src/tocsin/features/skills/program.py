@@ -48,7 +48,7 @@ def doubts_about(folder: Path, command: str, find: Find, find_confined: Find) ->
     yield from _look_for(word, find, find_confined)
     script = _script(words) if _INTERPRETERS.fullmatch(word) else ""
     if script and not (folder / script).exists():
-        yield Doubt(f"there is no file {script}", f"put it into {folder}, or {_CORRECT}")
+        yield Doubt(f"file not found: {script}", f"put it into {folder}, or {_CORRECT}")
     elif script and _SHELLS.fullmatch(word):
         yield from _look_at_line_end(folder / script, script)
 
@@ -73,16 +73,16 @@ def _script(words: list[str]) -> str:
 
 def _look_for(program: str, find: Find, find_confined: Find) -> Iterator[Doubt]:
     if not find(program):
-        yield Doubt(f"there is no program {program}", f"install it, or {_CORRECT}")
+        yield Doubt(f"program not found: {program}", f"install it, or {_CORRECT}")
     elif not find_confined(program):
-        detail = f"a sandboxed run does not find the program {program}"
-        yield Doubt(detail, f"install {program} where the system has its programs")
+        detail = f"program {program} is not available in the sandbox"
+        yield Doubt(detail, f"install {program} into a system directory")
 
 
 def _look_at_file(folder: Path, name: str, find: Find, find_confined: Find) -> Iterator[Doubt]:
     path = folder / name
     if not path.exists():
-        yield Doubt(f"there is no file {name}", f"put it there, or {_CORRECT}")
+        yield Doubt(f"file not found: {name}", f"create it, or {_CORRECT}")
     elif path.is_dir():
         yield Doubt(f"{name} is a folder", _CORRECT)
     elif not find(str(path)):
@@ -102,16 +102,16 @@ def _look_at_shebang(path: Path, name: str, find: Find, find_confined: Find) -> 
     if words and Path(words[0]).name == "env":
         words = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
     if words and not find(words[0]):
-        detail = f"the interpreter of {name} is not there: {words[0]}"
+        detail = f"the interpreter of {name} was not found: {words[0]}"
         yield Doubt(detail, f"install it, or correct the first line of {name}")
     elif words and not find_confined(words[0]):
-        detail = f"a sandboxed run does not find the interpreter of {name}: {words[0]}"
-        yield Doubt(detail, f"install it where the system has its programs, or correct the first line of {name}")
+        detail = f"the interpreter of {name} is not available in the sandbox: {words[0]}"
+        yield Doubt(detail, f"install it into a system directory, or correct the first line of {name}")
 
 
 def _look_at_line_end(path: Path, name: str) -> Iterator[Doubt]:
     if _beginning(path).endswith(b"\r"):
-        detail = f"{name} has line ends of Windows: its first line ends with CR LF"
+        detail = f"{name} has Windows line endings: its first line ends with CR LF"
         yield Doubt(detail, rf"sed -i 's/\r$//' {shlex.quote(str(path))}")
 
 

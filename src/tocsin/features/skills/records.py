@@ -32,7 +32,7 @@ async def record_named(skills: Skills, name: str) -> dict[str, Any]:
     named = [record for record in await all_records(skills) if record["name"] == name]
     if not named:
         skills.get(name)
-        raise UnknownSkillError(f"the skill {name} was removed")
+        raise UnknownSkillError(f"skill {name} was removed")
     return named[0]
 
 
@@ -49,9 +49,9 @@ def _questions(record: Mapping[str, Any]) -> list[dict[str, Any]]:
     mistakes = "; ".join(f"{error['line']}:{error['column']}: {error['detail']}" for error in record["errors"])
     enabled = (record["enabled"], f"enabled: {'true' if record['enabled'] else 'false'}")
     answers = (
-        ("is the definition valid?", record["valid"], mistakes or "it has no mistake"),
-        ("is it enabled?", *(enabled if record["valid"] else (None, "not known while the definition has a mistake"))),
-        ("does a pattern match?", False, "a program has no patterns: it is run by name"),
+        ("is the definition valid?", record["valid"], mistakes or "it has no errors"),
+        ("is it enabled?", *(enabled if record["valid"] else (None, "unknown while the definition has an error"))),
+        ("does a pattern match?", False, "runnable skills have no patterns: they are run by name"),
         ("is the file not excluded?", True, "no pattern excludes it"),
     )
     return [{"question": question, "ok": ok, "reason": reason} for question, ok, reason in answers]
@@ -89,29 +89,29 @@ async def record_of(skills: Skills, skill: Skill) -> dict[str, Any]:
 def _reason(record: Mapping[str, Any]) -> str:
     """Return why a skill is active or not, in one sentence."""
     if not record["valid"]:
-        return f"it has a mistake: {record['errors'][0]['detail']}"
+        return f"it has an error: {record['errors'][0]['detail']}"
     if not record["enabled"]:
-        return f"it is switched off in {record['file']}"
+        return f"it is disabled in {record['file']}"
     if missing := missing_of(record["dependencies"]):
-        return f"it needs what is not installed: {', '.join(missing)}"
+        return f"missing programs: {', '.join(missing)}"
     if record["kind"] == str(Kind.RUNNABLE):
         return "it is run by name"
     if not record.get("usable", True):
         return "it needs a chat model"
     if record.get("at_hand"):
-        return "it acts on changes in the folders of SKILLS_WATCH"
-    return "SKILLS_WATCH is empty: it is run by name, or by `tocsin skills watch`"
+        return "it checks changes in the folders of SKILLS_WATCH"
+    return "SKILLS_WATCH is empty: it runs only by name or with `tocsin skills watch`"
 
 
 def hindrance_of(record: Mapping[str, Any]) -> str:
     """Return why a skill cannot be run without being given a folder, or `""`; it is shown in chats."""
     if not record["valid"]:
-        return "it has a mistake"
+        return "it has an error"
     if not record["enabled"]:
-        return "it is switched off"
+        return "it is disabled"
     if record["kind"] == str(Kind.RUNNABLE) or record["at_hand"]:
         return ""
-    return "SKILLS_WATCH names no folder for it" if record["usable"] else "it needs a chat model"
+    return "SKILLS_WATCH contains no folder for it" if record["usable"] else "it needs a chat model"
 
 
 def missing_of(dependencies: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -120,7 +120,7 @@ class Skills:
         shown = redact(skill.manifest.command if skill.manifest else "")
         output = RunOutput(len(shown.encode()), len(shown.splitlines()), tail=shown)
         run = new_run(order, RunStatus.SKIPPED, self._runs.now())
-        return replace(run, reason="a dry run: this would have been run", output=output)
+        return replace(run, reason="dry run: the skill would have been run", output=output)
 
     def get(self, name: str) -> Skill:
         """Return one skill, valid or not; raises UnknownSkillError."""
@@ -289,15 +289,15 @@ def _has_all(manifest: Manifest, mode: ExecutionMode) -> bool:
 def runnable(skill: Skill | None, name: str) -> Skill:
     """Return a skill that can be run; raises InvalidSkillError, UnknownSkillError and SkillDisabledError."""
     if skill is None:
-        raise UnknownSkillError(f"the skill {name} was removed")
+        raise UnknownSkillError(f"skill {name} was removed")
     if not skill.valid:
         mistakes = "; ".join(map(str, skill.errors))
-        raise InvalidSkillError(f"the skill {name} cannot be run: {mistakes}", hint="correct the file")
+        raise InvalidSkillError(f"skill {name} cannot be run: {mistakes}", hint="correct the file")
     if skill.manifest is None:
-        raise UnknownSkillError(f"the skill {name} is for the assistant", hint=f"it has no {MANIFEST} to run")
+        raise UnknownSkillError(f"skill {name} is an assistant skill", hint=f"it has no {MANIFEST}")
     if skill.definition is not None and not skill.definition.enabled:
-        hint = f"write enabled: true in {skill.path / INSTRUCTIONS}"
-        raise SkillDisabledError(f"the skill {name} is switched off", hint=hint)
+        hint = f"set enabled: true in {skill.path / INSTRUCTIONS}"
+        raise SkillDisabledError(f"skill {name} is disabled", hint=hint)
     return skill
 
 
@@ -333,7 +333,7 @@ def _with(snapshot: Snapshot, home: SkillHome, work: Work) -> Work:
 
 def _refuse(missing: Sequence[str]) -> Work:
     """Return the work of a run that cannot start."""
-    reason = f"missing: {', '.join(missing)}; nothing was started"
+    reason = f"missing: {', '.join(missing)}; the skill was not started"
 
     async def work(_: RunHandle) -> RunResult:
         return RunResult(RunStatus.FAILED, reason, error={"code": "dependency-missing", "message": reason})
@@ -345,5 +345,7 @@ def _timeout_s(manifest: Manifest, call: SkillRequest) -> float:
     if call.timeout_s is None:
         return float(manifest.timeout_s)
     if not 0 < call.timeout_s <= MAX_TIMEOUT_S:
-        raise ConfigError(f"a skill may take at most {MAX_TIMEOUT_S} s", hint=f"choose 1 to {MAX_TIMEOUT_S}")
+        raise ConfigError(
+            f"the time limit of a skill is at most {MAX_TIMEOUT_S} s", hint=f"choose a value from 1 to {MAX_TIMEOUT_S}"
+        )
     return min(call.timeout_s, float(manifest.timeout_s))

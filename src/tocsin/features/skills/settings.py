@@ -6,5 +6,5 @@ SKILL_HOME_MIB = Variable(
     "SKILL_HOME_MIB",
     integer(1, 65_536),
     256,
-    "MiB that the home directory of a sandboxed skill may hold; while it runs, they are in memory.",
+    "Maximum size of the home directory of a sandboxed skill, in MiB; it is in memory while the skill runs.",
 )

@@ -140,8 +140,8 @@ def _copy(folder: Path, to: Path | None) -> str:
         return _copied(folder, to)
     except OSError as error:
         place = f"{error.filename!r} in {folder}" if error.filename else folder
-        hint = "let this user read all that is in the folder, and change nothing there meanwhile"
-        raise ConfigError(f"{place} cannot be read: {error.strerror}", hint=hint) from None
+        hint = "give this user read access to all files of the folder, and do not change them during the start"
+        raise ConfigError(f"cannot read {place}: {error.strerror}", hint=hint) from None
 
 
 def _copied(folder: Path, to: Path | None) -> str:
@@ -150,7 +150,7 @@ def _copied(folder: Path, to: Path | None) -> str:
     for path, directories, files, here in os.fwalk(folder, onerror=_fail):
         relative = Path(path).relative_to(folder)
         if len(relative.parts) > MAX_DEPTH:
-            raise ConfigError(f"{folder} has more than {MAX_DEPTH} levels", hint="keep its data elsewhere")
+            raise ConfigError(f"{folder} has more than {MAX_DEPTH} levels", hint="store its data elsewhere")
         if to:
             (to / relative).mkdir(mode=0o700)
         for name in sorted((*directories, *files)):
@@ -161,7 +161,7 @@ def _copied(folder: Path, to: Path | None) -> str:
                 lines.append(line)
                 left -= size
         if len(lines) > MAX_FILES:
-            raise ConfigError(f"{folder} has more than {MAX_FILES} files", hint="keep its data elsewhere")
+            raise ConfigError(f"{folder} has more than {MAX_FILES} files", hint="store its data elsewhere")
     # Names are bytes to the system: those that are not UTF-8 come as lone surrogates.
     return sha256("".join(sorted(lines)).encode(errors="surrogateescape")).hexdigest()
 
@@ -187,7 +187,7 @@ def _copy_file(name: str, here: int, relative: Path, to: Path | None, left: int)
         content = source.read(left + 1)
     if len(content) > left:
         raise ConfigError(
-            f"the folder of the skill is larger than {MAX_BYTES // 1024**2} MiB", hint="keep its data elsewhere"
+            f"the folder of the skill is larger than {MAX_BYTES // 1024**2} MiB", hint="store its data elsewhere"
         )
     runs = bool(found.st_mode & stat.S_IXUSR)
     if to:

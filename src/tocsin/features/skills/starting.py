@@ -25,7 +25,7 @@ async def begin(skills: Skills, name: str, call: SkillRequest, *, dry_run: bool 
     """
     record = await record_named(skills, name)
     if record["valid"] and not record["enabled"]:
-        raise SkillDisabledError(f"the skill {name} is switched off", hint=f"write enabled: true in {record['file']}")
+        raise SkillDisabledError(f"skill {name} is disabled", hint=f"set enabled: true in {record['file']}")
     if record["kind"] == str(Kind.ASSISTANT):
         asked = AssistantRequest(
             source=call.source, cause=call.trigger, actor=call.actor, files=call.args, input=call.input

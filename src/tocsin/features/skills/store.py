@@ -41,8 +41,8 @@ class SkillFolder:
         if skill:
             return skill
         names = [skill.name for skill in self.all()]
-        hint = f"there are: {', '.join(names)}{suggestion(name, names)}" if names else f"{self.path} has none"
-        raise UnknownSkillError(f"there is no skill {shorten(name)!r}", hint=hint)
+        hint = f"skills: {', '.join(names)}{suggestion(name, names)}" if names else f"{self.path} contains no skills"
+        raise UnknownSkillError(f"unknown skill: {shorten(name)!r}", hint=hint)
 
     def _folders(self) -> Iterator[Path]:
         try:
@@ -50,7 +50,7 @@ class SkillFolder:
         except FileNotFoundError:
             return
         except OSError as error:
-            raise ConfigError(f"{self.path} cannot be read: {error.strerror}", hint="check its rights") from None
+            raise ConfigError(f"cannot read {self.path}: {error.strerror}", hint="check its permissions") from None
         yield from (path for path in found if not path.name.startswith("."))
 
 
@@ -127,7 +127,7 @@ def _is_there(path: Path) -> bool:
 def _content(path: Path) -> bytes:
     """Read a file of a skill, which a sandboxed run may have put there."""
     if path.is_symlink():
-        raise ConfigError(f"{path.name} is a symbolic link; put the file itself there")
+        raise ConfigError(f"{path.name} is a symbolic link; replace it by the file itself")
     return read_limited(path)
 
 

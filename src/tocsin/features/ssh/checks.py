@@ -29,7 +29,7 @@ async def check_ssh(ssh: Ssh) -> AsyncIterator[Finding]:
     if shutil.which("ssh", path=ssh.program.environment().get("PATH", os.defpath)) is None:
         yield Finding("error", "ssh", "ssh is not installed", "install the OpenSSH client (openssh-client)")
     if ssh.program.keep_s and ssh.program.too_long:
-        detail = f"connections are not kept: {ssh.program.folder} is too long a path for a socket"
+        detail = f"connections are not kept open: the path {ssh.program.folder} is too long for a socket"
         yield Finding("warning", "ssh", detail, "use a data directory with a shorter path, or set SSH_KEEP_S=0")
     for finding in (*_hosts(ssh), *_groups(ssh)):
         yield finding
@@ -52,7 +52,7 @@ def _groups(ssh: Ssh) -> Iterator[Finding]:
     known = ssh.inventory.all()
     for group, hosts in ssh.inventory.groups().items():
         if missing := [name for name in hosts if name not in known]:
-            detail = f"the group {group} names {', '.join(missing)}, which is no host"
+            detail = f"group {group} contains unknown hosts: {', '.join(missing)}"
             yield Finding("warning", "ssh", detail, f"correct {ssh.inventory.path}")
 
 

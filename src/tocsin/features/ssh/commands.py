@@ -17,7 +17,7 @@ from tocsin.terminal.output import DONE, FAILED, Console, is_terminal
 from tocsin.terminal.program import Program
 from tocsin.terminal.text import name_and_value, read_message, readable, whole_number
 
-_NO_HOSTS = "no hosts; write them into ssh_hosts.yaml in the data directory, or into ~/.ssh/config"
+_NO_HOSTS = "no hosts exist; add them to ssh_hosts.yaml in the data directory, or to ~/.ssh/config"
 
 
 def configure_ssh(parser: argparse.ArgumentParser) -> None:
@@ -25,62 +25,77 @@ def configure_ssh(parser: argparse.ArgumentParser) -> None:
     commands = add_subcommands(
         parser,
         {
-            "hosts": "list the hosts, how they were last, and whether their keys are known",
-            "groups": "list the groups of hosts",
-            "run": "run a command on hosts and show what it prints",
-            "health": "check whether hosts answer and accept a login",
-            "trust": "show the key of a host, and trust it",
+            "hosts": "list the hosts with their last health check and key status",
+            "groups": "list the host groups",
+            "run": "run a command on hosts and print its output",
+            "health": "check that hosts are reachable and accept the login",
+            "trust": "show the key of a host, and trust it after confirmation",
         },
     )
     parser.epilog = "example: tocsin ssh run --group web uptime"
     hosts = commands["hosts"]
     hosts.epilog = "example: tocsin ssh hosts --group web"
-    hosts.add_argument("--group", default="", help="only the hosts of this group")
-    hosts.add_argument("-s", "--search", default="", metavar="TEXT", help="only hosts with this text")
+    hosts.add_argument("--group", default="", help="group of the hosts")
+    hosts.add_argument("-s", "--search", default="", metavar="TEXT", help="text in the name or description")
     hosts.set_defaults(run=_hosts)
     commands["groups"].epilog = "example: tocsin ssh groups"
     commands["groups"].set_defaults(run=_groups)
     _configure_run(commands["run"])
     health = commands["health"]
-    health.epilog = "example: tocsin ssh health --group web\n\nexit code 0: all hosts are up, 1: one is not"
+    health.epilog = "example: tocsin ssh health --group web\n\nexit code 0: all hosts are up, 1: at least one is not"
     _add_choice(health)
-    health.add_argument("--refresh", action="store_true", help="ask again, also what was asked within 30 seconds")
+    health.add_argument(
+        "--refresh", action="store_true", help="check again, even if the last result is less than 30 seconds old"
+    )
     health.set_defaults(run=_health)
     trust = commands["trust"]
     trust.epilog = "example: tocsin ssh trust web1\n\nexit code 0: the key is trusted, 1: it is not"
-    trust.add_argument("host", metavar="HOST", help="the host; `tocsin ssh hosts` lists them")
+    trust.add_argument("host", metavar="HOST", help="name of the host; `tocsin ssh hosts` lists them")
     trust.add_argument("--fingerprint", default="", metavar="SHA256:…", help="trust the key if it has this fingerprint")
-    trust.add_argument("-y", "--yes", action="store_true", help="trust the key without asking")
+    trust.add_argument("-y", "--yes", action="store_true", help="trust the key without confirmation")
     trust.set_defaults(run=_trust)
 
 
 def _configure_run(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
-        "example: tocsin ssh run --group web 'systemctl is-active nginx'\n\n"
-        "`--` before COMMAND lets it begin with a dash; `-` as COMMAND reads it from standard input.\n"
-        "exit code 0: it succeeded on all hosts, 1: it did not"
+        "example: tocsin ssh run --group web 'systemctl is-active nginx'\n\n`--` before COMMAND allows it to "
+        "start with a dash; `-` reads COMMAND from standard input.\nexit code 0: the command succeeded on all "
+        "hosts, 1: it failed on at least one"
     )
     _add_choice(parser)
     parser.add_argument(
-        "--timeout", type=whole_number(1, MAX_TIMEOUT_S), default=60, metavar="SECONDS", help="for each host, 60"
+        "--timeout",
+        type=whole_number(1, MAX_TIMEOUT_S),
+        default=60,
+        metavar="SECONDS",
+        help="timeout per host (default: 60)",
     )
     parser.add_argument(
-        "--max-parallel", type=whole_number(1, MAX_PARALLEL), default=5, metavar="N", help="hosts at a time, 5"
+        "--max-parallel",
+        type=whole_number(1, MAX_PARALLEL),
+        default=5,
+        metavar="N",
+        help="maximum number of hosts at the same time (default: 5)",
     )
-    parser.add_argument("--stop-on-failure", action="store_true", help="start on no further host after a failure")
+    parser.add_argument("--stop-on-failure", action="store_true", help="after a failure, do not start on further hosts")
     parser.add_argument(
-        "--env", action="append", default=[], type=name_and_value, metavar="NAME=VALUE", help="set a variable there"
+        "--env",
+        action="append",
+        default=[],
+        type=name_and_value,
+        metavar="NAME=VALUE",
+        help="environment variable on the hosts",
     )
-    parser.add_argument("--cwd", default="", metavar="DIR", help="the directory there to start in")
-    parser.add_argument("--output", default="", metavar="DESTINATION", help="send the results to a profile or target")
-    parser.add_argument("--dry-run", action="store_true", help="only show the hosts and what they would get")
-    parser.add_argument("command", metavar="COMMAND", help="one argument, for the shell of each host")
+    parser.add_argument("--cwd", default="", metavar="DIR", help="working directory on the hosts")
+    parser.add_argument("--output", default="", metavar="DESTINATION", help="profile or target to send the results to")
+    parser.add_argument("--dry-run", action="store_true", help="list the hosts and the command, and run nothing")
+    parser.add_argument("command", metavar="COMMAND", help="command as one argument, for the shell of each host")
     parser.set_defaults(run=_run)
 
 
 def _add_choice(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--host", action="append", default=[], metavar="HOST", help="a host; may be repeated")
-    parser.add_argument("--group", action="append", default=[], metavar="GROUP", help="a group; may be repeated")
+    parser.add_argument("--host", action="append", default=[], metavar="HOST", help="host; may be repeated")
+    parser.add_argument("--group", action="append", default=[], metavar="GROUP", help="group; may be repeated")
 
 
 def _hosts(arguments: argparse.Namespace, out: Console, program: Program) -> int:
@@ -121,7 +136,7 @@ def _groups(_: argparse.Namespace, out: Console, program: Program) -> int:
         found,
         ("group", "hosts"),
         ((group["name"], ", ".join(group["hosts"])) for group in found),
-        empty="no groups; give hosts in ssh_hosts.yaml a list `groups`",
+        empty="no groups exist; add a list `groups` to hosts in ssh_hosts.yaml",
     )
 
 
@@ -190,7 +205,7 @@ def _health(arguments: argparse.Namespace, out: Console, program: Program) -> in
 
     async def work(ssh: Ssh) -> dict[str, Any]:
         asked = _unbroken(ssh).health(hosts, groups, refresh=arguments.refresh)
-        return await out.while_waiting("asking the hosts", asked)
+        return await out.while_waiting("Checking the hosts", asked)
 
     found = program.run(work)
     return out.listing(
@@ -220,9 +235,10 @@ def _trust(arguments: argparse.Namespace, out: Console, program: Program) -> int
             return True
         if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
             raise ConfigError(
-                "there is no terminal to ask on", hint="compare the fingerprint, then add --fingerprint SHA256:…"
+                "this command asks for confirmation, and there is no terminal",
+                hint="compare the fingerprint, then add --fingerprint SHA256:…",
             )
-        return await out.confirmed(f"trust this key of {arguments.host}?")
+        return await out.confirmed(f"Trust this key of {arguments.host}?")
 
     async def work(ssh: Ssh) -> tuple[HostKey, bool]:
         return await _unbroken(ssh).trust(readable(arguments.host), accept, source="cli")
@@ -235,14 +251,14 @@ def _trust(arguments: argparse.Namespace, out: Console, program: Program) -> int
         f"{arguments.host}: {key.fingerprint} is trusted",
         ok=trusted,
         error=f"the key of {arguments.host} is not trusted: {key.fingerprint}",
-        hint="look at it on the host itself",
+        hint="verify it on the host itself",
     )
 
 
 def _tell_key(host: str, key: HostKey, out: Console) -> None:
-    what = "has another key than before" if key.status is KeyStatus.CHANGED else "has a key that is not known yet"
+    what = "presented a different key than before" if key.status is KeyStatus.CHANGED else "presented an unknown key"
     out.note(f"{host} {what}: {key.type} {key.fingerprint}")
-    out.note(f"on {host}, `ssh-keygen -lf` with the .pub files in /etc/ssh shows what it should be")
+    out.note(f"to verify it on {host}, run `ssh-keygen -lf` on the .pub files in /etc/ssh")
 
 
 COMMANDS: Commands = {"ssh": configure_ssh}

@@ -22,7 +22,7 @@ class DenyList:
         """Raise CommandDeniedError for a command that a line refuses, DenyListError where the file has a mistake."""
         for number, source, pattern in self.patterns():
             if pattern.search(command.encode(errors="replace")):
-                sentence = f"the command is refused by {self.path.name}:{number}: {shorten(source)}"
+                sentence = f"the command is rejected by {self.path.name}:{number}: {shorten(source)}"
                 raise CommandDeniedError(sentence, hint=f"change the command, or that line of {self.path}")
 
     def patterns(self) -> list[tuple[int, str, Any]]:
@@ -39,7 +39,7 @@ class DenyList:
             lines = read_limited(self.path).decode("utf-8-sig").splitlines()
         except UnicodeDecodeError:
             raise DenyListError(
-                f"{self.path} is not UTF-8 text", hint="correct the file; until then nothing runs"
+                f"{self.path} is not UTF-8 text", hint="correct the file; until then, no command runs"
             ) from None
         for number, line in enumerate(lines, 1):
             source = line.strip()
@@ -48,5 +48,5 @@ class DenyList:
             try:
                 yield number, source, re2.compile(source, options)
             except re2.error:
-                sentence = f"{self.path}:{number}: this pattern cannot be used: {shorten(source)}"
-                raise DenyListError(sentence, hint="correct the line; until then nothing runs") from None
+                sentence = f"{self.path}:{number}: invalid pattern: {shorten(source)}"
+                raise DenyListError(sentence, hint="correct the line; until then, no command runs") from None

@@ -93,13 +93,13 @@ class Execution:
             if failed:
                 outcome = outcome_of(host.name, *failed)
             elif self._rest is HostStatus.CANCELLED:
-                outcome = Outcome(HostStatus.CANCELLED, None, "it was cancelled before the command began")
+                outcome = Outcome(HostStatus.CANCELLED, None, "cancelled before the command started")
             else:
                 outcome = await self._command(host, session, output, left)
         except (TimeoutError, ProcessTimeoutError):
-            outcome = self._timed_out("it did not answer")
+            outcome = self._timed_out("the host did not respond")
         if self._rest is HostStatus.CANCELLED and outcome.exit_code is None and outcome.status is not self._rest:
-            outcome = Outcome(HostStatus.CANCELLED, None, "it was cancelled; the command may still run there")
+            outcome = Outcome(HostStatus.CANCELLED, None, "cancelled; the command may still be running there")
         if outcome.status is HostStatus.AUTH_FAILED:
             outcome = outcome._replace(error=f"{outcome.error}{session.why_refused(host)}")
         stdout, stderr = (self._redact(output.text(stream)) for stream in ("stdout", "stderr"))
@@ -123,7 +123,7 @@ class Execution:
                 if code is None:
                     child.stop(TIMEOUT_GRACE_S)
                     await child.wait(2 * TIMEOUT_GRACE_S)
-                    return self._timed_out("it did not end")
+                    return self._timed_out("the command did not finish")
             finally:
                 self._children.discard(child)
         log = session.read_log(host)
@@ -132,7 +132,7 @@ class Execution:
         return outcome_of(host.name, code, log, output.text("stderr"))
 
     def _timed_out(self, what: str) -> Outcome:
-        reason = f"{what} within {self._request.timeout_s:g} s; a command that had started may still run there"
+        reason = f"{what} within {self._request.timeout_s:g} s; if it has started, it may still be running there"
         return Outcome(HostStatus.TIMED_OUT, None, reason)
 
 
@@ -210,7 +210,7 @@ def summary_of(results: Sequence[HostResult]) -> RunResult:
         return RunResult(RunStatus.SUCCEEDED, exit_code=code)
     shown = [f"{result.host}: {result.status.replace('_', ' ')}" for result in failed[:_SHOWN]]
     more = [f"and {len(failed) - _SHOWN} more"] if len(failed) > _SHOWN else []
-    reason = f"{len(failed)} of {number_of(len(results), 'host')} did not succeed ({', '.join(shown + more)})"
+    reason = f"failed on {len(failed)} of {number_of(len(results), 'host')} ({', '.join(shown + more)})"
     if len(results) == 1 and failed[0].error:
         reason = failed[0].error
     return RunResult(_status_of(results), reason, code, error={"code": "hosts-failed", "message": reason})

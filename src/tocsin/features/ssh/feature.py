@@ -11,22 +11,25 @@ SSH_CONFIG: Variable[Path | None] = Variable(
     "SSH_CONFIG",
     directory,
     None,
-    "The configuration file of `ssh` whose hosts `tocsin ssh` knows, too.",
+    "OpenSSH client configuration whose hosts `tocsin ssh` uses as well.",
     shown_default="`~/.ssh/config`, then `/etc/ssh/ssh_config`",
 )
 SSH_KEEP_S = Variable(
-    "SSH_KEEP_S", integer(0, 3600), 60, "Seconds for which a connection stays open for the next command; 0 is never."
+    "SSH_KEEP_S",
+    integer(0, 3600),
+    60,
+    "Seconds that a connection stays open for further commands; 0 closes it at once.",
 )
 
 FEATURE = Feature(
     name="ssh",
     package=__package__,
-    summary="hosts: commands on many of them, their health, and their host keys",
+    summary="SSH hosts: run commands on many of them, check their health, and manage their host keys",
     page="ssh.md",
     variables=(SSH_CONFIG, SSH_KEEP_S),
     tables={"ssh": MIGRATIONS},
     audit_actions=(SSH_RUN, SSH_TRUST),
-    commands=(FeatureCommand("ssh", "run commands on hosts, check how they are, trust their keys"),),
+    commands=(FeatureCommand("ssh", "run commands on hosts, check their health, and trust their keys"),),
     subsystems=(Subsystem("ssh", "SSH", 300, "ssh"),),
     run_kinds=("ssh",),
 )

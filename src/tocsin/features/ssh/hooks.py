@@ -77,8 +77,8 @@ async def list_hosts(ssh: Ssh) -> Sequence[str]:
 def kept_of(run: "Run") -> Mapping[str, Any]:
     """Return with which parameters a run is executed again; raises NotRetriedError where they are not kept."""
     if run.env_keys or MASK in str(run.params["command"]):
-        what = "variables of this run are" if run.env_keys else "command of this run holds a secret and is"
-        raise NotRetriedError(f"the {what} not kept", hint="run it again: tocsin ssh run")
+        what = "variables of this run were" if run.env_keys else "command of this run contains a secret and was"
+        raise NotRetriedError(f"the {what} not stored", hint="run it again: tocsin ssh run")
     # The hosts of its groups are among its hosts: they may have other ones now.
     return {**run.params, "groups": (), "dry_run": run.dry_run}
 
@@ -117,7 +117,7 @@ async def subsystem_of(ssh: Ssh) -> SubsystemStatus:
     """Return the state of the hosts, as they were when they were last looked at."""
     hosts, problem = ssh.inventory.written().hosts, ssh.inventory.problem
     if problem:
-        told = f"the file of hosts has mistakes: {problem}"
+        told = f"the hosts file has errors: {problem}"
         return SubsystemStatus(SubsystemState.ERROR, told, attention=[AttentionItem(NoticeLevel.ERROR, told, "#/ssh")])
     if not hosts:
         return SubsystemStatus(SubsystemState.UNCONFIGURED, "no hosts")
@@ -126,9 +126,9 @@ async def subsystem_of(ssh: Ssh) -> SubsystemStatus:
     worse = [f"{counts[state]} {state}" for state in (HostHealth.DOWN, HostHealth.DEGRADED) if counts[state]]
     changed = [probe for probe in probes if probe.key_changed]
     attention = [
-        *(_item(NoticeLevel.ERROR, f"the key of the host {probe.host} has changed", probe.host) for probe in changed),
+        *(_item(NoticeLevel.ERROR, f"the key of host {probe.host} has changed", probe.host) for probe in changed),
         *(
-            _item(NoticeLevel.WARNING, f"the host {probe.host} is down", probe.host)
+            _item(NoticeLevel.WARNING, f"host {probe.host} is down", probe.host)
             for probe in probes
             if probe.status is HostHealth.DOWN
         ),

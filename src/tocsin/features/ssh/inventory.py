@@ -48,7 +48,9 @@ _WORD = re.compile(r'"[^"]*"|[^\s"]+')
 
 def _identity_kind(text: str) -> IdentityKind:
     if text == "password":
-        raise ValueError("a password is not supported: ssh would ask a person for it; use a key (ssh-copy-id)")
+        raise ValueError(
+            "passwords are not supported, because ssh asks for them interactively; use a key (ssh-copy-id)"
+        )
     if text not in {*IdentityKind}:
         raise ValueError(f"expected agent, key or vault, found {shorten(text)}")
     return IdentityKind(text)
@@ -59,31 +61,31 @@ def _path(text: str) -> Path:
     if text.startswith("~/"):
         path = home() / text[2:]
     if not path.is_absolute():
-        raise ValueError("expected the full path of a file, or one that begins with ~/")
+        raise ValueError("expected the absolute path of a file, or a path that starts with ~/")
     if not text.isprintable() or '"' in text:
-        raise ValueError("a path with quotes or control characters cannot be in a configuration of ssh")
+        raise ValueError("a path with quotes or control characters cannot be used in an ssh configuration")
     return path
 
 
 _IDENTITY = RecordType(
     (
         Field("kind", TextType(parse=_identity_kind), required=True, doc="`agent`, `key` or `vault`"),
-        Field("ref", TextType(), doc="A key file, the name of a secret, or the socket of an agent"),
+        Field("ref", TextType(), doc="Key file, name of a secret, or socket of an agent"),
     )
 )
 HOST = RecordType(
     (
-        Field("name", _NAME, required=True, doc="What the host is called here"),
-        Field("hostname", TextType(pattern=HOSTNAME, rule=HOSTNAME_RULE), doc="The machine's name or address"),
+        Field("name", _NAME, required=True, doc="Name of the host in Tocsin"),
+        Field("hostname", TextType(pattern=HOSTNAME, rule=HOSTNAME_RULE), doc="Host name or address of the machine"),
         Field("port", IntegerType(1, 65535), doc="Its port"),
-        Field("user", TextType(pattern=USER, rule=USER_RULE), doc="The user there"),
-        Field("groups", ListType(_GROUP), default=(), doc="The groups it belongs to"),
-        Field("tags", ListType(TextType()), default=(), doc="Words of your own"),
-        Field("description", TextType(blank=True), default="", doc="What it is"),
-        Field("jump_host", _NAME, doc="The host through which it is reached"),
-        Field("identity", _IDENTITY, doc="How we log in"),
-        Field("enabled", BooleanType(), default=True, doc="Whether groups include it"),
-        Field("known_hosts", TextType(parse=_path), doc="A file of its own with its host keys"),
+        Field("user", TextType(pattern=USER, rule=USER_RULE), doc="User on the host"),
+        Field("groups", ListType(_GROUP), default=(), doc="Groups of the host"),
+        Field("tags", ListType(TextType()), default=(), doc="Tags"),
+        Field("description", TextType(blank=True), default="", doc="Description"),
+        Field("jump_host", _NAME, doc="Host through which it is reached"),
+        Field("identity", _IDENTITY, doc="How Tocsin logs in"),
+        Field("enabled", BooleanType(), default=True, doc="Whether groups include the host"),
+        Field("known_hosts", TextType(parse=_path), doc="Separate file with its host keys"),
     )
 )
 _FILE = RecordType(
@@ -126,7 +128,7 @@ class Inventory:
         return self._file.value
 
     def all(self) -> dict[str, HostEntry]:
-        """Return every host by name: those of the file first."""
+        """Reason why the current file was rejected."""
         found = {host.name: host for host in self.written().hosts}
         config = self._config or home() / ".ssh" / "config"
         for name in names_in(config):
@@ -155,12 +157,12 @@ class Inventory:
         if wrong:
             near = near_word((*hosts, *groups)[0], (*known, *members))
             hint = f"did you mean {near}?" if near else "`tocsin ssh hosts` and `tocsin ssh groups` list them"
-            raise UnknownHostError(f"there is no {', no '.join(wrong)}", hint=hint)
+            raise UnknownHostError(f"unknown {', unknown '.join(wrong)}", hint=hint)
         if off := [name for name in hosts if not known[name].enabled]:
-            raise ConfigError(f"{', '.join(off)}: not enabled", hint=f"set enabled: true in {self.path}")
+            raise ConfigError(f"not enabled: {', '.join(off)}", hint=f"set enabled: true in {self.path}")
         named = [*hosts, *(name for group in groups for name in members[group] if known[name].enabled)]
         if not named:
-            raise ConfigError("no hosts were chosen", hint="name a host, or a group with enabled hosts")
+            raise ConfigError("no hosts were chosen", hint="give a host, or a group with enabled hosts")
         return tuple(known[name] for name in dict.fromkeys(named))
 
 
@@ -205,7 +207,7 @@ def _read(root: Node) -> HostsFile:
     for each in read["hosts"]:
         first = seen.setdefault(each["name"], each.source.place.line)
         if each["name"] and first != each.source.place.line:
-            each.given["name"].refuse(f"the host of line {first} has this name already", DUPLICATE)
+            each.given["name"].refuse(f"the host in line {first} already has this name", DUPLICATE)
     return HostsFile(tuple(hosts), {name: tuple(members) for name, members in read["groups"].items()})
 
 
@@ -230,7 +232,7 @@ def _identity(read: Any) -> Identity:
         return Identity()
     kind, ref = read["kind"], read["ref"] or ""
     if kind is IdentityKind.VAULT and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,127}", ref):
-        read.source.refuse("ref must be the name of a secret of the vault")
+        read.source.refuse("ref must be the name of a secret in the vault")
     elif kind is IdentityKind.KEY or ref:
         try:
             ref = ref if kind is IdentityKind.VAULT else str(_path(ref))

@@ -18,13 +18,13 @@ MAX_TIMEOUT_S = 86_400
 MAX_PARALLEL = 100
 # None of them can begin with a dash, and none has a character that `ssh`, its configuration or a shell reads.
 NAME = r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}"
-NAME_RULE = "not a name of a host: use letters, digits and . _ -, and no dash at the beginning"
+NAME_RULE = "not a valid host name: use letters, digits and . _ -, not starting with a dash"
 GROUP_RULE = NAME_RULE.replace("host", "group")
 HOSTNAME = r"[A-Za-z0-9_:][A-Za-z0-9._:-]{0,254}"
 HOSTNAME_RULE = "not the name or address of a machine"
 USER = r"[A-Za-z0-9_][A-Za-z0-9._@+-]{0,63}"
-USER_RULE = "not the name of a user: use letters, digits and . _ @ + -, and no dash at the beginning"
-_TOO_LARGE = f"at most {MAX_VARIABLE_BYTES // 1024} KiB; put a longer value into a file there"
+USER_RULE = "not a valid user name: use letters, digits and . _ @ + -, not starting with a dash"
+_TOO_LARGE = f"at most {MAX_VARIABLE_BYTES // 1024} KiB; put longer values into a file on the host"
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -45,7 +45,7 @@ class DenyListError(ConfigError):
 
 
 class IdentityKind(StrEnum):
-    """How we prove to a host who we are."""
+    """Method of authentication to a host."""
 
     AGENT = "agent"
     KEY = "key"
@@ -61,7 +61,7 @@ class Identity:
 
 
 class HostSource(StrEnum):
-    """Where a host is described."""
+    """Source of a host's definition."""
 
     FILE = "file"
     SSH_CONFIG = "ssh_config"
@@ -98,7 +98,7 @@ class Address:
 
 
 class KeyStatus(StrEnum):
-    """Whether we know the key that a host shows."""
+    """State of the host key."""
 
     TRUSTED = "trusted"
     UNKNOWN = "unknown"
@@ -119,7 +119,7 @@ class HostKey:
 
 
 class HostHealth(StrEnum):
-    """How a host is."""
+    """Result of the health check of a host."""
 
     UP = "up"
     DEGRADED = "degraded"  # it answers, but not by SSH, or slowly
@@ -146,15 +146,23 @@ class SshRequest:
     def check(self) -> None:
         """Raise ConfigError for what makes no sense."""
         if not self.command.strip():
-            raise ConfigError("the command is empty", hint="write the command that the hosts should run")
+            raise ConfigError("the command is empty", hint="give the command to run on the hosts")
         if "\0" in self.command or "\0" in self.working_dir:
-            raise ConfigError("a command cannot have a NUL character", hint="remove it")
+            raise ConfigError("a command must not contain a NUL character", hint="remove it")
         if len(self.command.encode(errors="replace")) > MAX_COMMAND:
-            raise ConfigError(f"a command has at most {MAX_COMMAND:,} bytes", hint="put a longer one into a file there")
+            raise ConfigError(
+                f"a command can have at most {MAX_COMMAND:,} bytes", hint="put longer commands into a file on the host"
+            )
         if not 0 < self.timeout_s <= MAX_TIMEOUT_S:
-            raise ConfigError(f"a command may take at most {MAX_TIMEOUT_S:,} s", hint=f"choose 1 to {MAX_TIMEOUT_S}")
+            raise ConfigError(
+                f"the timeout of a command is at most {MAX_TIMEOUT_S:,} s",
+                hint=f"choose a value from 1 to {MAX_TIMEOUT_S}",
+            )
         if not 1 <= self.max_parallel <= MAX_PARALLEL:
-            raise ConfigError(f"at most {MAX_PARALLEL} hosts run at the same time", hint=f"choose 1 to {MAX_PARALLEL}")
+            raise ConfigError(
+                f"at most {MAX_PARALLEL} hosts can run at the same time",
+                hint=f"choose a value from 1 to {MAX_PARALLEL}",
+            )
         if self.user and not re.fullmatch(USER, self.user):
             raise ConfigError(
                 f"{shorten(self.user)!r} is {USER_RULE.partition(':')[0]}", hint=USER_RULE.partition(": ")[2]
@@ -165,14 +173,14 @@ class SshRequest:
         sizes = {name: variable_bytes(name, value) for name, value in self.env.items()}
         for name, value in self.env.items():
             if not _VARIABLE.fullmatch(name):
-                raise ConfigError(f"{shorten(name)!r} is not a variable", hint="use letters, digits and _")
+                raise ConfigError(f"{shorten(name)!r} is not a valid variable name", hint="use letters, digits and _")
             if "\0" in value:
-                raise ConfigError(f"the variable {name} has a NUL character", hint="remove it")
+                raise ConfigError(f"variable {name} contains a NUL character", hint="remove it")
             if sizes[name] > MAX_VARIABLE_BYTES:
-                raise ConfigError(f"the variable {name} has {sizes[name] // 1024} KiB", hint=_TOO_LARGE)
+                raise ConfigError(f"variable {name} has {sizes[name] // 1024} KiB", hint=_TOO_LARGE)
         if (total := sum(sizes.values())) > MAX_ENV_BYTES:
             largest = ", ".join(sorted(sizes, key=lambda name: -sizes[name])[:3])
             said = f"the variables have {total // 1024:,} KiB, the largest are {largest}"
             raise ConfigError(
-                said, hint=f"at most {MAX_ENV_BYTES // 1024:,} KiB in all; put long values into files there"
+                said, hint=f"at most {MAX_ENV_BYTES // 1024:,} KiB in total; put long values into files on the hosts"
             )

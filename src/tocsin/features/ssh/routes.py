@@ -33,15 +33,15 @@ from tocsin.runs.model import Run
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdentityRecord:
-    """How we log in."""
+    """Authentication method."""
 
     kind: IdentityKind
-    ref: Annotated[str | None, "A key file, the name of a secret, or the socket of an agent."]
+    ref: Annotated[str | None, "Key file, name of a secret, or socket of an agent."]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostKeyRecord:
-    """Whether the key of a host is known."""
+    """State of the host key."""
 
     status: KeyStatus
     fingerprint: str | None
@@ -63,13 +63,13 @@ class SshHost:
     host_key: HostKeyRecord
     source: HostSource
     enabled: bool
-    status: Annotated[HostHealth, "As it was when it was last looked at."]
+    status: Annotated[HostHealth, "State at the last health check."]
     last_checked_at: Time | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SshGroup:
-    """A group of hosts."""
+    """Group of hosts."""
 
     name: str
     hosts: list[str]
@@ -78,17 +78,17 @@ class SshGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PingRecord:
-    """Whether the machine answers."""
+    """Reachability of the machine."""
 
     ok: bool
-    method: Annotated[str | None, "`icmp` or `tcp`; null if it was not checked."]
+    method: Annotated[str | None, "`icmp` or `tcp`; null if not checked."]
     rtt_ms: int | None
     error: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoginRecord:
-    """Whether a login works."""
+    """Result of a login."""
 
     ok: bool
     latency_ms: int | None
@@ -97,7 +97,7 @@ class LoginRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostHealthRecord:
-    """How a host is."""
+    """Health of a host."""
 
     host: str
     status: HostHealth
@@ -109,7 +109,7 @@ class HostHealthRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SshHealth:
-    """How hosts are."""
+    """Health of several hosts."""
 
     checked_at: Time
     summary: dict[HostHealth, int]
@@ -118,19 +118,19 @@ class SshHealth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewSshRun(RequestBody):
-    """A command, and the hosts that get it."""
+    """Command, and the hosts to run it on."""
 
     command: Annotated[str, Written(TextType(max_chars=MAX_COMMAND), examples=("uptime",))]
     hosts: Annotated[list[str], Written(ListType(TextType(), max_items=1000))] = field(default_factory=list)
     groups: Annotated[list[str], Written(ListType(TextType(), max_items=100))] = field(default_factory=list)
-    timeout_seconds: Annotated[int, Written(IntegerType(1, MAX_TIMEOUT_S)), "For each host."] = 60
-    max_parallel: Annotated[int, Written(IntegerType(1, MAX_PARALLEL)), "Hosts at a time."] = 5
-    stop_on_failure: Annotated[bool, FLAG, "Start on no further host after a failure."] = False
-    env: Annotated[dict[str, str], Written(MappingType(TextType(blank=True))), "Variables to set there."] = field(
-        default_factory=dict
-    )
-    working_dir: Annotated[str, text(4096), "Where it starts there."] = ""
-    dry_run: Annotated[bool, FLAG, "Only tell the hosts."] = False
+    timeout_seconds: Annotated[int, Written(IntegerType(1, MAX_TIMEOUT_S)), "Timeout per host."] = 60
+    max_parallel: Annotated[int, Written(IntegerType(1, MAX_PARALLEL)), "Maximum number of hosts at the same time."] = 5
+    stop_on_failure: Annotated[bool, FLAG, "After a failure, do not start on further hosts."] = False
+    env: Annotated[
+        dict[str, str], Written(MappingType(TextType(blank=True))), "Environment variables on the hosts."
+    ] = field(default_factory=dict)
+    working_dir: Annotated[str, text(4096), "Working directory on the hosts."] = ""
+    dry_run: Annotated[bool, FLAG, "Only return the hosts."] = False
     output: Annotated[str | None, text(500, nullable=True), "`<channel>:<target>` or a profile."] = None
 
     def request(self) -> SshRequest:
@@ -150,18 +150,18 @@ class NewSshRun(RequestBody):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SshPlan:
-    """What a command would do."""
+    """Effect of a command."""
 
     dry_run: bool
     hosts: list[str]
-    command: Annotated[str, "What the shell of each host would get."]
+    command: Annotated[str, "Command that the shell of each host would receive."]
 
 
 _STARTED: dict[int | str, dict[str, Any]] = {
     **RUN_STARTED,
     200: {
         "model": Run | SshPlan,
-        "description": "The run, which ended within `Prefer: wait=N`; or the hosts, with `dry_run`.",
+        "description": "The run, which ended within `Prefer: wait=N`. With `dry_run`: the hosts.",
     },
 }
 
@@ -176,17 +176,17 @@ class SshRoutes:
     async def list_ssh_hosts(
         self,
         paging: PagingOf,
-        group: Annotated[str, Query(max_length=128, description="Only the hosts of this group.")] = "",
-        q: Annotated[str, Query(max_length=200, description="Only with this in name, address, tags, text.")] = "",
+        group: Annotated[str, Query(max_length=128, description="Group of the hosts.")] = "",
+        q: Annotated[str, Query(max_length=200, description="Text in the name, address, tags or description.")] = "",
     ) -> Any:
-        """List the hosts by name."""
+        """List hosts by name."""
         found = sorted(await self._ssh.search(group, q), key=lambda host: host.name)
         page, following = paging.cut(found, lambda host: host.name)
         return paging.page(await self._ssh.documents(page), following, len(found))
 
     @operation("GET", "/api/ssh/groups", problems=("validation-failed",), answer=Page[SshGroup])
     async def list_ssh_groups(self, paging: PagingOf) -> Any:
-        """List the groups of hosts by name."""
+        """List host groups by name."""
         found = self._ssh.groups()
         page, following = paging.cut(found, _name)
         return paging.page(page, following, len(found))
@@ -213,11 +213,13 @@ class SshRoutes:
     @operation("GET", "/api/ssh/health", problems=("not-found", "validation-failed"), answer=SshHealth)
     async def get_ssh_health(
         self,
-        host: Annotated[list[str] | None, Query(description="Only this host; may be repeated.")] = None,
-        group: Annotated[list[str] | None, Query(description="Only this group; may be repeated.")] = None,
-        refresh: Annotated[bool, Query(description="Ask again, also what was asked within 30 seconds.")] = False,
+        host: Annotated[list[str] | None, Query(description="Name of a host; may be repeated.")] = None,
+        group: Annotated[list[str] | None, Query(description="Name of a group; may be repeated.")] = None,
+        refresh: Annotated[
+            bool, Query(description="Check again, even if the last result is less than 30 seconds old.")
+        ] = False,
     ) -> Any:
-        """Check whether hosts answer and accept a login; all that are enabled, where none is named."""
+        """Check that hosts are reachable and accept the login; by default, all enabled hosts."""
         return await self._ssh.health(host or (), group or (), refresh=refresh)
 
 

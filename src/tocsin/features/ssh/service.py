@@ -251,8 +251,10 @@ class Ssh:
                 await self._store.forget(result.host)
 
     async def _tell_changed_key(self, host: HostEntry, key: HostKey) -> None:
-        shown = f" It shows {key.fingerprint}." if key.fingerprint else ""
-        body = f"No command runs there until you have looked at the key with `tocsin ssh trust {host.name}`.{shown}"
+        shown = f" It sent {key.fingerprint}." if key.fingerprint else ""
+        body = (
+            f"No command runs on this host until you have verified the key with `tocsin ssh trust {host.name}`.{shown}"
+        )
         title = f"The host key of {host.name} has changed"
         notice = Notice(title, body, NoticeLevel.ERROR, "ssh", f"ssh:{host.name}", "#/ssh", f"ssh.host_key:{host.name}")
         await self.notices.notify(notice)
@@ -276,7 +278,7 @@ async def _document(
     try:
         address = await session.address(host)
     except ConfigError as error:
-        raise ConfigError(f"the host {host.name}: {error}", hint=error.hint) from None
+        raise ConfigError(f"host {host.name}: {error}", hint=error.hint) from None
     shown = probe is not None and probe.key_changed
     key = probe.document["host_key"] if probe and shown else (await known_key(session, address)).as_dict()
     return {

@@ -89,7 +89,7 @@ class Actions:
         try:
             output = await self._parts.runs.text(run.id, READ_CHARS)
         except TocsinError as error:  # it has run: an error from here would have it run again
-            log.warning("the output of a run is not read", extra={"run": run.id, "reason": error.sentence()})
+            log.warning("the output of a run cannot be read", extra={"run": run.id, "reason": error.sentence()})
             output = ""
         output = output or run.output.tail
         if firing.match.rule.action is TriggerAction.CLAUDE and run.ok:
@@ -106,7 +106,7 @@ class Actions:
             question = f"{prompt}\n\n{quoted}" if quoted else prompt
             answer = await self._parts.abilities.models.ask(question, firing.text)
             if not answer.strip():
-                raise EmptyAnswerError("the chat provider gave an empty answer")
+                raise EmptyAnswerError("the chat provider sent an empty answer")
             handle.write("stdout", answer)
             return RunResult(RunStatus.SUCCEEDED)
 

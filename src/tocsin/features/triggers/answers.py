@@ -56,7 +56,7 @@ def _ending_of(run: Run) -> str:
         case RunStatus.SUCCEEDED:
             return ""
         case RunStatus.TIMED_OUT:
-            return f"stopped: {run.reason or 'it took too long'}"
+            return f"stopped: {run.reason or 'it timed out'}"
         case RunStatus.FAILED if run.exit_code is not None and run.exit_code > 0:
             return f"exit code {run.exit_code}"
         case RunStatus.FAILED if run.signal:

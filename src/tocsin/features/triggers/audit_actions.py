@@ -4,13 +4,13 @@ from tocsin.core.audit.actions import CHANNEL, CHAT, RUN, STATUS, AuditAction, A
 
 TRIGGERS = AuditSource("triggers", "a trigger, for a received message")
 
-_RULE = AuditField("rule", "the number of the rule in its file")
-_PATTERN = AuditField("pattern", "the rule's pattern")
-_ACTION = AuditField("action", "what the rule does")
+_RULE = AuditField("rule", "number of the rule in its file")
+_PATTERN = AuditField("pattern", "pattern of the rule")
+_ACTION = AuditField("action", "action of the rule")
 
 TRIGGER_RUN = AuditAction(
     "trigger.run",
-    "A trigger has run for a received message.",
+    "A trigger ran for a received message.",
     (CHANNEL, CHAT, _RULE, _PATTERN, _ACTION, RUN, STATUS),
-    note="neither text nor captures",
+    note="The text and captures are not recorded.",
 )

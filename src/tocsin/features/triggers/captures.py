@@ -30,8 +30,10 @@ def notes_on(command: str) -> tuple[str, ...]:
     """Return advice on a shell command that may run words of strangers as code; it still runs as written."""
     notes = []
     if _USE.search(command) and _READS_AGAIN.search(command):
-        notes.append("eval, sh -c and ssh read their words as code once more: never put $1 or $TRIGGER_MESSAGE there")
+        notes.append(
+            "eval, sh -c and ssh interpret their arguments as code again: do not pass $1 or $TRIGGER_MESSAGE to them"
+        )
     for name, place in evaluated_variables(command, _STRANGERS).items():
         if place != "eval":
-            notes.append(f"bash may run ${name} as code in {place}: {COMPARE_AS_TEXT}")
+            notes.append(f"bash may execute ${name} as code in {place}: {COMPARE_AS_TEXT}")
     return tuple(notes)

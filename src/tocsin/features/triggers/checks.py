@@ -37,10 +37,10 @@ def _doubts(rule: Rule, settings: Values, runnable: Sequence[str]) -> Iterator[t
             detail, _, fix = note.partition(": ")
             yield detail, fix
     elif rule.action is TriggerAction.CLAUDE and not settings[CHAT_PROVIDER]:
-        yield "it asks a chat model, and none is configured", f"set {CHAT_PROVIDER.name}"
+        yield "it needs a chat model, and none is configured", f"set {CHAT_PROVIDER.name}"
     elif rule.action is TriggerAction.SKILL and rule.words[0] not in runnable:
         there = ", ".join(yield_first(list(runnable))) or "none"
-        yield f"there is no skill {rule.words[0]} that can be run", f"correct the name; there are: {there}"
+        yield f"skill {rule.words[0]} does not exist or cannot be run", f"correct the name; available: {there}"
 
 
 CHECKS: Checks[OpenTriggers] = (FeatureCheck(check_triggers, at_start=True),)

@@ -12,7 +12,7 @@ from tocsin.terminal.text import read_message
 
 _OUTCOMES = {
     MatchStatus.FIRES: "fires",
-    MatchStatus.COVERED: "matches, but an earlier rule fires",
+    MatchStatus.COVERED: "matches, but an earlier rule takes precedence",
     MatchStatus.NO_MATCH: "does not match",
 }
 _EXAMPLE = """\
@@ -29,8 +29,8 @@ def configure_triggers(parser: argparse.ArgumentParser) -> None:
     commands = add_subcommands(
         parser,
         {
-            "list": "list the rules of triggers.yaml in the order in which they are tried",
-            "test": "show which rule a message would fire and why; nothing is run",
+            "list": "list the rules of triggers.yaml in order of evaluation",
+            "test": "show which rule matches a message and why, without running it",
         },
     )
     parser.epilog = f'example: tocsin triggers test "disk home"\n\n{_EXAMPLE}'
@@ -38,9 +38,9 @@ def configure_triggers(parser: argparse.ArgumentParser) -> None:
     commands["list"].set_defaults(run=_list)
     commands[
         "test"
-    ].epilog = 'example: tocsin triggers test "disk home"\n\nexit code 0: a rule would fire, 1: none would'
+    ].epilog = 'example: tocsin triggers test "disk home"\n\nexit code 0: a rule matches, 1: no rule matches'
     commands["test"].add_argument(
-        "text", help="the message; `-` reads standard input; put `--` before one that starts with `-`"
+        "text", help="message text; `-` reads standard input; precede a text that starts with `-` with `--`"
     )
     commands["test"].set_defaults(run=_test, free_text="text")
 
@@ -50,7 +50,7 @@ def _list(_: argparse.Namespace, out: Console, program: Program) -> int:
     if out.as_json:
         out.document(rules)
     elif not rules:
-        out.note(f"no triggers yet; write {triggers.path}; `tocsin triggers --help` shows an example")
+        out.note(f"no triggers exist; create {triggers.path} (`tocsin triggers --help` shows an example)")
     else:
         rows = [
             (str(r.number), r.pattern.source, r.action.value, shorten(r.command), "yes" if r.reply else "no")
@@ -82,15 +82,15 @@ def _read(program: Program) -> tuple[Triggers, tuple[Rule, ...]]:
 
 def _show(found: RuleTest, out: Console) -> None:
     if (rule := found.rule) is None:
-        out.line("no rule fires")
+        out.line("no rule matches")
     else:
-        out.line(f"rule {rule.number} fires (line {rule.line}): {rule.pattern.source}")
+        out.line(f"rule {rule.number} matches (line {rule.line}): {rule.pattern.source}")
         for number, group in enumerate(found.groups, 1):
             out.line(f"  ${number} = {_quoted(group)}")
         out.line(f"would run ({rule.action}): {_quoted(found.would_run or '')}")
-        out.line("the output is sent back" if rule.reply else "nothing is sent back")
+        out.line("the output is sent as a reply" if rule.reply else "no reply is sent")
         if not rule.repeat:
-            out.line("if it is interrupted, it is not run again")
+            out.line("an interrupted run is not repeated")
         _advise(out, (rule,))
     if found.rules:
         rows = [(str(each.number), each.pattern, _OUTCOMES[each.outcome]) for each in found.rules]

@@ -55,7 +55,7 @@ async def subsystem_of(triggers: OpenTriggers) -> SubsystemStatus:
     problem = await to_thread(lambda: triggers.rules.problem)
     if not problem:
         return SubsystemStatus(SubsystemState.DISABLED, "")
-    told = f"the file of triggers has mistakes: {problem}"
+    told = f"the triggers file has errors: {problem}"
     return SubsystemStatus(SubsystemState.DEGRADED, "", attention=[AttentionItem(NoticeLevel.ERROR, told, "#/msg")])
 
 

@@ -32,9 +32,9 @@ class Pattern:
     def compile(cls, source: str) -> "Pattern":
         """Read a pattern; raises PatternError."""
         if len(source) > MAX_LENGTH:
-            raise PatternError(f"it has {len(source):,} characters; at most {MAX_LENGTH:,} are accepted")
+            raise PatternError(f"it has {len(source):,} characters, limit {MAX_LENGTH:,}")
         if found := _CONTROLS.search(source):
-            raise PatternError(f"it has the control character {found[0]!a}; {_ESCAPED}")
+            raise PatternError(f"it contains the control character {found[0]!a}; {_ESCAPED}")
         # Takes 5 ms to import: commands that match nothing do not pay for it.
         import re2  # type: ignore[import-untyped]  # it has no types
 
@@ -49,7 +49,7 @@ class Pattern:
         if compiled.programsize > MAX_PROGRAM:
             raise PatternError(_TOO_LARGE)
         if compiled.groups > MAX_GROUPS:
-            raise PatternError(f"it has {compiled.groups} groups; at most {MAX_GROUPS} are accepted")
+            raise PatternError(f"it has {compiled.groups} groups, limit {MAX_GROUPS}")
         return cls(source, compiled)
 
     def find(self, text: bytes) -> tuple[str, ...] | None:
@@ -71,8 +71,8 @@ def searchable(text: str) -> bytes:
 
 # All but tab and line ends; `\x08` and the like, spelled out, are left to RE2.
 _CONTROLS = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f\x85\u2028\u2029]")
-_ESCAPED = r"in double quotes, YAML makes one of \b and the like: use single quotes"
-_TOO_LARGE = "it is too large once its repetitions are written out; repeat less often, or without a number"
+_ESCAPED = "in double quotes, YAML converts \\b and similar escapes to control characters: use single quotes"
+_TOO_LARGE = "it is too large after its repetitions are expanded; use smaller repeat counts"
 
 
 def _words_of(error: Exception) -> str:
@@ -86,27 +86,30 @@ def _explain(said: str) -> str:
     for pattern, words in _REASONS:
         if re.match(pattern, said):
             return words.format(place=shorten(place))
-    return f"RE2 says: {kind}{f' {shorten(place)!r}' if place else ''}"
+    return f"invalid RE2 pattern: {kind}{f' {shorten(place)!r}' if place else ''}"
 
 
 _REASONS = (
-    (r"invalid escape sequence: \\[1-9]", "a back-reference such as {place} is not supported"),
+    (r"invalid escape sequence: \\[1-9]", "back-references such as {place} are not supported"),
     (r"invalid escape sequence: \\Z", "the end of the text is \\z, not \\Z"),
-    (r"invalid escape sequence", "there is no escape {place}; a backslash itself is written \\\\"),
-    (r"trailing \\", "it ends in a lone backslash; a backslash itself is written \\\\"),
+    (r"invalid escape sequence", "{place} is not a valid escape; write \\\\ for a backslash"),
+    (r"trailing \\", "it ends with a backslash; write \\\\ for a backslash"),
     (r"invalid perl operator: \(\?[=!]", "look-ahead, {place}…), is not supported"),
     (r"invalid perl operator: \(\?<[=!]", "look-behind, {place}…), is not supported"),
-    (r"invalid perl operator: \(\?>", "an atomic group, {place}…), is not supported, nor needed for speed"),
-    (r"invalid perl operator: \(\?P$", "a back-reference such as (?P=name) is not supported"),
-    (r"invalid named capture group", "the group {place} has no proper name"),
+    (r"invalid perl operator: \(\?>", "atomic groups, {place}…), are not supported and not needed"),
+    (r"invalid perl operator: \(\?P$", "back-references such as (?P=name) are not supported"),
+    (r"invalid named capture group", "the group {place} has an invalid name"),
     (r"invalid perl operator", "{place} is not supported"),
-    (r"bad repetition operator: .*\+$", "{place} repeats twice; possessive repetition is not supported, nor needed"),
-    (r"bad repetition operator", "{place} repeats twice"),
-    (r"no argument for repetition operator", "there is nothing before {place} to repeat; a plain one is \\{place}"),
-    (r"invalid repetition size", "{place} repeats too often; 1,000 times in all is the most"),
+    (
+        r"bad repetition operator: .*\+$",
+        ("{place} has two repetition operators; possessive repetition is not supported and not needed"),
+    ),
+    (r"bad repetition operator", "{place} has two repetition operators"),
+    (r"no argument for repetition operator", "{place} has no expression to repeat; write \\{place} for the character"),
+    (r"invalid repetition size", "{place} has a repeat count that is too large; the limit is 1,000 in total"),
     (r"pattern too large", _TOO_LARGE),
-    (r"missing \)", "a ( is never closed; a plain one is \\("),
-    (r"missing \]", "a [ is never closed; a plain one is \\["),
-    (r"unexpected \)", "a ) was never opened; a plain one is \\)"),
-    (r"invalid character class range", "there is no class or range {place}"),
+    (r"missing \)", "a ( is not closed; write \\( for the character"),
+    (r"missing \]", "a [ is not closed; write \\[ for the character"),
+    (r"unexpected \)", "a ) has no opening parenthesis; write \\) for the character"),
+    (r"invalid character class range", "invalid class or range {place}"),
 )

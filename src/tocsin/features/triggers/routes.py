@@ -17,18 +17,18 @@ MAX_TEXT = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleList:
-    """The rules in force."""
+    """Active rules."""
 
     items: Sequence[Rule]
-    problem: Annotated[str | None, "Why the present file is not in force; the last good one is."]
+    problem: Annotated[str | None, "Reason why the current file was rejected; the last valid version is active."]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TriggerText(RequestBody):
-    """A text to try the rules with."""
+    """Text to test the rules with."""
 
     text: Annotated[str, text(MAX_TEXT, examples=("deploy web",))]
-    channel: Annotated[str, text(100), "Rules are the same for all channels."] = ""
+    channel: Annotated[str, text(100), "Ignored: rules apply to all channels."] = ""
 
 
 class TriggerRoutes:
@@ -40,17 +40,17 @@ class TriggerRoutes:
 
     @operation("GET", "/api/triggers", extension=True, answer=RuleList)
     async def list_triggers(self) -> Any:
-        """List the rules in force, in the order in which they are tried."""
+        """List the active rules in order of evaluation."""
         rules = await asyncio.to_thread(self._rules.all)
         problem = self._rules.problem
         return RuleList(items=rules, problem=problem.sentence() if problem else None)
 
     @operation("POST", "/api/triggers/test", extension=True, problems=("validation-failed",), answer=RuleTest)
     async def test_triggers(self, body: TriggerText) -> Any:
-        """Show which rule a text would fire, and with which captures; nothing is run."""
+        """Show which rule matches a text, and with which captures, without running it."""
         known, channel = self._messenger.channel_names(), body.channel.strip().lower()
         if channel and channel not in known:
-            raise refuse(("channel",), "bad-value", f"There is no such channel; there are: {', '.join(sorted(known))}")
+            raise refuse(("channel",), "bad-value", f"Unknown channel; choose from: {', '.join(sorted(known))}")
         return await asyncio.to_thread(self._rules.explain, body.text)
 
 

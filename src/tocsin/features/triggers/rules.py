@@ -36,11 +36,11 @@ class TriggerAction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One trigger rule; `words` are a skill's name and its arguments."""
+    """Trigger rule; `words` are a skill's name and its arguments."""
 
     schema_name: ClassVar[str] = "RuleRecord"
 
-    number: Annotated[int, "Its place in the file, from 1."]
+    number: Annotated[int, "Position in the file, starting at 1."]
     line: int
     pattern: Annotated[Pattern, Converted(attrgetter("source"), str)]
     action: TriggerAction
@@ -93,7 +93,7 @@ class MatchStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RuleOutcome:
-    """What a rule has to say about a text."""
+    """Result of one rule for a text."""
 
     number: int
     pattern: str
@@ -102,7 +102,7 @@ class RuleOutcome:
 
 @dataclass(frozen=True, slots=True)
 class RuleTest:
-    """Which rule fires, and what it would run."""
+    """Matching rule, and what it would run."""
 
     matched: bool
     rule: Rule | None
@@ -166,25 +166,25 @@ def _pattern(source: str) -> Pattern:
     try:
         return Pattern.compile(source)
     except PatternError as error:
-        raise ValueError(f"this pattern cannot be used: {error}") from None
+        raise ValueError(f"invalid pattern: {error}") from None
 
 
 def _command(command: str) -> str:
     if "\0" in command:
-        raise ValueError("a command cannot have a NUL character")
+        raise ValueError("a command must not contain a NUL character")
     if len(command) > MAX_COMMAND:
-        raise ValueError(f"a command has at most {MAX_COMMAND:,} characters; put a longer one into a file and run that")
+        raise ValueError(f"a command can have at most {MAX_COMMAND:,} characters; put longer commands into a file")
     return command
 
 
 _RULES = ListType(
     RecordType(
         (
-            Field("pattern", TextType(parse=_pattern), required=True, doc="What a message matches, in RE2"),
+            Field("pattern", TextType(parse=_pattern), required=True, doc="RE2 pattern that the message must match"),
             Field("action", ChoiceType(tuple(map(str, TriggerAction))), default=TriggerAction.SHELL, doc="What runs"),
-            Field("command", TextType(parse=_command), required=True, doc="A command, a prompt, or a skill's name"),
-            Field("reply", BooleanType(), default=True, doc="Whether the output is the answer"),
-            Field("repeat", BooleanType(), default=True, doc="Whether it runs again after it was interrupted"),
+            Field("command", TextType(parse=_command), required=True, doc="Command, prompt, or name of a skill"),
+            Field("reply", BooleanType(), default=True, doc="Whether the output is sent as a reply"),
+            Field("repeat", BooleanType(), default=True, doc="Whether it runs again after an interruption"),
         )
     )
 )
@@ -214,8 +214,8 @@ def _read_words(node: Node, command: str) -> tuple[str, ...]:
     try:
         words = tuple(shlex.split(command))
     except ValueError:
-        node.refuse("a quote is never closed")
+        node.refuse("a quote is not closed")
         return ()
     if not words or not words[0] or "$" in words[0]:
-        node.refuse("expected the name of a skill first; it cannot come from the message")
+        node.refuse("expected the name of a skill first; it cannot be taken from the message")
     return words

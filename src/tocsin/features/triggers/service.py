@@ -15,10 +15,10 @@ _REMEMBERED = 64  # texts whose read receipt was decided on and whose handler ha
 
 NO_RULE = (
     "No trigger rule matches this use of /{name}. The operator of this bot can list the rules with "
-    "`tocsin triggers list` and try one with `tocsin triggers test`."
+    "`tocsin triggers list` and test a message with `tocsin triggers test`."
 )
 
-INTERRUPTED = "This was interrupted while it ran, and is not run again. Whether it did what it should is not known."
+INTERRUPTED = "This command was interrupted and is not repeated. It may have taken effect."
 
 
 async def no_rule(received: MessageContext) -> HandlerResult | None:
@@ -94,7 +94,7 @@ class TriggerHandler:
         if earlier is None:
             await self._actions.record_interrupted(firing)
         replies = (Reply(INTERRUPTED),) if rule.reply else ()
-        return HandlerResult(HandlingStatus.FAILED, replies, f"trigger rule {rule.number}: interrupted, not run again")
+        return HandlerResult(HandlingStatus.FAILED, replies, f"trigger rule {rule.number}: interrupted, not repeated")
 
     async def _result(self, firing: Firing, run: Run) -> HandlerResult:
         rule = firing.match.rule

@@ -3,30 +3,30 @@
 from tocsin.core.audit.actions import AuditAction, AuditField, AuditSource
 
 # Reads that no person asked for, such as for a skill.
-VAULT = AuditSource("vault", "the vault, read for a part of Tocsin")
+VAULT = AuditSource("vault", "the vault, read by a component of Tocsin")
 
-_NAMES = AuditField("names", "the names of the secrets")
-_READER = AuditField("reader", "who reads: `cli`, or what needs them, such as `skill:` and its name")
-_RECIPIENT = AuditField("recipient", "the public key")
+_NAMES = AuditField("names", "names of the secrets")
+_READER = AuditField("reader", "reader: `cli`, or the component, for example `skill:` and its name")
+_RECIPIENT = AuditField("recipient", "public key")
 _CHANGE = AuditField("change", "`add` or `remove`")
 _BACKEND = AuditField("backend", "`pyrage` or `age`")
-_FROM = AuditField("from", "the file that they were imported from")
-_WRITE = AuditField("write", "how often the vault was written until then, as `vault.counter` says")
-_VALUE = "never a value"
+_FROM = AuditField("from", "file that they were imported from")
+_WRITE = AuditField("write", "number of times the vault has been written, as recorded in `vault.counter`")
+_VALUE = "The values are not recorded."
 
-INIT = AuditAction("vault.init", "The vault was made.", (_RECIPIENT, _BACKEND))
-SET = AuditAction("vault.set", "Values were entered or imported.", (_NAMES, _WRITE), (_FROM,), _VALUE)
+INIT = AuditAction("vault.init", "The vault was created.", (_RECIPIENT, _BACKEND))
+SET = AuditAction("vault.set", "Values were stored or imported.", (_NAMES, _WRITE), (_FROM,), _VALUE)
 GET = AuditAction(
     "vault.get",
-    "Values were read, by a person or for a run; one entry for all of a run.",
+    "Values were read, by a person or for a run; all reads of a run are one entry.",
     (_NAMES, _READER),
     (),
     _VALUE,
 )
 DELETE = AuditAction("vault.delete", "A secret was deleted.", (_NAMES, _WRITE))
-ROTATE = AuditAction("vault.rotate", "A secret has a new value.", (_NAMES, _WRITE), (), _VALUE)
+ROTATE = AuditAction("vault.rotate", "The value of a secret was replaced.", (_NAMES, _WRITE), (), _VALUE)
 ACCEPT = AuditAction("vault.accept", "An older copy of the vault was accepted.", (_WRITE,))
-REKEY = AuditAction("vault.rekey", "The vault was encrypted under a new identity.", (_RECIPIENT,))
-RECIPIENTS = AuditAction("vault.recipients", "Who else can decrypt the vault was changed.", (_RECIPIENT, _CHANGE))
+REKEY = AuditAction("vault.rekey", "The vault was encrypted for a new identity.", (_RECIPIENT,))
+RECIPIENTS = AuditAction("vault.recipients", "A recipient of the vault was added or removed.", (_RECIPIENT, _CHANGE))
 
 ACTIONS = (INIT, SET, GET, DELETE, ROTATE, ACCEPT, REKEY, RECIPIENTS)

@@ -24,16 +24,16 @@ async def check_vault(opened: OpenVault) -> AsyncIterator[Finding]:
     if status.problem:
         yield failure("vault", status.problem)
     elif not status.initialized:
-        yield Finding("off", "vault", "there is none", "`tocsin vault init` makes one")
+        yield Finding("off", "vault", "no vault exists", "create one with `tocsin vault init`")
     else:
         for finding in _ages(status):
             yield finding
         if not vault.store.counter.exists():
-            detail = f"{vault.store.counter} is missing: an older copy of the vault would go unnoticed"
-            yield Finding("warning", "vault", detail, "any change of the vault writes it anew")
+            detail = f"{vault.store.counter} is missing: a rollback to an older copy of the vault cannot be detected"
+            yield Finding("warning", "vault", detail, "the next change of the vault writes it again")
         names = [age.name for age in status.rotation.items]
         for name in sorted(policies.by_name.keys() - set(names)):
-            detail = f"the vault has no secret {name}, which has a rotation policy{suggestion(name, names)}"
+            detail = f"secret {name} has a rotation policy, but is not in the vault{suggestion(name, names)}"
             yield Finding("warning", "vault", detail, "correct the name in rotation_policies.yaml")
         yield Finding("ok", "vault", _summary(vault, status))
 
@@ -46,7 +46,8 @@ def _ages(status: VaultStatusRecord) -> Iterator[Finding]:
 
 
 def _summary(vault: Vault, status: VaultStatusRecord) -> str:
-    return f"{number_of(len(status.rotation.items), 'secret')} in {vault.store.vault}, by {vault.store.cipher.name}"
+    count = number_of(len(status.rotation.items), "secret")
+    return f"{count} in {vault.store.vault}, encrypted with {vault.store.cipher.name}"
 
 
 CHECKS: Checks[OpenVault] = (FeatureCheck(check_vault, at_start=True),)

@@ -17,7 +17,7 @@ AGE_TIMEOUT_S = 60.0
 INSTALL_AGE = "install age (Debian and Ubuntu: apt-get install age), or set VAULT_BACKEND=pyrage"
 _MAGIC = b"age-encryption.org/v1\n"
 _ARMOR_BEGIN, _ARMOR_END = "-----BEGIN AGE ENCRYPTED FILE-----", "-----END AGE ENCRYPTED FILE-----"
-_WRONG_IDENTITY = "use the identity that the vault was made with, or restore both files from one backup"
+_WRONG_IDENTITY = "use the identity with which the vault was created, or restore both files from the same backup"
 
 
 class KeyPair(NamedTuple):
@@ -199,17 +199,17 @@ def _refuse_foreign(data: bytes) -> None:
 
 def _unreadable(reason: str, data: bytes) -> VaultError:
     if b"-> scrypt " in data[:400]:
-        hint = "decrypt it with `age -d` and set each secret"
+        hint = "decrypt it with `age -d` and store each secret again"
         return VaultError("the vault is encrypted with a passphrase", hint=hint)
     # A damaged header looks the same: neither of them opens it.
     if "matching" in reason or "no identity" in reason or "incorrect" in reason:
         return VaultError("the vault was encrypted for another identity, or is damaged", hint=_WRONG_IDENTITY)
-    return VaultError("the vault is damaged: it does not decrypt", hint="restore vault.enc from a backup")
+    return VaultError("the vault is damaged and cannot be decrypted", hint="restore vault.enc from a backup")
 
 
 def _bad_identity(file: Path) -> VaultError:
-    return VaultError(f"{file} does not hold one age identity", hint=_WRONG_IDENTITY)
+    return VaultError(f"{file} must contain exactly one age identity", hint=_WRONG_IDENTITY)
 
 
 def _bad_recipient() -> VaultError:
-    return VaultError("this is not an age public key", hint="it begins with age1; `age-keygen -y` prints it")
+    return VaultError("not an age public key", hint="it starts with age1; `age-keygen -y` prints it")

@@ -32,28 +32,34 @@ def configure_vault(parser: argparse.ArgumentParser) -> None:
     """Add the subcommands of `tocsin vault`."""
     parser.epilog = "example: tocsin vault set GATEWAY_TOKEN"
     subcommands: dict[str, tuple[str, str, Command]] = {
-        "init": ("make a new identity and an empty vault", "init", _init),
-        "set": ("enter a value by a prompt or by standard input; an older one is replaced", "set GATEWAY_TOKEN", _set),
+        "init": ("create an identity and an empty vault", "init", _init),
+        "set": ("store a value from a prompt or standard input, or replace it", "set GATEWAY_TOKEN", _set),
         "get": ("print a value", "get GATEWAY_TOKEN", _get),
         "delete": ("delete a secret, after a question", "delete GATEWAY_TOKEN", _delete),
-        "list": ("list the names and how old the values are", "list", _list),
-        "status": ("show whether the vault can be read, and what is old", "status", _status),
-        "rotate": ("give a secret a new value; its age starts again", "rotate GATEWAY_TOKEN --generate", _rotate),
-        "accept": ("use an older copy of the vault that was put back, after a question", "accept", _accept),
-        "rekey": ("encrypt the vault under a new identity, after a question", "rekey", _rekey),
-        "import": ("move the secrets of a .env file into the vault, after a question", "import", _import),
+        "list": ("list the names and the age of the values", "list", _list),
+        "status": ("show whether the vault is readable, and which secrets are old", "status", _status),
+        "rotate": ("replace the value of a secret, which resets its age", "rotate GATEWAY_TOKEN --generate", _rotate),
+        "accept": ("accept an older copy of the vault that was restored", "accept", _accept),
+        "rekey": ("encrypt the vault for a new identity", "rekey", _rekey),
+        "import": ("move the secrets of a .env file into the vault", "import", _import),
     }
     shown = {name: help_ for name, (help_, _, _) in subcommands.items()}
-    commands = add_subcommands(parser, {**shown, "recipients": "list, add or remove who else can read the vault"})
+    commands = add_subcommands(
+        parser, {**shown, "recipients": "list, add or remove public keys that can read the vault"}
+    )
     for name, (_, example, run) in subcommands.items():
         commands[name].epilog = f"example: tocsin vault {example}"
         commands[name].set_defaults(run=run)
     for name in ("set", "get", "delete", "rotate"):
-        commands[name].add_argument("name", help="letters, digits and _, such as GATEWAY_TOKEN")
+        commands[name].add_argument("name", help="name: letters, digits and _, for example GATEWAY_TOKEN")
     for name in ("set", "rotate"):
         commands[name].set_defaults(asks_for_secret=True)
-    commands["rotate"].add_argument("--generate", action="store_true", help="take a random value, and do not ask")
-    commands["import"].add_argument("file", nargs="?", type=Path, help="without it, the .env that was read")
+    commands["rotate"].add_argument(
+        "--generate", action="store_true", help="generate a random value instead of asking for one"
+    )
+    commands["import"].add_argument(
+        "file", nargs="?", type=Path, help="path of the .env file (default: the one that Tocsin reads)"
+    )
     for name in ("delete", "accept", "rekey", "import"):
         _add_yes(commands[name])
     _configure_recipients(commands["recipients"])
@@ -64,23 +70,23 @@ def _configure_recipients(parser: argparse.ArgumentParser) -> None:
     commands = add_subcommands(
         parser,
         {
-            "list": "list who else can read the vault",
-            "add": "encrypt the vault for a further public key, too",
-            "remove": "encrypt the vault without a public key, after a question",
+            "list": "list the public keys that can read the vault",
+            "add": "encrypt the vault for an additional public key",
+            "remove": "stop encrypting the vault for a public key",
         },
     )
     commands["list"].epilog = "example: tocsin vault recipients list"
     commands["list"].set_defaults(run=_list_recipients)
     for name, run in (("add", _add_recipient), ("remove", _remove_recipient)):
         commands[name].epilog = f"example: tocsin vault recipients {name} age1…"
-        commands[name].add_argument("key", help="a public key of age; it begins with age1")
+        commands[name].add_argument("key", help="age public key; starts with age1")
         commands[name].set_defaults(run=run)
-    commands["add"].add_argument("--note", default="", help="whose key it is")
+    commands["add"].add_argument("--note", default="", help="owner of the key")
     _add_yes(commands["remove"])
 
 
 def _add_yes(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
+    parser.add_argument("-y", "--yes", action="store_true", help="do not ask for confirmation")
 
 
 def _opened(program: Program) -> tuple[Vault, "Settings"]:
@@ -94,14 +100,14 @@ def _agreed(arguments: argparse.Namespace, out: Console, question: str) -> None:
     import asyncio
 
     if not arguments.yes and not asyncio.run(out.agreed(question)):
-        raise VaultError("nothing was changed")
+        raise VaultError("no change was made")
 
 
 def _name_of(arguments: argparse.Namespace) -> str:
     name, equals, _ = readable(arguments.name).partition("=")
     if equals:  # what follows may be a secret
         hint = "type the value at the prompt, or pipe it in"
-        raise ConfigError(f"{name}=… is not a name for a secret: the value cannot be an argument", hint=hint)
+        raise ConfigError(f"{name}=… is not a valid name: secret values are not accepted as arguments", hint=hint)
     return checked_name(name)
 
 
@@ -111,11 +117,11 @@ def _init(_: argparse.Namespace, out: Console, program: Program) -> int:
     vault, settings = _opened(program)
     require_usable(settings.data_dir)
     recipient = vault.init(source=_CLI)
-    out.effect_done("the vault was made")
+    out.effect_done("the vault was created")
     if out.as_json:
         out.document({"recipient": recipient, "vault": str(vault.store.vault), "identity": str(vault.store.identity)})
-    out.line(f"made {vault.store.vault} and its identity {vault.store.identity}, readable by you alone")
-    out.line("keep a copy of the identity elsewhere: without it, or a further recipient, the vault is lost")
+    out.line(f"created {vault.store.vault} and its identity {vault.store.identity}, readable only by you")
+    out.line("back up the identity in another place: without it or another recipient, the vault cannot be opened")
     if platform() == "darwin" and vault.store.identity.parent != settings.data_dir:
         from tocsin.features.vault.programs import note_identity
 
@@ -129,7 +135,7 @@ def _set(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     vault.store.require()  # before a person types
     value = _entered(f"Value of {name}", settings)
     vault.set(name, value, source=_CLI)
-    return _done(out, name, f"{name} is in the vault")
+    return _done(out, name, f"{name} was stored in the vault")
 
 
 def _entered(label: str, settings: "Settings") -> str:
@@ -158,7 +164,7 @@ def _delete(arguments: argparse.Namespace, out: Console, program: Program) -> in
     vault.store.read().secret(name)  # before a person is asked
     _agreed(arguments, out, f"Delete {name} from the vault?")
     vault.delete(name, source=_CLI)
-    return _done(out, name, f"{name} is deleted")
+    return _done(out, name, f"{name} was deleted")
 
 
 def _rotate(arguments: argparse.Namespace, out: Console, program: Program) -> int:
@@ -168,7 +174,7 @@ def _rotate(arguments: argparse.Namespace, out: Console, program: Program) -> in
     value = generated() if arguments.generate else _entered(f"New value of {name}", settings)
     settings.redact.learn([value])
     vault.rotate(name, value, source=_CLI)
-    return _done(out, name, f"{name} has a new value" + ("; `tocsin vault get` prints it" * arguments.generate))
+    return _done(out, name, f"{name} has a new value" + ("; print it with `tocsin vault get`" * arguments.generate))
 
 
 def _accept(arguments: argparse.Namespace, out: Console, program: Program) -> int:
@@ -176,11 +182,11 @@ def _accept(arguments: argparse.Namespace, out: Console, program: Program) -> in
     try:
         vault.store.read()
     except OlderVaultError as older:
-        _agreed(arguments, out, f"{older}. Use it? It has the values of that time.")
+        _agreed(arguments, out, f"{older}. Use it? Secrets changed since then have their old values.")
     else:
-        raise VaultError("the vault is not an older copy: there is nothing to accept")
+        raise VaultError("the vault is not an older copy")
     vault.accept(source=_CLI)
-    accepted = "the older copy is the vault from now on"
+    accepted = "the older copy is now in use"
     out.effect_done(accepted)
     return out.answer({"accepted": True}, accepted)
 
@@ -188,11 +194,11 @@ def _accept(arguments: argparse.Namespace, out: Console, program: Program) -> in
 def _rekey(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     vault, _ = _opened(program)
     vault.store.require()
-    _agreed(arguments, out, "Put the vault under a new identity? The old identity will open only older backups.")
+    _agreed(arguments, out, "Encrypt the vault for a new identity? The old identity will then open only older backups.")
     recipient = vault.rekey(source=_CLI)
     out.effect_done("the vault has a new identity")
     return out.answer(
-        {"recipient": recipient}, f"the vault has a new identity; keep a copy of {vault.store.identity} elsewhere"
+        {"recipient": recipient}, f"the vault has a new identity; back up {vault.store.identity} in another place"
     )
 
 
@@ -208,7 +214,7 @@ def _list(_: argparse.Namespace, out: Console, program: Program) -> int:
     elif ages:
         out.table(("name", "state", "age", "expires"), [_row(age) for age in ages])
     else:
-        out.note("the vault is empty; `tocsin vault set NAME` enters a secret")
+        out.note("the vault is empty; store a secret with `tocsin vault set NAME`")
     return DONE
 
 
@@ -220,7 +226,7 @@ def _row(age: SecretAgeRecord) -> Sequence[str]:
 def _tell_policies(vault: Vault, out: Console) -> None:
     _, problem = vault.policies()
     if problem:
-        out.error(f"the usual 90 days count for all secrets: {problem}", problem.hint or "correct the file")
+        out.error(f"all secrets use the default maximum age of 90 days: {problem}", problem.hint or "correct the file")
 
 
 def _status(_: argparse.Namespace, out: Console, program: Program) -> int:
@@ -233,7 +239,7 @@ def _status(_: argparse.Namespace, out: Console, program: Program) -> int:
         out.document(to_json(status))
         return FAILED if status.problem else DONE
     if not status.initialized:
-        out.line("there is no vault; `tocsin vault init` makes one")
+        out.line("no vault exists; create one with `tocsin vault init`")
         return DONE
     if status.problem:
         out.failure(status.problem)
@@ -248,7 +254,7 @@ def _status(_: argparse.Namespace, out: Console, program: Program) -> int:
     due = [age for age in ages if age.status is not RotationState.OK]
     if due:
         out.table(("name", "state", "age", "expires"), [_row(age) for age in due])
-        out.note("`tocsin vault rotate NAME` takes a new value")
+        out.note("replace a value with `tocsin vault rotate NAME`")
     return DONE
 
 
@@ -263,10 +269,12 @@ def _import(arguments: argparse.Namespace, out: Console, program: Program) -> in
     path = arguments.file or settings.env_file
     file = read_secrets(path, names) if path else None
     if file is None or not file.secrets:
-        raise VaultError(f"there is no secret setting to import: {path or settings.read_from}", hint="name the file")
+        raise VaultError(
+            f"no secret settings to import in {path or settings.read_from}", hint="give the path of the file"
+        )
     settings.redact.learn(file.secrets.values())
     found = ", ".join(file.secrets)
-    _agreed(arguments, out, f"Move {found} from {file.path} into the vault, and take the values out of the file?")
+    _agreed(arguments, out, f"Move {found} from {file.path} into the vault, and remove the values from the file?")
     vault.take_in(file.secrets, origin=str(file.path), source=_CLI)
     take_out(file, S_IMODE(file.path.stat().st_mode))
     moved = f"moved {found} from {file.path} into the vault"
@@ -282,23 +290,27 @@ def _list_recipients(_: argparse.Namespace, out: Console, program: Program) -> i
         [{"key": other.key, "note": other.note} for other in found],
         ("public key", "note"),
         ((other.key, other.note) for other in found),
-        empty="only the vault's own identity can read it",
+        empty="only the identity of the vault can read it",
     )
 
 
 def _add_recipient(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     vault, _ = _opened(program)
     key = vault.add_recipient(readable(arguments.key), readable(arguments.note), source=_CLI)
-    return _done(out, key, f"{key} can read the vault from now on")
+    return _done(out, key, f"{key} can now read the vault")
 
 
 def _remove_recipient(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     vault, _ = _opened(program)
     key = readable(arguments.key).strip()
     vault.store.read().without_recipient(key)
-    _agreed(arguments, out, f"Encrypt the vault without {key}? What they have read stays known to them: rotate it.")
+    _agreed(
+        arguments,
+        out,
+        f"Stop encrypting the vault for {key}? Its owner may have kept copies of the secrets: rotate them.",
+    )
     vault.remove_recipient(key, source=_CLI)
-    return _done(out, key, f"{key} cannot read the vault from now on; rotate what they have read")
+    return _done(out, key, f"{key} can no longer read the vault; rotate the secrets that it could read")
 
 
 COMMANDS: Commands = {"vault": configure_vault}

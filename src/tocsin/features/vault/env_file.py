@@ -31,7 +31,10 @@ def take_out(file: EnvFile, mode: int) -> None:
     from dotenv.parser import parse_stream
 
     if read_limited(file.path) != file.content:
-        raise ConfigError(f"{file.path} has changed meanwhile", hint="run the import again; the vault has the values")
+        raise ConfigError(
+            f"{file.path} was changed during the import",
+            hint="run the import again; the vault already contains the values",
+        )
     kept = []
     for binding in parse_stream(StringIO(file.content.decode("utf-8-sig"), newline="")):
         text = binding.original.string

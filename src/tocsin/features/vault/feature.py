@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from tocsin.core.config.settings import SecretStore, Values
 
-# On which days the operator was told of old secrets; `claimed_until` is null when that is done.
+# Days on which the operator was notified about old secrets; `claimed_until` is null when that is done.
 MIGRATIONS = (
     "CREATE TABLE vault_notices (day TEXT PRIMARY KEY) WITHOUT ROWID",
     "ALTER TABLE vault_notices ADD COLUMN claimed_until REAL",
@@ -28,13 +28,13 @@ def _secrets(data_dir: "Path", settings: "Values") -> "SecretStore":
 FEATURE = Feature(
     name="vault",
     package=__package__,
-    summary="secrets in one encrypted file, for settings and skills, with an eye on their age",
+    summary="one encrypted file of secrets for settings and skills, with reminders to rotate them",
     page="vault.md",
     variables=(BACKEND, IDENTITY),
     tables={"vault": MIGRATIONS},
     audit_actions=ACTIONS,
     audit_sources=(VAULT,),
-    commands=(FeatureCommand("vault", "keep secrets encrypted and watch their age", group=RECORDS),),
+    commands=(FeatureCommand("vault", "manage encrypted secrets and their age", group=RECORDS),),
     settings_layer=_secrets,
     subsystems=(Subsystem("vault", "Vault", 800, "vault"),),
     provides=("secrets",),

@@ -108,7 +108,7 @@ async def subsystem_status(opened: OpenVault) -> "SubsystemStatus":
     if status.problem:
         item = AttentionItem(
             NoticeLevel.ERROR,
-            f"the vault is locked, and its values are not masked: {status.problem.sentence()}",
+            f"the vault is locked, so its values are not masked: {status.problem.sentence()}",
             "#/vault",
         )
         return SubsystemStatus(SubsystemState.ERROR, "locked", attention=[item])

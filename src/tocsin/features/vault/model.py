@@ -16,8 +16,8 @@ MAX_NOTE = 100
 MAX_RECIPIENTS = 20
 
 _LIST = "`tocsin vault list` shows the names"
-_RECIPIENTS = "`tocsin vault recipients list` shows them"
-_ENCODE = "encode binary data first, such as with base64"
+_RECIPIENTS = "`tocsin vault recipients list` shows the recipients"
+_ENCODE = "encode binary data first, for example with base64"
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -96,16 +96,16 @@ class VaultContent(NamedTuple):
     def with_recipient(self, key: str, note: str) -> "VaultContent":
         """Return the content with one more recipient; raise VaultError where it is there, or there are too many."""
         if key in {other.key for other in self.recipients}:
-            raise VaultError("this recipient can read the vault already", hint=_RECIPIENTS)
+            raise VaultError("this recipient can already read the vault", hint=_RECIPIENTS)
         if len(self.recipients) >= MAX_RECIPIENTS:
-            raise VaultError(f"the vault has {MAX_RECIPIENTS} recipients already", hint="remove one first")
+            raise VaultError(f"the vault already has {MAX_RECIPIENTS} recipients", hint="remove one first")
         return self._replace(recipients=(*self.recipients, Recipient(key, note)))
 
     def without_recipient(self, key: str) -> "VaultContent":
         """Return the content without a recipient; raise VaultError if it is not valid."""
         kept = tuple(other for other in self.recipients if other.key != key)
         if len(kept) == len(self.recipients):
-            raise VaultError("this is not a further recipient of the vault", hint=_RECIPIENTS)
+            raise VaultError("this is not an additional recipient of the vault", hint=_RECIPIENTS)
         return self._replace(recipients=kept)
 
     def secret(self, name: str) -> Secret:
@@ -119,8 +119,8 @@ def checked_name(name: str) -> str:
     """Return a name that a secret can have; raise InvalidSecretError for others."""
     if len(name) > MAX_NAME or not _NAME.fullmatch(name):
         raise InvalidSecretError(
-            f"{shown(name)} is not a name for a secret",
-            hint=f"use letters, digits and _, no digit first, at most {MAX_NAME} characters",
+            f"{shown(name)} is not a valid secret name",
+            hint=f"use letters, digits and _, not starting with a digit, at most {MAX_NAME} characters",
         )
     return name
 
@@ -133,13 +133,13 @@ def shown(name: str) -> str:
 def checked_value(value: str) -> str:
     """Return a value that the vault can hold; raise InvalidSecretError for an empty, too long or undecodable one."""
     if not value:
-        raise InvalidSecretError("the value is empty", hint="enter one; `tocsin vault delete` removes a secret")
+        raise InvalidSecretError("the value is empty", hint="enter a value; `tocsin vault delete` removes a secret")
     try:
         size = len(value.encode())
     except UnicodeEncodeError:
-        raise InvalidSecretError("the value is not text in UTF-8", hint=_ENCODE) from None
+        raise InvalidSecretError("the value is not UTF-8 text", hint=_ENCODE) from None
     if "\0" in value:
-        raise InvalidSecretError("the value holds a NUL character", hint=_ENCODE)
+        raise InvalidSecretError("the value contains a NUL character", hint=_ENCODE)
     if size > MAX_VALUE_BYTES:
         hint = "keep large data in a file"
         raise InvalidSecretError(f"the value has {size:,} bytes, limit {MAX_VALUE_BYTES:,}", hint=hint)
@@ -175,7 +175,7 @@ def decode(data: bytes) -> VaultContent:
         writes = int(document.get("writes", 0))  # the `age` programs, and other writers, know no counter
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise VaultError(
-            "the vault decrypts, but what it holds was not written by Tocsin", hint="restore the file from a backup"
+            "the decrypted content was not written by Tocsin", hint="restore the file from a backup"
         ) from None
     return VaultContent(secrets, recipients, writes)
 

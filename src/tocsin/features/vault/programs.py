@@ -16,7 +16,7 @@ def run_program(argv: Sequence[str], stdin: bytes, timeout_s: float) -> bytes:
     try:
         code, stdout, stderr = run_blocking(argv, stdin, timeout_s)
     except TimeoutError:
-        raise ProgramFailedError(f"{argv[0]} did not end within {timeout_s:g} s", hint="try again") from None
+        raise ProgramFailedError(f"{argv[0]} did not finish within {timeout_s:g} s", hint="try again") from None
     if code != 0:
         reason = stderr.decode("utf-8", "replace").strip().splitlines()
         raise ProgramFailedError(reason[0] if reason else f"{argv[0]} failed", hint="run `tocsin doctor`")
@@ -41,6 +41,4 @@ def note_identity(data_dir: Path, identity: Path) -> None:
     try:
         run_program(["security", "add-generic-password", *item], b"", SECURITY_TIMEOUT_S)
     except (VaultError, ProcessError) as error:
-        raise VaultError(
-            f"the keychain does not take the path of the identity: {error}", hint="set VAULT_IDENTITY"
-        ) from None
+        raise VaultError(f"the keychain rejects the path of the identity: {error}", hint="set VAULT_IDENTITY") from None

@@ -17,7 +17,7 @@ _DAY_S = 86_400.0
 
 
 class RotationState(StrEnum):
-    """Whether a secret is due for a new value."""
+    """Whether a secret is due for rotation."""
 
     OK = "ok"
     WARNING = "warning"  # at 80 % of its maximum age
@@ -36,7 +36,7 @@ class RotationPolicies(NamedTuple):
 
 
 class SecretAgeRecord(NamedTuple):
-    """How old a secret is."""
+    """Age of a secret."""
 
     name: str
     status: RotationState
@@ -59,7 +59,7 @@ class SecretAgeRecord(NamedTuple):
 
 
 class RotationRecord(NamedTuple):
-    """How many secrets are in each state, and how old each is."""
+    """Number of secrets by state, and the age of each secret."""
 
     ok: int
     warning: int
@@ -87,13 +87,13 @@ def parse_policies(content: bytes, path: Path) -> RotationPolicies:
     from tocsin.core.reading.yaml_file import parse_yaml
 
     days = IntegerType(1, MAX_DAYS)
-    secret = RecordType((Field("max_age_days", days, required=True, doc="Days after which it expires"),))
+    secret = RecordType((Field("max_age_days", days, required=True, doc="Days after which the secret expires"),))
     names = MappingType(
-        secret, rf"[A-Za-z_][A-Za-z0-9_]{{0,{MAX_NAME - 1}}}", "not a name for a secret: use letters, digits and _"
+        secret, rf"[A-Za-z_][A-Za-z0-9_]{{0,{MAX_NAME - 1}}}", "not a valid secret name: use letters, digits and _"
     )
     policies = RecordType(
         (
-            Field("default_max_age_days", days, default=DEFAULT_MAX_AGE_DAYS, doc="For all without an entry"),
+            Field("default_max_age_days", days, default=DEFAULT_MAX_AGE_DAYS, doc="Policy for all other secrets"),
             Field("secrets", names, default={}, doc="By name"),
         )
     )

@@ -32,10 +32,10 @@ GENERATED_BYTES = 32
 
 
 class VaultStatusRecord(NamedTuple):
-    """The state of the vault."""
+    """State of the vault."""
 
     initialized: bool
-    locked: Annotated[bool, "Whether it cannot be read; `problem` says why."]
+    locked: Annotated[bool, "Whether the vault cannot be read; `problem` has the reason."]
     backend: str
     vault_mode: str | None
     identity_mode: str | None
@@ -69,7 +69,7 @@ class Vault:
         """Make an identity and an empty vault; return the public key."""
         recipient = self.store.init()
         facts = {"recipient": recipient, "backend": self.store.cipher.name}
-        self._record(actions.INIT, "the vault was made", source, facts)
+        self._record(actions.INIT, "the vault was created", source, facts)
         return recipient
 
     def get(self, name: str, *, source: str, reader: str) -> str:
@@ -99,7 +99,7 @@ class Vault:
 
         def renew(content: VaultContent) -> VaultContent:
             if content.secret(name).value == value:
-                raise VaultError(f"{name} has this value already", hint="rotating takes a new one")
+                raise VaultError(f"{name} already has this value", hint="enter a new value")
             return content.with_secret(name, value, self._now())
 
         written = self.store.change(renew)
@@ -144,10 +144,10 @@ class Vault:
     def add_recipient(self, key: str, note: str, *, source: str) -> str:
         """Let a further public key decrypt the vault; return it as it is written usually."""
         if len(note) > MAX_NOTE or not note.isprintable():
-            raise VaultError("the note is too long, or has characters that cannot be seen", hint="use a few words")
+            raise VaultError("the note is too long, or contains invisible characters", hint="use a few words")
         checked = self.store.cipher.checked_recipient(key)
         if checked == self.store.recipient():
-            raise VaultError("this is the public key of the vault's own identity", hint="add another one")
+            raise VaultError("this is the public key of the vault itself", hint="add another one")
         self.store.change(lambda content: content.with_recipient(checked, note))
         self._record(actions.RECIPIENTS, "a recipient was added", source, {"recipient": checked, "change": "add"})
         return checked

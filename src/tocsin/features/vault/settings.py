@@ -8,12 +8,12 @@ BACKEND = Variable(
     "VAULT_BACKEND",
     choice("pyrage", "age"),
     "pyrage",
-    "What encrypts the vault: `pyrage` in this process, or the programs `age` and `age-keygen`.",
+    "Encryption of the vault: `pyrage` in the Tocsin process, or the programs `age` and `age-keygen`.",
 )
 IDENTITY: Variable[Path | None] = Variable(
     "VAULT_IDENTITY",
     directory,
     None,
-    "Path of the vault's private key, to keep it away from the vault.",
+    "Path of the vault's private key, for keeping it apart from the vault.",
     shown_default="`identity.txt` in the data directory",
 )

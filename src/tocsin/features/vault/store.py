@@ -50,7 +50,7 @@ class VaultStore:
         make_directory(self.vault.parent)
         with self._locked():
             if _is_there(self.vault):
-                raise VaultError(f"there is a vault already: {self.vault}", hint="`tocsin vault status` explains it")
+                raise VaultError(f"a vault already exists: {self.vault}", hint="`tocsin vault status` shows its state")
             if _is_there(self.identity):
                 refuse_readers(self.identity)
                 recipient = self.cipher.recipient_of(self.identity)
@@ -73,7 +73,7 @@ class VaultStore:
         if content.writes < counted:
             raise OlderVaultError(
                 f"{self.vault} is an older copy: it has {content.writes} of {counted} changes",
-                hint="restore the newest one; `tocsin vault accept` takes this one as it is",
+                hint="restore the newest one; `tocsin vault accept` accepts this copy",
             )
 
     def counted(self) -> int:
@@ -82,10 +82,10 @@ class VaultStore:
             return int(read_limited(self.counter, 100)) if os.path.lexists(self.counter) else 0
         except ValueError:
             sentence = f"{self.counter} does not hold a number"
-            raise OlderVaultError(sentence, hint="`tocsin vault accept` writes it anew") from None
+            raise OlderVaultError(sentence, hint="`tocsin vault accept` writes it again") from None
 
     def accept(self) -> VaultContent:
-        """Make an older copy the newest version; what was newer is an older copy from then on."""
+        """Make an older copy the newest version; copies that were newer then count as older."""
         self.require()
         with self._locked():
             return self._write(self.decrypted(), self.cipher.recipient_of(self.identity))
@@ -134,13 +134,13 @@ class VaultStore:
     def require(self) -> None:
         """Raise VaultError unless both files are there and only this user can read them."""
         if not self.exists():
-            raise NoVaultError("there is no vault yet", hint="`tocsin vault init` makes one")
+            raise NoVaultError("no vault exists", hint="create one with `tocsin vault init`")
         if not _is_there(self.vault):
             hint = "restore it from a backup, or make an empty one with `tocsin vault init`"
             raise VaultError(f"{self.vault} is missing", hint=hint)
         if not _is_there(self.identity):
             raise VaultError(
-                f"{self.identity} is missing: without it the vault cannot be read", hint="restore it from a backup"
+                f"{self.identity} is missing: without it, the vault cannot be opened", hint="restore it from a backup"
             )
         for file in (self.vault, self.identity):
             refuse_readers(file)
@@ -202,7 +202,7 @@ def refuse_readers(file: Path) -> None:
         raise VaultError(f"{file} belongs to another user", hint=hint)
     if found.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
         mode = f"{stat.S_IMODE(found.st_mode):04o}"
-        raise VaultError(f"others may use {file} (mode {mode})", hint=f"chmod 600 {quoted}")
+        raise VaultError(f"other users can access {file} (mode {mode})", hint=f"chmod 600 {quoted}")
 
 
 def _is_there(file: Path) -> bool:
@@ -217,10 +217,10 @@ def _found(file: Path) -> os.stat_result:
     try:
         return file.stat()
     except (FileNotFoundError, NotADirectoryError):
-        raise NoVaultError(f"{file} is missing", hint="`tocsin vault init` makes a vault") from None
+        raise NoVaultError(f"{file} is missing", hint="create a vault with `tocsin vault init`") from None
     except OSError as error:
-        hint = "check the rights of its directories"
-        raise VaultError(f"{file} cannot be read: {error.strerror}", hint=hint) from None
+        hint = "check the permissions of its directories"
+        raise VaultError(f"cannot read {file}: {error.strerror}", hint=hint) from None
 
 
 def _leave_no_core() -> None:

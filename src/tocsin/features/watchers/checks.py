@@ -36,7 +36,7 @@ async def check_watchers(watchers: Watchers) -> AsyncIterator[Finding]:
     for name, state in states.items():
         if state.is_watching and state.error:  # polled because of a limit
             detail, _, fix = state.error.partition(": ")
-            yield Finding("warning", "watchers", f"{name} is polled: {detail}", fix)
+            yield Finding("warning", "watchers", f"{name} uses polling: {detail}", fix)
     limit = user_limit("max_user_watches")
     told = f", at most {limit:,} folders on this machine" if limit else ""
     yield Finding("ok", "watchers", f"{number_of(len(rules), 'watcher')} in {watchers.rules.path}{told}")
@@ -47,19 +47,21 @@ def _check_folder(watchers: Watchers, rule: WatcherRule) -> Iterator[Finding]:
     if not rule.enabled:
         return
     if rule.path == data_dir or rule.path.is_relative_to(data_dir / LOGS):
-        detail = f"{rule.name} watches what Tocsin itself writes: {rule.path}"
-        yield Finding("error", "watchers", detail, "watch a folder of its own")
+        detail = f"{rule.name} watches files that Tocsin itself writes: {rule.path}"
+        yield Finding("error", "watchers", detail, "watch a separate folder")
     elif not rule.path.is_dir():
-        yield Finding("warning", "watchers", f"{rule.name}: {rule.path} is not a folder", "make it, or correct `path`")
+        yield Finding(
+            "warning", "watchers", f"{rule.name}: {rule.path} is not a folder", "create it, or correct `path`"
+        )
     elif FolderWatcher(rule.path, ignore=False).backend is WatchBackend.POLLING:
-        detail = f"{rule.name}: {rule.path} is on another machine and is looked at once a second"
+        detail = f"{rule.name}: {rule.path} is on a network file system and is polled once a second"
         yield Finding("ok", "watchers", detail)
 
 
 def _check_command(rule: WatcherRule) -> Iterator[Finding]:
     names = _FROM_FILES if rule.action is WatcherAction.SHELL else ()
     for name, place in evaluated_variables(rule.command, names).items():
-        detail = f"{rule.name}: bash may run ${name}, the name of a file, as code in {place}"
+        detail = f"{rule.name}: bash may execute ${name}, a file name, as code in {place}"
         yield Finding("warning", "watchers", detail, COMPARE_AS_TEXT)
 
 
@@ -69,7 +71,7 @@ def _check_output(watchers: Watchers, rule: WatcherRule) -> Iterator[Finding]:
     try:
         watchers.context.output.check(rule.output)
     except TocsinError as error:
-        yield Finding("warning", "watchers", f"the output of {rule.name} goes nowhere: {error}", error.hint)
+        yield Finding("warning", "watchers", f"the output of {rule.name} cannot be delivered: {error}", error.hint)
 
 
 async def _check_actions(watchers: Watchers, rules: Sequence[WatcherRule]) -> AsyncIterator[Finding]:
@@ -85,8 +87,8 @@ async def _check_actions(watchers: Watchers, rules: Sequence[WatcherRule]) -> As
         wanted = rule.command.split(maxsplit=1)[:1]
         if rule.action in known and wanted and wanted[0] not in known[rule.action]:
             there = ", ".join(yield_first(known[rule.action])) or "none"
-            detail = f"{rule.name}: there is no {rule.action} {wanted[0]}"
-            yield Finding("warning", "watchers", detail, f"correct the name; there are: {there}")
+            detail = f"{rule.name}: unknown {rule.action}: {wanted[0]}"
+            yield Finding("warning", "watchers", detail, f"correct the name; available: {there}")
 
 
 CHECKS: Checks[Watchers] = (FeatureCheck(check_watchers, at_start=True),)

@@ -41,13 +41,13 @@ def configure_watchers(parser: argparse.ArgumentParser) -> None:
     commands = add_subcommands(
         parser,
         {
-            "list": "list the rules, how they are, and what they did last",
-            "show": "show one rule and the last changes that it saw",
-            "run": "act on a file now and show what is printed, also while the rule is disabled",
-            "retry": "act again on the files for which a run failed",
-            "enable": "let a rule act",
-            "disable": "let a rule not act; changes meanwhile are not acted on later",
-            "new": "write a new rule into watchers.yaml",
+            "list": "list the rules with their state and last run",
+            "show": "show one rule and its latest changes",
+            "run": "run the action of a rule on a file now, even if the rule is disabled",
+            "retry": "run the action again on files whose last run failed",
+            "enable": "enable a rule",
+            "disable": "disable a rule; changes made meanwhile are skipped",
+            "new": "add a new rule to watchers.yaml",
         },
     )
     parser.epilog = f"example: tocsin watchers run invoices ~/Scans/a.pdf\n\n{_EXAMPLE}"
@@ -55,7 +55,7 @@ def configure_watchers(parser: argparse.ArgumentParser) -> None:
     commands["list"].set_defaults(run=_list)
     for name, run in {"show": _show, "enable": _enable, "disable": _disable}.items():
         commands[name].epilog = f"example: tocsin watchers {name} invoices"
-        commands[name].add_argument("name", help="the rule; `tocsin watchers list` shows them")
+        commands[name].add_argument("name", help="name of the rule; `tocsin watchers list` shows them")
         commands[name].set_defaults(run=run)
     _configure_run(commands["run"])
     _configure_retry(commands["retry"])
@@ -63,38 +63,47 @@ def configure_watchers(parser: argparse.ArgumentParser) -> None:
 
 
 def _configure_run(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = "example: tocsin watchers run invoices ~/Scans/a.pdf\n\nexit code 0: it succeeded, 1: it did not"
-    parser.add_argument("name", help="the rule; `tocsin watchers list` shows them")
-    parser.add_argument("path", help="a file in its folder")
+    parser.epilog = (
+        "example: tocsin watchers run invoices ~/Scans/a.pdf\n\nexit code 0: the run succeeded, 1: it failed"
+    )
+    parser.add_argument("name", help="name of the rule; `tocsin watchers list` shows them")
+    parser.add_argument("path", help="file in the watched folder")
     parser.add_argument(
-        "--event", choices=[str(event) for event in WatchEvent], default="modified", help="as what (modified)"
+        "--event",
+        choices=[str(event) for event in WatchEvent],
+        default="modified",
+        help="event to simulate (default: modified)",
     )
     parser.set_defaults(run=_run)
 
 
 def _configure_retry(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
-        "example: tocsin watchers retry --failed\n\n"
-        "A file whose last run failed is acted on again; one that is gone is skipped.\n"
-        "exit code 0: all succeeded or there was none, 1: one failed again"
+        "example: tocsin watchers retry --failed\n\nFiles that no longer exist are skipped.\nexit code 0: all "
+        "runs succeeded, or no file had failed, 1: a run failed again"
     )
-    parser.add_argument("name", nargs="?", default="", help="only this rule; without it all rules")
-    parser.add_argument("--failed", action="store_true", required=True, help="the files whose last run failed")
+    parser.add_argument("name", nargs="?", default="", help="name of the rule (default: all rules)")
+    parser.add_argument("--failed", action="store_true", required=True, help="select the files whose last run failed")
     parser.set_defaults(run=_retry)
 
 
 def _configure_new(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "example: tocsin watchers new invoices --path ~/Scans --pattern '*.pdf' --command 'lp \"$1\"'"
-    parser.add_argument("name", help="what it is called")
+    parser.add_argument("name", help="name of the new rule")
     parser.add_argument("--path", required=True, metavar="DIR", help="the folder")
-    parser.add_argument("--command", default="", metavar="COMMAND", help="a command, the name of a skill, …")
     parser.add_argument(
-        "--action", choices=[str(action) for action in WatcherAction], default="shell", help="what is done (shell)"
+        "--command", default="", metavar="COMMAND", help="command, name of a skill, or other value for the action"
     )
     parser.add_argument(
-        "--pattern", action="append", default=[], metavar="GLOB", help="only such files; may be repeated"
+        "--action",
+        choices=[str(action) for action in WatcherAction],
+        default="shell",
+        help="type of action (default: shell)",
     )
-    parser.add_argument("--output", default="", metavar="WHERE", help="<channel>:<target>, or a profile")
+    parser.add_argument("--pattern", action="append", default=[], metavar="GLOB", help="file pattern; may be repeated")
+    parser.add_argument(
+        "--output", default="", metavar="WHERE", help="destination of the output: <channel>:<target>, or a profile"
+    )
     parser.set_defaults(run=_new)
 
 
@@ -104,7 +113,7 @@ def _list(_: argparse.Namespace, out: Console, program: Program) -> int:
 
     records, problem = program.run(work)
     if problem:
-        out.error(str(problem), "the last good version stays in force while services run")
+        out.error(str(problem), "services keep using the last valid version")
     if out.as_json:
         out.document(records)
     elif records:
@@ -115,7 +124,7 @@ def _list(_: argparse.Namespace, out: Console, program: Program) -> int:
             if record.error:
                 out.note(f"{record.rule.name}: {record.error}")
     elif not problem:
-        out.note("no watchers yet; add one with `tocsin watchers new`")
+        out.note("no watchers exist; add one with `tocsin watchers new`")
     return FAILED if problem else DONE
 
 
@@ -159,7 +168,7 @@ def _run(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     async def work(watchers: Watchers) -> Run:
         change = await watchers.change(name, arguments.path, event)
         if not watchers.concerns(await watchers.get(name), change):
-            out.note(f"by itself, {name} does not act on this: see its events and patterns")
+            out.note(f"{name} would not run for this file by itself: see its events and patterns")
         out.effect_done("the action was run")
         return await watchers.run(name, change, source="cli", watch=lambda line: _show_line(line, out))
 
@@ -184,7 +193,7 @@ def _retry(arguments: argparse.Namespace, out: Console, program: Program) -> int
     if out.as_json:
         out.document(runs)
     elif not runs:
-        out.note("no file failed the last time")
+        out.note("no file has a failed last run")
     return FAILED if any(run.status in FAILING for run in runs) else DONE
 
 
@@ -227,11 +236,11 @@ def _new(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     require_usable(settings.data_dir)
     path = settings.data_dir / FILE_NAME
     with_rule(path, rule)
-    out.effect_done("the rule is written")
+    out.effect_done("the rule was written")
     if out.as_json:
         out.document({"name": rule.name, "file": str(path)})
     out.line(str(path))
-    out.note(f"services take it up by themselves; try it: tocsin watchers run {rule.name} FILE")
+    out.note(f"running services load it automatically; try it: tocsin watchers run {rule.name} FILE")
     return DONE
 
 

@@ -9,7 +9,7 @@ from tocsin.core.storage.files import make_directory, only_writer, read_limited,
 from tocsin.features.watchers.model import WatcherAction, WatcherRule
 from tocsin.features.watchers.rules import read_rules
 
-_HEAD = "# Rules that act when files change: docs/watchers.md. Services read this file again when it changes.\n"
+_HEAD = "# Rules for changed files: docs/watchers.md. Services read this file again when it changes.\n"
 _ENTRY = re.compile(r"^( *)- ", re.MULTILINE)
 
 
@@ -29,7 +29,7 @@ def _with_rule(path: Path, rule: WatcherRule) -> str:
     try:
         read_rules(text.encode(), path)
     except ConfigError as error:
-        raise ConfigError(f"the rule cannot be added: {error}", hint="correct it, or write it into the file") from None
+        raise ConfigError(f"the rule cannot be added: {error}", hint="correct it, or edit the file") from None
     return text
 
 

@@ -13,12 +13,12 @@ from tocsin.features.watchers.schema import MIGRATIONS
 FEATURE = Feature(
     name="watchers",
     package=__package__,
-    summary="rules that act when files in a folder change",
+    summary="rules that run an action when files in a folder change",
     page="watchers.md",
     tables={"watchers": MIGRATIONS},
     audit_actions=(WATCHER_RUN, WATCHER_ENABLE, WATCHER_DISABLE, WATCHER_ERROR),
     audit_sources=(WATCHERS,),
-    commands=(FeatureCommand("watchers", "list, try and switch the rules that act when files change"),),
+    commands=(FeatureCommand("watchers", "list, run, enable and disable the rules for changed files"),),
     subsystems=(Subsystem("watchers", "Watchers", 900, "watchers"),),
     run_kinds=("watcher",),
 )

@@ -41,7 +41,7 @@ async def start_watcher(watchers: Watchers, name: str, asked: "StartRequest") ->
         change = change_of(asked.params)
     except (KeyError, ValueError):
         raise ConfigError(
-            f"the watcher {name} needs a path and an event", hint="give path and event: created, modified, …"
+            f"watcher {name} needs a path and an event", hint="give path and event: created, modified, …"
         ) from None
     return await watchers.start(name, change, asked)
 
@@ -88,14 +88,14 @@ def _troubles(records: Sequence[WatcherRecord], failed: Mapping[str, int]) -> li
         link = f"{_LINK}/{name}"
         if record.error and record.error != NOT_WATCHED:
             level = NoticeLevel.WARNING if record.state is WatcherState.WATCHING else NoticeLevel.ERROR
-            found.append(AttentionItem(level, f"the watcher {name}: {record.error}", link))
+            found.append(AttentionItem(level, f"watcher {name}: {record.error}", link))
         if failed.get(name):
-            told = f"the watcher {name} failed for {number_of(failed[name], 'file')}"
-            told += f": `tocsin watchers retry {name} --failed` acts on them again"
+            told = f"watcher {name} failed for {number_of(failed[name], 'file')}"
+            told += f": run `tocsin watchers retry {name} --failed`"
             found.append(AttentionItem(NoticeLevel.WARNING, told, link))
     if any(record.error == NOT_WATCHED for record in records):
         found.append(
-            AttentionItem(NoticeLevel.WARNING, "no process watches the folders of watchers: start `tocsin up`", _LINK)
+            AttentionItem(NoticeLevel.WARNING, "the folders of the watchers are not watched: start `tocsin up`", _LINK)
         )
     return found
 

@@ -60,27 +60,27 @@ class WatcherState(StrEnum):
 
 def _path(text: str) -> Path:
     if "\0" in text:
-        raise ValueError("a path cannot have a NUL character")
+        raise ValueError("a path must not contain a NUL character")
     path = Path(text)
     if text == "~" or text.startswith("~/"):
         path = Path(pwd.getpwuid(os.geteuid()).pw_dir) / text[2:]
     if not path.is_absolute():
-        raise ValueError("expected the full path of a folder, or one that begins with ~/")
+        raise ValueError("expected the absolute path of a folder, or a path that starts with ~/")
     return Path(os.path.normpath(path))
 
 
 def _pattern(text: str) -> str:
     PathPatterns([text])  # raises ValueError
     if not text.strip() or text.startswith("#"):
-        raise ValueError("this pattern matches nothing; put \\ before a # at its beginning")
+        raise ValueError("this pattern matches no file; put \\ before a # at its beginning")
     return text
 
 
 def _command(text: str) -> str:
     if "\0" in text:
-        raise ValueError("a command cannot have a NUL character")
+        raise ValueError("a command must not contain a NUL character")
     if len(text) > MAX_COMMAND:
-        raise ValueError(f"a command has at most {MAX_COMMAND:,} characters; put a longer one into a file and run that")
+        raise ValueError(f"a command can have at most {MAX_COMMAND:,} characters; put longer commands into a file")
     return text
 
 
@@ -90,36 +90,38 @@ def _shown_path(path: Path) -> str:
 
 _NAME = TextType(
     pattern=r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}",
-    rule="not a name of a watcher: use letters, digits and . _ -, at most 100",
+    rule="not a valid watcher name: use letters, digits and . _ -, at most 100",
 )
 _PATTERNS = ListType(TextType(parse=_pattern))
 _EVENTS = ListType(ChoiceType(tuple(map(str, WatchEvent))), allow_empty=False)
 _ACTION = ChoiceType(tuple(map(str, WatcherAction)))
-_COMMAND = "A command, the name of a skill or workflow, or a text"
-_OUTPUT = "Where output goes: `<channel>:<target>` or a profile"
+_COMMAND = "Command, name of a skill or workflow, or text"
+_OUTPUT = "Destination of the output: `<channel>:<target>` or a profile"
 
 
 @dataclass(frozen=True, slots=True)
 class WatcherRule:
     """One rule of `watchers.yaml`."""
 
-    name: Annotated[str, Written(_NAME), "What the watcher is called"]
+    name: Annotated[str, Written(_NAME), "Name of the watcher"]
     path: Annotated[Path, Written(TextType(parse=_path)), Converted(_shown_path, str), "The folder"]
     command: Annotated[str, Written(TextType(parse=_command), inferred=True), _COMMAND] = ""
-    action: Annotated[WatcherAction, Written(_ACTION), "What is done"] = WatcherAction.SHELL
-    recursive: Annotated[bool, Written(BooleanType()), "Whether folders below it are watched, too"] = True
+    action: Annotated[WatcherAction, Written(_ACTION), "Type of action"] = WatcherAction.SHELL
+    recursive: Annotated[bool, Written(BooleanType()), "Whether subfolders are watched"] = True
     patterns: Annotated[
-        tuple[str, ...], Written(_PATTERNS), "Which files count, as in `.gitignore`; without any, all"
+        tuple[str, ...], Written(_PATTERNS), "Files to include, in the syntax of `.gitignore` (default: all)"
     ] = ()
-    exclude_patterns: Annotated[tuple[str, ...], Written(_PATTERNS), "Which of them do not"] = ()
-    events: Annotated[tuple[WatchEvent, ...], Written(_EVENTS), "What must happen to a file"] = (
+    exclude_patterns: Annotated[tuple[str, ...], Written(_PATTERNS), "Files to exclude"] = ()
+    events: Annotated[tuple[WatchEvent, ...], Written(_EVENTS), "Events that run the action"] = (
         WatchEvent.CREATED,
         WatchEvent.MODIFIED,
         WatchEvent.MOVED,
     )
-    debounce_ms: Annotated[int, Written(IntegerType(0, MAX_DEBOUNCE_MS)), "How long a file must rest"] = DEBOUNCE_MS
-    cooldown_seconds: Annotated[int, Written(IntegerType(0, MAX_COOLDOWN_S)), "From one run to the next at least"] = 0
-    enabled: Annotated[bool, Written(BooleanType()), "Whether it acts"] = True
+    debounce_ms: Annotated[
+        int, Written(IntegerType(0, MAX_DEBOUNCE_MS)), "Time without changes before a file is processed"
+    ] = DEBOUNCE_MS
+    cooldown_seconds: Annotated[int, Written(IntegerType(0, MAX_COOLDOWN_S)), "Minimum time between two runs"] = 0
+    enabled: Annotated[bool, Written(BooleanType()), "Whether the watcher is enabled"] = True
     output: Annotated[TextOrNull, Written(TextType(), nullable=True, inferred=True), _OUTPUT] = ""
     line: Private[int] = 0
 
@@ -140,7 +142,7 @@ class WatchedChange:
 
 @dataclass(frozen=True, slots=True)
 class FileEvent:
-    """A change of a file."""
+    """Change of a file."""
 
     at: Time
     type: WatchEvent
@@ -149,7 +151,7 @@ class FileEvent:
 
 @dataclass(frozen=True, slots=True)
 class SeenEvent(FileEvent):
-    """A change of a file, and the run that it started."""
+    """Change of a file, and the action that followed."""
 
     schema_name: ClassVar[str] = "WatcherEvent"
 
@@ -158,12 +160,12 @@ class SeenEvent(FileEvent):
 
 @dataclass(frozen=True, slots=True)
 class WatcherRecord:
-    """A rule that acts when files in a folder change, and its state."""
+    """Watcher rule with its state."""
 
     rule: Flat[WatcherRule]
     state: WatcherState
     error: TextOrNull
-    backend: Annotated[TextOrNull, "How changes are seen: `inotify`, `fsevents` or `polling`."]
+    backend: Annotated[TextOrNull, "How changes are detected: `inotify`, `fsevents` or `polling`."]
     last_event: FileEvent | None
     last_run: RunSummary | None
     events_24h: int
@@ -171,10 +173,10 @@ class WatcherRecord:
 
 @dataclass(frozen=True, slots=True)
 class WatcherWithEvents:
-    """A rule, and the changes that it saw last."""
+    """Watcher rule with its latest changes."""
 
     record: Flat[WatcherRecord]
-    recent: Annotated[Sequence[SeenEvent], "The newest 50 changes."]
+    recent: Annotated[Sequence[SeenEvent], "Newest 50 changes."]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,14 +17,14 @@ class WatcherRoutes:
 
     @operation("GET", "/api/watchers/rules", problems=("validation-failed",), answer=Page[WatcherRecord])
     async def list_watchers(self, paging: PagingOf) -> Any:
-        """List the rules by name."""
+        """List the watchers by name."""
         found = sorted(await self._watchers.list_rules(), key=lambda each: each.rule.name)
         page, following = paging.cut(found, lambda each: each.rule.name)
         return paging.page(page, following, len(found))
 
     @operation("GET", "/api/watchers/rules/{name}", problems=("not-found",), answer=WatcherWithEvents)
     async def get_watcher(self, name: str) -> Any:
-        """Return one rule, and what it saw last."""
+        """Get a watcher with its latest changes."""
         return await self._watchers.find_rule(name)
 
 

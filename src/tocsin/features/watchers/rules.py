@@ -50,7 +50,7 @@ def _read(root: Node) -> tuple[WatcherRule, ...]:
         line = read.source.place.line
         first = lines.setdefault(read["name"], line)
         if read["name"] and first != line:
-            read.given["name"].refuse(f"the watcher of line {first} has this name already", DUPLICATE)
+            read.given["name"].refuse(f"the watcher in line {first} already has this name", DUPLICATE)
         rule = _rule(read, line)
         if rule is not None:
             found.append(rule)
@@ -86,7 +86,7 @@ def _check_words(node: Node, command: str) -> None:
     try:
         words = shlex.split(command)
     except ValueError:
-        node.refuse("a quote is never closed")
+        node.refuse("a quote is not closed")
         return
     if not words:
         node.refuse("expected the name of a skill")

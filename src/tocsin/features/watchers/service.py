@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from tocsin.runs.engine.active_run import ActiveRun
 
 DAY_S = 86_400.0
-NOT_WATCHED = "no process watches: start `tocsin up`"
+NOT_WATCHED = "no process is watching: start `tocsin up`"
 STARTING = "its folder is not watched yet"
 
 
@@ -66,7 +66,7 @@ class Watchers:
 
     @property
     def problem(self) -> ConfigError | None:
-        """Why the present file is not in force."""
+        """Reason why the current file was rejected."""
         return self.rules.read()[1]
 
     async def all(self) -> Sequence[WatcherRule]:
@@ -84,8 +84,10 @@ class Watchers:
         if not rules and self.problem:
             raise self.problem
         names = [rule.name for rule in rules]
-        listed = "`tocsin watchers list` shows them" if names else f"there are none; write {self.rules.path}"
-        raise UnknownWatcherError(f"there is no watcher {shorten(name)!r}{suggestion(name, names)}", hint=listed)
+        listed = (
+            "`tocsin watchers list` shows the watchers" if names else f"no watchers exist; add one to {self.rules.path}"
+        )
+        raise UnknownWatcherError(f"unknown watcher: {shorten(name)!r}{suggestion(name, names)}", hint=listed)
 
     async def list_rules(self) -> list[WatcherRecord]:
         """Return all rules with their states, in the order of the file."""
@@ -161,9 +163,7 @@ class Watchers:
         # As the watcher has it: below its folder, whichever links lead there.
         found, folder = await asyncio.to_thread(lambda: (_real(path), _real(rule.path)))
         if not found.is_relative_to(folder) or found == folder:
-            raise ConfigError(
-                f"{shorten(path)} is not in the folder of {rule.name}", hint=f"name a file in {rule.path}"
-            )
+            raise ConfigError(f"{shorten(path)} is not in the folder of {rule.name}", hint=f"use a file in {rule.path}")
         return WatchedChange(event, str(rule.path / found.relative_to(folder)))
 
     def concerns(self, rule: WatcherRule, change: WatchedChange) -> bool:

@@ -33,30 +33,30 @@ def configure_workflows(parser: argparse.ArgumentParser) -> None:
     commands = add_subcommands(
         parser,
         {
-            "list": "list the workflows of the data directory",
-            "show": "show the steps and parameters of one workflow, and how its last runs ended",
-            "validate": "report all mistakes of workflow files, with line and column",
-            "run": "run a workflow and show what its steps print, or show its plan",
-            "new": "write a commented example to start from",
-            "schema": "print the JSON Schema of workflow files, for editors",
+            "list": "list the workflows",
+            "show": "show the steps, parameters and last runs of one workflow",
+            "validate": "check workflow files and report all errors with line and column",
+            "run": "run a workflow and print its output, or show its plan",
+            "new": "create a workflow from a commented example",
+            "schema": "print the JSON Schema of workflow files for editors",
         },
     )
     parser.epilog = "example: tocsin workflows run nightly --param host=web1"
     commands["list"].epilog = "example: tocsin workflows list"
     commands["list"].set_defaults(run=_list)
     commands["show"].epilog = "example: tocsin workflows show nightly"
-    commands["show"].add_argument("name", help="the workflow; `tocsin workflows list` shows them")
+    commands["show"].add_argument("name", help="name of the workflow; `tocsin workflows list` shows them")
     commands["show"].set_defaults(run=_show)
     commands["validate"].epilog = (
-        "example: tocsin workflows validate nightly\n\n"
-        "Each mistake is a line FILE:LINE:COLUMN: …; exit code 0: no file has a mistake, 1: one has"
+        "example: tocsin workflows validate nightly\n\nEach error is one line FILE:LINE:COLUMN: …\nexit code "
+        "0: no file has an error, 1: at least one has"
     )
     commands["validate"].add_argument(
-        "names", nargs="*", metavar="NAME", help="a workflow, or the path of a file; without any, all workflows"
+        "names", nargs="*", metavar="NAME", help="name or path of a workflow (default: all workflows)"
     )
     commands["validate"].set_defaults(run=_validate)
     commands["new"].epilog = "example: tocsin workflows new nightly"
-    commands["new"].add_argument("name", help="its name, which is that of the file as well")
+    commands["new"].add_argument("name", help="name of the workflow and its file")
     commands["new"].set_defaults(run=_new)
     commands["schema"].epilog = "example: tocsin workflows schema > schema.json"
     commands["schema"].set_defaults(run=_schema)
@@ -72,7 +72,7 @@ def _configure_run(parser: argparse.ArgumentParser) -> None:
         default=[],
         type=name_and_value,
         metavar="NAME=VALUE",
-        help="a parameter; may be repeated",
+        help="parameter; may be repeated",
     )
     parser.add_argument(
         "--env",
@@ -80,19 +80,21 @@ def _configure_run(parser: argparse.ArgumentParser) -> None:
         default=[],
         type=name_and_value,
         metavar="NAME=VALUE",
-        help="a variable for all commands",
+        help="environment variable for all commands",
     )
     how = parser.add_mutually_exclusive_group()
-    how.add_argument("--dry-run", action="store_true", help="show the plan, and execute and send nothing")
-    how.add_argument("--detach", action="store_true", help="print the ID of the run once it has begun, and return")
-    parser.add_argument("--from-step", default="", metavar="STEP", help="run this step and those after it")
-    parser.add_argument("--only", action="append", default=[], metavar="STEP", help="run this step; may be repeated")
+    how.add_argument("--dry-run", action="store_true", help="show the plan, and run nothing")
+    how.add_argument("--detach", action="store_true", help="print the ID of the run once it has started, and exit")
+    parser.add_argument("--from-step", default="", metavar="STEP", help="start from this step")
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="STEP", help="run only this step; may be repeated"
+    )
     parser.set_defaults(run=_run)
 
 
 _EXIT_CODES = (
-    "exit code 0: it succeeded, also in part, or with --detach: it has begun, 1: it did not, "
-    "2: the file or a parameter is wrong"
+    "exit code 0: the run succeeded fully or partly, or started with --detach, 1: it failed, 2: invalid "
+    "file or parameter"
 )
 
 
@@ -114,13 +116,13 @@ def _list(_: argparse.Namespace, out: Console, program: Program) -> int:
         documents,
         ("name", "state", "steps", "last run", "description"),
         (_row(each) for each in documents),
-        empty="no workflows yet; write one with `tocsin workflows new NAME`",
+        empty="no workflows exist; create one with `tocsin workflows new NAME`",
     )
 
 
 def _row(document: dict[str, Any]) -> tuple[str, ...]:
     last = document["last_run"]
-    state = "ok" if document["valid"] else f"error: {number_of(document['error_count'], 'mistake')}"
+    state = "ok" if document["valid"] else f"error: {number_of(document['error_count'], 'error')}"
     ended = f"{last['status']}, {last['started_at'] or last['queued_at']}" if last else "never"
     return document["name"], state, str(document["steps_count"]), ended, document["description"]
 
@@ -192,7 +194,7 @@ def _validate(arguments: argparse.Namespace, out: Console, program: Program) -> 
         return FAILED if bad else DONE
     for file in files:
         _tell_problems(file, out)
-    out.note(f"{number_of(len(found), 'workflow')}{f', {bad} with mistakes' if bad else ' without a mistake'}")
+    out.note(f"{number_of(len(found), 'workflow')}{f', {bad} with errors' if bad else ' without errors'}")
     return FAILED if bad else DONE
 
 
@@ -209,7 +211,7 @@ async def _named(workflows: Workflows, name: str) -> WorkflowFile:
 def _new(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     name = readable(arguments.name)
     if not re.fullmatch(WORKFLOW_NAME, name):
-        raise ConfigError(f"{name!r} is not a name of a workflow", hint="use letters, digits, '.', '_' and '-'")
+        raise ConfigError(f"{name!r} is not a valid workflow name", hint="use letters, digits, '.', '_' and '-'")
     settings = program.settings()
     require_usable(settings.data_dir)
     folder = settings.data_dir / "workflows"
@@ -217,9 +219,9 @@ def _new(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     make_directory(folder)
     with only_writer(folder):
         if path.exists():
-            raise ConfigError(f"{path} exists already", hint="choose another name, or edit it")
+            raise ConfigError(f"{path} already exists", hint="choose another name, or edit it")
         write_atomically(path, example(name))
-    out.effect_done("the workflow is written")
+    out.effect_done("the workflow was written")
     if out.as_json:
         out.document({"name": name, "file": str(path)})
     out.line(str(path))
@@ -281,7 +283,7 @@ def _run_alone(name: str, request: WorkflowRequest, out: Console, program: Progr
         if out.as_json:
             out.document(begun.run)
         out.line(begun.run.id)
-        out.note(f"it goes on in the background: tocsin runs log -f {begun.run.id}")
+        out.note(f"the run continues in the background: tocsin runs log -f {begun.run.id}")
         go_on()
         return await asyncio.shield(begun.task)  # a waiting run goes on elsewhere when this process is ended
 
@@ -312,7 +314,7 @@ def _tell_plan(planned: PlannedRun, out: Console) -> int:
         if each.items is not None:
             out.line(f"{each.step}: for each of {_listed(each.items)}")
         elif each.for_each:
-            out.line(f"{each.step}: for each of {each.for_each}, known when the steps before have ended")
+            out.line(f"{each.step}: for each of {each.for_each}, known when the previous steps have ended")
         for problem in each.problems:
             out.error(f"{each.step}: {problem}")
     for problem in planned.problems:

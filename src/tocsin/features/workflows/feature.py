@@ -7,7 +7,7 @@ from tocsin.features.workflows.settings import HTTP_ALLOW_PRIVATE
 FEATURE = Feature(
     name="workflows",
     package=__package__,
-    summary="steps in a YAML file, run in order or as a graph, each run one record",
+    summary="steps in a YAML file, run in sequence or as a graph",
     page="workflows.md",
     variables=(HTTP_ALLOW_PRIVATE,),
     audit_actions=(WORKFLOW_RUN, WORKFLOW_SAVE),

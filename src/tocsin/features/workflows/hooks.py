@@ -141,10 +141,10 @@ async def subsystem_of(workflows: Workflows) -> SubsystemStatus:
     names = {file.name for file in found}
     failed = [run for run in await workflows.failing() if run.subject_id in names]
     broken = sum(not file.valid for file in found)
-    said = number_of(len(found), "workflow") + (f", {broken} with mistakes" if broken else "")
+    said = number_of(len(found), "workflow") + (f", {broken} with errors" if broken else "")
     said += f", {len(failed)} failing" if failed else ""
-    said += f", {len(waiting)} waiting for a person" if waiting else ""
-    told = f"{number_of(broken, 'workflow')} with mistakes: `tocsin workflows list` names them"
+    said += f", {len(waiting)} waiting for approval" if waiting else ""
+    told = f"{number_of(broken, 'workflow')} with errors: `tocsin workflows list` shows them"
     return SubsystemStatus(
         SubsystemState.DEGRADED if broken or failed else SubsystemState.OK if found else SubsystemState.UNCONFIGURED,
         said,
@@ -158,13 +158,13 @@ async def subsystem_of(workflows: Workflows) -> SubsystemStatus:
 
 
 def _failed(run: Run) -> str:
-    return f"the workflow {run.subject_name} failed the last time: `tocsin runs show {run.id}`"
+    return f"the last run of workflow {run.subject_name} failed: `tocsin runs show {run.id}`"
 
 
 def asked_by(run: Run) -> str:
     """Return what a waiting run asks a person."""
     asked = " · ".join(step.message for step in run.steps if step.status is RunStatus.WAITING and step.message)
-    return f"the workflow {run.subject_name} waits for approval" + (f": {asked}" if asked else "")
+    return f"workflow {run.subject_name} waits for approval" + (f": {asked}" if asked else "")
 
 
 async def profile_uses(workflows: Workflows) -> list[ProfileUse]:

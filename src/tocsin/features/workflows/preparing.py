@@ -89,9 +89,7 @@ class RunBuilder:
             return {}
         found = await self._context.abilities.secrets.reveal_several(names, reader=f"workflow {workflow.name}")
         if missing := [name for name in names if name not in found]:
-            raise InvalidRunError(
-                f"the workflow {workflow.name} cannot run: there is no secret {missing[0]}", hint=_STORE_IT
-            )
+            raise InvalidRunError(f"workflow {workflow.name} cannot run: unknown secret {missing[0]}", hint=_STORE_IT)
         return found
 
     def values(
@@ -141,9 +139,7 @@ def left_out(workflow: Workflow, request: WorkflowRequest) -> dict[str, StepRun]
     names = [step.name for step in workflow.all_steps()]
     for name in (*request.only, *([request.from_step] if request.from_step else [])):
         if name not in names:
-            raise InvalidRunError(
-                f"the workflow {workflow.name} has no step {name!r}", hint=f"it has: {', '.join(names)}"
-            )
+            raise InvalidRunError(f"workflow {workflow.name} has no step {name!r}", hint=f"steps: {', '.join(names)}")
     needs = {step.name: step.needs for step in workflow.steps}
     from_here = descendants([request.from_step], needs) if request.from_step else set()
     if request.retry:
@@ -194,7 +190,7 @@ def _attempt(request: WorkflowRequest) -> int:
 
 
 def _skipped(name: str, kind: str) -> StepRun:
-    told = {"code": "skipped", "message": "it was left out of this run"}
+    told = {"code": "skipped", "message": "it was not selected for this run"}
     return StepRun(name, kind, RunStatus.SKIPPED, error=told)
 
 

@@ -86,7 +86,7 @@ def restored_request(run: Run, stored: Mapping[str, Any]) -> WorkflowRequest:
 
 
 class PlannedRun(NamedTuple):
-    """What a run would do."""
+    """Plan of a run."""
 
     workflow: "Workflow"
     steps: "tuple[PlannedStep, ...]"

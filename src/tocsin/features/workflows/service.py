@@ -213,7 +213,7 @@ class Workflows:
         try:
             return await asyncio.shield(begun.begun)
         except asyncio.CancelledError:
-            await to_the_end(self._runs.cancel(begun.run.id, "what waited for it was ended"))
+            await to_the_end(self._runs.cancel(begun.run.id, "runs that waited for it were cancelled"))
             raise
 
     async def begin(self, name: str, request: WorkflowRequest) -> "ActiveRun | PendingRun":
@@ -235,7 +235,7 @@ class Workflows:
         params, problems = _inputs(workflow, request)
         if problems:
             raise InvalidRunError(
-                f"the workflow {name} cannot run: {'; '.join(problems)}", hint=f"tocsin workflows show {name}"
+                f"workflow {name} cannot run: {'; '.join(problems)}", hint=f"tocsin workflows show {name}"
             )
         inside = replace(request, ancestry=(*request.ancestry, name))
         prepared = await self._builder.prepare(file, params, request, self._execute(self, inside, {}, {}))
@@ -335,14 +335,16 @@ class Workflows:
                 return present
         kept = WorkflowFile(run.subject_id, self.folder / f"{run.subject_id}.yaml", text, 0.0, ReadWorkflow(None, ()))
         if kept.digest != snapshot.get("sha256"):
-            raise InvalidRunError(f"the file of {run.subject_name} was changed, and held a secret that is not stored")
+            raise InvalidRunError(
+                f"the file of {run.subject_name} has changed, and contained a secret that is not stored"
+            )
         return await asyncio.to_thread(self._folder.file, kept.path, text, 0.0, around)
 
 
 def _reason_to_skip(active: Sequence[Run], clock: "Clock") -> str:
     oldest = min(active, key=lambda run: run.queued_at)
     minutes = max(0.0, clock.now() - oldest.queued_at) / 60
-    return f"previous run {oldest.id} has been at work for {minutes:.0f} min"
+    return f"previous run {oldest.id} has been running for {minutes:.0f} min"
 
 
 def _inputs(workflow: "Workflow", request: WorkflowRequest) -> tuple[dict[str, Any], list[str]]:

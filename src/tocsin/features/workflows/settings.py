@@ -6,5 +6,5 @@ HTTP_ALLOW_PRIVATE = Variable(
     "HTTP_ALLOW_PRIVATE",
     boolean,
     False,
-    "Let http steps of workflows call this machine and private networks.",
+    "Allow http steps of workflows to call this machine and private networks.",
 )

@@ -73,7 +73,7 @@ class WorkflowFile:
             more = f"; and {len(errors) - 3} more" if len(errors) > 3 else ""
             said = "; ".join(problem.as_line(self.path.name) for problem in errors[:3])
             hint = f"tocsin workflows validate {self.name}"
-            raise InvalidWorkflowError(f"the workflow {self.name} is not valid: {said}{more}", errors, hint=hint)
+            raise InvalidWorkflowError(f"workflow {self.name} is invalid: {said}{more}", errors, hint=hint)
         return self.read.workflow
 
 
@@ -91,7 +91,7 @@ class WorkflowFolder:
         except FileNotFoundError:
             return ()
         except OSError as error:
-            raise ConfigError(f"{self.path} cannot be read: {error.strerror}", hint="check its rights") from None
+            raise ConfigError(f"cannot read {self.path}: {error.strerror}", hint="check its permissions") from None
         return tuple(each.stem for each in found if not each.name.startswith("."))[:MAX_FILES]
 
     def get(self, name: str, around: Surroundings) -> WorkflowFile:
@@ -106,7 +106,7 @@ class WorkflowFolder:
         names = self.names()
         if name not in names:
             hint = f"there are: {', '.join(names)}{suggestion(name, names)}" if names else "tocsin workflows new NAME"
-            raise UnknownWorkflowError(f"there is no workflow {shorten(name)!r}", hint=hint)
+            raise UnknownWorkflowError(f"unknown workflow: {shorten(name)!r}", hint=hint)
         return self._read(name, self._among(names, around))
 
     def all(self, around: Surroundings) -> list[WorkflowFile]:
@@ -127,7 +127,7 @@ class WorkflowFolder:
         with only_writer(self.path):
             present = read_limited(path) if path.exists() else None
             if digest is not None and digest != ("" if present is None else sha256(present).hexdigest()):
-                raise WorkflowChangedError(f"the file {path.name} was changed meanwhile", hint="read it again")
+                raise WorkflowChangedError(f"{path.name} was changed concurrently", hint="read it again")
             write_atomically(path, content)
         return self.get(name, around), present is None
 
@@ -144,7 +144,7 @@ class WorkflowFolder:
             refuse_others(path)
             content = read_limited(path)
         except OSError as error:  # such as a link that leads nowhere
-            problem = ConfigError(f"{path} cannot be read: {error.strerror}", hint="correct or remove it")
+            problem = ConfigError(f"cannot read {path}: {error.strerror}", hint="correct or remove it")
         except ConfigError as error:
             problem = error
         else:

@@ -60,7 +60,7 @@ def was_rejected(run: Run) -> bool:
     return (run.error or {}).get("code") == REJECTED
 
 
-_WORDS = {RunStatus.PARTIALLY_SUCCEEDED: "succeeded in part", RunStatus.TIMED_OUT: "took too long"}
+_WORDS = {RunStatus.PARTIALLY_SUCCEEDED: "partly succeeded", RunStatus.TIMED_OUT: "timed out"}
 
 
 def _length(seconds: float) -> str:

@@ -50,7 +50,7 @@ def _relation(message: InboundMessage) -> str:
         whom = "you" if quote.by_bot else _person(quote.sender_name, quote.sender_username, quote.sender_id)
         parts.append(f"in reply to {whom}")
     if message.forwarded_from:
-        parts.append(f"passing on what {_name(message.forwarded_from)} wrote")
+        parts.append(f"forwarded from {_name(message.forwarded_from)}")
     return ", ".join(parts)
 
 

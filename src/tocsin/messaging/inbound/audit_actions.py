@@ -2,19 +2,18 @@
 
 from tocsin.core.audit.actions import CHANNEL, CHAT, EVENT, OK, SENDER, AuditAction, AuditField, AuditSource
 
-INBOX = AuditSource("inbox", "the inbox, which works off what was received", (EVENT,))
+INBOX = AuditSource("inbox", "the inbox, which processes received messages", (EVENT,))
 
-_KIND = AuditField("kind", "what it is: a message, a command, a button …")
-_KEYS = AuditField("keys", "by which it is recognised when it comes again")
+_KIND = AuditField("kind", "kind of the event: a message, a command, a button …")
+_KEYS = AuditField("keys", "key that identifies a repeated event")
 
-MSG_RECEIVE = AuditAction(
-    "msg.receive", "An event came in that was not there before.", (EVENT, CHANNEL, CHAT, SENDER, _KIND, _KEYS)
-)
+MSG_RECEIVE = AuditAction("msg.receive", "A new event was received.", (EVENT, CHANNEL, CHAT, SENDER, _KIND, _KEYS))
 MSG_HANDLE = AuditAction(
     "msg.handle",
-    "The work on a received message failed: a command, a skill or the chat model did, or its answer can never be sent.",
+    "A received message could not be handled: a command, a skill or the chat model failed, or its answer "
+    "can never be sent.",
     (EVENT, CHANNEL, CHAT, OK),
 )
 MSG_BRAKE = AuditAction(
-    "msg.brake", "A chat was muted for 5 minutes after too many replies: most likely a loop.", (CHANNEL, CHAT)
+    "msg.brake", "A chat was muted for 5 minutes because of too many replies, which indicates a loop.", (CHANNEL, CHAT)
 )

@@ -142,7 +142,7 @@ class Inbox:
         try:
             await self._store.release(self.owner)
         except TocsinError as error:  # other processes find them, because this one is about to end
-            log.warning("open messages are not given back", extra={"reason": error.sentence()})
+            log.warning("open messages could not be released", extra={"reason": error.sentence()})
 
     def _resume(self) -> None:
         self._may_resume = True
@@ -182,7 +182,7 @@ class Inbox:
         try:
             await self._work.work_off(entry, self.owner, self._contexts.take(entry.id))
         except Exception:  # an exception would end all other work; the next sweep finds the event again
-            log.exception("a message could not be ended", extra={"event": entry.id})
+            log.exception("the end of a message could not be stored", extra={"event": entry.id})
         finally:
             self._lanes.done(ticket)
 
@@ -199,7 +199,7 @@ class Inbox:
             self._set_aside = aside
             await self._take_over(SET_ASIDE)
         for owner in await self._presence.gone(owners.keys() - {"", SET_ASIDE}):
-            log.info("the messages of a process that has ended are taken over", extra={"ended": owner})
+            log.info("taking over the messages of a process that has ended", extra={"ended": owner})
             await self._clear_up(owner)
             await self._take_over(owner)
         if mine:
@@ -209,7 +209,7 @@ class Inbox:
         try:
             await self._before_taking_over(owner)
         except Exception:
-            log.exception("what a process left running could not be ended", extra={"ended": owner})
+            log.exception("the unfinished work of a process could not be ended", extra={"ended": owner})
 
     async def _take_over(self, owner: str) -> None:
         while not self._loop.stopping:
@@ -230,7 +230,7 @@ class Inbox:
             self._lanes.done(ticket)
         numbers = {ticket.seq for ticket in tickets}
         log.warning(
-            "received events of a kind that this version does not know wait for a newer one",
+            "received events of an unknown type wait for a newer version",
             extra={"events": len(numbers), "first": tickets[0].id},
         )
         self._unknown |= numbers
@@ -239,9 +239,9 @@ class Inbox:
     async def _failed(self, error: Exception, before: int) -> None:
         level = logging.DEBUG if before else logging.ERROR
         if isinstance(error, TocsinError):
-            log.log(level, "the inbox cannot be worked on", extra={"reason": error.sentence()})
+            log.log(level, "the inbox cannot be processed", extra={"reason": error.sentence()})
         else:
-            log.log(level, "the inbox cannot be worked on", exc_info=error)
+            log.log(level, "the inbox cannot be processed", exc_info=error)
 
 
 class _Contexts:

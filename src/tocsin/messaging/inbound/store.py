@@ -183,7 +183,7 @@ def known_events(rows: Iterable[tuple[int, Mapping[str, Any]]]) -> tuple[list[In
             events.append(to_event(seq, row))
         except UnknownEventError as error:
             unknown.add(seq)
-            log.debug("a received event has a form that is not known", extra={"seq": seq, "reason": str(error)})
+            log.debug("a received event has an unknown format", extra={"seq": seq, "reason": str(error)})
     return events, frozenset(unknown)
 
 

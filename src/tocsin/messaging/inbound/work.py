@@ -46,8 +46,8 @@ BACKLOG_S = 2 * 86400.0
 # The longest time that an acknowledgement may outlast the work.
 ACKNOWLEDGE_S = 5.0
 
-BROKEN = "Something went wrong here, and your message could not be handled. The log has the details."
-GIVEN_UP = f"Your message could not be handled: the program ended {MAX_ATTEMPTS} times while it worked on it."
+BROKEN = "Something went wrong, and I could not handle your message. The log has the details."
+GIVEN_UP = f"I could not handle your message: the program stopped {MAX_ATTEMPTS} times while processing it."
 
 Notify = Callable[[str], Awaitable[None]]
 OnEnded = Callable[[str, HandlingStatus], None]  # channel, outcome
@@ -165,13 +165,13 @@ class InboxWork:
         backlog = self._is_backlog(entry, message)
         chat = (entry.channel, entry.chat)
         if entry.attempts >= MAX_ATTEMPTS:
-            return await self._failure(message, GIVEN_UP, f"{MAX_ATTEMPTS} processes ended while they worked on it")
+            return await self._failure(message, GIVEN_UP, f"{MAX_ATTEMPTS} processes ended while processing it")
         if await self._is_muted(entry, message):
             return HandlerResult(HandlingStatus.IGNORED, reason="the chat is muted")
 
         async def begin() -> None:
             if not await self._store.begin(entry.seq, owner):
-                raise EventTakenOverError("another process has taken the message over")
+                raise EventTakenOverError("another process has taken over the message")
 
         result = await self._ask(MessageContext(entry.id, message, backlog, entry.attempts + 1, entry.seq, begin))
         # Backlog is always answered: it cannot be part of a loop, which needs both programs running.
@@ -182,7 +182,7 @@ class InboxWork:
             return result
         if verdict is LoopVerdict.MUTES:
             await self._mute(chat)
-        return HandlerResult(HandlingStatus.IGNORED, reason="too many replies in a minute")
+        return HandlerResult(HandlingStatus.IGNORED, reason="too many replies within a minute")
 
     async def _is_muted(self, entry: InboxEvent, message: InboundMessage) -> bool:
         return not self._is_backlog(entry, message) and await self._loop_guard.is_muted((entry.channel, entry.chat))
@@ -219,7 +219,7 @@ class InboxWork:
                 return await handler(received)
             except StoreUnavailableError as error:
                 facts = {"event": received.id, "reason": error.sentence()}
-                log.warning("the work on a message waits for the store", extra=facts)
+                log.warning("a message waits until the store is available", extra=facts)
             await self._clock.sleep(pause_s)
         return await handler(received)
 
@@ -228,7 +228,7 @@ class InboxWork:
         try:
             may_know = is_addressed(message) and await self._hooks.may_acknowledge(message)
         except Exception:
-            log.exception("checking who may be told of a failure failed", extra={"channel": message.channel})
+            log.exception("checking who may see an error failed", extra={"channel": message.channel})
             may_know = False
         return HandlerResult(HandlingStatus.FAILED, (Reply(told),) if may_know else (), reason)
 
@@ -237,11 +237,11 @@ class InboxWork:
         said = f"more than {self._loop_guard.limit} replies in {WINDOW_S:.0f} s on"
         muted = f"in chat {chat_id}: muted for {MUTED_S / 60:.0f} minutes"
         facts = {"channel": channel, "chat": chat_id}
-        log.warning("a chat is muted: it answers in a loop", extra={**facts, "minutes": MUTED_S / 60})
+        log.warning("a chat was muted, because it answers in a loop", extra={**facts, "minutes": MUTED_S / 60})
         self._audit.record(MSG_BRAKE, f"{said} {channel} {muted}", source=INBOX.name, metadata=facts)
         try:
             label = self._registry.label(channel)
-            await self._hooks.notify(f"{said} {label} {muted}, as it is most likely a loop.")
+            await self._hooks.notify(f"{said} {label} {muted}, because this looks like a loop.")
         except Exception:
             log.exception("a notification failed")
 
@@ -269,17 +269,17 @@ class InboxWork:
         try:
             await adapter.send_response(message, reply.text, **mode)
         except PartlyAnsweredError as error:
-            log.warning("a direct answer broke off", extra={**facts, "reason": error.sentence()})
+            log.warning("a direct reply was interrupted", extra={**facts, "reason": error.sentence()})
             self._note_direct(entry, error.sentence())
             unsent = (replace(reply, text=error.unsent),) if error.unsent.strip() else ()
             rest = replace(result, replies=unsent, reason=result.reason or str(error))
             await self._keep(entry, owner, rest)
             return rest
         except ChannelError as error:
-            log.info("an answer goes through the queue", extra={**facts, "reason": error.sentence()})
+            log.info("a reply is sent through the queue", extra={**facts, "reason": error.sentence()})
             return result
         except Exception:
-            log.exception("an answer goes through the queue", extra=facts)
+            log.exception("a reply is sent through the queue", extra=facts)
             return result
         self._note_direct(entry, "")
         return replace(result, replies=())
@@ -287,8 +287,8 @@ class InboxWork:
     def _note_direct(self, entry: InboxEvent, problem: str) -> None:
         """Write the audit entry of a message sent without the queue."""
         facts = {"channel": entry.channel, "target": entry.chat, "ok": not problem, "event": entry.id}
-        outcome = f"broke off ({problem})" if problem else "sent"
-        record_send(self._audit, outcome, ", as the answer to what came in", source=INBOX.name, metadata=facts)
+        outcome = f"interrupted ({problem})" if problem else "sent"
+        record_send(self._audit, outcome, ", in reply to an event", source=INBOX.name, metadata=facts)
 
     async def _hint(self, adapter: InboundAdapter, message: InboundMessage, hint: str) -> None:
         try:
@@ -311,7 +311,7 @@ class InboxWork:
                 await self._persistently(lambda: self._queue(entry, adapter, message, result.replies))
         except Exception as error:  # from the channel's code, or a reply that cannot be sent
             if not isinstance(error, TocsinError):
-                log.exception("a reply cannot be queued", extra={"event": entry.id})
+                log.exception("a reply could not be queued", extra={"event": entry.id})
             reason = error.sentence() if isinstance(error, TocsinError) else f"unexpected {type(error).__name__}"
             result = replace(result, ending=HandlingStatus.FAILED, reason=f"the reply cannot be sent: {reason}")
         await self._end(entry, owner, result)
@@ -339,7 +339,7 @@ class InboxWork:
             try:
                 await result.done()
             except Exception:  # the message is answered already
-                log.exception("what follows an answer failed", extra={"event": entry.id})
+                log.exception("the follow-up of a reply failed", extra={"event": entry.id})
 
     def _tell_failure(self, entry: InboxEvent, reason: str) -> None:
         facts = {"event": entry.id, "channel": entry.channel, "chat": entry.chat}
@@ -354,7 +354,11 @@ class InboxWork:
                 return await call()
             except StoreUnavailableError as error:
                 level = logging.DEBUG if attempt else logging.WARNING
-                log.log(level, "the end of a message waits for the store", extra={"reason": error.sentence()})
+                log.log(
+                    level,
+                    "the end of a message will be stored when the store is available",
+                    extra={"reason": error.sentence()},
+                )
                 await self._clock.sleep(BACK_OFF_S[min(attempt, len(BACK_OFF_S) - 1)])
         raise AssertionError("count() never ends")
 
@@ -364,5 +368,5 @@ def _can_answer(adapter: InboundAdapter, parse_mode: str) -> bool:
 
 
 def _lost(entry: InboxEvent) -> bool:
-    log.warning("another process has taken a message over", extra={"event": entry.id})
+    log.warning("another process has taken over a message", extra={"event": entry.id})
     return False

@@ -44,8 +44,8 @@ class AccountHolds:
         if left_s <= at_most_s:
             return None
         return ChannelError(
-            f"the whole account is held for another {left_s:.0f} s: {reason}",
-            hint="queue the message, and it is sent when the provider allows it again",
+            f"the account is on hold for another {left_s:.0f} s: {reason}",
+            hint="queue the message, and it is sent when the hold ends",
             kind=FailureKind.RATE_LIMITED,
             retry_after_s=left_s,
             whole_account=True,
@@ -74,7 +74,7 @@ class AccountHolds:
             await self._store.hold(result.channel, normalise(result.target), min(wait_s, LONGEST_S), reason)
         except TocsinError as error:
             facts = {"channel": result.channel, "wait_s": round(wait_s), "reason": error.sentence()}
-            log.warning("the queue does not learn that a target is throttled", extra=facts)
+            log.warning("the queue could not be informed that a target is throttled", extra=facts)
 
     async def _tell(self, channel: str) -> None:
         until, reason = self._known[channel]
@@ -87,7 +87,7 @@ class AccountHolds:
         except TocsinError as error:
             self._untold.add(channel)
             facts = {"channel": channel, "wait_s": round(left_s), "reason": error.sentence()}
-            log.warning("other processes do not learn that an account is throttled", extra=facts)
+            log.warning("other processes could not be informed that an account is throttled", extra=facts)
 
     async def _look(self, channel: str) -> None:
         import asyncio

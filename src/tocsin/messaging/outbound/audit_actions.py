@@ -18,28 +18,29 @@ from tocsin.core.audit.actions import (
 )
 from tocsin.core.audit.trail import AuditTrail
 
-BUS = AuditSource("bus", "an entry of the bus")
-QUEUE = AuditSource("queue", "the durable queue, which sends what was accepted before")
+BUS = AuditSource("bus", "an entry from the bus")
+QUEUE = AuditSource("queue", "the durable queue")
 
-_PROFILE = AuditField("profile", "the name of the profile")
-_TARGETS = AuditField("targets", "for each target of the profile the metadata of a `msg.send`")
+_PROFILE = AuditField("profile", "name of the profile")
+_TARGETS = AuditField("targets", "for each target of the profile, the metadata of `msg.send`")
 
 MSG_SEND = AuditAction(
     "msg.send",
-    "One message went out, or was refused. Of a queued one: it was sent, or refused for good.",
+    "A message was sent or rejected. For a queued message: it was sent, or failed permanently.",
     (CHANNEL, TARGET, OK),
     (ATTEMPTS, DURATION_MS, ERROR_CLASS, DELIVERY, STATUS, EVENT),
-    "`duration_ms` of a direct send, `error_class` and `delivery` after its failure; `delivery` and `status` of a "
-    "queued one; `event` instead of `attempts` of an answer to a command or button, which goes out without the queue",
+    "A direct send has `duration_ms`, and `error_class` and `delivery` after a failure; a queued message "
+    "has `delivery` and `status`; a direct reply to a command or button has `event` instead of "
+    "`attempts`.",
 )
 MSG_QUEUE = AuditAction("msg.queue", "A message was accepted by the queue.", (DELIVERY, CHANNEL, TARGET))
-MSG_REPLAY = AuditAction("msg.replay", "A delivery that ended unsent was queued again.", (DELIVERY, CHANNEL, TARGET))
-MSG_RETRY = AuditAction("msg.retry", "A delivery was tried before its next try was due.", (DELIVERY, CHANNEL, TARGET))
-MSG_DISMISS = AuditAction(
-    "msg.dismiss", "A person said that a delivery that ended unsent needs nothing more.", (DELIVERY, CHANNEL, TARGET)
+MSG_REPLAY = AuditAction("msg.replay", "A failed delivery was queued again.", (DELIVERY, CHANNEL, TARGET))
+MSG_RETRY = AuditAction(
+    "msg.retry", "A waiting delivery was attempted before its next attempt was due.", (DELIVERY, CHANNEL, TARGET)
 )
-MSG_CANCEL = AuditAction("msg.cancel", "A delivery that waited was cancelled.", (DELIVERY, CHANNEL, TARGET))
-MSG_NOTIFY = AuditAction("msg.notify", "A message went to every target of a profile.", (_PROFILE, OK, _TARGETS))
+MSG_DISMISS = AuditAction("msg.dismiss", "A failed delivery was dismissed by a person.", (DELIVERY, CHANNEL, TARGET))
+MSG_CANCEL = AuditAction("msg.cancel", "A waiting delivery was cancelled.", (DELIVERY, CHANNEL, TARGET))
+MSG_NOTIFY = AuditAction("msg.notify", "A message was sent to every target of a profile.", (_PROFILE, OK, _TARGETS))
 MSG_TEST = AuditAction("msg.test", "The credentials of a channel were verified.", (CHANNEL, OK))
 
 

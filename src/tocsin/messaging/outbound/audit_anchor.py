@@ -52,7 +52,7 @@ class AuditAnchor:
         except (OSError, TocsinError) as error:
             if not self._failing:
                 reason = error.sentence() if isinstance(error, TocsinError) else str(error)
-                log.warning("anchoring the audit log failed: check AUDIT_ANCHOR", extra={"reason": reason})
+                log.warning("anchoring the audit log failed; check AUDIT_ANCHOR", extra={"reason": reason})
             self._failing = True
         else:
             self._failing = False
@@ -74,7 +74,7 @@ class AuditAnchor:
             await asyncio.to_thread(_append, Path(self._destination), line)
             return
         channel, _, target = self._destination.partition(":")
-        text = f"Audit log, entry {seq}: {digest}\nTo compare: tocsin audit verify --anchor {seq}:{digest}"
+        text = f"Audit log, entry {seq}: {digest}\nTo verify: tocsin audit verify --anchor {seq}:{digest}"
         new = self._outbox.prepare(channel, target, text, SOURCE).with_terms(None, None, f"audit-anchor:{seq}:{digest}")
         await self._outbox.enqueue([new], Caller(SOURCE))
 
@@ -132,7 +132,7 @@ def noted_anchors(data_dir: Path, destination: str) -> "tuple[list[Anchor], list
             # The anchor files do not exist before the first anchor.
             if not anchors and isinstance(error, (FileNotFoundError, NotADirectoryError)):
                 continue
-            reason = f"should hold anchors, and cannot be read: {error.strerror or type(error).__name__}"
+            reason = f"cannot read the anchors: {error.strerror or type(error).__name__}"
             problems.append(ChainIssue(0, reason, str(path)))
     return anchors, problems
 

@@ -70,7 +70,7 @@ class ChannelWatch:
         if outage.told or now - self._told_at.get(channel, now - QUIET_S) < QUIET_S:
             return
         outage.told, self._told_at[channel] = True, now
-        log.warning("a channel does not deliver", extra={"channel": channel, "reason": reason})
+        log.warning("a channel cannot deliver", extra={"channel": channel, "reason": reason})
 
     def _end_outage(self, channel: str) -> None:
         outage = self._outages.pop(channel, None)
@@ -85,4 +85,4 @@ class ChannelWatch:
         self._throttled_until[channel] = max(known, now + wait_s)
         if known <= now:
             facts = {"channel": channel, "wait_s": wait_s, "reason": failure.sentence()}
-            log.warning("the provider throttles the whole account", extra=facts)
+            log.warning("the provider throttles the account", extra=facts)

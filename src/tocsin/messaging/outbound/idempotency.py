@@ -123,12 +123,14 @@ class SqliteKeys:
                 )
                 return None
             if row["digest"] != digest:
-                raise KeyReusedError(f"the key {key} was used before with another body", hint="use a new key")
+                raise KeyReusedError(f"the key {key} was already used with a different body", hint="use a new key")
             if row["status"] is not None:
                 return StoredResponse(row["status"], row["body"])
             # A lease ending later than a new one would predates a reboot.
             if mono < row["lease_until"] <= mono + LEASE_S:
-                raise StillRunningError(f"the request with the key {key} still runs", hint="retry in a second")
+                raise StillRunningError(
+                    f"the request with the key {key} is still being processed", hint="retry in a second"
+                )
             connection.execute("UPDATE idempotency SET lease_until = ? WHERE key = ?", [mono + LEASE_S, key])
             return StoredResponse()
 

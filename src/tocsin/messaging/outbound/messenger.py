@@ -175,7 +175,7 @@ class Messenger:
             sent = sum(receipt.result.ok for receipt in receipts)
             self._record(
                 MSG_NOTIFY,
-                f"profile {profile}: {sent} of {number_of(len(receipts), 'target')} got the message",
+                f"profile {profile}: sent to {sent} of {number_of(len(receipts), 'target')}",
                 caller,
                 {"profile": profile, "ok": sent == len(receipts), "targets": [_facts(each) for each in receipts]},
             )
@@ -288,7 +288,7 @@ class Messenger:
         return receipt
 
     def _not_begun(self, sending: "_Sending") -> Receipt:
-        failure = ChannelError("interrupted before it was sent", kind=FailureKind.TRANSIENT)
+        failure = ChannelError("interrupted before the send started", kind=FailureKind.TRANSIENT)
         kind = self._registry.kind_of(sending.channel)
         return Receipt(SendResult(False, kind, sending.outgoing.target, error=str(failure)), failure=failure)
 

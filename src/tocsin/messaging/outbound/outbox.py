@@ -37,7 +37,7 @@ _TIME_OF_ID = 13
 _NOTED = 1_000  # recent deliveries with a key; fewer than this are queued during one call
 
 # Appended to a shortened reply.
-CUT = "\n\n[shortened: whole, this would be {parts:,} messages; {limit:,} are allowed (MAX_PARTS)]"
+CUT = "\n\n[shortened: the full text would need {parts:,} messages; the limit is {limit:,} (MAX_PARTS)]"
 
 # Characters of foreign text in an audit line.
 SHOWN = 200
@@ -96,10 +96,10 @@ class Outbox:
         except Exception as error:  # the channel's code; a direct send also turns this into a result
             log.exception("adapter raised an unexpected error")
             reason = f"unexpected {type(error).__name__}"
-            raise ChannelError(reason, hint="this is a bug; the log has the details") from None
+            raise ChannelError(reason, hint="this is a bug; see the log for details") from None
         usual = Policy.AT_MOST_ONCE if adapter.spec.at_most_once else Policy.AT_LEAST_ONCE
         if policy and policy not in set(Policy):
-            raise ConfigError(f"there is no policy {policy[:50]!r}", hint=f"there are: {', '.join(Policy)}")
+            raise ConfigError(f"unknown policy {policy[:50]!r}", hint=f"choose from: {', '.join(Policy)}")
         chosen = Policy(policy) if policy else usual
         text, mode, extra = normalise(outgoing.text), outgoing.parse_mode, outgoing.extra
         return NewDelivery(adapter.spec.kind, checked, text, source, policy=chosen, parse_mode=mode, extra=extra)
@@ -159,7 +159,7 @@ class Outbox:
             await self.store.record(self._finished(outgoing, receipt, source, id))
         except Exception as error:  # noqa: BLE001  # the message is out: whatever fails now must not fail the send
             reason = {"reason": str(error)}
-            log.error("a direct send is missing from the record", extra=reason)  # noqa: TRY400  # the reason says it all
+            log.error("a direct send could not be recorded", extra=reason)  # noqa: TRY400  # the reason says it all
             return False
         return True
 

@@ -61,7 +61,7 @@ class OutputRouter:
         try:
             delivery = await self._outbox.get(delivery_id)
         except UnknownDeliveryError:
-            return SendResult(False, "", "", error=f"the delivery {delivery_id} was deleted")
+            return SendResult(False, "", "", error=f"delivery {delivery_id} was deleted")
         if delivery.status in OPEN:
             return None
         ok = delivery.status is DeliveryStatus.SENT

@@ -18,14 +18,14 @@ FILE_NAME = "profiles.yaml"
 
 _ENTRY = RecordType(
     (
-        Field("channel", TextType(), required=True, doc="The kind of a channel, or an alias"),
-        Field("target", TextType(), required=True, doc="Where on the channel"),
+        Field("channel", TextType(), required=True, doc="Channel, or an alias"),
+        Field("target", TextType(), required=True, doc="Target on the channel"),
     )
 )
 _PROFILES = MappingType(
     ListType(_ENTRY, allow_empty=False),
     key_pattern=r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}",
-    key_rule="not a profile name: use 1 to 100 letters, digits, '.', '_' or '-', the first one a letter or digit",
+    key_rule="not a valid profile name: use 1 to 100 letters, digits, '.', '_' or '-', starting with a letter or digit",
 )
 
 
@@ -106,7 +106,7 @@ class Profiles:
             return known[name]
         if problem is not None:
             raise problem
-        names = f"there are: {', '.join(known)}" if known else f"{self.path} has none"
+        names = f"profiles: {', '.join(known)}" if known else f"{self.path} contains no profiles"
         raise UnknownProfileError(f"Unknown profile: {shorten(name)}", hint=names + suggestion(name, known))
 
     def place(self, entry: ProfileEntry) -> str:

@@ -33,9 +33,11 @@ class RedisKeys:
         answer = await self._client.run(_BEGIN, key_names(key), [digest, int(KEPT_S), int(LEASE_S * 1000)])
         state, *rest = (bytes(part).decode() for part in answer)
         if state == "reused":
-            raise KeyReusedError(f"the key {key} was used before with another body", hint="use a new key")
+            raise KeyReusedError(f"the key {key} was already used with a different body", hint="use a new key")
         if state == "running":
-            raise StillRunningError(f"the request with the key {key} is still running", hint="retry in a second")
+            raise StillRunningError(
+                f"the request with the key {key} is still being processed", hint="retry in a second"
+            )
         if state == "known":
             return StoredResponse(int(rest[0]), rest[1])
         return StoredResponse() if state == "abandoned" else None
@@ -47,7 +49,9 @@ class RedisKeys:
         if found.get(b"digest") != digest.encode():
             return
         if await self._client.command("EXISTS", lease) and b"status" not in found:
-            raise StillRunningError(f"the request with the key {former} is still running", hint="retry in a second")
+            raise StillRunningError(
+                f"the request with the key {former} is still being processed", hint="retry in a second"
+            )
         left_s = int(await self._client.command("TTL", record))
         if left_s > 0:
             outcome = (found[b"status"], found[b"body"]) if b"status" in found else ()

@@ -55,7 +55,7 @@ def read_pdf(path: Path) -> ExtractedText:
         with path.open("rb") as stream:
             document = PdfReader(stream)
             if document.is_encrypted and not document.decrypt(""):
-                return {"refused": "it is protected by a password"}
+                return {"refused": "it is password-protected"}
             for number, page in enumerate(document.pages):
                 if number >= MAX_PAGES or len(text) > MAX_CHARS:
                     cut = True
@@ -69,7 +69,7 @@ def read_pdf(path: Path) -> ExtractedText:
             return {"refused": "it is not a readable PDF"}
         cut = True
     if not text.strip():
-        return {"refused": "it has no text; a scan is a picture: send it as one"}
+        return {"refused": "it contains no text; send a scan as a picture"}
     reading = _cut(text)
     reading["cut"] = cut or reading["cut"]
     return reading

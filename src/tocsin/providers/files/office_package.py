@@ -85,14 +85,14 @@ class Package:
         """Yield the content of a part in chunks."""
         info = self._archive.getinfo(part)
         if info.flag_bits & 1:
-            raise RefusedError("it is protected by a password")
+            raise RefusedError("it is password-protected")
         if info.compress_type not in {ZIP_STORED, ZIP_DEFLATED}:  # other methods have no limit, and are not allowed
             raise BadZipFile(part)
         with self._archive.open(info) as stream:
             while chunk := stream.read(CHUNK_BYTES):
                 self._left -= len(chunk)
                 if self._left < 0:
-                    raise RefusedError("it unpacks to more than it may")
+                    raise RefusedError("its decompressed size exceeds the limit")
                 yield chunk
 
     def __contains__(self, part: str) -> bool:
@@ -139,4 +139,4 @@ def relation_id(attributes: Attributes) -> str:
 
 
 def _refuse_dtd(*_: object) -> None:
-    raise RefusedError("it has definitions that it must not have (a DTD)")
+    raise RefusedError("it contains a forbidden definition (a DTD)")

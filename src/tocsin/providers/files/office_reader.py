@@ -46,14 +46,14 @@ def read_office(path: Path, kind: str, max_chars: int, max_pages: int) -> tuple[
             raise RefusedError(_why(path, kind)) from None
         words.more = True
     if not words.text().strip():
-        raise RefusedError("it has no text")
+        raise RefusedError("it contains no text")
     return words.text(), words.more
 
 
 def _why(path: Path, kind: str) -> str:
     content = path.read_bytes()
     if content.startswith(OLE) and ENCRYPTED in content:
-        return "it is protected by a password"
+        return "it is password-protected"
     if content.startswith(OLE):
-        return f"it is in an old format; save it as .{kind}"
+        return f"its format is outdated; save it as .{kind}"
     return f"it is not a readable {NAMES[kind]}"

@@ -117,7 +117,7 @@ class _Slides(Scanner):
 class _Manifest(Scanner):
     def start(self, name: str, attributes: Attributes) -> None:
         if name == "encryption-data":
-            raise RefusedError("it is protected by a password")
+            raise RefusedError("it is password-protected")
 
 
 def _count(attributes: Attributes) -> int:

@@ -35,7 +35,7 @@ async def read_in_child(module: str, arguments: list[str], data: bytes, timeout_
     except ValueError:
         reading = None
     if finished.exit_code or not isinstance(reading, dict):
-        raise UnreadableFileError("it cannot be opened: it is damaged, or made to do harm")
+        raise UnreadableFileError("it cannot be opened: it is damaged or malicious")
     return reading
 
 

@@ -60,7 +60,7 @@ class Speech:
         try:
             stat = self.path.stat()
         except OSError:
-            return "there is no speech model: run `tocsin voice install`"
+            return "the speech model is missing: run `tocsin voice install`"
         stamp = (stat.st_size, stat.st_mtime_ns)
         if stamp == self._trusted:
             return ""
@@ -73,7 +73,7 @@ class Speech:
         """Return the transcript of a file, empty if it contains no words. Raises TocsinError."""
         if problem := await asyncio.to_thread(self.problem):
             sentence, _, fix = problem.partition(": ")
-            raise SpeechError(f"voice messages cannot be read here: {sentence}", hint=fix)
+            raise SpeechError(f"transcription is unavailable: {sentence}", hint=fix)
         async with self._turn:
             reading = await self._read_in_child(
                 "tocsin.providers.files.speech_reader", [str(self.path)], sound, TRANSCRIBE_TIMEOUT_S

@@ -51,7 +51,7 @@ def decode(path: str) -> "numpy.ndarray":
     try:
         with av.open(path, metadata_errors="ignore") as container:
             if not container.streams.audio:
-                raise _UnreadableError("it has no sound")
+                raise _UnreadableError("it contains no sound")
             resampler = av.AudioResampler(format="s16", layout="mono", rate=RATE_HZ)
             for frame in container.decode(container.streams.audio[0]):
                 for piece in resampler.resample(frame):
@@ -63,7 +63,7 @@ def decode(path: str) -> "numpy.ndarray":
     except (av.error.FFmpegError, OSError, ValueError) as error:
         raise _UnreadableError("it is not a readable recording") from error
     if not parts:
-        raise _UnreadableError("it has no sound")
+        raise _UnreadableError("it contains no sound")
     return numpy.concatenate(parts).astype(numpy.float32) / 32768.0
 
 

@@ -110,7 +110,9 @@ class ActiveRun:
             ended = _failed(error.code, error.sentence())
         except Exception as error:  # a bug in the work must not leave a run without an end
             log.exception("a run failed unexpectedly", extra={"run": self.run.id})
-            ended = _failed("internal-error", f"unexpected {type(error).__name__}: this is a bug, the log has more")
+            ended = _failed(
+                "internal-error", f"unexpected {type(error).__name__}: this is a bug, see the log for details"
+            )
         return self._masked(_STOPPED if self._stopped else ended)
 
     async def _stop(self, grace_s: float) -> None:

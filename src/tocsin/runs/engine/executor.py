@@ -363,7 +363,7 @@ class RunExecutor:
             except StoreUnavailableError:  # the next poll may work; its users report the failure
                 continue
             except Exception:  # without signs of life, other processes would end these runs
-                log.exception("looking after the runs of this process failed")
+                log.exception("maintaining the runs of this process failed")
 
     async def _record_ends(self) -> None:
         """Record the ends that could not be recorded while the store was unavailable."""

@@ -17,10 +17,10 @@ from tocsin.runs.store import Orphan, RunStore
 log = logging.getLogger(__name__)
 
 _HOME = "home "  # begins the identity of a data directory, among those of processes
-_NOT_BEGUN = "Tocsin ended before it began"
-WAS_LEFT = "the Tocsin that ran it ended"
-_DEAD = "Tocsin was killed or crashed while it ran"
-_SILENT = f"the Tocsin that ran it was silent for {SILENCE_S:.0f} seconds"
+_NOT_BEGUN = "Tocsin stopped before the run started"
+WAS_LEFT = "the Tocsin process of the run stopped"
+_DEAD = "Tocsin was killed or crashed during the run"
+_SILENT = f"the Tocsin process of the run has not responded for {SILENCE_S:.0f} seconds"
 
 
 class Recovery:

@@ -28,7 +28,7 @@ class WrongLoginError(TocsinError):
     code = "invalid-credentials"
 
     def __init__(self, *, repeated: bool = False) -> None:
-        super().__init__("the name or the password is wrong", hint="check both; upper and lower case count")
+        super().__init__("the user name or password is wrong", hint="check both; they are case-sensitive")
         self.repeated = repeated  # the same pair was rejected before and was not hashed again
 
 
@@ -38,7 +38,7 @@ class TooManyLoginsError(TocsinError):
     code = "rate-limited"
 
     def __init__(self) -> None:
-        super().__init__("too many wrong passwords", hint="wait a few minutes; sessions and tokens keep working")
+        super().__init__("too many wrong passwords", hint="wait a few minutes; existing sessions and tokens still work")
 
 
 class LoginMissingError(TocsinError):
@@ -68,7 +68,10 @@ class DashboardAccount:
     def require_configured(self) -> None:
         """Raise LoginMissingError, with the settings to add, if there is no login."""
         if self._missing:
-            raise LoginMissingError("this dashboard has no login", hint=f"set {self._missing}, and start it anew")
+            raise LoginMissingError(
+                "no sign-in is configured for the dashboard",
+                hint=f"set {self._missing}, then start the dashboard again",
+            )
 
     async def credential(self) -> str:
         """Return a digest that changes with the name or the password and reveals neither."""

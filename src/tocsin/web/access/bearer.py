@@ -16,8 +16,8 @@ from tocsin.web.http.asgi import EXEMPT_PATHS
 # The name that requests with GATEWAY_TOKEN are counted and recorded under.
 GATEWAY_USER = "token"
 _NEEDED = (
-    "this needs the header `Authorization: Bearer <token>` with the value of GATEWAY_TOKEN, "
-    "or a token of `tocsin tokens create`"
+    "send the header `Authorization: Bearer <token>` with the value of GATEWAY_TOKEN, or with a token "
+    "from `tocsin tokens create`"
 )
 
 
@@ -42,9 +42,9 @@ class BearerTokens:
             return self._with_api_token(text, scope, receive, send)
         problem = ""
         if self._digest and not values:
-            problem = f"There is no token: {_NEEDED}."
+            problem = f"The token is missing: {_NEEDED}."
         elif self._digest and not readable:
-            problem = f"The header Authorization holds no bearer token, or is repeated: {_NEEDED}."
+            problem = f"The Authorization header is not a bearer token, or is repeated: {_NEEDED}."
         elif self._digest and not self._is_gateway_token(text):
             problem = f"The token is wrong: {_NEEDED}."
         _note(scope, GATEWAY_USER if self._digest and not problem else "", ALL_SCOPES, problem)
@@ -54,9 +54,9 @@ class BearerTokens:
         try:
             token = await self._tokens.find(text)
         except StoreUnavailableError:  # the log and `doctor` give the reason
-            raise HttpProblemError("not-ready", "Tokens cannot be checked now; try again later.") from None
+            raise HttpProblemError("not-ready", "Tokens cannot be checked now. Try again later.") from None
         if token is None:
-            _note(scope, "", frozenset(), f"The token is wrong, or was revoked: {_NEEDED}.")
+            _note(scope, "", frozenset(), f"The token is wrong or was revoked: {_NEEDED}.")
         else:
             _note(scope, token.user, token.allows, "")
         await self._app(scope, receive, send)
@@ -84,7 +84,9 @@ def require_token(scope: Scope, needed: str, *, optional: bool) -> None:
         raise HttpProblemError("unauthenticated", problem, headers=_challenge(error))
     if needed not in scope["tocsin.scopes"]:
         error = f', error="insufficient_scope", scope="{needed}"'
-        raise HttpProblemError("forbidden", f"This needs a token with the scope {needed}.", headers=_challenge(error))
+        raise HttpProblemError(
+            "forbidden", f"This operation requires a token with the scope {needed}.", headers=_challenge(error)
+        )
 
 
 def _challenge(error: str) -> dict[str, str]:

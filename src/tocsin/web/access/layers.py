@@ -71,27 +71,29 @@ class Authentication:
                 return await self._by_token(scope, credentials.strip())
             if len(values) == 1 and scheme.lower() == "basic":
                 if is_of_other_site(scope):  # a page could lock the login with wrong passwords in its links
-                    raise unauthenticated(scope, "Name and password count only where no other site's page sends them.")
+                    raise unauthenticated(
+                        scope, "User name and password are not accepted in requests from pages of other sites."
+                    )
                 return await self._by_basic(scope, credentials.strip())
         except TocsinError as error:
             raise refusal_of(scope, error) from None
-        raise unauthenticated(scope, "The header Authorization is repeated, or neither Basic nor Bearer.")
+        raise unauthenticated(scope, "The Authorization header is repeated, or is neither Basic nor Bearer.")
 
     async def _by_session(self, scope: Scope) -> AuthenticatedCaller:
         session_id = session_id_of(scope)
         self._sign_ins.require_configured()
         if not session_id:
-            raise unauthenticated(scope, "This needs a login: name and password, a session, or a token.")
+            raise unauthenticated(scope, "Authentication is required: user name and password, a session, or a token.")
         session = await self._sign_ins.find(session_id)
         if session is None:
-            raise unauthenticated(scope, "The session has ended: sign in again.")
+            raise unauthenticated(scope, "The session has ended. Sign in again.")
         scope["tocsin.still_allowed"] = partial(self._sign_ins.is_open, session_id)
         return AuthenticatedCaller(session.user, ALL_SCOPES, "session", session)
 
     async def _by_token(self, scope: Scope, text: str) -> AuthenticatedCaller:
         token = await self._tokens.find(text)
         if token is None:
-            raise unauthenticated(scope, "The token is wrong, or was revoked.", bearer=True)
+            raise unauthenticated(scope, "The token is wrong or was revoked.", bearer=True)
         scope["tocsin.still_allowed"] = partial(self._tokens.is_good, text)
         return AuthenticatedCaller(token.user, token.allows, "token")
 
@@ -102,7 +104,9 @@ class Authentication:
         except (binascii.Error, ValueError):
             colon = ""
         if not colon:
-            raise unauthenticated(scope, "The header Authorization holds no name and password in UTF-8 and base64.")
+            raise unauthenticated(
+                scope, "The Authorization header does not contain a user name and password in UTF-8 and base64."
+            )
         user = await self._sign_ins.by_basic(name, password, visitor_of(scope))
         return AuthenticatedCaller(user, ALL_SCOPES, "basic")
 
@@ -118,7 +122,7 @@ def require_user(scope: Scope) -> None:
     if refusal is not None:
         raise refusal
     if not scope.get("tocsin.user"):  # no layer has authenticated the request
-        raise unauthenticated(scope, "This needs a login.")
+        raise unauthenticated(scope, "Authentication is required.")
 
 
 class KnownCallers:
@@ -157,7 +161,7 @@ def _check_origin(scope: Scope) -> None:
         origins = {origin.partition("://")[2].lower() for origin in header_values(scope, b"origin")}
         allowed = origins <= {host.lower() for host in header_values(scope, b"host")}
     if not allowed:
-        raise HttpProblemError("cross-site-request", "A page of another site asked for this change.")
+        raise HttpProblemError("cross-site-request", "The change was requested by a page of another site.")
 
 
 def _is_login(path: str) -> bool:

@@ -54,8 +54,8 @@ def _matches(password: str, hashed: str) -> bool:
     except VerifyMismatchError:
         return False
     except (VerificationError, InvalidHashError) as error:
-        sentence = f"DASHBOARD_PASS_HASH cannot be computed: {error}"
-        raise PasswordHashError(sentence, hint="make a new one with `tocsin dashboard hash-password`") from None
+        sentence = f"DASHBOARD_PASS_HASH cannot be used: {error}"
+        raise PasswordHashError(sentence, hint="create a new one with `tocsin dashboard hash-password`") from None
 
 
 def _hasher(cost: PasswordCost) -> "PasswordHasher":

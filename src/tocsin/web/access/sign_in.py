@@ -68,7 +68,10 @@ class SignIns:
         with self._recorded("link", "", visitor):
             # A link opened on another machine is used up as well: it was disclosed there.
             if not await self._links.take(code) or not is_loopback(visitor.address):
-                raise SpentLinkError("this link does not sign in any more", hint="it works once, on its own machine")
+                raise SpentLinkError(
+                    "this sign-in link is no longer valid",
+                    hint="a link works once, within 10 minutes, on its own machine",
+                )
         return await self._begin("link", visitor, remember=False, replacing=replacing)
 
     async def by_basic(self, name: str, password: str, visitor: Visitor) -> str:
@@ -109,7 +112,7 @@ class SignIns:
             if not unseen or self._unseen.admits(visitor.address, error.code):
                 facts = {"outcome": "denied", "means": means, "reason": str(error)}
                 actor = {"actor": name} if name and name == self._account.user else {}
-                self._record(DASHBOARD_LOGIN_FAILED, "a login was refused", visitor, **actor, **facts)
+                self._record(DASHBOARD_LOGIN_FAILED, "a login failed", visitor, **actor, **facts)
             raise
 
     def _record(self, action: AuditAction, detail: str, visitor: Visitor, **facts: str) -> None:

@@ -89,10 +89,10 @@ class ApiTokens:
         """
         chosen = set(scopes)
         if not _NAME.fullmatch(name):
-            form = "begin it with a letter or digit; then letters, digits, `.`, `_` and `-`, 100 in all"
-            raise InvalidTokenError("this cannot be the name of a token", hint=form)
+            form = "start with a letter or digit; then use letters, digits, `.`, `_` and `-`, up to 100 characters"
+            raise InvalidTokenError("invalid token name", hint=form)
         if not chosen or chosen - ALL_SCOPES:
-            raise InvalidTokenError("a token needs a scope", hint=f"choose among {', '.join(SCOPES)}")
+            raise InvalidTokenError("a token needs at least one scope", hint=f"choose from: {', '.join(SCOPES)}")
         text = PREFIX + "".join(secrets.choice(_ALPHABET) for _ in range(_LENGTH))
         made = ApiToken(new_id(), name, tuple(s for s in SCOPES if s in chosen), self._clock.now(), None)
 
@@ -104,7 +104,9 @@ class ApiTokens:
             return done.rowcount > 0
 
         if not await self._database.write(insert):
-            raise TokenNameTakenError(f"there is a token {name}", hint="revoke it first, or choose another name")
+            raise TokenNameTakenError(
+                f"a token named {name} already exists", hint="revoke it first, or choose another name"
+            )
         self._record(TOKEN_CREATE, made, caller)
         return made, text
 
@@ -182,7 +184,7 @@ def _token_of(row: sqlite3.Row) -> ApiToken:
 
 
 def _unknown(name: str) -> UnknownTokenError:
-    return UnknownTokenError(f"there is no token {name}", hint="`tocsin tokens list` shows them")
+    return UnknownTokenError(f"unknown token: {name}", hint="`tocsin tokens list` shows the tokens")
 
 
 def _hash(token: str) -> bytes:

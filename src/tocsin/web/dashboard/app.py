@@ -138,9 +138,9 @@ async def _answer_refusal(request: Request, error: Any) -> Response:
     if refusal.status_code == 405:
         problem = not_allowed(methods_of(request.app.router.routes, request.scope["path"]))
     elif refusal.status_code == 404:
-        problem = HttpProblemError("not-found", "No such path. GET /api/openapi.json lists them all.")
+        problem = HttpProblemError("not-found", "Unknown path. GET /api/openapi.json lists all paths.")
     else:
-        problem = HttpProblemError("invalid-request", "The request cannot be read.", headers=headers)
+        problem = HttpProblemError("invalid-request", "The request is malformed.", headers=headers)
     return problem.response(request.scope["tocsin.request_id"])
 
 

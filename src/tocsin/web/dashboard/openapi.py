@@ -15,15 +15,16 @@ from tocsin.rest.operations import Operation, operation, problem_schema
 from tocsin.rest.reading import JSON
 from tocsin.web.dashboard.shared_parts import share_parts
 
-_DESCRIPTION = """\
-Everything that Tocsin does can be seen and steered here.
-
-Sign in with HTTP Basic (DASHBOARD_USER and DASHBOARD_PASS), with a session cookie (`POST /login`), or with a token
-(`tocsin tokens create`) as `Authorization: Bearer`; `x-scope` names the scope that a token needs. Errors are problem
-documents (RFC 9457): switch on `code`. Lists come in pages: pass `next_cursor` as `cursor`. Times are RFC 3339 in UTC.
-A token without the scope `read` must give complete IDs, and is shown a `RecordReceipt` of what it makes or changes.
-Every answer has an `X-Request-Id`, which the audit log knows; `RateLimit` tells how many requests are left.
-"""
+_DESCRIPTION = (
+    "Read and control everything that Tocsin does.\n\nAuthenticate with HTTP Basic (DASHBOARD_USER and "
+    "DASHBOARD_PASS), with a session cookie (`POST /login`), or with a token\n(`tocsin tokens create`) "
+    "as `Authorization: Bearer`. `x-scope` names the scope that a token needs. Errors are "
+    "problem\ndocuments (RFC 9457); use `code` to distinguish them. Lists are paginated: pass "
+    "`next_cursor` as `cursor`. Times are\nRFC 3339 in UTC. A token without the scope `read` must send "
+    "complete IDs, and gets a `RecordReceipt` for a record that it\ncreates or changes. Every response "
+    "has an `X-Request-Id`, which also appears in the audit log; `RateLimit` shows the\nremaining "
+    "requests.\n"
+)
 _SECURITY = {
     "basic": {"type": "http", "scheme": "basic"},
     "token": {"type": "http", "scheme": "bearer"},
@@ -31,11 +32,14 @@ _SECURITY = {
 }
 _HEADERS = {
     "ETag": {
-        "description": "Names the record as it is: for `If-None-Match`, and for the `If-Match` of a change.",
+        "description": "Version of the record, for `If-None-Match`, and for `If-Match` of a change.",
         "schema": {"type": "string"},
     },
-    "Location": {"description": "The path of what was made or started.", "schema": {"type": "string"}},
-    "Retry-After": {"description": "Seconds after which to try again.", "schema": {"type": "integer", "minimum": 0}},
+    "Location": {"description": "Path of the created or started record.", "schema": {"type": "string"}},
+    "Retry-After": {
+        "description": "Seconds to wait before the next attempt.",
+        "schema": {"type": "integer", "minimum": 0},
+    },
 }
 _SENT_WITH = (("201", "Location"), ("202", "Location"), ("429", "Retry-After"))
 

@@ -219,15 +219,15 @@ class Gateway:
     async def health(self, scope: Scope, receive: Receive) -> JsonResponse:
         """GET /health and /api/health: whether the service can work, and which channels are configured."""
         # The reason contains a path of this machine: it is for the log, not for a public response.
-        problems = ["the audit log cannot be written; the log says why"] if self._parts.audit.problem else []
+        problems = ["the audit log cannot be written; see the log"] if self._parts.audit.problem else []
         # Concurrently: a slow or unavailable store must not make callers time out.
         queue, backlog, troubles = await asyncio.gather(
             self._parts.outbox.store.health(), self._backlog(), self._report.shared_troubles()
         )
         if not queue.ok:
-            problems.append(f"the queue ({queue.backend}) cannot be relied on; the log and `tocsin doctor` say why")
+            problems.append(f"the queue ({queue.backend}) is unreliable; see the log and `tocsin doctor`")
         if backlog is None or self._parts.inbox.problem:
-            problems.append("what is received cannot be worked on; the log says why")
+            problems.append("received messages cannot be processed; see the log")
         draining = self._parts.reports.draining()
         status = "draining" if draining else "degraded" if problems else "ok"
         document: dict[str, object] = {

@@ -2,10 +2,11 @@
 
 from tocsin.core.audit.actions import ACTOR, CHANNEL, IP, OUTCOME, REASON, REQUEST_ID, AuditAction, AuditSource
 
-GATEWAY = AuditSource("gateway", "a request over HTTP; with `actor` when a token was given", (IP, REQUEST_ID, ACTOR))
+GATEWAY = AuditSource("gateway", "an HTTP request; `actor` is set if a token was sent", (IP, REQUEST_ID, ACTOR))
 
 MSG_REJECT = AuditAction(
     "msg.reject",
-    "A webhook call could not be verified. Each reason is recorded once a minute for an address, 60 lines in all.",
+    "A webhook request could not be verified. Each reason is recorded once a minute per address, and at "
+    "most 60 times a minute in total.",
     (CHANNEL, IP, REQUEST_ID, OUTCOME, REASON),
 )

@@ -19,19 +19,20 @@ TOKEN: list[dict[str, list[str]]] = [{}, {"token": []}]
 _PREFER = Field(
     "Prefer",
     TEXT,
-    doc="`respond-async` queues the message instead of sending it now; `policy`, `not_before` and `expires_at` need it",
+    doc="`respond-async` queues the message instead of sending it now; required for `policy`, `not_before` "
+    "and `expires_at`",
 )
 _IDEMPOTENCY_KEY = Field(
     "Idempotency-Key",
     TextType(blank=True, max_chars=MAX_IDEMPOTENCY_KEY, schema={"pattern": "^[!-~]([ -~]*[!-~])?$"}),
-    doc="Repeating the request gives the same answer, for 24 hours",
+    doc="A repeated request with the same key returns the first response, for 24 hours",
 )
-_RECEIVER = Field("channel", TEXT, required=True, doc="A channel that receives, or an alias")
+_RECEIVER = Field("channel", TEXT, required=True, doc="Channel that receives messages, or an alias")
 _ID = Field(
     "id",
     TEXT,
     required=True,
-    doc="The id of the delivery; callers who may read may shorten it to a beginning that no other has",
+    doc="ID of the delivery; callers with the scope `read` may give a unique prefix",
 )
 
 
@@ -46,13 +47,15 @@ def describe_gateway(kinds: Sequence[str]) -> dict[str, Any]:
             "/webhook/{channel}": {"post": _webhook()},
             "/deliveries": {"get": _deliveries()},
             "/deliveries/{id}": {"get": _delivery("delivery", "One delivery", reference("Delivery"))},
-            "/deliveries/{id}/replay": {"post": _change("replay", "Queue it again")},
-            "/deliveries/{id}/dismiss": {"post": _change("dismiss", "It ended unsent and needs no person any more")},
-            "/deliveries/{id}/retry": {"post": _change("retry", "Try it now instead of at its next time")},
-            "/deliveries/{id}/cancel": {"post": _change("cancel", "Do not send it after all")},
+            "/deliveries/{id}/replay": {"post": _change("replay", "Queue a delivery again")},
+            "/deliveries/{id}/dismiss": {
+                "post": _change("dismiss", "Dismiss a failed delivery, so that it is no longer reported")
+            },
+            "/deliveries/{id}/retry": {"post": _change("retry", "Make the next attempt now")},
+            "/deliveries/{id}/cancel": {"post": _change("cancel", "Cancel a waiting delivery")},
             "/health": {"get": _health("health")},
             "/api/health": {"get": _health("apiHealth")},
-            "/channels": {"get": _open("channels", "The kinds of the configured channels", names)},
+            "/channels": {"get": _open("channels", "Kinds of the configured channels", names)},
             "/metrics": {"get": _metrics()},
             "/openapi.json": {"get": _open("openapi", "This document", {"type": "object"})},
         },
@@ -63,13 +66,13 @@ def describe_gateway(kinds: Sequence[str]) -> dict[str, Any]:
 def _send() -> dict[str, Any]:
     result = reference("SendResult")
     requests = [reference("SendRequest"), reference("QueueRequest")]
-    accepted = _answer("Accepted by the durable queue (`Prefer: respond-async`)", reference("Accepted"))
-    location = _header("Where to find the delivery")
+    accepted = _answer("The message was queued durably (`Prefer: respond-async`)", reference("Accepted"))
+    location = _header("URL of the delivery")
     applied = _header("respond-async")
-    replayed = {"Idempotent-Replayed": _header("`true` when this is a stored answer")}
+    replayed = {"Idempotent-Replayed": _header("`true` if this is a stored response")}
     return {
         "operationId": "send",
-        "summary": "Send a message to one target: now, or by the durable queue",
+        "summary": "Send a message to one target, directly or through the durable queue",
         "security": TOKEN,
         "parameters": [
             parameter(_PREFER, where="header"),
@@ -81,47 +84,52 @@ def _send() -> dict[str, Any]:
             "content": {"application/json": {"schema": {"anyOf": requests}}},
         },
         "responses": {
-            "200": {**_answer("The message was handed over", result), "headers": replayed},
+            "200": {**_answer("The message was sent", result), "headers": replayed},
             "202": {**accepted, "headers": {"Location": location, "Preference-Applied": applied, **replayed}},
             "404": _answer("The channel is unknown or not configured", result),
-            "502": _answer("Nothing was sent; trying again may help", result),
+            "502": _answer("No part was sent. Retrying may help", result),
             "504": {
                 **_answer(
-                    "Partly sent, or the outcome is unknown: repeat it with the same Idempotency-Key only", result
+                    "Partly sent, or the outcome is unknown. Repeat the request only with the same Idempotency-Key",
+                    result,
                 ),
                 "headers": replayed,
             },
             **_problems("invalid-request", "unauthenticated", "payload-too-large"),
             "409": {
                 **_problems("conflict")["409"],
-                "headers": {"Retry-After": _header("Seconds until it may be done")},
+                "headers": {"Retry-After": _header("Seconds until the action is allowed")},
             },
             **_problems("unsupported-media-type", "validation-failed", *ANYWHERE),
             "422": _either(
-                "A send result: trying again cannot help. A problem: the request is not valid, or its key came"
-                " before with another one",
+                "A send result: retrying cannot help. A problem document: the request is invalid, or its key was "
+                "used with another one",
                 result,
             ),
             "503": {
-                **_either("A send result: the provider asks to wait. A problem: the service is not ready", result),
-                "headers": {"Retry-After": _header("Seconds until it may be tried again; with a send result")},
+                **_either(
+                    "A send result: the provider limits the rate. A problem document: the service is not ready", result
+                ),
+                "headers": {
+                    "Retry-After": _header("Seconds until the next attempt is allowed; only with a send result")
+                },
             },
         },
     }
 
 
 def _webhook() -> dict[str, Any]:
-    anything = {"description": "Exactly what the product sent and signed", "content": {"*/*": {}}}
-    answer = _answer("Taken in, or known already; the body is what the product expects, often nothing", {})
+    anything = {"description": "The request body exactly as the product sent and signed it", "content": {"*/*": {}}}
+    answer = _answer("The event was accepted, or is a duplicate. The body is what the product expects, often empty", {})
     return {
         "operationId": "webhook",
-        "summary": "Take in what a product reports; the signature of the call is all the proof it needs",
+        "summary": "Receive a webhook event; its signature is the only authentication",
         "security": [],
         "parameters": [parameter(_RECEIVER, where="path")],
         "requestBody": {"required": True, **anything},
         "responses": {
             "200": answer,
-            "204": {"description": "Taken in, or known already"},
+            "204": {"description": "The event was accepted, or is a duplicate"},
             **_problems("invalid-request", "invalid-signature", "not-found", "payload-too-large", *ANYWHERE),
         },
     }
@@ -130,7 +138,7 @@ def _webhook() -> dict[str, Any]:
 def _deliveries() -> dict[str, Any]:
     return {
         "operationId": "deliveries",
-        "summary": "The newest deliveries that match, a page at a time",
+        "summary": "List matching deliveries, newest first",
         "security": TOKEN,
         "parameters": [parameter(field) for field in QUERY.fields],
         "responses": {
@@ -142,7 +150,9 @@ def _deliveries() -> dict[str, Any]:
 
 def _change(name: str, summary: str) -> dict[str, Any]:
     shown = {"anyOf": [reference("Delivery"), reference("Accepted")]}
-    return _delivery(name, f"{summary}; without the scope `read` the answer is `Accepted`", shown, "invalid-transition")
+    return _delivery(
+        name, f"{summary}; without the scope `read`, the response is `Accepted`", shown, "invalid-transition"
+    )
 
 
 def _delivery(name: str, summary: str, schema: dict[str, Any], *problems: str) -> dict[str, Any]:
@@ -152,7 +162,7 @@ def _delivery(name: str, summary: str, schema: dict[str, Any], *problems: str) -
         "security": TOKEN,
         "parameters": [parameter(_ID, where="path")],
         "responses": {
-            "200": _answer("The delivery as it is now", schema),
+            "200": _answer("The delivery", schema),
             **_problems("unauthenticated", "not-found", "validation-failed", *problems, *ANYWHERE),
         },
     }
@@ -162,11 +172,11 @@ def _health(name: str) -> dict[str, Any]:
     health = reference("Health")
     return {
         "operationId": name,
-        "summary": "Whether the service can work; needs no token and no rate limit counts it",
+        "summary": "Check whether the service is ready; needs no token and is not rate limited",
         "responses": {
             "200": _answer("It can", health),
             "503": _answer(
-                "It is stopping, or cannot write its audit log, its queue or its inbox", reference("Health")
+                "The service is stopping, or cannot write its audit log, queue or inbox", reference("Health")
             ),
             **_problems("internal-error"),
         },
@@ -178,7 +188,7 @@ def _metrics() -> dict[str, Any]:
     text = {"description": "Text format", "content": {kind: {"schema": {"type": "string"}} for kind in kinds}}
     return {
         "operationId": "metrics",
-        "summary": "All numbers, for Prometheus",
+        "summary": "Metrics for Prometheus",
         "security": TOKEN,
         "responses": {"200": text, **_problems("unauthenticated", *ANYWHERE)},
     }

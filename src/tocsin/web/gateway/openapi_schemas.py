@@ -41,6 +41,6 @@ def _queue_request() -> dict[str, Any]:
     """Describe a conditional request: an OpenAPI document cannot relate a field of the body to a header."""
     schema = record_schema(QUEUE_REQUEST)
     for term in TERMS:
-        only = f"{term.doc} Only with `Prefer: respond-async`, else the request is refused."
+        only = f"{term.doc} Requires `Prefer: respond-async`."
         schema["properties"][term.name]["description"] = only
     return {**schema, "anyOf": [{"required": [term.name]} for term in TERMS]}

@@ -34,10 +34,14 @@ def _answer(name: str, *fields: Field) -> RecordType:
 
 # Requests
 
-CHANNEL = Field("channel", TEXT, required=True, doc="The kind of a channel, or an alias")
-TARGET = Field("target", TEXT, required=True, doc="Where on the channel the message goes")
-MESSAGE = Field("message", TEXT, required=True, doc="The text of the message")
-TERMS = (Field("policy", ChoiceType(POLICIES), doc="What to do when it may have arrived."), NOT_BEFORE, EXPIRES_AT)
+CHANNEL = Field("channel", TEXT, required=True, doc="Channel, or an alias")
+TARGET = Field("target", TEXT, required=True, doc="Target of the message on the channel")
+MESSAGE = Field("message", TEXT, required=True, doc="Text of the message")
+TERMS = (
+    Field("policy", ChoiceType(POLICIES), doc="Policy for attempts with an unknown outcome."),
+    NOT_BEFORE,
+    EXPIRES_AT,
+)
 
 SEND_REQUEST = RecordType((CHANNEL, TARGET, MESSAGE), "SendRequest")
 QUEUE_REQUEST = RecordType((*SEND_REQUEST.fields, *TERMS), "QueueRequest")
@@ -71,11 +75,11 @@ HEALTH = _answer(
 )
 FIELD_ERROR = _answer(
     "",
-    Field("pointer", TEXT, required=True, doc="A JSON pointer to the field, as the fragment of a URL"),
+    Field("pointer", TEXT, required=True, doc="JSON pointer to the invalid field, as a URL fragment"),
     Field("code", TEXT, required=True),
     Field("detail", TEXT, required=True),
     Field("key", TEXT, required=True),
-    Field("suggestion", TEXT, doc="The key that was probably meant"),
+    Field("suggestion", TEXT, doc="Suggested key"),
 )
 PROBLEM = _answer(
     "Problem",

@@ -46,7 +46,7 @@ class SendHandler:
         if not queued:
             for term in TERMS:
                 if term.name in body:
-                    refuse_field(term.name, "only-queued", "It needs the header `Prefer: respond-async`")
+                    refuse_field(term.name, "only-queued", "Requires the header `Prefer: respond-async`")
         given = idempotency_key(header_values(scope, b"idempotency-key"))
         if not given:
             answer = await (self._queue(scope, body, "") if queued else self._send_now(scope, body))
@@ -55,10 +55,10 @@ class SendHandler:
             return await self._once(scope, body, given, queued=queued)
         except KeyReusedError:
             raise HttpProblemError(
-                "idempotency-key-reused", "This Idempotency-Key was used before with another body."
+                "idempotency-key-reused", "This Idempotency-Key was already used with a different body."
             ) from None
         except StillRunningError:
-            detail = "The request with this Idempotency-Key is still running."
+            detail = "The request with this Idempotency-Key is still being processed."
             raise HttpProblemError("conflict", detail, headers={"Retry-After": "1"}) from None
 
     async def _once(self, scope: Scope, body: Mapping[str, Any], given: str, *, queued: bool) -> ASGIApp:
@@ -70,7 +70,7 @@ class SendHandler:
         except (KeyReusedError, StillRunningError):
             raise
         except TocsinError as error:
-            raise HttpProblemError("not-ready", f"The Idempotency-Key cannot be kept: {error.sentence()}.") from None
+            raise HttpProblemError("not-ready", f"The Idempotency-Key cannot be stored: {error.sentence()}.") from None
         if known is not None and known.status is not None:
             return _replayed(known.status, known.body)
         if known is not None and not queued:
@@ -94,11 +94,11 @@ class SendHandler:
                 await self._keys.forget(key)
         except TocsinError as error:
             reason = {"reason": error.sentence()}
-            log.error("the answer to an Idempotency-Key is not kept", extra=reason)  # noqa: TRY400  # the reason says it all
+            log.error("the response for an Idempotency-Key could not be stored", extra=reason)  # noqa: TRY400  # the reason says it all
 
     def _interrupted(self, body: Mapping[str, Any]) -> SendResponse:
         """Return the response for a direct send that was interrupted by a crash: it is never sent again."""
-        error = "outcome unknown: the service stopped while this was sent; check there before sending again"
+        error = "outcome unknown: the service stopped during the send; check the recipient's side before you send again"
         kind = self._outbox.kind_of(body["channel"])
         return SendResponse(SendResult(False, kind, body["target"], error=error).as_dict(), 504, keep=True)
 
@@ -127,9 +127,11 @@ class SendHandler:
         try:
             [delivery] = await self._outbox.enqueue([new.with_terms(*terms)], caller_of(scope))
         except TocsinError as error:
-            raise HttpProblemError("not-ready", f"The queue cannot take it: {error.sentence()}.") from None
+            raise HttpProblemError("not-ready", f"The message cannot be queued: {error.sentence()}.") from None
         if (delivery.channel, delivery.target, delivery.message) != (new.channel, new.target, new.message):
-            raise KeyReusedError("the queue knows the key")  # from an earlier request whose response was lost
+            raise KeyReusedError(
+                "the idempotency key is already in the queue"
+            )  # from an earlier request whose response was lost
         return SendResponse(to_json(delivery, Accepted), 202, keep=True, headers=_where(delivery.id))
 
 

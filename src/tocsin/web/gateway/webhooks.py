@@ -73,17 +73,19 @@ class Webhooks:
         request = WebhookRequest(headers, body)
         adapter = self._verified(scope, kind, request)
         if not await self._admits(kind):
-            detail = f"More than {self._limit.per_minute} webhook calls a minute on {kind}: see WEBHOOK_RATE_LIMIT."
+            detail = (
+                f"More than {self._limit.per_minute} webhook requests per minute on {kind}. See WEBHOOK_RATE_LIMIT."
+            )
             raise HttpProblemError("rate-limited", detail, headers={"Retry-After": "60"})
         try:
             return _response(await self._take_in(scope, kind, adapter, request))
         except Exception as error:
             # After any error, the event is not acknowledged: the product sends it again.
             if isinstance(error, TocsinError):
-                log.warning("a webhook call cannot be taken in", extra={"channel": kind, "reason": error.sentence()})
+                log.warning("a webhook event could not be stored", extra={"channel": kind, "reason": error.sentence()})
             else:
-                log.exception("a webhook call cannot be taken in", extra={"channel": kind})
-            raise HttpProblemError("not-ready", "The event cannot be taken in now; send it again later.") from None
+                log.exception("a webhook event could not be stored", extra={"channel": kind})
+            raise HttpProblemError("not-ready", "The event cannot be stored now. Send it again later.") from None
 
     async def _admits(self, kind: str) -> bool:
         if isinstance(self._limit, RateLimiter):
@@ -105,7 +107,7 @@ class Webhooks:
             return adapter
         raise HttpProblemError(
             "invalid-signature",
-            "The call is not signed as it must be.",
+            "The signature of the request is missing or invalid.",
             headers={"WWW-Authenticate": 'Signature realm="webhook"'},
         )
 
@@ -118,8 +120,8 @@ class Webhooks:
             return
         facts = {"channel": kind, "ip": address, "request_id": scope["tocsin.request_id"], "reason": reason}
         level = logging.WARNING if expected else logging.ERROR
-        log.log(level, "a webhook call was rejected", exc_info=None if expected else error, extra=facts)
-        detail = f"rejected a webhook call on {kind} from {address}: {reason}"
+        log.log(level, "a webhook request was rejected", exc_info=None if expected else error, extra=facts)
+        detail = f"rejected a webhook request on {kind} from {address}: {reason}"
         self._audit.record(MSG_REJECT, detail, source=GATEWAY.name, metadata={**facts, "outcome": "denied"})
 
     async def _take_in(
@@ -149,7 +151,7 @@ class Webhooks:
             "age_s": age_s,
         }
         if self._told.admits(facts["ip"], f"{kind} stale"):
-            log.warning("an old webhook call is not worked on; compare this machine's clock", extra=facts)
+            log.warning("an outdated webhook request was ignored; check the clock of this machine", extra=facts)
         return True
 
     async def _store(self, kind: str, replay_key: str, message: InboundMessage) -> None:
@@ -183,7 +185,7 @@ class _Replays:
 
 
 def _unknown() -> HttpProblemError:
-    return HttpProblemError("not-found", "No channel of that name receives anything.")
+    return HttpProblemError("not-found", "Unknown channel, or a channel that does not receive messages.")
 
 
 def _response(answer: WebhookResponse) -> Response:

@@ -132,8 +132,8 @@ class LocalHosts:
         if not exempt and not all(is_host_of(host, self._names) for host in header_values(scope, b"host")):
             raise HttpProblemError(
                 "forbidden",
-                "On loopback this service accepts only localhost, loopback addresses and ALLOWED_HOSTS as Host. "
-                "To serve another name, behind a proxy too, add it to ALLOWED_HOSTS.",
+                "On loopback, the Host header must be localhost, a loopback address or a name in ALLOWED_HOSTS. "
+                "To serve another name, also through a proxy, add it to ALLOWED_HOSTS.",
             )
         return self._app(scope, receive, send)
 
@@ -161,7 +161,7 @@ class OwnPages:
         origins = [origin.partition("://")[2] for origin in origins]
         if not set(sites) <= {"same-origin", "none"} or not set(origins) <= set(hosts):
             raise HttpProblemError(
-                "forbidden", "Without GATEWAY_TOKEN this gateway takes no request that another site's page sends."
+                "forbidden", "Without GATEWAY_TOKEN, the gateway rejects requests from pages of other sites."
             )
 
 
@@ -240,7 +240,7 @@ def _count_here(scope: Scope, limiter: RateLimiter, key: str) -> None:
 def _rate_limited(per_minute: int) -> HttpProblemError:
     return HttpProblemError(
         "rate-limited",
-        f"More than {per_minute} requests a minute. Wait a minute, or raise the limit.",
+        f"More than {per_minute} requests per minute. Wait a minute, or raise the limit.",
         headers={"Retry-After": "60"},  # docs/http.md, "Limits"
     )
 
@@ -265,7 +265,7 @@ async def _receive_into(body: bytearray, receive: Receive, enough: int) -> bool:
     while len(body) < enough:
         message = await receive()
         if message["type"] == "http.disconnect":
-            raise HttpProblemError("invalid-request", "The connection was closed before the whole body had arrived.")
+            raise HttpProblemError("invalid-request", "The connection was closed before the whole body was received.")
         more = message.get("more_body", False)
         body += message.get("body", b"")
         if len(body) > MAX_BODY_BYTES:
@@ -315,13 +315,13 @@ async def _discard(receive: Receive) -> None:
 def _too_large() -> HttpProblemError:
     # Closing the connection tells the client not to send the rest of the body.
     return HttpProblemError(
-        "payload-too-large", "The body is over 1 MiB (1,048,576 bytes).", headers={"Connection": "close"}
+        "payload-too-large", "The body is larger than 1 MiB (1,048,576 bytes).", headers={"Connection": "close"}
     )
 
 
 _STOPPED = HttpProblemError(
     "not-ready",
-    "The service was stopped while it worked on this request, which may have taken effect: check before sending again.",
+    "The service stopped while it processed this request, which may have taken effect. Check before you send it again.",
 )
 
 
@@ -342,14 +342,14 @@ def came_by_tls(scope: Scope) -> bool:
 
 def _how_to_use_https(scope: Scope) -> str:
     """Return why plain HTTP is rejected, and how this caller can connect."""
-    refused = "Plain HTTP is refused because HTTPS is enforced (FORCE_HTTPS, ENVIRONMENT=production). "
+    refused = "Plain HTTP is rejected because HTTPS is enforced (FORCE_HTTPS, ENVIRONMENT=production). "
     if scope["tocsin.proxied"]:
-        return f"{refused}The proxy must send `X-Forwarded-Proto: https` for what reached it by TLS."
-    usual = "Call the https:// address of the TLS-terminating proxy that TRUSTED_PROXIES names. "
+        return f"{refused}The proxy must send `X-Forwarded-Proto: https` for requests that it received over TLS."
+    usual = "Call the https:// address of the proxy in TRUSTED_PROXIES. "
     if is_loopback(scope["tocsin.client"]):
         return (
-            f"{refused}{usual}For calls on this machine set TRUSTED_PROXIES={scope['tocsin.client']} "
-            "and send the header `X-Forwarded-Proto: https`, or set FORCE_HTTPS=false."
+            f"{refused}{usual}For requests from this machine, set TRUSTED_PROXIES={scope['tocsin.client']} and "
+            "send the header `X-Forwarded-Proto: https`, or set FORCE_HTTPS=false."
         )
     return refused + usual.rstrip()
 
@@ -359,6 +359,6 @@ def problem_of_failure(error: Exception, request_id: str) -> HttpProblemError:
     if isinstance(error, HttpProblemError):
         return error
     if isinstance(error, HTTPException) and error.status_code == HTTPStatus.NOT_FOUND:
-        return HttpProblemError("not-found", "No such path. GET /openapi.json lists them all.")
+        return HttpProblemError("not-found", "Unknown path. GET /openapi.json lists all paths.")
     log.error("request failed", exc_info=error, extra={"request_id": request_id})
-    return HttpProblemError("internal-error", "The request failed because of a bug; the log has the details.")
+    return HttpProblemError("internal-error", "The request failed because of a bug in Tocsin. See the log for details.")

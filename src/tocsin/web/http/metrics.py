@@ -41,9 +41,7 @@ class Metrics:
             "tocsin_send_seconds", "Duration of sends.", ["channel"], buckets=_BUCKETS_S, registry=self._registry
         )
         self._attempts = Counter("tocsin_send_attempts", "Provider calls.", ["channel"], registry=self._registry)
-        self._deliveries = Gauge(
-            "tocsin_deliveries", "Deliveries in the record, by state.", ["status"], registry=self._registry
-        )
+        self._deliveries = Gauge("tocsin_deliveries", "Deliveries by state.", ["status"], registry=self._registry)
         self._received = Counter(
             "tocsin_received", "Received events.", ["channel", "kind", "result"], registry=self._registry
         )
@@ -51,23 +49,23 @@ class Metrics:
             "tocsin_rejected", "Webhook calls that failed verification.", ["channel"], registry=self._registry
         )
         self._handled = Counter(
-            "tocsin_handled", "Received events by their ending.", ["channel", "ending"], registry=self._registry
+            "tocsin_handled", "Received events by result.", ["channel", "ending"], registry=self._registry
         )
         self._inbox = Gauge(
-            "tocsin_inbox_open", "Received events in work, by state.", ["status"], registry=self._registry
+            "tocsin_inbox_open", "Received events in progress, by state.", ["status"], registry=self._registry
         )
         self._oldest = Gauge(
-            "tocsin_inbox_oldest_seconds", "Age of the oldest received event in work.", registry=self._registry
+            "tocsin_inbox_oldest_seconds", "Age of the oldest received event in progress.", registry=self._registry
         )
         self._failing = Gauge(
             "tocsin_channel_failing_seconds",
-            "How long a channel has delivered nothing; only while it fails.",
+            "Seconds since the last successful fetch of a channel; only while it fails.",
             ["channel"],
             registry=self._registry,
         )
         self._throttled = Gauge(
             "tocsin_channel_throttled_seconds",
-            "How long the provider still wants nothing of the whole account; only while it does.",
+            "Seconds until the provider accepts requests of the account again; only while it limits the account.",
             ["channel"],
             registry=self._registry,
         )

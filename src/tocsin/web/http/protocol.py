@@ -103,7 +103,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         if len(self.pipeline) >= MAX_PIPELINED:
-            raise _RefusedError(f"More than {MAX_PIPELINED} requests were sent without waiting for an answer.")
+            raise _RefusedError(f"More than {MAX_PIPELINED} requests were pipelined without waiting for a response.")
         super().on_message_begin()
         scope: Any = self.scope
         scope["tocsin.cut_off"] = self.cut_off  # for streams: a stalled client would delay their end
@@ -125,7 +125,7 @@ class BoundedProtocol(HttpToolsProtocol):
         """Count a chunk; uvicorn ignores it."""
         self._chunks += 1
         if self._chunks > FREE_CHUNKS and self._body_bytes < self._chunks * LEAST_CHUNK_BYTES:
-            raise _RefusedError(f"The body comes in chunks of fewer than {LEAST_CHUNK_BYTES} bytes.")
+            raise _RefusedError(f"The body has chunks smaller than {LEAST_CHUNK_BYTES} bytes.")
 
     def on_body(self, body: bytes) -> None:
         self._overhead_bytes = 0
@@ -196,7 +196,7 @@ class BoundedProtocol(HttpToolsProtocol):
         """Respond to a request that is not HTTP, after the responses due to earlier ones."""
         reason = str(cause) if isinstance(cause, _RefusedError) else "Invalid HTTP request received."
         if self._refusals.admits(self.peer, reason):
-            log.warning("a request was refused", extra={"ip": self.peer, "reason": reason})
+            log.warning("a request was rejected", extra={"ip": self.peer, "reason": reason})
         if self._is_answered():
             self.transport.close()
             return
@@ -211,7 +211,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _refuse_connection(self) -> None:
         problem = HttpProblemError(
-            "not-ready", "Too many connections are open; try again later.", headers={"Retry-After": "1"}
+            "not-ready", "Too many open connections. Try again later.", headers={"Retry-After": "1"}
         )
         self._write_and_close(b"503 Service Unavailable", problem)
 

@@ -51,7 +51,7 @@ def partly_sent(receipt: Receipt) -> SendResponse:
     result, known = receipt.result, f"/deliveries/{receipt.delivery}"
     if receipt.delivery:
         # The next part may have been sent as well: a replay would begin with it.
-        next_step = f"see GET {known}" if may_be_out(receipt) else f"send the rest with POST {known}/replay"
+        next_step = f"see GET {known}" if may_be_out(receipt) else f"send the remaining parts with POST {known}/replay"
         result = replace(result, error=f"{result.error}; {next_step}")
     return SendResponse(result.as_dict(), STATUSES[FailureKind.AMBIGUOUS], keep=True)
 

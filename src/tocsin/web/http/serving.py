@@ -33,7 +33,7 @@ BACKLOG = 1024
 RECEIVE_BUFFER_BYTES = 16 * 1024
 _REMEDIES = {
     errno.EADDRINUSE: "stop the program that uses it, or set {variable} to a free port",
-    errno.EACCES: "ports below 1024 need privileges; set {variable} to another one",
+    errno.EACCES: "ports below 1024 need privileges; set {variable} to a higher port",
 }
 
 
@@ -102,16 +102,16 @@ def listen(service: Service) -> Iterator[socket.socket]:
     try:
         host.encode("idna")  # the socket module leaves a socket open if this fails inside it
     except UnicodeError:
-        raise ConfigError(f"the {service.name} cannot listen on {host}: this is not a host name") from None
+        raise ConfigError(f"the {service.name} cannot listen on {host}: not a valid host name") from None
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         sock = socket.create_server((host, service.port), family=family, backlog=BACKLOG)
     except OSError as error:
         raise ConfigError(
             f"the {service.name} cannot listen on {host} port {service.port}: {describe_os_error(error)}",
-            hint=_REMEDIES.get(error.errno or 0, "correct the address; 127.0.0.1 is only this machine").format(
-                variable=service.port_variable
-            ),
+            hint=_REMEDIES.get(
+                error.errno or 0, "correct the address; 127.0.0.1 restricts access to this machine"
+            ).format(variable=service.port_variable),
         ) from None
     with sock:
         sock.set_inheritable(False)
@@ -128,14 +128,18 @@ def check_tls(service: Service) -> None:
     certificate, key = service.tls
 
     def no_passphrase() -> str:
-        raise ConfigError(f"the key {key} has a passphrase", hint="a service cannot type it: store the key without one")
+        raise ConfigError(
+            f"the key {key} has a passphrase", hint="store the key without a passphrase: a service cannot enter one"
+        )
 
     try:
         ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, key, no_passphrase)
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
         reason = getattr(error, "reason", None) or str(error)
         sentence = f"the {service.name} cannot use the certificate {certificate} with the key {key}: {reason}"
-        raise ConfigError(sentence, hint="both are PEM files, and the key is that of the first certificate") from None
+        raise ConfigError(
+            sentence, hint="both must be PEM files, and the key must belong to the first certificate"
+        ) from None
 
 
 def _server(service: Service) -> _Server:

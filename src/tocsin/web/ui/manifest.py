@@ -96,7 +96,7 @@ def feature_pages(features: tuple[Feature, ...]) -> tuple[FeatureUi, ...]:
             log.exception("a page cannot be shown", extra={"feature": feature.name})
             continue
         if ui and ui.page.name in taken:
-            log.error("a page has the name of another", extra={"feature": feature.name, "page": ui.page.name})
+            log.error("two pages have the same name", extra={"feature": feature.name, "page": ui.page.name})
         elif ui:
             taken.add(ui.page.name)
             found.append(ui)
@@ -114,7 +114,7 @@ def _ui_of(feature: Feature) -> FeatureUi | None:
     folder = Path(module.__file__).parent
     icon = _PATH.search((folder / "icon.svg").read_text(encoding="utf-8"))
     if not icon:
-        raise ConfigError(f"{folder / 'icon.svg'} has no path", hint="Draw it as one path on a field of 20 by 20.")
+        raise ConfigError(f"{folder / 'icon.svg'} has no path", hint="Draw it as one path in a viewBox of 20 by 20.")
     return FeatureUi(feature, module.PAGE, folder, icon[1])
 
 

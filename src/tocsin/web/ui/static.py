@@ -64,7 +64,7 @@ def ui_routes(features: Sequence[Feature]) -> Sequence[BaseRoute]:
     async def text(request: Request) -> Response:
         asset = await to_thread(load_document, request.path_params["name"])
         if asset is None:
-            return Response("There is no such page of the documentation.\n", 404, _COMMON, "text/plain")
+            return Response("This documentation page does not exist.\n", 404, _COMMON, "text/plain")
         return _answer(request, asset, {**_COMMON, "Cache-Control": "no-cache"})
 
     return (

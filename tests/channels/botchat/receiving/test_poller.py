@@ -475,7 +475,7 @@ async def test_a_server_that_repeats_itself_is_not_asked_without_a_pause(bench: 
     wire = Wire(*[[update(7)]] * 4)
     async with bench.running(http=wire) as poller:
         await until(lambda: len(wire.sent) == 5)
-        assert "repeats updates" in poller.state.problem
+        assert "repeats confirmed updates" in poller.state.problem
     assert (bench.inbox.texts, len(bench.clock.slept)) == (["hi"], 3)
 
 
@@ -483,7 +483,7 @@ async def test_a_poll_that_never_ends_is_given_up_and_made_anew(bench: Bench, un
     wire = Wire()
     async with bench.running(http=wire, watchdog_s=0.02) as poller:
         await until(lambda: len(wire.sent) == 2)
-        assert poller.state.problem.startswith("The call timed out")
+        assert poller.state.problem.startswith("The request timed out")
         wire.answers = [[update(number)] for number in range(7, 60)]  # a busy machine may give up some of these too
         await until(lambda: bench.inbox.texts)
 
@@ -581,7 +581,7 @@ async def test_waiting_for_the_lock_is_logged_once(bench: Bench, until: Until, c
         second = Bench(bench.directory, bench.http, bench.url)
         async with second.running(http=Wire()):
             await until(lambda: len(second.clock.slept) > 3)
-    assert [record.message for record in caplog.records].count("another process receives") == 1
+    assert [record.message for record in caplog.records].count("another process receives messages") == 1
     assert set(second.clock.slept) == {3.0}
 
 

@@ -49,7 +49,7 @@ WINDOWS: Sequence[tuple[str, str, Callable[[Page], None]]] = (
     ("#/jobs/", "complete", _press("Complete")),
     ("#/access", "allow", _press("Allow a chat")),
     ("#/access", "deny", _press("Deny")),
-    ("#/memory", "new", _press("Remember something")),
+    ("#/memory", "new", _press("New entry")),
     ("#/skills/hello", "run", _press("Run")),
     ("#/chat/", "delete", _press("Delete")),
     ("#/settings", "new token", _on_tab("Tokens", "New token")),

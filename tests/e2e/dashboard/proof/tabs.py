@@ -35,6 +35,6 @@ def five_idle_tabs(stage: Stage) -> list[Figure]:
     return [
         Figure(f"streams of {TABS} tabs", streams + sum("/stream/" in url for url in more), "=", 1),
         Figure(
-            f"requests a minute of {TABS} idle tabs", len(more) / MINUTES, "≤", MOST_PER_MINUTE, detail=str(more[:5])
+            f"requests per minute by {TABS} idle tabs", len(more) / MINUTES, "≤", MOST_PER_MINUTE, detail=str(more[:5])
         ),
     ]

@@ -34,7 +34,7 @@ def check_poller(config: Values, bot_id: int, directory: Path) -> Iterator[Check
     if lock.acquire():
         lock.release()
     else:
-        yield CheckMessage("ok", "it runs: a process on this machine polls, and any other one waits for it to end")
+        yield CheckMessage("ok", "running: another process on this machine polls; further ones wait until it ends")
 
 
 async def check_webhook(config: Values, api: BotApi, now: float) -> CheckMessage:
@@ -43,20 +43,26 @@ async def check_webhook(config: Values, api: BotApi, now: float) -> CheckMessage
     address, waiting = words(info.get("url")), count(info.get("pending_update_count"))
     if config[MODE] == "polling":
         if address:
-            detail = f"a webhook at {_host(address)} gets the updates, so that none can be fetched"
-            return CheckMessage("warning", detail, "stop the program that set it; the bot removes it when it starts")
+            detail = f"a webhook at {_host(address)} receives the updates, so polling is impossible"
+            return CheckMessage(
+                "warning", detail, "stop the program that set it; the bot removes the webhook when it starts"
+            )
     elif address != config[WEBHOOK_URL]:
         where = f"the webhook at {_host(address)}" if address else "no webhook"
         return CheckMessage(
-            "warning", f"the provider knows {where}, not {WEBHOOK_URL.name}", "the bot sets it at its start"
+            "warning",
+            f"the provider uses {where} instead of {WEBHOOK_URL.name}",
+            "the bot registers the URL when it starts",
         )
     reason = " ".join(words(info.get("last_error_message"), LONGEST_REASON).split())
     if reason and address and waiting and now - time_s(info.get("last_error_date")) < RECENT_S:
         return CheckMessage(
-            "warning", f"the provider cannot deliver: {reason}", f"make {WEBHOOK_URL.name} reach the gateway"
+            "warning",
+            f"the provider cannot deliver: {reason}",
+            f"make sure that {WEBHOOK_URL.name} reaches the gateway",
         )
     return CheckMessage(
-        "ok", f"{waiting} updates wait at the provider" if waiting else "no update waits at the provider"
+        "ok", f"{waiting} updates are waiting at the provider" if waiting else "no updates are waiting at the provider"
     )
 
 
@@ -65,4 +71,4 @@ def _host(address: str) -> str:
     try:
         return displayed_host(address)
     except ValueError:
-        return "an address that makes no sense"
+        return "an invalid address"

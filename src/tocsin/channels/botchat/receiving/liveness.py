@@ -89,9 +89,9 @@ class Liveness:
         self._status, self._problem = ReceiveStatus.OK, ""
         if self._bad_since is None or now - self._bad_at < CALM_S:
             return
-        log.info("receiving works again", extra={"mode": self._mode})
+        log.info("the bot receives messages again", extra={"mode": self._mode})
         minutes = _minutes(self._bad_at - self._bad_since)
-        if self._notified and not await self._notify(f"I receive messages again, after {minutes}."):
+        if self._notified and not await self._notify(f"I can receive messages again, after {minutes}."):
             return  # retried after the next success
         self._bad_since, self._notify_at, self._notified = None, None, False
         self._logged.clear()
@@ -109,7 +109,7 @@ class Liveness:
         """Record that another process receives, which is not a failure."""
         self._status, self._problem = ReceiveStatus.LOCKED, problem
         self._bad_since, self._notify_at, self._notified = None, None, False
-        self._log_once(logging.INFO, "another process receives")
+        self._log_once(logging.INFO, "another process receives messages")
 
     def stop(self) -> None:
         """Record that receiving has stopped."""
@@ -128,7 +128,7 @@ class Liveness:
         now = self._clock.monotonic()
         if self._notify_at is None or self._bad_since is None or now < self._notify_at or self._status not in BAD:
             return
-        text = f"I have had trouble receiving messages for {_minutes(now - self._bad_since)}. {self._problem}"
+        text = f"I have not been able to receive messages for {_minutes(now - self._bad_since)}. {self._problem}"
         self._notified = await self._notify(text)
         self._notify_at = None if self._notified else now + NOTIFY_AGAIN_S
 
@@ -137,7 +137,7 @@ class Liveness:
             await self._tell_admin(text)
         except Exception:
             # A failed notification must not stop receiving.
-            log.exception("the admin could not be told")
+            log.exception("the admin chat could not be notified")
             return False
         return True
 

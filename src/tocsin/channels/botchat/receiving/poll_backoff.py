@@ -70,7 +70,7 @@ class PollBackoff:
         if isinstance(error, TocsinError):
             return error.sentence()
         if isinstance(error, TimeoutError):
-            return "The call timed out; retrying"
+            return "The request timed out; retrying"
         if self._failures == 1:
             log.error("receiving failed", exc_info=error)
         return f"{type(error).__name__}, which is a bug: see the log"

@@ -51,7 +51,7 @@ class PollLock:
         except StoreUnavailableError as error:
             if self._clock.monotonic() >= self._ends_at:
                 self.held = False
-                log.warning("the right to fetch updates ran out", extra={"reason": error.sentence()})
+                log.warning("the lease for fetching updates expired", extra={"reason": error.sentence()})
 
     def lose(self) -> None:
         """Record that another process holds the lock."""

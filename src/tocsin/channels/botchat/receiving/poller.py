@@ -145,7 +145,7 @@ class Poller:
         )
         updates = records(found)
         if not isinstance(found, list) or len(updates) != len(found):
-            raise _invalid_response("its updates are not a list of objects")
+            raise _invalid_response("the updates are not a list of objects")
         return updates
 
     async def _store(self, updates: Sequence[Mapping[str, Any]]) -> None:
@@ -156,19 +156,19 @@ class Poller:
         """
         last = number(updates[-1].get("update_id"))
         if last is None:
-            raise _invalid_response("an update has no number")
+            raise _invalid_response("an update has no ID")
         read = [message for update in updates if (message := await self._inbound.read(update))]
         messages = [replace(message, waited=self._behind) for message in read]
         await self._inbox.accept(messages, cursor=(self._cursor, last + 1), lease=self._lock.token)
         repeated, self._offset = self._offset == last + 1, last + 1
         if repeated:
-            raise _invalid_response("it repeats updates that are confirmed")
+            raise _invalid_response("it repeats confirmed updates")
 
     async def _remove_webhook(self) -> None:
         """Remove a webhook, so that updates can be fetched; pending updates are kept."""
         await self._api.call("deleteWebhook", drop_pending_updates=False)
         self._webhook_removed = True
-        log.warning("a webhook was removed, because updates are fetched", extra={"bot_id": self._inbound.bot_id})
+        log.warning("the webhook was removed, because the bot polls", extra={"bot_id": self._inbound.bot_id})
 
     async def _record_success(self) -> None:
         if self._backoff.succeeded(self._clock.monotonic()):
@@ -202,11 +202,11 @@ class Poller:
             async with asyncio.timeout(self._confirm_s):
                 await self._api.call("getUpdates", offset=self._offset, limit=1, timeout=0)
         except (RemoteError, TimeoutError) as error:
-            reason = str(error) or "no answer in time"
-            log.info("the last updates are not confirmed", extra={"reason": reason})
+            reason = str(error) or "no response in time"
+            log.info("the last updates could not be confirmed", extra={"reason": reason})
 
 
 def _invalid_response(what: str) -> ChannelError:
     return ChannelError(
-        f"the Bot API's answer makes no sense: {what}", hint=f"check {API_URL.name}", kind=FailureKind.TRANSIENT
+        f"the response of the Bot API is invalid: {what}", hint=f"check {API_URL.name}", kind=FailureKind.TRANSIENT
     )

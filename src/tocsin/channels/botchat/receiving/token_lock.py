@@ -46,4 +46,4 @@ class TokenLock:
             self._fd = None
 
     def _unusable(self, error: OSError) -> LockError:
-        return LockError(f"{self.path} cannot be locked: {error.strerror}", hint="check the directory and its rights")
+        return LockError(f"cannot lock {self.path}: {error.strerror}", hint="check the directory and its permissions")

@@ -140,7 +140,7 @@ class WebhookRegistration:
             return PACE_S
         await self._liveness.record_failure(
             ReceiveStatus.CONFLICT,
-            "The webhook was removed or changed right after it was registered: another program uses the same token; "
+            "The webhook was removed or changed directly after registration: another program uses the same token; "
             "stop one of them",
         )
         return CHECK_SOON_S

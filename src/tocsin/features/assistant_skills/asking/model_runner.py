@@ -93,7 +93,7 @@ class ModelRunner:
                 *tools.notes,
                 f"model: {report.questions} questions, {report.input_tokens + report.output_tokens} tokens",
             )
-            left_out = (f"only the first {MAX_FILES} files were named",) if len(files) == MAX_FILES else ()
+            left_out = (f"only the first {MAX_FILES} files were listed",) if len(files) == MAX_FILES else ()
             return SkillOutput(
                 answer.findings,
                 len(files) or 1,
@@ -111,7 +111,7 @@ class ModelRunner:
         left = most - await self._budget.used()
         if left <= 0:
             raise AssistantUnusableError(
-                f"the model was asked {most} times within an hour, and is not asked more",
+                f"the limit of {most} questions per hour to the model is reached",
                 hint=f"raise {SKILLS_CALLS_PER_HOUR.name}, or exclude files by patterns",
             )
         return min(left, LIMITS.questions)

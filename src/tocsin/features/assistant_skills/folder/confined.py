@@ -40,7 +40,7 @@ class ConfinedFolder:
         try:
             self._top = os.open(path, _DIRECTORY & ~os.O_NOFOLLOW)
         except OSError as error:
-            raise ConfinementError(f"{path} cannot be opened: {error.strerror}", hint="check the folder") from None
+            raise ConfinementError(f"cannot open {path}: {error.strerror}", hint="check the folder") from None
 
     def __enter__(self) -> "ConfinedFolder":
         return self
@@ -52,10 +52,12 @@ class ConfinedFolder:
         """Return the content of a regular file; raises ConfinementError, also for one that is too large."""
         with self._open_file(path) as (descriptor, found):
             if found.st_size > max_bytes:
-                raise ConfinementError(f"{path} is larger than {max_bytes:,} bytes", hint="it is not read")
+                raise ConfinementError(f"{path} is larger than {max_bytes:,} bytes", hint="larger files are not read")
             content = _read_whole(descriptor, max_bytes)
         if len(content) > max_bytes:
-            raise ConfinementError(f"{path} grew beyond {max_bytes:,} bytes while it was read", hint="it is not read")
+            raise ConfinementError(
+                f"{path} grew beyond {max_bytes:,} bytes during reading", hint="larger files are not read"
+            )
         return content
 
     def stamp(self, path: str) -> tuple[int, int, int]:
@@ -149,7 +151,7 @@ class _OpenFile:
         self._found = os.fstat(descriptor)
         if not stat.S_ISREG(self._found.st_mode):
             os.close(descriptor)
-            raise ConfinementError(f"{path} is not a regular file", hint="only files are read")
+            raise ConfinementError(f"{path} is not a regular file", hint="only regular files are read")
 
     def __enter__(self) -> tuple[int, os.stat_result]:
         return self._descriptor, self._found
@@ -161,7 +163,9 @@ class _OpenFile:
 def parts_of(path: str) -> tuple[str, ...]:
     """Return the names of a relative path; raises ConfinementError for one that is none or leads out."""
     if not path or "\0" in path or path.startswith(("/", "~")):
-        raise ConfinementError(f"{path[:100]!r} is not a path in the folder", hint="paths start at the watched folder")
+        raise ConfinementError(
+            f"{path[:100]!r} is not a path in the folder", hint="use a path relative to the watched folder"
+        )
     parts = tuple(part for part in path.split("/") if part not in {"", "."})
     if (
         not parts
@@ -169,11 +173,13 @@ def parts_of(path: str) -> tuple[str, ...]:
         or len(parts) > MAX_DEPTH
         or any(len(part.encode(errors="replace")) > 255 for part in parts)
     ):
-        raise ConfinementError(f"{path[:100]!r} leads out of the folder", hint="paths start at the watched folder")
+        raise ConfinementError(f"{path[:100]!r} is outside the folder", hint="use a path inside the watched folder")
     if not _is_text(path):
-        raise ConfinementError(f"{path[:100]!r} is not a name in UTF-8", hint="rename it")
+        raise ConfinementError(f"{path[:100]!r} is not valid UTF-8", hint="rename it")
     if any(_is_closed(part) for part in parts):
-        raise ConfinementError(f"{path[:100]!r} is closed to skills", hint=f"{CLOSED} holds credentials and programs")
+        raise ConfinementError(
+            f"skills cannot access {path[:100]!r}", hint=f"{CLOSED} contains credentials and programs"
+        )
     return parts
 
 
@@ -237,13 +243,13 @@ def _mode_of(here: int, name: str, path: str) -> int:
     except FileNotFoundError:
         return 0o644
     if not stat.S_ISREG(found.st_mode):
-        raise ConfinementError(f"{path} is not a regular file", hint="only files are written")
+        raise ConfinementError(f"{path} is not a regular file", hint="only regular files are written")
     return stat.S_IMODE(found.st_mode) & 0o777
 
 
 def _refused(path: str, error: OSError) -> ConfinementError:
     if error.errno in {errno.ELOOP, errno.EMLINK}:
-        return ConfinementError(f"{path} is a symbolic link", hint="links are not followed")
+        return ConfinementError(f"{path} is a symbolic link", hint="symbolic links are not followed")
     if error.errno == errno.ENOTDIR:
-        return ConfinementError(f"{path} goes through something that is not a directory, or through a link")
-    return ConfinementError(f"{path} cannot be opened: {error.strerror}")
+        return ConfinementError(f"{path} contains a link, or a component that is not a directory")
+    return ConfinementError(f"cannot open {path}: {error.strerror}")

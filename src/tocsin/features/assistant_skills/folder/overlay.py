@@ -46,7 +46,7 @@ class FolderOverlay:
             raise ConfinementError(f"{name} would be larger than {MAX_FILE_BYTES:,} bytes")
         if name not in self._before:
             if len(self._before) >= MAX_CHANGED_FILES:
-                raise ConfinementError(f"a run may change {MAX_CHANGED_FILES} files at most")
+                raise ConfinementError(f"a run may change at most {MAX_CHANGED_FILES} files")
             self._before[name] = self._standing(name)
         self._texts[name] = text
 
@@ -55,8 +55,10 @@ class FolderOverlay:
         text = self.read(path)
         found = text.count(old) if old else 0
         if found != 1:
-            reason = "is empty" if not old else "is not in it" if not found else f"is in it {found} times"
-            raise ConfinementError(f"{path}: the old text {reason}; name exactly one place, with the lines around it")
+            reason = "is empty" if not old else "does not occur" if not found else f"occurs {found} times"
+            raise ConfinementError(
+                f"{path}: the old text {reason}; include the lines around it to select exactly one place"
+            )
         self.write(path, text.replace(old, new, 1))
 
     def changes(self) -> list[ChangedText]:
@@ -91,7 +93,7 @@ def apply_changes(folder: ConfinedFolder, changes: Iterable[ChangedText]) -> lis
     misfits = [change.path for change in wanted if not _fits(folder, change)]
     if misfits:
         raise PatchError(
-            f"the patch does not fit any more: {', '.join(misfits)} changed since the run",
+            f"the patch cannot be applied: {', '.join(misfits)} changed since the run",
             hint="run the skill again",
         )
     for change in wanted:

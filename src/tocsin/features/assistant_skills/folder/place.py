@@ -34,7 +34,7 @@ def place_of(root: Path, asked: Sequence[Path]) -> SkillPlace:
             found.append("")
             continue
         if relative.split("/")[0] == "..":
-            raise ConfigError(f"{path} is not below {top}", hint="a run looks at one folder alone")
+            raise ConfigError(f"{path} is not below {top}", hint="a run can inspect only one folder")
         found.append("/".join(parts_of(relative)))
     return SkillPlace(Path(top), tuple(found) or ("",))
 

@@ -182,14 +182,16 @@ def _suspicious(change: GitChange) -> list[SkillFinding]:
         elif not line.startswith("-"):
             number += 1
             if _CONFLICT.match(line):
-                found.append(SkillFinding(path, number, Severity.ERROR, "a conflict marker", "resolve the conflict"))
+                found.append(SkillFinding(path, number, Severity.ERROR, "conflict marker", "resolve the conflict"))
             elif _DEBUGGER.match(line):
-                found.append(SkillFinding(path, number, Severity.WARNING, "a call of the debugger", "remove the line"))
+                found.append(SkillFinding(path, number, Severity.WARNING, "debugger call", "remove the line"))
     paths = {file.path for file in change.files}
     for path in sorted(paths):
         place, _, name = path.rpartition("/")
         manifest = f"{place}/{_LOCKS[name]}" if place and name in _LOCKS else _LOCKS.get(name, "")
         if manifest and manifest not in paths:
-            message = f"the lock file changes and {manifest} does not"
-            found.append(SkillFinding(path, 0, Severity.WARNING, message, "commit it apart, and say why it changed"))
+            message = f"the lock file changes, but {manifest} does not"
+            found.append(
+                SkillFinding(path, 0, Severity.WARNING, message, "commit it separately, and explain the change")
+            )
     return found

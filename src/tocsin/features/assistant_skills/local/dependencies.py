@@ -33,7 +33,7 @@ def audit_dependencies(path: str, content: bytes, read: ReadOther) -> list[Skill
         return sorted(reader(path, text, read), key=lambda finding: finding.line)
     except (ValueError, RecursionError) as error:
         line = int(found[1]) if (found := re.search(r"line (\d+)", str(error))) else 0
-        return [SkillFinding(path, line, Severity.ERROR, f"it cannot be read: {error}", "correct the file")]
+        return [SkillFinding(path, line, Severity.ERROR, f"cannot be read: {error}", "correct the file")]
 
 
 def _requirements(path: str, text: str, _: ReadOther) -> Iterator[SkillFinding]:
@@ -56,7 +56,7 @@ def _requirements(path: str, text: str, _: ReadOther) -> Iterator[SkillFinding]:
             yield _unpinned(path, number, name, version, f"{name}=={_lowest(version) or '<version>'}")
         elif hashed and "--hash=" not in line:
             yield SkillFinding(
-                path, number, Severity.ERROR, f"{name} has no hash, and others have", "lock the file anew"
+                path, number, Severity.ERROR, f"{name} has no hash, although others have", "regenerate the lock file"
             )
 
 
@@ -109,9 +109,9 @@ def _missing_from_lock(
         }
         for name, (number, version) in seen.items():
             if name not in versions:
-                yield SkillFinding(path, number, Severity.ERROR, f"{lock} has no {name}", "lock anew")
+                yield SkillFinding(path, number, Severity.ERROR, f"{lock} does not contain {name}", "lock anew")
             elif (exact := _EXACT.match(version)) and exact[1] != versions[name]:
-                message = f"{lock} has {name} {versions[name]}, this asks for {exact[1]}"
+                message = f"{lock} has {name} {versions[name]}, but this requires {exact[1]}"
                 yield SkillFinding(path, number, Severity.ERROR, message, "lock anew")
 
 
@@ -119,7 +119,7 @@ def _package_json(path: str, text: str, read: ReadOther) -> Iterator[SkillFindin
     document, repeated = _json(text)
     for key in repeated:
         yield SkillFinding(
-            path, line_of(text, f'"{key}"', last=True), Severity.ERROR, f"{key} is there twice", "keep one of them"
+            path, line_of(text, f'"{key}"', last=True), Severity.ERROR, f"{key} is repeated", "remove one of them"
         )
     lock_text = read(_beside(path, "package-lock.json"))
     others = any(read(_beside(path, name)) is not None for name in ("yarn.lock", "pnpm-lock.yaml", "bun.lock"))
@@ -132,7 +132,7 @@ def _package_json(path: str, text: str, read: ReadOther) -> Iterator[SkillFindin
     for name in _table(document, "dependencies").keys() & _table(document, "devDependencies").keys():
         number = line_of(text, f'"{name}"', last=True)
         yield SkillFinding(
-            path, number, Severity.WARNING, f"{name} is in dependencies and in devDependencies", "keep one"
+            path, number, Severity.WARNING, f"{name} is in both dependencies and devDependencies", "keep one"
         )
     if lock_text is not None:
         yield from _npm_lock(path, text, document, lock_text, groups)
@@ -144,7 +144,7 @@ def _npm_entry(path: str, number: int, name: str, version: str, *, locked: bool)
     elif version.strip().lower() in _OPEN_RANGES or version.startswith((">", ">=")):
         yield _unpinned(path, number, name, version, f'"{name}": "^<version>"')
     elif not locked and version[:1] in "^~":
-        message = f"{name} {version} has no lock file that fixes it"
+        message = f"{name} {version} is not fixed by a lock file"
         yield SkillFinding(path, number, Severity.INFO, message, "commit the lock file")
 
 
@@ -161,7 +161,7 @@ def _npm_lock(
             if wanted.get(name) == locked.get(name):
                 continue
             here, there = wanted.get(name, "nothing"), locked.get(name, "nothing")
-            message = f"package-lock.json was made for {name} {there}, this asks for {here}"
+            message = f"package-lock.json was created for {name} {there}, but this requires {here}"
             yield SkillFinding(path, line_of(text, f'"{name}"'), Severity.ERROR, message, "run npm install")
 
 
@@ -172,7 +172,9 @@ def _package_lock(path: str, text: str, read: ReadOther) -> Iterator[SkillFindin
             continue
         resolved, number = str(entry.get("resolved", "")), line_of(text, f'"{name}"')
         if resolved.startswith("http://"):
-            yield SkillFinding(path, number, Severity.ERROR, f"{name} comes over plain http", "use an https registry")
+            yield SkillFinding(
+                path, number, Severity.ERROR, f"{name} is downloaded over plain http", "use an https registry"
+            )
         elif resolved.startswith("https://") and "integrity" not in entry:
             yield SkillFinding(path, number, Severity.WARNING, f"{name} has no checksum", "lock anew")
     manifest = read(_beside(path, "package.json"))
@@ -213,14 +215,16 @@ def _go(path: str, text: str, read: ReadOther) -> Iterator[SkillFinding]:
             continue
         yield from _twice(path, number, found[1], f"=={found[2]}", seen)
         if sums is not None and f"{found[1]} {found[2]}".encode() not in sums:
-            yield SkillFinding(path, number, Severity.ERROR, f"go.sum has no {found[1]} {found[2]}", "run go mod tidy")
+            yield SkillFinding(
+                path, number, Severity.ERROR, f"go.sum does not contain {found[1]} {found[2]}", "run go mod tidy"
+            )
 
 
 def _gemfile(path: str, text: str, _: ReadOther) -> Iterator[SkillFinding]:
     for number, line in enumerate(text.splitlines(), start=1):
         found = re.match(r"""^\s*gem\s+["']([\w-]+)["']\s*(?:,\s*(.*))?$""", line)
         if line.startswith(("source 'http://", 'source "http://')):
-            yield SkillFinding(path, number, Severity.ERROR, "the source is plain http", "use https")
+            yield SkillFinding(path, number, Severity.ERROR, "the source uses plain http", "use https")
         elif found and not re.search(r"""["'][~><=\s]*\d""", found[2] or "") and "path:" not in (found[2] or ""):
             yield _unpinned(path, number, found[1], "", f'gem "{found[1]}", "~> <version>"')
 
@@ -228,7 +232,7 @@ def _gemfile(path: str, text: str, _: ReadOther) -> Iterator[SkillFinding]:
 def _conflict_markers(path: str, text: str, _: ReadOther) -> Iterator[SkillFinding]:
     for number, line in enumerate(text.splitlines(), start=1):
         if line.startswith(("<<<<<<< ", ">>>>>>> ")):
-            yield SkillFinding(path, number, Severity.ERROR, "a conflict marker in a lock file", "lock anew")
+            yield SkillFinding(path, number, Severity.ERROR, "conflict marker in a lock file", "lock anew")
 
 
 _READERS = (
@@ -249,7 +253,7 @@ def _twice(path: str, number: int, name: str, version: str, seen: dict[str, tupl
     if first == (number, version):
         return
     if first[1] == version:
-        message = f"{name} is there twice, first in line {first[0]}"
+        message = f"{name} is repeated, first in line {first[0]}"
         yield SkillFinding(path, number, Severity.WARNING, message, "remove one of the lines")
         return
     message = f"{name} {version or 'of any version'} contradicts line {first[0]}: {first[1] or 'any version'}"
@@ -259,17 +263,17 @@ def _twice(path: str, number: int, name: str, version: str, seen: dict[str, tupl
 def _source(path: str, number: int, line: str) -> Iterator[SkillFinding]:
     """Yield what is odd about an entry that does not come from a registry."""
     if "http://" in line:
-        yield SkillFinding(path, number, Severity.ERROR, "it comes over plain http", "use https")
+        yield SkillFinding(path, number, Severity.ERROR, "downloaded over plain http", "use https")
     if re.search(r"git[+:]|github:|\.git\b", line) and not re.search(r"[@#][0-9a-f]{7,40}\b", line):
-        yield SkillFinding(path, number, Severity.WARNING, "it is a git branch, which can move", "name a commit")
+        yield SkillFinding(path, number, Severity.WARNING, "uses a git branch, which can change", "use a commit")
 
 
 def _index(path: str, number: int, line: str) -> Iterator[SkillFinding]:
     if "http://" in line:
-        yield SkillFinding(path, number, Severity.ERROR, "the index is plain http", "use https")
+        yield SkillFinding(path, number, Severity.ERROR, "the index uses plain http", "use https")
     if line.startswith("--extra-index-url"):
-        message = "with two indexes, any publisher can upload a newer version of a private name to the public one"
-        yield SkillFinding(path, number, Severity.WARNING, message, "use --index-url of one index that has both")
+        message = "with two indexes, the public one can supply a newer version of a private package"
+        yield SkillFinding(path, number, Severity.WARNING, message, "use --index-url with one index that has both")
 
 
 def _unpinned(
@@ -311,7 +315,7 @@ def _json(text: str) -> tuple[dict[str, Any], list[str]]:
 
     document = json.loads(text, object_pairs_hook=pairs)
     if not isinstance(document, dict):
-        raise ValueError("it is not an object")  # noqa: TRY004  # the file is wrong, not our call
+        raise ValueError("not an object")  # noqa: TRY004  # the file is wrong, not our call
     return document, repeated
 
 

@@ -15,7 +15,7 @@ _Scan = Callable[[ConfinedFolder, str], list[SkillFinding]]
 
 def look_at_commit(change: GitChange) -> SkillOutput:
     """Return what `git-commit-helper` says about a change."""
-    notes = () if change.files else ("git has no change and no commit here",)
+    notes = () if change.files else ("git has no changes and no commits here",)
     return SkillOutput(tuple(propose_message(change)), len(change.files), notes)
 
 
@@ -30,7 +30,7 @@ def look_at_files(skill: AssistantSkill, folder: ConfinedFolder, paths: Sequence
         except ConfinementError as error:
             notes.append(error.sentence())
     if count == MAX_FILES:
-        notes.append(f"only the first {MAX_FILES} files were looked at")
+        notes.append(f"only the first {MAX_FILES} files were checked")
     return SkillOutput(tuple(findings), count, tuple(notes))
 
 
@@ -54,4 +54,4 @@ def _settled(folder: ConfinedFolder, path: str) -> bytes:
         content = folder.read(path)
         if folder.stamp(path) == before:
             return content
-    raise ConfinementError(f"{path} changes while it is read", hint="the next change is looked at")
+    raise ConfinementError(f"{path} changed during reading", hint="the next change is checked")

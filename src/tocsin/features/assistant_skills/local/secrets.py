@@ -30,7 +30,7 @@ _ABOUT = re.compile(
 )
 _QUOTED = re.compile(r"""["'`]([A-Za-z0-9+/_=-]{20,200})["'`]""")
 _IN_URL = re.compile(r"\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@'\"]{0,64}:(?P<value>[^\s/@'\"]{3,128})@[\w.\[-]")
-_REVOKE = "revoke it where it was issued, because the history keeps it, and read it from the environment or the vault"
+_REVOKE = "revoke it, because it stays in the history, and read it from the environment or the vault"
 
 
 class _Kind(NamedTuple):
@@ -63,7 +63,7 @@ def _in_line(path: str, number: int, line: str) -> Iterator[SkillFinding]:
             yield SkillFinding(path, number, Severity.CRITICAL, f"{kind.label} ({_masked(found[0])})", _REVOKE)
             return
     if (found := _IN_URL.search(text)) and not _is_placeholder(found["value"]):
-        yield SkillFinding(path, number, Severity.ERROR, "a password in an address", _REVOKE)
+        yield SkillFinding(path, number, Severity.ERROR, "password in a URL", _REVOKE)
         return
     found = _ASSIGNED.search(text)
     if found and not _ABOUT.search(found["name"]) and _is_secret(found["value"], quoted=bool(found["quote"])):
@@ -72,7 +72,7 @@ def _in_line(path: str, number: int, line: str) -> Iterator[SkillFinding]:
         return
     for value in _QUOTED.findall(text):
         if _is_random(value):
-            message = f"{len(value)} characters that look random ({_masked(value)}): it may be a key"
+            message = f"{len(value)} random characters ({_masked(value)}): possibly a key"
             yield SkillFinding(path, number, Severity.WARNING, message, _REVOKE)
             return
 

@@ -91,7 +91,7 @@ class AssistantRunner:
         asked = [base / file for file in files] or [base]
         missing = [str(path) for path in asked if not path.exists() and not path.is_symlink()]
         if missing:
-            raise ConfigError(f"there is no file {missing[0]}", hint="paths start at the working directory")
+            raise ConfigError(f"file not found: {missing[0]}", hint="use paths relative to the working directory")
         return place_of(await self.top_of(base, asked[0]), asked)
 
     async def top_of(self, base: Path, file: Path) -> Path:
@@ -107,7 +107,7 @@ class AssistantRunner:
         try:
             return await self._git(folder).committed_files(commit)
         except GitFailedError as error:
-            log.warning("a commit is not looked at", extra={"folder": str(folder), "reason": error.sentence()})
+            log.warning("a commit could not be checked", extra={"folder": str(folder), "reason": error.sentence()})
             return ()
 
     async def run(
@@ -137,7 +137,7 @@ class AssistantRunner:
         look = await self._prepare(name, request, None, ())
         if dry_run:
             planned = new_run(replace(look.order, dry_run=True), RunStatus.SKIPPED, self._context.clock.now())
-            return replace(planned, reason="a dry run: this would have been run")
+            return replace(planned, reason="dry run: the skill would have been run")
         running = await self._context.runs().start(look.order, look.work)
         self._following.add(task := asyncio.create_task(self._follow(running, look, request)))
         task.add_done_callback(self._following.discard)
@@ -204,9 +204,9 @@ class AssistantRunner:
         """Write what a run proposed; raises PatchError where a file has changed since, and then writes nothing."""
         found = await self._skills.results.get(run_id)
         if not found.changes:
-            raise PatchError(f"the run {found.run_id} proposed no change", hint="only some skills propose changes")
+            raise PatchError(f"run {found.run_id} proposed no changes", hint="only some skills propose changes")
         if found.applied_at is not None:
-            raise PatchError(f"the changes of the run {found.run_id} are written already", hint="run the skill again")
+            raise PatchError(f"the changes of run {found.run_id} have already been written", hint="run the skill again")
 
         def write() -> None:
             with ConfinedFolder(Path(found.folder)) as folder:
@@ -242,7 +242,7 @@ class AssistantRunner:
     def _watched(self, name: str) -> Path:
         watched = self._context.settings[SKILLS_WATCH]
         if not watched:
-            raise ConfigError(f"the skill {name} needs a folder to look at", hint=f"name one in {SKILLS_WATCH.name}")
+            raise ConfigError(f"skill {name} needs a folder", hint=f"add a folder to {SKILLS_WATCH.name}")
         return watched[0]
 
     def _understood(self, name: str, request: AssistantRequest) -> AssistantRequest:
@@ -261,14 +261,12 @@ class AssistantRunner:
         if skill.errors:
             mistakes = "; ".join(map(str, skill.errors))
             raise AssistantUnusableError(
-                f"the skill {name} cannot be run: {skill.file}:{mistakes}", hint="correct the file"
+                f"skill {name} cannot be run: {skill.file}:{mistakes}", hint="correct the file"
             )
         if skill.definition is None or not skill.definition.enabled:
-            raise AssistantDisabledError(
-                f"the skill {name} is switched off", hint=f"write enabled: true in {skill.file}"
-            )
+            raise AssistantDisabledError(f"skill {name} is disabled", hint=f"set enabled: true in {skill.file}")
         if not self._skills.can_run(skill):
-            raise NoModelError(f"the skill {name} needs a chat model", hint=HOW_TO_CONFIGURE)
+            raise NoModelError(f"skill {name} needs a chat model", hint=HOW_TO_CONFIGURE)
         return skill
 
     async def _look(
@@ -387,10 +385,14 @@ def _write(handle: RunHandle, found: SkillResultRecord, output: SkillOutput, pla
     if found.changes:
         handle.write("stdout", found.patch)
         applied = found.applied_at is not None
-        told = "the changes are written" if applied else f"to write the changes: tocsin skills apply {found.run_id}"
+        told = (
+            "the changes were written"
+            if applied
+            else (f"to write the changes, run: tocsin skills apply {found.run_id}")
+        )
         handle.write("stderr", f"{told}\n")
     left_out = len(output.findings) - len(found.findings)
-    more = f", {left_out} more are left out" if left_out else ""
+    more = f", {left_out} more omitted" if left_out else ""
     named = place.paths[0] if len(place.paths) == 1 and output.files <= 1 else ""
     where, count = named or number_of(output.files, "file"), number_of(len(found.findings), "finding")
     handle.write("stderr", f"{found.skill}: {where}: {count}{more}\n")

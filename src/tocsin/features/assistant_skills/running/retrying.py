@@ -28,10 +28,12 @@ def as_before(request: AssistantRequest, skill: str) -> tuple[AssistantRequest, 
     kept: Mapping[str, Any] | None = request.retry.run.snapshot
     if kept is None:
         raise NotRetriedError(
-            "the files or the question of this run are not kept: they are long, or hold a secret",
-            hint=f"run it with them: tocsin skills run {skill}",
+            "the files or the question of this run were not stored, because they are long or contain a secret",
+            hint=f"pass them again: tocsin skills run {skill}",
         )
     folder = Path(kept["folder"])
     if not folder.is_dir():
-        raise NotRetriedError(f"the folder of this run is gone: {folder}", hint=f"run {skill} in another one")
+        raise NotRetriedError(
+            f"the folder of this run no longer exists: {folder}", hint=f"run {skill} in another folder"
+        )
     return replace(request, input=kept["input"]), SkillPlace(folder, tuple(kept["files"]))

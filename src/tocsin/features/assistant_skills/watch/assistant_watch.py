@@ -144,7 +144,7 @@ class AssistantWatch:
             try:
                 await self._act(task)
             except TocsinError as error:
-                log.warning("a skill could not look at a file", extra={"skill": task.skill, "reason": error.sentence()})
+                log.warning("a skill could not check a file", extra={"skill": task.skill, "reason": error.sentence()})
             finally:
                 self._queue.task_done()
                 self._left_out = self._left_out if self._queue.qsize() else 0
@@ -158,7 +158,7 @@ class AssistantWatch:
         except AssistantUnusableError as error:
             if error.sentence() not in self._told:  # once, not at each file
                 self._told.add(error.sentence())
-                log.warning("a skill does not act", extra={"skill": task.skill, "reason": error.sentence()})
+                log.warning("a skill cannot run", extra={"skill": task.skill, "reason": error.sentence()})
 
 
 def _version_of(folder: Path, path: str) -> str:
@@ -167,5 +167,5 @@ def _version_of(folder: Path, path: str) -> str:
         with ConfinedFolder(folder) as confined:
             return hashlib.sha256(confined.read(path)).hexdigest()
     except ConfinementError as error:
-        log.debug("a changed file is not looked at", extra={"reason": error.sentence()})
+        log.debug("a changed file was not checked", extra={"reason": error.sentence()})
         return ""

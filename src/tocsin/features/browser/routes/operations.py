@@ -23,9 +23,11 @@ _CODES: dict[type[TocsinError], str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopBrowser(RequestBody):
-    """How to stop a browser."""
+    """Options for stopping a browser."""
 
-    forget: Annotated[bool, FLAG, "Only drop the record and the lock of a browser of a machine that is gone."] = False
+    forget: Annotated[
+        bool, FLAG, "Only remove the record and the lock, for a browser on a machine that no longer exists."
+    ] = False
 
 
 class BrowserRoutes:
@@ -36,7 +38,7 @@ class BrowserRoutes:
 
     @operation("GET", "/api/browser/profiles", problems=("validation-failed",), answer=Page[BrowserLook])
     async def list_browser_profiles(self, paging: PagingOf) -> Any:
-        """List the browser profiles by name, and how each is now."""
+        """List the browser profiles by name, with their state."""
         found = sorted(await self._browsers.looks(), key=lambda look: look.profile.name)
         page, following = paging.cut(found, lambda look: look.profile.name)
         return paging.page(await self._browsers.with_sizes([*page]), following, len(found))
@@ -51,7 +53,7 @@ class BrowserRoutes:
         answer=BrowserLook,
     )
     async def start_browser(self, name: str) -> Any:
-        """Start the browser of a managed profile, unless it runs already."""
+        """Start the browser of a managed profile, unless it is already running."""
         look, _ = await self._browsers.start(name, source=DASHBOARD.name)
         return (await self._browsers.with_sizes([look]))[0]
 
@@ -64,7 +66,7 @@ class BrowserRoutes:
         answer=BrowserLook,
     )
     async def stop_browser(self, name: str, body: StopBrowser | None = None) -> Any:
-        """Stop the browser of a managed profile, if it runs."""
+        """Stop the browser of a managed profile, if it is running."""
         forget = body is not None and body.forget
         look, _ = await self._browsers.stop(name, source=DASHBOARD.name, forget=forget)
         return (await self._browsers.with_sizes([look]))[0]

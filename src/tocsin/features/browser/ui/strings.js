@@ -1,8 +1,8 @@
 // What the page of browser profiles says.
 export const BROWSER = {
   title: "Browser",
-  note: "Profiles of browsers with data of their own.",
-  empty: "There are no profiles: write browser_profiles.yaml in the data directory.",
+  note: "Browser profiles, each with its own data directory.",
+  empty: "No profiles yet. Create browser_profiles.yaml in the data directory.",
   example: `profiles:
   - name: office
     default: true
@@ -13,7 +13,7 @@ export const BROWSER = {
   state: "State",
   browser: "Browser",
   driver: "Driver",
-  drivers: /** @type {Record<string, string>} */ ({ managed: "Started here", existing_session: "A running browser", remote: "Another machine" }),
+  drivers: /** @type {Record<string, string>} */ ({ managed: "Started by Tocsin", existing_session: "Existing browser", remote: "Another machine" }),
   size: "Size",
   used: "Last used",
   endpoint: "Debugging",

@@ -22,22 +22,26 @@ def configure_changes(commands: Mapping[str, argparse.ArgumentParser]) -> None:
     _configure_add(commands["add"])
     _configure_edit(commands["edit"])
     for name in ("enable", "disable", "run", "remove"):
-        commands[name].add_argument("job", help="its name or ID; `tocsin cron list` shows them")
+        commands[name].add_argument("job", help="name or ID of the job; `tocsin cron list` shows them")
     commands["enable"].epilog = "example: tocsin cron enable backup"
     commands["enable"].set_defaults(run=_enable)
     commands["disable"].epilog = 'example: tocsin cron disable backup --until 2026-12-01T09:00Z --reason "move"'
-    commands["disable"].add_argument("--reason", default="", help="why; it is shown with the job")
-    commands["disable"].add_argument("--until", type=moment, metavar="TIME", help="from then on it runs again")
-    commands["disable"].set_defaults(run=_disable)
-    commands["run"].epilog = "example: tocsin cron run backup\n\nexit code 0: it succeeded, 1: it did not"
-    commands["run"].add_argument(
-        "--param", action="append", default=[], type=name_and_value, metavar="K=V", help="a parameter of this run"
+    commands["disable"].add_argument("--reason", default="", help="reason to show with the job")
+    commands["disable"].add_argument(
+        "--until", type=moment, metavar="TIME", help="time at which the schedule is enabled again"
     )
-    commands["run"].add_argument("--force", action="store_true", help="also while it is running")
+    commands["disable"].set_defaults(run=_disable)
+    commands["run"].epilog = "example: tocsin cron run backup\n\nexit code 0: the run succeeded, 1: it failed"
+    commands["run"].add_argument(
+        "--param", action="append", default=[], type=name_and_value, metavar="K=V", help="parameter of this run"
+    )
+    commands["run"].add_argument("--force", action="store_true", help="run the job even if it is running already")
     commands["run"].set_defaults(run=_run)
     commands["remove"].epilog = "example: tocsin cron remove backup --yes"
-    commands["remove"].add_argument("-y", "--yes", action="store_true", help="do not ask")
-    commands["remove"].add_argument("--force", action="store_true", help="also while it is running, which is cancelled")
+    commands["remove"].add_argument("-y", "--yes", action="store_true", help="do not ask for confirmation")
+    commands["remove"].add_argument(
+        "--force", action="store_true", help="cancel the job if it is running, then remove it"
+    )
     commands["remove"].set_defaults(run=_remove)
 
 
@@ -47,17 +51,21 @@ def _configure_add(parser: argparse.ArgumentParser) -> None:
         "SCHEDULE: five fields as in crontab, @hourly to @yearly, `every 15m`, `at 2026-12-01T09:00`, "
         "or `at start`"
     )
-    parser.add_argument("name_", nargs="?", metavar="NAME", help="a new name, such as backup")
-    parser.add_argument("schedule_", nargs="?", metavar="SCHEDULE", help="when it runs")
-    parser.add_argument("command_", nargs="?", metavar="COMMAND", help="what it runs, see --type")
+    parser.add_argument("name_", nargs="?", metavar="NAME", help="new name, for example backup")
+    parser.add_argument("schedule_", nargs="?", metavar="SCHEDULE", help="schedule of the job")
+    parser.add_argument(
+        "command_", nargs="?", metavar="COMMAND", help="command, or the name of what to run (see --type)"
+    )
     add_fields(parser)
-    parser.add_argument("--dry-run", action="store_true", help="check it and show its next runs; nothing is stored")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="check the job and show its next runs without storing it"
+    )
     parser.set_defaults(run=_add, free_text="command_")
 
 
 def _configure_edit(parser: argparse.ArgumentParser) -> None:
     parser.epilog = 'example: tocsin cron edit backup --schedule "30 4 * * *" --output-on failure,recovery'
-    parser.add_argument("job", help="its name or ID; `tocsin cron list` shows them")
+    parser.add_argument("job", help="name or ID of the job; `tocsin cron list` shows them")
     add_fields(parser)
     parser.set_defaults(run=_edit)
 
@@ -67,7 +75,7 @@ def _add(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     for name in ("name", "schedule", "command"):
         given = getattr(arguments, f"{name}_")
         if given is not None and name in fields:
-            arguments.parser.error(f"the {name} is given twice")
+            arguments.parser.error(f"the {name} was given twice")
         if given is not None:
             fields[name] = readable(given)
         if name not in fields:
@@ -85,7 +93,7 @@ def _add(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     for warning in warnings:
         out.note(warning)
     if not out.as_json:
-        out.note("It runs while `tocsin up` runs.")
+        out.note("Scheduled runs need a running `tocsin up`.")
     return out.answer(record, f"added {job.name}: {record.summary.schedule_text}", *_next_run(job))
 
 
@@ -108,7 +116,7 @@ def _preview(fields: Mapping[str, Any], out: Console, program: Program) -> int:
 def _edit(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     changes = fields_of(arguments)
     if not changes:
-        arguments.parser.error("nothing to change: give at least one option")
+        arguments.parser.error("no changes requested: give at least one option")
     return _changed(lambda jobs: jobs.edit(readable(arguments.job), changes, CALLER), "changed", out, program)
 
 
@@ -161,7 +169,7 @@ def _remove(arguments: argparse.Namespace, out: Console, program: Program) -> in
 
     job = program.run(work, writes=True)
     if job is None:
-        out.note("nothing was removed")
+        out.note("no job was removed")
         return FAILED
     out.effect_done("the job was removed")
     return out.answer({"id": job.id, "name": job.name, "removed": True}, f"removed {job.name}")

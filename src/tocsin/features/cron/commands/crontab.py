@@ -52,7 +52,7 @@ class ReadCrontab:
 
     def lose(self, line: int, why: str) -> None:
         """Note that no job is made of a line."""
-        self.remarks.append(CrontabProblem(line, f"not taken over: {why}", lost=True))
+        self.remarks.append(CrontabProblem(line, f"not imported: {why}", lost=True))
 
 
 def read_crontab(
@@ -93,9 +93,9 @@ class _Reader:
         elif name == "MAILTO":
             self._set_recipient(number, value)
         elif name in _IGNORED:
-            self.found.note(number, f"{name} is not taken over: it is set already")
+            self.found.note(number, f"{name} is not imported: it is already set")
         elif name in _WITHOUT_MEANING:
-            self.found.note(number, f"{name} is not taken over")
+            self.found.note(number, f"{name} is not imported")
         else:
             self._env[name] = value
             if name == "HOME":
@@ -107,8 +107,12 @@ class _Reader:
         self._output = f"email:{value}" if _ADDRESS.fullmatch(value) else ""
         if value and not self._output:
             one = "several recipients" if "," in value else "not an address"
-            hint = "make a profile of them in profiles.yaml" if "," in value else "name a channel and target"
-            self.found.note(number, f"MAILTO={shorten(value)} is not taken over: {one}; {hint}, for --output")
+            hint = (
+                "create a profile with these addresses in profiles.yaml"
+                if "," in value
+                else "give a channel and target"
+            )
+            self.found.note(number, f"MAILTO={shorten(value)} is not imported: {one}; {hint}, for --output")
 
     def take(self, line: CrontabLine) -> None:
         """Make a job of a line."""
@@ -120,14 +124,14 @@ class _Reader:
             self.found.lose(number, error.sentence())
             return
         if not command:
-            self.found.lose(number, "there is no command")
+            self.found.lose(number, "the command is missing")
             return
         if re.search(r"(?<!\\)%", command):
-            why = "an unescaped % begins the standard input of the command; write it as a here-document"
+            why = "an unescaped % passes the rest of the line to standard input of the command; use a here-document"
             self.found.lose(number, why)
             return
         if user:
-            said = f"the user {shorten(user)} is not taken over: jobs run as the user of Tocsin"
+            said = f"the user {shorten(user)} is ignored: jobs run as the user of Tocsin"
             self.found.note(number, said)
         self._add(line, schedule, command.replace("\\%", "%"))
 

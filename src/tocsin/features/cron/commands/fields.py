@@ -37,7 +37,7 @@ def add_fields(parser: argparse.ArgumentParser) -> None:
         _add(group, f"field_{field.name}", "--", field)
     for field in RETRY.fields:
         _add(group, f"retry_{field.name}", "--retry-", field)
-    group.add_argument("--disabled", action="store_true", help="it does not run at its times for now")
+    group.add_argument("--disabled", action="store_true", help="store the job with its schedule disabled")
 
 
 def _add(group: Any, dest: str, prefix: str, field: Field) -> None:
@@ -98,7 +98,7 @@ def _value(arguments: argparse.Namespace, name: str, value: Any) -> Any:
 
 def _number(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 12):
-        raise argparse.ArgumentTypeError("it must be a whole number")
+        raise argparse.ArgumentTypeError("must be a whole number")
     return int(text)
 
 
@@ -106,7 +106,7 @@ def _decimal(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise argparse.ArgumentTypeError("it must be a number") from None
+        raise argparse.ArgumentTypeError("must be a number") from None
 
 
 def _codes(text: str) -> list[int]:

@@ -21,16 +21,16 @@ from tocsin.terminal.text import read_message
 def configure_import(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `tocsin cron import`."""
     parser.epilog = (
-        "example: crontab -l | tocsin cron import - --dry-run\n\n"
-        "exit code 0: every job was taken over, 1: some lines were not"
+        "example: crontab -l | tocsin cron import - --dry-run\n\nexit code 0: all jobs were imported, 1: some "
+        "lines were not"
     )
-    parser.add_argument("file", help="a crontab; `-` reads standard input")
+    parser.add_argument("file", help="crontab file; `-` reads standard input")
     parser.add_argument(
-        "--user-column", action="store_true", help="lines name a user before the command, as in /etc/crontab"
+        "--user-column", action="store_true", help="expect a user before each command, as in /etc/crontab"
     )
-    parser.add_argument("--output", metavar="DESTINATION", help="where the output of the jobs goes, in place of MAILTO")
-    parser.add_argument("--disabled", action="store_true", help="the jobs do not run at their times for now")
-    parser.add_argument("--dry-run", action="store_true", help="only say what would be taken over")
+    parser.add_argument("--output", metavar="DESTINATION", help="destination of the jobs' output, instead of MAILTO")
+    parser.add_argument("--disabled", action="store_true", help="import the jobs with their schedules disabled")
+    parser.add_argument("--dry-run", action="store_true", help="print what would be imported, and store nothing")
     parser.set_defaults(run=_import)
 
 
@@ -67,8 +67,8 @@ def _import(arguments: argparse.Namespace, out: Console, program: Program) -> in
         out.line(job["summary"])
     for remark in imported.remarks:
         out.error(f"{arguments.file}:{remark.line}: {remark.detail}")
-    before = f", {number_of(imported.known, 'job')} there already" if imported.known else ""
-    out.note(f"{number_of(len(imported.jobs), 'job')}, {number_of(lost, 'line')} not taken over{before}")
+    before = f", {number_of(imported.known, 'job')} already there" if imported.known else ""
+    out.note(f"{number_of(len(imported.jobs), 'job')}, {number_of(lost, 'line')} not imported{before}")
     if imported.lines and not arguments.dry_run:
         _tell_what_to_remove(arguments, imported.lines, out)
     return FAILED if lost else DONE
@@ -77,9 +77,9 @@ def _import(arguments: argparse.Namespace, out: Console, program: Program) -> in
 def _tell_what_to_remove(arguments: argparse.Namespace, lines: Sequence[CrontabLine], out: Console) -> None:
     where = "your crontab" if arguments.file == "-" else arguments.file
     if arguments.disabled:
-        out.line(f"when you enable the jobs, remove these lines from {where}, or the commands run twice:")
+        out.line(f"before you enable the jobs, remove these lines from {where}; otherwise the commands run twice:")
     else:
-        out.line(f"they run while `tocsin up` runs: remove these lines from {where} now, or the commands run twice:")
+        out.line(f"remove these lines from {where} now; otherwise the commands run twice while `tocsin up` runs:")
     for line in lines:
         out.line(f"{line.number:>4}  {line.text}")
 

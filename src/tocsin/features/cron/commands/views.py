@@ -31,28 +31,32 @@ _USUAL_HOURS, _MAX_UPCOMING, _MOST = 24, 1_000, 9_999
 def configure_views(commands: Mapping[str, argparse.ArgumentParser]) -> None:
     """Add the arguments of the subcommands that only show something."""
     commands["list"].epilog = "example: tocsin cron list --tag backup"
-    commands["list"].add_argument("--tag", default="", help="only jobs with this tag")
-    commands["list"].add_argument("--state", type=JobState, choices=list(JobState), help="only jobs in this state")
+    commands["list"].add_argument("--tag", default="", help="tag of the jobs")
+    commands["list"].add_argument("--state", type=JobState, choices=list(JobState), help="state of the jobs")
     commands["list"].set_defaults(run=_list)
     commands["show"].epilog = "example: tocsin cron show backup"
-    commands["show"].add_argument("job", help="its name or ID")
+    commands["show"].add_argument("job", help="name or ID of the job")
     commands["show"].set_defaults(run=_show)
     commands["logs"].epilog = "example: tocsin cron logs backup -n 20"
-    commands["logs"].add_argument("job", help="its name or ID")
-    commands["logs"].add_argument("--run", dest="run_id", help="the output of this run instead of the newest one")
-    commands["logs"].add_argument("--status", choices=[str(status) for status in RunStatus], help="only such runs")
+    commands["logs"].add_argument("job", help="name or ID of the job")
+    commands["logs"].add_argument(
+        "--run", dest="run_id", help="ID of a run whose output to print instead of the newest"
+    )
+    commands["logs"].add_argument(
+        "--status", choices=[str(status) for status in RunStatus], help="state of the runs; may be repeated"
+    )
     add_limit(commands["logs"], 10, _MOST, "runs")
     commands["logs"].set_defaults(run=_logs)
     commands["next"].epilog = 'example: tocsin cron next "30 2 * * *" --timezone Europe/Berlin'
-    commands["next"].add_argument("schedule", metavar="SCHEDULE|JOB", help="a schedule, or the name or ID of a job")
-    commands["next"].add_argument("--timezone", "--zone", default="", metavar="ZONE", help="an IANA name")
+    commands["next"].add_argument("schedule", metavar="SCHEDULE|JOB", help="schedule, or name or ID of a job")
+    commands["next"].add_argument("--timezone", "--zone", default="", metavar="ZONE", help="IANA time zone")
     commands["next"].add_argument(
-        "-n", "--limit", type=whole_number(1, _MOST), default=5, metavar="N", help="how many (5)"
+        "-n", "--limit", type=whole_number(1, _MOST), default=5, metavar="N", help="number of runs to list (default: 5)"
     )
     commands["next"].set_defaults(run=_next)
     commands["upcoming"].epilog = "example: tocsin cron upcoming --hours 48"
     commands["upcoming"].add_argument(
-        "--hours", type=whole_number(1, _MOST), default=_USUAL_HOURS, metavar="N", help="within N (24)"
+        "--hours", type=whole_number(1, _MOST), default=_USUAL_HOURS, metavar="N", help="number of hours (default: 24)"
     )
     commands["upcoming"].set_defaults(run=_upcoming)
 
@@ -71,9 +75,9 @@ def _list(arguments: argparse.Namespace, out: Console, program: Program) -> int:
         out.table(("name", "schedule", "state", "next run", "last run"), [_row(*each) for each in found])
         for job, _ in found:
             if job.problem:
-                out.error(job.problem, "its last good version stays in force" if job.definition else "")
+                out.error(job.problem, "the last valid version remains active" if job.definition else "")
     if problem:
-        out.error(problem, "its jobs stay as they were")
+        out.error(problem, "the jobs are unchanged")
     return DONE
 
 
@@ -118,7 +122,7 @@ def _logs(arguments: argparse.Namespace, out: Console, program: Program) -> int:
         out.document({"items": runs, "log": log})
         return DONE
     if not runs:
-        out.note("it has not run yet")
+        out.note("the job has not run yet")
     out.table(("run", "status", "due", "started", "took", "delivery", "reason"), [_run_row(run) for run in runs])
     if chosen and page:
         out.note(f"output of {chosen.id}:")
@@ -152,7 +156,7 @@ def _next(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     for each in found:
         out.line(f"  {each.local:%a %Y-%m-%d %H:%M:%S %z}{'  ' + each.note if each.note else ''}")
     if not found:
-        out.note("no time to come is known")
+        out.note("no future runs")
     return DONE
 
 
@@ -165,5 +169,5 @@ def _upcoming(arguments: argparse.Namespace, out: Console, program: Program) -> 
         [due_record(each) for each in found],
         ("when", "zone", "job", "note"),
         ((f"{each.local:%Y-%m-%d %H:%M:%S}", each.local.tzname() or "", job.name, each.note) for job, each in found),
-        empty=f"no job is due within {arguments.hours} h",
+        empty=f"no jobs are due in the next {arguments.hours} h",
     )

@@ -87,7 +87,7 @@ class JobFiles:
                 await sleep(_LOOK_S)
                 stamps = await to_thread(self._look)
         except OSError as error:
-            self._leave(f"{self.folder} cannot be read: {error.strerror}")
+            self._leave(f"cannot read {self.folder}: {error.strerror}")
             return
         self.problem = ""
         if stamps == self._stamps and not self._gone_since and not self._refused:
@@ -113,7 +113,7 @@ class JobFiles:
     def _leave(self, problem: str) -> None:
         """Leave all jobs as they are while the folder cannot be read, and say so once."""
         if problem != self.problem:
-            log.warning("the jobs of a folder stay as they were: %s", problem)
+            log.warning("the jobs of a folder are unchanged: %s", problem)
         self.problem = problem
 
     def _look(self) -> dict[str, _Stamp]:
@@ -140,11 +140,11 @@ class JobFiles:
             refuse_others(self.folder)
             refuse_others(path)
             definition = load_yaml(path, partial(self._read_root, usual_name=path.stem))
-            return _Read(definition, "" if definition else f"{path} is empty: write a schedule and a command into it")
+            return _Read(definition, "" if definition else f"{path} is empty: add a schedule and a command")
         except ConfigError as error:
             return _Read(None, error.sentence())
         except OSError as error:
-            return _Read(None, f"{path} cannot be read: {error.strerror}")
+            return _Read(None, f"cannot read {path}: {error.strerror}")
 
     def _read_root(self, root: Node, usual_name: str) -> JobDefinition | None:
         return None if root.absent else read_definition(root, self._zone, usual_name)
@@ -163,7 +163,7 @@ class JobFiles:
     async def _refuse(self, name: str, known: CronJob | None, problem: str) -> None:
         """Show the job of a file under the name of the file while its own is taken."""
         if name not in self._refused:
-            log.warning("a file of cron.d is not used: %s: %s", name, problem)
+            log.warning("a file of cron.d was rejected: %s: %s", name, problem)
         self._refused.add(name)
         if known is not None:
             await self._store.change(known.id, lambda job: replace(job, problem=problem))
@@ -198,7 +198,7 @@ class JobFiles:
         now, definition = self._clock.now(), read.definition
         if definition is None:
             if read.problem != known.problem:
-                log.warning("a file of cron.d is not used: %s", read.problem)
+                log.warning("a file of cron.d was rejected: %s", read.problem)
             await self._store.change(known.id, lambda job: replace(job, problem=read.problem))
             return
         fields = changed_fields(known.definition, definition)
@@ -217,7 +217,7 @@ class JobFiles:
         del self._gone_since[job.file]
         await self._store.remove(job.id)
         facts = {"job": job.id, "name": job.name, "file": job.file}
-        self._audit.record(CRON_REMOVE, f"{job.name}: {job.file} is gone", source=CRON.name, metadata=facts)
+        self._audit.record(CRON_REMOVE, f"{job.name}: {job.file} was removed", source=CRON.name, metadata=facts)
 
 
 def changed_fields(before: JobDefinition | None, after: JobDefinition) -> list[str]:

@@ -43,8 +43,10 @@ class JobReader:
         now = self._context.clock.now()
         schedule = read_schedule(definition.schedule, definition.timezone, now)
         if schedule.after(now) is None and not isinstance(schedule, StartSchedule):
-            what = "this time is over" if isinstance(schedule, OnceSchedule) else "no instant follows"
-            raise wrong_field("schedule", f"{what}: {definition.schedule}; give a time to come")
+            what = (
+                "this time is in the past" if isinstance(schedule, OnceSchedule) else "the schedule has no future runs"
+            )
+            raise wrong_field("schedule", f"{what}: {definition.schedule}; give a time in the future")
 
     async def check(self, fields: Mapping[str, Any], count: int) -> JobPreview:
         """Return what a job would do, and what may be wrong with it; raises InvalidJobError."""
@@ -65,7 +67,7 @@ class JobReader:
                     return []
         if definition.command in there:
             return []
-        return [f"there is no {definition.type} {shorten(definition.command)!r} now"]
+        return [f"unknown {definition.type}: {shorten(definition.command)!r}"]
 
 
 def merged(before: Any, patch: Any, kind: object = None) -> Any:

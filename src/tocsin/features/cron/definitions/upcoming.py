@@ -21,13 +21,13 @@ def _to_seconds(local: datetime) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Upcoming:
-    """When a job is due."""
+    """Scheduled run of a job."""
 
     schema_name: ClassVar[str] = "UpcomingInstant"
 
     at: Annotated[Time, "Jitter included."]
-    local: Annotated[datetime, Converted(_to_seconds, str), "The same in the time zone of the job."]
-    note: Annotated[TextOrNull, "What a clock change does to it."]
+    local: Annotated[datetime, Converted(_to_seconds, str), "The same time in the time zone of the job."]
+    note: Annotated[TextOrNull, "Effect of a clock change."]
 
 
 class UpcomingRun(NamedTuple):
@@ -44,14 +44,14 @@ class UpcomingRun(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class JobPreview:
-    """What a definition would do; nothing is stored."""
+    """Effect of a definition; the job is not stored."""
 
     schema_name: ClassVar[str] = "JobPreviewRecord"
 
     definition: Flat[JobDefinition]
     schedule_text: Annotated[str, "The schedule in words."]
     next_runs: Sequence[Upcoming]
-    warnings: Annotated[Sequence[str], "What may not be meant."]
+    warnings: Annotated[Sequence[str], "Probable mistakes."]
 
 
 def instants(schedule: Schedule, zone: str, after: float, job: CronJob | None = None) -> Iterator[Upcoming]:
@@ -100,16 +100,16 @@ def preview_of(definition: JobDefinition, now: float, count: int) -> JobPreview:
 
 def _warnings(definition: JobDefinition, schedule: Schedule, upcoming: Sequence[Upcoming]) -> Iterator[str]:
     if not upcoming and not isinstance(schedule, StartSchedule):
-        yield "it is never due between `start_at` and `end_at`"
+        yield "it has no run between `start_at` and `end_at`"
     if not definition.enabled:
-        yield "it is disabled: it runs when it is started by hand"
+        yield "its schedule is disabled: it runs only when started manually"
     fields = definition.schedule.split()
     if len(fields) == 5 and not fields[2].startswith("*") and not fields[4].startswith("*"):
-        yield "it is due on days that the day of month or the day of week names: either is enough"
+        yield "it runs on days that match the day of month or the day of week: one of them is enough"
     for each in upcoming:
         if each.note:
             yield f"{each.local:%Y-%m-%d}: {each.note}"
     if definition.jitter_seconds and not isinstance(schedule, OnceSchedule):
-        yield f"each run starts up to {duration_words(definition.jitter_seconds)} later, always by the same delay"
+        yield f"each run starts up to {duration_words(definition.jitter_seconds)} later, always with the same delay"
     if definition.output is None and (definition.output_on != ("always",)):
         yield "`output_on` has no effect without `output`"

@@ -37,27 +37,27 @@ JobPatch = Annotated[dict[str, Any], WithJsonSchema(_patch_of_a_definition())]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DisableJob(RequestBody):
-    """How to disable a job."""
+    """Options for disabling a job."""
 
-    reason: Annotated[str, text(500), "It is shown with the job."] = ""
-    until: Annotated[GivenTime | None, MOMENT, "From then on it runs again."] = None
-    cancel_running: Annotated[bool, FLAG, "End what runs now."] = False
+    reason: Annotated[str, text(500), "Reason to show with the job."] = ""
+    until: Annotated[GivenTime | None, MOMENT, "Time at which the schedule is enabled again."] = None
+    cancel_running: Annotated[bool, FLAG, "Cancel running and waiting runs."] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunJob(RequestBody):
-    """How to run a job now."""
+    """Options for running a job now."""
 
     params: Annotated[dict[str, Param], Written(MappingType(PlainType())), "Parameters of this run."] = field(
         default_factory=dict
     )
     dry_run: Annotated[bool, FLAG, "Only report what would run."] = False
-    force: Annotated[bool, FLAG, "Also where `overlap` does not allow it now."] = False
+    force: Annotated[bool, FLAG, "Run even if `overlap` does not allow it."] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobLog:
-    """What one run of a job printed."""
+    """Output of one run of a job."""
 
     run_id: str
     page: Flat[LogPage]
@@ -65,11 +65,11 @@ class JobLog:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobLogs(Page[RunSummary]):
-    """The runs of a job, and what one of them printed."""
+    """Runs of a job, and the output of one of them."""
 
-    log: Annotated[JobLog | None, "Of the run that is asked for, or of the newest one that began."]
+    log: Annotated[JobLog | None, "Log of the requested run, or of the newest one that started."]
 
 
-JobId = Annotated[str, Path(alias="id", description="Its ID or its name.")]
+JobId = Annotated[str, Path(alias="id", description="ID or name of the job.")]
 JobSort = Literal["name", "next_run_at", "updated_at", "created_at"]
 StreamWord = Literal["all", "stdout", "stderr"]

@@ -41,13 +41,13 @@ from tocsin.runs.model import Run, RunStatus, RunTrigger
 MERGE_PATCH = "application/merge-patch+json"  # RFC 7396
 _LAST = 99_999_999_999.0  # after every time
 _PREVIEW: dict[int | str, dict[str, Any]] = {
-    200: {"model": JobPreview, "description": "With `dry_run=true`: what it would do; nothing is stored."}
+    200: {"model": JobPreview, "description": "With `dry_run=true`: the effect; no job is stored."}
 }
 _PLANNED: dict[int | str, dict[str, Any]] = {
     **RUN_STARTED,
     200: {
         "model": Run,
-        "description": "The run, which ended within `Prefer: wait=N`; or what would run, with `dry_run`.",
+        "description": "The run, which ended within `Prefer: wait=N`. With `dry_run`: what would run.",
     },
 }
 
@@ -62,12 +62,12 @@ class CronRoutes:
     async def list_cron_jobs(
         self,
         paging: PagingOf,
-        q: Annotated[str, Query(max_length=200, description="Only with this in name, description or command.")] = "",
-        state: Annotated[JobState | None, Query(description="Only in this state.")] = None,
-        tag: Annotated[str, Query(max_length=50, description="Only with this tag.")] = "",
-        sort: Annotated[JobSort, Query(description="The soonest or the newest first, or by name.")] = "name",
+        q: Annotated[str, Query(max_length=200, description="Text in the name, description or command.")] = "",
+        state: Annotated[JobState | None, Query(description="State of the jobs.")] = None,
+        tag: Annotated[str, Query(max_length=50, description="Tag of the jobs.")] = "",
+        sort: Annotated[JobSort, Query(description="Order: next run first, newest first, or by name.")] = "name",
     ) -> Any:
-        """List the jobs."""
+        """List jobs."""
         found = await self._jobs.search(q, state, tag)
         page, following = paging.cut(sorted(found, key=_KEYS[sort]), _KEYS[sort])
         return paging.page(await job_records(self._jobs, page), following, len(found))
@@ -87,9 +87,9 @@ class CronRoutes:
         body: JobBody,
         response: Response,
         caller: CallerOf,
-        dry_run: Annotated[bool, Query(description="Only report what it would do.")] = False,
+        dry_run: Annotated[bool, Query(description="Only report the effect.")] = False,
     ) -> Any:
-        """Store a job; with `dry_run`, only tell when it would run and what may be wrong with it."""
+        """Create a job; with `dry_run`, only return its next runs and possible problems."""
         with pointing_out(body):
             if dry_run:
                 return JSONResponse(to_json(await self._jobs.check(body)))
@@ -105,16 +105,16 @@ class CronRoutes:
         answer=Page[UpcomingJobRun],
     )
     async def list_upcoming_cron_runs(
-        self, paging: PagingOf, hours: Annotated[int, Query(ge=1, le=9999, description="How many hours ahead.")] = 24
+        self, paging: PagingOf, hours: Annotated[int, Query(ge=1, le=9999, description="Number of hours.")] = 24
     ) -> Any:
-        """List what is due, the soonest first."""
+        """List scheduled runs, the next one first."""
         found = await self._jobs.upcoming(hours, paging.limit + 1, paging.start_like(ORDER))
         following = found[paging.limit - 1].order if len(found) > paging.limit else None
         return paging.page(map(due_record, found[: paging.limit]), following)
 
     @operation("GET", "/api/cron/jobs/{id}", problems=("not-found",), answer=CronJobRecord)
     async def get_cron_job(self, job_id: JobId, response: Response) -> Any:
-        """Return one job, by ID or name."""
+        """Get a job by ID or name."""
         return await self._answer(response, await self._jobs.get(job_id))
 
     @operation(
@@ -128,7 +128,7 @@ class CronRoutes:
     async def change_cron_job(
         self, request: Request, job_id: JobId, body: JobPatch, response: Response, caller: CallerOf
     ) -> Any:
-        """Change fields of a job with a JSON Merge Patch, where null is the default; `If-Match` is honoured."""
+        """Change fields of a job with a JSON Merge Patch, where null selects the default; `If-Match` is supported."""
         while True:
             job = await self._jobs.get(job_id)
             check_unchanged(request, _version(job))
@@ -154,10 +154,10 @@ class CronRoutes:
         request: Request,
         job_id: JobId,
         caller: CallerOf,
-        keep_history: Annotated[bool, Query(description="Keep its runs.")] = True,
-        force: Annotated[bool, Query(description="Also while it runs, which is cancelled first.")] = False,
+        keep_history: Annotated[bool, Query(description="Keep the runs of the job.")] = True,
+        force: Annotated[bool, Query(description="If the job is running, cancel it and then remove it.")] = False,
     ) -> Response:
-        """Delete a job; `If-Match` is honoured."""
+        """Delete a job; `If-Match` is supported."""
         job = await self._jobs.get(job_id)
         check_unchanged(request, _version(job))
         who = _who(caller)
@@ -172,7 +172,7 @@ class CronRoutes:
         answer=CronJobRecord,
     )
     async def enable_cron_job(self, job_id: JobId, response: Response, caller: CallerOf) -> Any:
-        """Let a job run at its times; its failures count anew."""
+        """Enable the schedule of a job; this resets its failure count."""
         return await self._answer(response, await self._jobs.enable(job_id, _who(caller)))
 
     @operation(
@@ -185,7 +185,7 @@ class CronRoutes:
     async def disable_cron_job(
         self, job_id: JobId, response: Response, caller: CallerOf, body: DisableJob | None = None
     ) -> Any:
-        """Let a job not run at its times, for good or until a time."""
+        """Disable the schedule of a job, permanently or until a time."""
         wish, who = body or DisableJob(), _who(caller)
         with pointing_out({}):
             job = await self._jobs.disable(job_id, who, wish.reason, wish.until, cancel_running=wish.cancel_running)
@@ -202,9 +202,10 @@ class CronRoutes:
         responses=_PLANNED,
     )
     async def run_cron_job(self, request: Request, job_id: JobId, caller: CallerOf, body: RunJob | None = None) -> Any:
-        """Run a job now, also while it is disabled; its schedule does not change.
+        """Run a job now, even if it is disabled; its schedule does not change.
 
-        While it runs, `overlap` decides: the run is refused, begins beside it, waits as `queued`, or replaces it.
+        If the job is already running, `overlap` applies: the run is rejected, runs in parallel, waits as `queued`, or
+        replaces the active run.
         """
         wish, who = body or RunJob(), _who(caller)
         with pointing_out({}):
@@ -220,11 +221,13 @@ class CronRoutes:
         self,
         paging: PagingOf,
         job_id: JobId,
-        run_id: Annotated[str, Query(max_length=100, description="The log of this run, not of the newest.")] = "",
-        status: Annotated[list[RunStatus] | None, Query(description="Only such runs; may be repeated.")] = None,
-        tail: Annotated[int, Query(ge=1, le=1000, description="How many of the last lines.")] = 200,
-        stream: Annotated[StreamWord, Query(description="Lines of one stream.")] = "all",
-        ansi: Annotated[bool, Query(description="Keep the escape sequences of a terminal.")] = False,
+        run_id: Annotated[
+            str, Query(max_length=100, description="ID of a run whose log to return instead of the newest.")
+        ] = "",
+        status: Annotated[list[RunStatus] | None, Query(description="State of the runs; may be repeated.")] = None,
+        tail: Annotated[int, Query(ge=1, le=1000, description="Number of last lines.")] = 200,
+        stream: Annotated[StreamWord, Query(description="Output stream.")] = "all",
+        ansi: Annotated[bool, Query(description="Keep terminal escape sequences.")] = False,
     ) -> Any:
         """List the runs of a job, the newest first, with the end of the log of one of them."""
         job = await self._jobs.get(job_id)

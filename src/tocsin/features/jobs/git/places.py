@@ -33,13 +33,13 @@ class RepositoryPlaces:
         path = self._locate(named)
         found = await asyncio.to_thread(find_repository, path)
         if found is None:
-            hint = "name the folder that holds .git, or a bare repository"
+            hint = "use the folder that contains .git, or a bare repository"
             raise RepositoryNotAllowedError(f"{path} is not the top of a git repository", hint=hint)
         if not self._is_allowed(found.common_dir):
             raise _not_allowed(named, self.folders)
         if not self.program.trusted and found.common_dir.stat().st_uid != os.geteuid():
-            hint = "give it to the user of Tocsin"
-            raise GitFailedError(f"{path} has dubious ownership: it belongs to another user", hint=hint)
+            hint = "make the user of Tocsin its owner"
+            raise GitFailedError(f"{path} belongs to another user (dubious ownership)", hint=hint)
         place = replace(found, git_dir=found.common_dir)
         return GitRepository(path, await self.program.open(place), self.worktrees)
 
@@ -59,9 +59,9 @@ class RepositoryPlaces:
 def _not_allowed(named: str, folders: Sequence[Path]) -> RepositoryNotAllowedError:
     if not folders:
         return RepositoryNotAllowedError(
-            "no repository may be used", hint="name the folder above it in JOB_REPOSITORIES"
+            "no repositories are allowed", hint="add their parent folder to JOB_REPOSITORIES"
         )
     shown = ", ".join(map(str, folders))
     return RepositoryNotAllowedError(
-        f"there is no repository {named[:200]!r} below {shown}", hint="name another one, or extend JOB_REPOSITORIES"
+        f"repository {named[:200]!r} not found below {shown}", hint="choose another one, or extend JOB_REPOSITORIES"
     )

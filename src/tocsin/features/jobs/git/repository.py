@@ -51,21 +51,21 @@ class GitRepository:
         found = (await self.git("symbolic-ref", "--quiet", "HEAD", accepted=(0, 1))).strip()
         if not found.startswith(_HEADS):
             raise InvalidTaskJobError(
-                f"{self.path} is on no branch",
-                hint="name the branch to begin at as base_branch",
+                f"{self.path} is not on a branch",
+                hint="set base_branch to the branch to start from",
                 body_key="base_branch",
             )
         return found.removeprefix(_HEADS)
 
     async def check_name(self, branch: str) -> None:
         """Raise InvalidTaskJobError for what cannot be the name of a branch."""
-        hint = "use letters, digits and - . _ /, as in job/fix-login"
+        hint = "use letters, digits and - . _ /, for example job/fix-login"
         if branch.startswith("-") or branch in {"", "HEAD", "@"} or "\0" in branch or len(branch) > 200:
-            raise InvalidTaskJobError(f"{branch[:200]!r} is not the name of a branch", hint=hint, body_key="branch")
+            raise InvalidTaskJobError(f"{branch[:200]!r} is not a valid branch name", hint=hint, body_key="branch")
         try:
             await self.git("check-ref-format", f"{_HEADS}{branch}")
         except GitFailedError:
-            raise InvalidTaskJobError(f"{branch!r} is not the name of a branch", hint=hint, body_key="branch") from None
+            raise InvalidTaskJobError(f"{branch!r} is not a valid branch name", hint=hint, body_key="branch") from None
 
     async def base_commit(self, branch: str) -> str:
         """Return the commit of a branch or remote-tracking branch; raises InvalidTaskJobError where there is none."""
@@ -74,9 +74,9 @@ class GitRepository:
             if found := await self._commit(ref):
                 return found
         if not await self.branches(limit=1):
-            raise InvalidTaskJobError(f"{self.path} has no commit yet", hint="make a first one", body_key="repo")
+            raise InvalidTaskJobError(f"{self.path} has no commits", hint="create the first commit", body_key="repo")
         raise InvalidTaskJobError(
-            f"{self.path} has no branch {branch!r}", hint="name another base_branch", body_key="base_branch"
+            f"{self.path} has no branch {branch!r}", hint="choose another base_branch", body_key="base_branch"
         )
 
     async def commit_of(self, branch: str) -> str | None:
@@ -129,7 +129,7 @@ class GitRepository:
                 if path == common:
                     break
                 if path.is_symlink():
-                    raise GitFailedError(f"{path} is a link", hint="put what it leads to in its place")
+                    raise GitFailedError(f"{path} is a symbolic link", hint="replace it by its target")
 
     async def delete_branch(self, branch: str, sha: str) -> None:
         """Delete a branch that stands at that commit; one that is gone is fine. Raises TaskConflictError."""
@@ -141,7 +141,7 @@ class GitRepository:
                 return
             if now != sha:
                 raise TaskConflictError(
-                    f"the branch {branch} has just moved", hint="look at it, then try again"
+                    f"branch {branch} was changed concurrently", hint="check it, then try again"
                 ) from None
             raise
 
@@ -187,10 +187,10 @@ class GitRepository:
         """Raise TaskConflictError for a branch that is gone, or checked out elsewhere than for the job."""
         tip = await self.tip(branch)
         if tip is None:
-            raise TaskConflictError(f"{self.path} has no branch {branch!r} any more", hint="create another job")
+            raise TaskConflictError(f"{self.path} no longer has a branch {branch!r}", hint="create another job")
         if tip.checked_out and Path(tip.checked_out) != self.worktree_of(job_id):
             hint = "switch that work tree to another branch"
-            raise TaskConflictError(f"the branch {branch} is checked out in {tip.checked_out}", hint=hint)
+            raise TaskConflictError(f"branch {branch} is checked out in {tip.checked_out}", hint=hint)
 
     async def is_dirty(self, job_id: str) -> bool | None:
         """Whether the work tree of a job has changes that are in no commit; None where there is none.
@@ -224,7 +224,7 @@ def _remove(folder: Path) -> None:
             shutil.rmtree(folder, onerror=_open_and_retry)
     except OSError as error:
         reason = f"{error.filename or folder}: {error.strerror}"
-        raise GitFailedError(f"a work tree cannot be removed: {reason}", hint="remove it by hand") from None
+        raise GitFailedError(f"a work tree could not be removed: {reason}", hint="remove it manually") from None
 
 
 def _open_and_retry(_: object, name: str, error: object) -> None:

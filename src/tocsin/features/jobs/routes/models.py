@@ -18,23 +18,25 @@ MAX_PATH, MAX_BRANCH = 4096, 255
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewJob(RequestBody):
-    """A task job to create."""
+    """Task job to create."""
 
     title: Annotated[str, Written(TextType(max_chars=MAX_TITLE), examples=("Fix the login",))]
     description: Annotated[str, text(MAX_DESCRIPTION)] = ""
-    command: Annotated[str, text(MAX_COMMAND), "What starting it runs with `sh`."] = ""
-    skill: Annotated[str, text(MAX_NAME), "The skill that starting it runs."] = ""
-    repo: Annotated[str, text(MAX_PATH), "Its repository, in full or below one of JOB_REPOSITORIES."] = ""
-    base_branch: Annotated[str, text(MAX_BRANCH), "Where its branch begins; the one the repository is on."] = ""
-    branch: Annotated[str, text(MAX_BRANCH), "Usually `job/<short id>-<title>`."] = ""
-    create_branch: Annotated[bool, FLAG, "Whether to make the branch, or take the one there is."] = True
+    command: Annotated[str, text(MAX_COMMAND), "Command that is run with `sh` when the job starts."] = ""
+    skill: Annotated[str, text(MAX_NAME), "Skill that is run when the job starts."] = ""
+    repo: Annotated[str, text(MAX_PATH), "Repository: an absolute path, or a path below one of JOB_REPOSITORIES."] = ""
+    base_branch: Annotated[
+        str, text(MAX_BRANCH), "Branch or commit to start from (default: the current branch of the repository)."
+    ] = ""
+    branch: Annotated[str, text(MAX_BRANCH), "Name of the branch (default: `job/<short id>-<title>`)."] = ""
+    create_branch: Annotated[bool, FLAG, "Whether to create the branch, or use an existing one."] = True
     priority: Annotated[PriorityWord, Written(ChoiceType(get_args(PriorityWord)))] = "normal"
     labels: Annotated[list[str], Written(ListType(TextType(), max_items=MAX_LABELS))] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobOutcome(RequestBody):
-    """How a task job has ended."""
+    """Result of a completed task job."""
 
     outcome: Annotated[OutcomeWord, Written(ChoiceType(get_args(OutcomeWord)))] = "completed"
     summary: Annotated[str, text(MAX_SUMMARY)] = ""
@@ -43,6 +45,6 @@ class JobOutcome(RequestBody):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchList:
-    """Branches, at most 200 of a repository."""
+    """Branches, at most 200 per repository."""
 
     items: list[TaskBranch]

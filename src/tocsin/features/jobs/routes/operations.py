@@ -40,11 +40,11 @@ class JobRoutes:
     async def list_jobs(
         self,
         paging: PagingOf,
-        status: Annotated[list[StatusWord] | None, Query(description="Only in this state; may be repeated.")] = None,
-        label: Annotated[str, Query(max_length=50, description="Only with this label.")] = "",
-        q: Annotated[str, Query(max_length=200, description="Only with this in title, description or branch.")] = "",
+        status: Annotated[list[StatusWord] | None, Query(description="State of the jobs; may be repeated.")] = None,
+        label: Annotated[str, Query(max_length=50, description="Label of the jobs.")] = "",
+        q: Annotated[str, Query(max_length=200, description="Text in the title, description or branch.")] = "",
     ) -> Any:
-        """List the task jobs, the newest first."""
+        """List task jobs, newest first."""
         wanted = tuple(map(TaskJobStatus, status or ()))
         found = await self._jobs.search(TaskJobFilter(wanted, label, q, paging.limit, paging.start))
         return paging.page(found.items, found.next_cursor, found.total)
@@ -68,16 +68,18 @@ class JobRoutes:
     @operation("GET", "/api/jobs/branches", problems=("not-found", "conflict"), answer=BranchList)
     async def list_job_branches(
         self,
-        repo: Annotated[str, Query(max_length=MAX_PATH, description="All of this repository, the newest first.")] = "",
+        repo: Annotated[
+            str, Query(max_length=MAX_PATH, description="All branches of this repository, newest first.")
+        ] = "",
     ) -> Any:
         """List the branches of all task jobs, or of one repository."""
         return BranchList(items=await self._jobs.branches.all(repo))
 
     @operation("GET", "/api/jobs/branches/{job_id}", problems=("not-found", "conflict"), answer=BranchDetails)
     async def get_job_branch(
-        self, job_id: str, patch: Annotated[bool, Query(description="Add the changes themselves.")] = False
+        self, job_id: str, patch: Annotated[bool, Query(description="Include the patch.")] = False
     ) -> Any:
-        """Return the branch of a task job, with its commits and files."""
+        """Get the branch of a task job, with its commits and files."""
         job = await self._jobs.get(job_id)
         try:
             return await self._jobs.branches.details(job, patch=patch)
@@ -86,7 +88,7 @@ class JobRoutes:
 
     @operation("GET", "/api/jobs/{jid}", problems=("not-found",), answer=TaskJob)
     async def get_job(self, jid: str, response: Response) -> Any:
-        """Return one task job."""
+        """Get a task job."""
         return _tagged(response, await self._jobs.get(jid))
 
     @operation(
@@ -98,7 +100,7 @@ class JobRoutes:
         answer=TaskJob,
     )
     async def start_job(self, request: Request, jid: str, response: Response, caller: CallerOf) -> Any:
-        """Start a queued task job: its command or skill, or else its work tree for people to work in."""
+        """Start a queued task job: run its command or skill, or create its work tree for manual work."""
         try:
             started = await self._jobs.start(jid, caller, cause=find_trigger(request))
         except TaskTransitionError as error:
@@ -113,7 +115,7 @@ class JobRoutes:
         answer=TaskJob,
     )
     async def complete_job(self, jid: str, response: Response, caller: CallerOf, body: JobOutcome | None = None) -> Any:
-        """End a task job by hand; what its run still does is ended."""
+        """Complete, fail or cancel a task job; an active run of it is cancelled."""
         wish = body or JobOutcome()
         outcome = TaskJobStatus(wish.outcome)
         try:
@@ -136,9 +138,9 @@ class JobRoutes:
         jid: str,
         caller: CallerOf,
         delete_branch: Annotated[bool, Query(description="Delete its branch, too.")] = False,
-        force: Annotated[bool, Query(description="Even if changes are lost.")] = False,
+        force: Annotated[bool, Query(description="Delete even if changes are lost.")] = False,
     ) -> Response:
-        """Delete a task job with its work tree; `If-Match` is honoured."""
+        """Delete a task job with its work tree; `If-Match` is supported."""
         job = await self._jobs.get(jid)
         check_unchanged(request, _version(job))
         await self._jobs.delete(job.id, caller, delete_branch=delete_branch, force=force)

@@ -56,11 +56,11 @@ class EntryRecord:
     type: EntryType
     tags: list[str]
     scope: Annotated[str, "`global`, or `chat:` and the ID of a chat."]
-    source: Annotated[EntrySource, "Who stored it."]
+    source: Annotated[EntrySource, "Author of the entry."]
     importance: float
     pinned: bool
-    half_life_days: Annotated[float | None, "Null does not fade."]
-    strength: Annotated[float, "From 1 down to 0."]
+    half_life_days: Annotated[float | None, "Half-life in days; null disables decay."]
+    strength: Annotated[float, "Strength from 1 down to 0."]
     access_count: int
     last_accessed_at: Time
     created_at: Time
@@ -70,7 +70,7 @@ class EntryRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastDecay:
-    """The last time that faded entries were removed."""
+    """Last removal of decayed entries."""
 
     at: Time
     removed: int
@@ -78,13 +78,13 @@ class LastDecay:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryStats:
-    """What there is, in numbers."""
+    """Statistics of memory."""
 
     count: int
     bytes: int
     pinned: int
     by_type: dict[str, int]
-    by_tag: Annotated[dict[str, int], "The 20 most frequent."]
+    by_tag: Annotated[dict[str, int], "The 20 most frequent tags."]
     strength_histogram: Annotated[list[int], "Ten bins, from 0 to 1."]
     fading: int
     newest_at: Time | None
@@ -94,7 +94,7 @@ class MemoryStats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnippetRecord:
-    """A part of a value around what was found."""
+    """Part of a value around a match."""
 
     text: str
     matches: Annotated[list[tuple[int, int]], "Start and end of each match, in characters."]
@@ -102,16 +102,16 @@ class SnippetRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatchRecord:
-    """An entry that was found."""
+    """Matching entry."""
 
     entry: EntryRecord
-    score: Annotated[float, "1 is the best of this search."]
+    score: Annotated[float, "Relevance from 0 to 1, relative to the best result of this search."]
     snippet: SnippetRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchRecord:
-    """What a search found, the best first."""
+    """Results of a search, best first."""
 
     items: list[MatchRecord]
     took_ms: int
@@ -119,27 +119,27 @@ class SearchRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewEntry(RequestBody):
-    """An entry to store."""
+    """Entry to store."""
 
     key: Annotated[EntryKey, Written(TextType(blank=True), examples=("wifi.guest",))]
     value: Annotated[
         Annotated[str, _sentence(read_value)],
         Written(TextType(blank=True), examples=("The guest network",)),
-        "At most 64 KiB.",
+        "Value, up to 64 KiB.",
     ]
     type: Annotated[EntryType, Written(ChoiceType(tuple(EntryType)))] = EntryType.FACT
     tags: Annotated[list[EntryTag], Written(ListType(TextType(), max_items=MAX_TAGS))] = field(default_factory=list)
     importance: Annotated[
         Annotated[float, _sentence(read_importance)],
         Written(NumberType()),
-        "0 to 1: what is important fades more slowly.",
+        "Importance from 0 to 1; important entries decay more slowly.",
     ] = IMPORTANCE
-    pinned: Annotated[bool, FLAG, "A pinned entry does not fade."] = False
-    half_life_days: Annotated[HalfLife | None, Written(NumberType(), nullable=True), "Null does not fade."] = (
-        HALF_LIFE_DAYS
-    )
+    pinned: Annotated[bool, FLAG, "Whether the entry is exempt from decay."] = False
+    half_life_days: Annotated[
+        HalfLife | None, Written(NumberType(), nullable=True), "Half-life in days; null disables decay."
+    ] = HALF_LIFE_DAYS
     expires_at: Annotated[GivenTime | None, MOMENT] = None
-    if_absent: Annotated[bool, FLAG, "Refuse to replace an entry of this key."] = False
+    if_absent: Annotated[bool, FLAG, "Fail if the key already exists."] = False
 
     def draft(self) -> EntryDraft:
         """Return it as the service takes it."""
@@ -157,25 +157,25 @@ class NewEntry(RequestBody):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decay(RequestBody):
-    """Which entries to remove."""
+    """Options for removing decayed entries."""
 
     dry_run: Annotated[bool, FLAG, "Only report what would be removed."] = False
-    threshold: Annotated[float, Written(NumberType(0, 1)), "What is weaker is removed."] = FADED_BELOW
+    threshold: Annotated[float, Written(NumberType(0, 1)), "Strength below which entries are removed."] = FADED_BELOW
     half_life_days: Annotated[
-        HalfLife | None, Written(NumberType(), nullable=True), "In place of that of each entry."
+        HalfLife | None, Written(NumberType(), nullable=True), "Half-life to use instead of that of each entry."
     ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecayRecord:
-    """What was removed, or would be."""
+    """Entries that were removed, or would be."""
 
     dry_run: bool
     evaluated: int
     fading: int
     removed: int
-    removed_keys: Annotated[list[str], "At most 200 of them."]
+    removed_keys: Annotated[list[str], "Removed keys, at most 200."]
 
 
-TypeOf = Annotated[EntryType | None, Query(description="Only of this type.")]
-TagOf = Annotated[str, Query(max_length=50, description="Only with this tag.")]
+TypeOf = Annotated[EntryType | None, Query(description="Type of the entries.")]
+TagOf = Annotated[str, Query(max_length=50, description="Tag of the entries.")]

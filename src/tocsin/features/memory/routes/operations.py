@@ -42,15 +42,16 @@ class MemoryRoutes:
     async def list_memory_entries(
         self,
         paging: PagingOf,
-        q: Annotated[str, Query(max_length=200, description="Only with this in key or value.")] = "",
+        q: Annotated[str, Query(max_length=200, description="Text in the key or value.")] = "",
         tag: TagOf = "",
         type: TypeOf = None,  # noqa: A002  # its name in the address
-        scope: Annotated[EntryScope, Query(description="Only of `global`, or of a chat: `chat:7`.")] = "",
+        scope: Annotated[EntryScope, Query(description="Scope: `global`, or a chat, for example `chat:7`.")] = "",
         sort: Annotated[
-            Literal["updated_at", "strength", "key"], Query(description="The newest, the strongest, or by key.")
+            Literal["updated_at", "strength", "key"],
+            Query(description="Order: newest first, strongest first, or by key."),
         ] = "updated_at",
     ) -> Any:
-        """List the entries."""
+        """List entries."""
         wanted = EntryFilter((scope,) if scope else (), tag, type, q)
         found = await self._memory.listing(wanted, sort=sort, limit=paging.limit, cursor=paging.start)
         items = map(self._memory.document, found.items)
@@ -58,18 +59,20 @@ class MemoryRoutes:
 
     @operation("GET", "/api/memory/stats", answer=MemoryStats)
     async def get_memory_stats(self) -> Any:
-        """Return the counts of what is stored."""
+        """Get statistics."""
         return await self._memory.stats()
 
     @operation("GET", "/api/memory/search", problems=("validation-failed",), answer=SearchRecord)
     async def search_memory(
         self,
-        query: Annotated[str, Query(min_length=1, max_length=MAX_QUERY_CHARS, description="Words, all of them.")],
-        limit: Annotated[int, Query(ge=1, le=MAX_LIMIT, description="At most that many.")] = 20,
+        query: Annotated[
+            str, Query(min_length=1, max_length=MAX_QUERY_CHARS, description="Words that an entry must contain.")
+        ],
+        limit: Annotated[int, Query(ge=1, le=MAX_LIMIT, description="Maximum number of results.")] = 20,
         tag: TagOf = "",
         type: TypeOf = None,  # noqa: A002  # its name in the address
     ) -> Any:
-        """Return the entries that have all words of `query`, the best first."""
+        """Search entries that contain all words of `query`, best first."""
         found = await self._memory.search(query, EntryFilter((), tag, type), limit=limit)
         return self._memory.search_document(found)
 
@@ -81,10 +84,12 @@ class MemoryRoutes:
         problems=("validation-failed", "conflict"),
         status=201,
         answer=EntryRecord,
-        responses={200: {"model": EntryRecord, "description": "It took the place of one, which can be restored."}},
+        responses={
+            200: {"model": EntryRecord, "description": "The entry replaced an existing one, which can be restored."}
+        },
     )
     async def set_memory_entry(self, body: NewEntry, response: Response) -> Any:
-        """Store an entry, replacing any other with its key."""
+        """Store an entry, or replace the one with the same key."""
         entry, is_new = await self._memory.set(body.draft(), _US, if_absent=body.if_absent)
         response.status_code = 201 if is_new else 200
         response.headers["Location"] = f"/api/memory/{entry.key}"
@@ -99,7 +104,7 @@ class MemoryRoutes:
         answer=DecayRecord,
     )
     async def decay_memory(self, body: Decay | None = None) -> Any:
-        """Remove entries that are weaker than the threshold, and expired ones; they can be restored."""
+        """Remove expired entries and those below the threshold; they can be restored."""
         wish = body or Decay()
         report = await self._memory.decay(
             DASHBOARD.name, dry_run=wish.dry_run, threshold=wish.threshold, half_life_days=wish.half_life_days
@@ -111,9 +116,9 @@ class MemoryRoutes:
         self,
         key: str,
         response: Response,
-        touch: Annotated[bool, Query(description="Make it as strong as new.")] = False,
+        touch: Annotated[bool, Query(description="Count this as a use, which resets the decay.")] = False,
     ) -> Any:
-        """Return one entry."""
+        """Get an entry."""
         return self._answer(response, await self._memory.get(key, touch=touch))
 
     @operation(
@@ -125,7 +130,7 @@ class MemoryRoutes:
         answer=None,
     )
     async def delete_memory_entry(self, request: Request, key: str) -> Response:
-        """Remove an entry, which can be restored for 30 days; `If-Match` is honoured."""
+        """Delete an entry; it can be restored for 30 days. `If-Match` is supported."""
         entry = await self._memory.get(key)
         check_unchanged(request, self._version(entry))
         await self._memory.delete(key, _US, updated_at=entry.updated_at)
@@ -140,9 +145,9 @@ class MemoryRoutes:
         answer=EntryRecord,
     )
     async def restore_memory_entry(
-        self, key: Annotated[str, Path(description="Of what was removed or replaced.")], response: Response
+        self, key: Annotated[str, Path(description="Key of the removed or replaced entry.")], response: Response
     ) -> Any:
-        """Bring back what was removed or replaced last under a key."""
+        """Restore the entry that was last removed or replaced under a key."""
         return self._answer(response, await self._memory.restore(key, _US))
 
     def _answer(self, response: Response, entry: MemoryEntry) -> Any:

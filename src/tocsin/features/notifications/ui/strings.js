@@ -1,24 +1,24 @@
 // What the page of notifications says.
 export const NOTICES = {
   title: "Notifications",
-  empty: "Nothing has been reported.",
+  empty: "No notifications.",
   command: 'tocsin notifications list',
   /** @param {number} count */
   unread: (count) => (count ? `${count} unread` : "all read"),
   readAll: "Mark all as read",
   /** @param {number} count */
-  readDone: (count) => (count === 1 ? "1 notification is read" : `${count} notifications are read`),
+  readDone: (count) => (count === 1 ? "1 notification was marked as read" : `${count} notifications were marked as read`),
   read: "Mark as read",
   unreadAgain: "Mark as unread",
   remove: "Delete",
   /** @param {string} title */
   removeTitle: (title) => `Delete “${title}”?`,
-  removeText: "It is deleted for all users, and cannot be restored.",
+  removeText: "The notification is deleted for all users. This cannot be undone.",
   level: "Level",
-  category: "About",
+  category: "Category",
   first: "first",
   when: "When",
-  what: "What",
+  what: "Notification",
   /** @param {number} count */
   times: (count) => `${count} times`,
   open: "Open",
@@ -28,11 +28,11 @@ export const NOTICES = {
   onlyUnread: "Show",
   onlyUnreadWord: "Unread",
   feed: "Feed",
-  feedTitle: "The same list for feed readers (JSON Feed, Atom)",
-  alerts: "Tell me in this browser",
-  alertsOn: "This browser tells you of new notifications while the dashboard is open.",
-  alertsRefused: "The browser refuses: allow notifications for this site in its settings.",
-  alertsMissing: "This browser has no notifications of its own.",
+  feedTitle: "This list as a feed (JSON Feed, Atom)",
+  alerts: "Browser notifications",
+  alertsOn: "This browser shows new notifications while the dashboard is open.",
+  alertsRefused: "The browser blocks notifications. Allow them for this site in its settings.",
+  alertsMissing: "This browser does not support notifications.",
   /** @type {Record<string, string>} */
   categories: {
     cron: "Cron", workflow: "Workflows", vault: "Vault", ssh: "SSH", messaging: "Messaging", security: "Security",

@@ -12,7 +12,7 @@ from tocsin.runs.model import RunSummary
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DependencyRecord:
-    """A program that a skill needs."""
+    """Program required by a skill."""
 
     name: str
     found: bool
@@ -21,7 +21,7 @@ class DependencyRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkillProblemRecord:
-    """A mistake, or a hint, in a file of a skill."""
+    """Error or hint in a file of a skill."""
 
     file: str
     line: int
@@ -32,7 +32,7 @@ class SkillProblemRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkillWarning:
-    """What would keep the program of a skill from starting."""
+    """Problem that prevents the program of a skill from starting."""
 
     detail: str
     fix: str
@@ -40,13 +40,13 @@ class SkillWarning:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkillRecord:
-    """A skill: a program, or instructions for the assistant."""
+    """Runnable skill or assistant skill."""
 
     name: str
     kind: Kind
     description: str
     enabled: bool
-    active_reason: Annotated[str, "Why it is active or not, in one sentence."]
+    active_reason: Annotated[str, "Reason why the skill is active or not, in one sentence."]
     priority: str | None
     model: str | None
     tools: list[str]
@@ -55,13 +55,13 @@ class SkillRecord:
     exclude_patterns: list[str]
     coordination: dict[str, Any] | None
     permissions: list[str]
-    vault: Annotated[list[str] | None, "The secrets that it gets; null is all, with the permission `vault`."]
+    vault: Annotated[list[str] | None, "Secrets passed to the skill; null means all, with the permission `vault`."]
     dependencies: list[DependencyRecord]
     command: str | None
     timeout_seconds: int | None
     runnable: bool
-    usable: Annotated[bool | None, "Of an assistant skill: whether it has what it needs."]
-    at_hand: Annotated[bool | None, "Of an assistant skill: whether it runs without being given a folder."]
+    usable: Annotated[bool | None, "For an assistant skill: whether its requirements are met."]
+    at_hand: Annotated[bool | None, "For an assistant skill: whether it runs without a given folder."]
     valid: bool
     errors: list[SkillProblemRecord]
     warnings: list[SkillWarning]
@@ -75,16 +75,16 @@ class SkillRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActivationRecord:
-    """A question whether a skill acts on a file: why no service looks at it, then the four about the skill."""
+    """One of the checks that decide whether a skill is active for a file."""
 
     question: str
-    ok: Annotated[bool | None, "Null where it is not known, or only a file gives the answer."]
+    ok: Annotated[bool | None, "Null if unknown, or if it depends on the file."]
     reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkillDetail(SkillRecord):
-    """A skill, its instructions, and whether it acts on a file."""
+    """Skill with its instructions and activation checks."""
 
     body: str | None
     checks: list[ActivationRecord]
@@ -92,14 +92,14 @@ class SkillDetail(SkillRecord):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSkillNow(RequestBody):
-    """How to run a skill."""
+    """Options for running a skill."""
 
     args: Annotated[
-        list[str], Written(ListType(TextType(), max_items=1000)), "Of an assistant skill: files and folders."
+        list[str], Written(ListType(TextType(), max_items=1000)), "For an assistant skill: files and folders."
     ] = field(default_factory=list)
-    input: Annotated[str, Written(TextType(blank=True)), "Standard input; of an assistant skill, what to do."] = ""
+    input: Annotated[str, Written(TextType(blank=True)), "Standard input; for an assistant skill, the task."] = ""
     mode: Annotated[ExecutionMode, Written(ChoiceType(tuple(ExecutionMode)))] = ExecutionMode.SANDBOXED
     timeout_seconds: Annotated[
-        int | None, Written(IntegerType(1, MAX_TIMEOUT_S), nullable=True), "Less than its own."
+        int | None, Written(IntegerType(1, MAX_TIMEOUT_S), nullable=True), "Time limit, at most the skill's own."
     ] = None
     dry_run: Annotated[bool, FLAG, "Only report what would run."] = False

@@ -29,11 +29,11 @@ class SkillRoutes:
     async def list_skills(
         self,
         paging: PagingOf,
-        q: Annotated[str, Query(max_length=200, description="Only with this in name or description.")] = "",
-        kind: Annotated[Kind | None, Query(description="Only programs, or only those for the assistant.")] = None,
-        enabled: Annotated[bool | None, Query(description="Only those that are switched on, or off.")] = None,
+        q: Annotated[str, Query(max_length=200, description="Text in the name or description.")] = "",
+        kind: Annotated[Kind | None, Query(description="Only runnable skills, or only assistant skills.")] = None,
+        enabled: Annotated[bool | None, Query(description="Only enabled or only disabled skills.")] = None,
     ) -> Any:
-        """List the skills by name: programs, and instructions for the assistant."""
+        """List runnable skills and assistant skills by name."""
         found = [
             record
             for record in await all_records(self._skills)
@@ -48,9 +48,11 @@ class SkillRoutes:
     async def get_skill(
         self,
         name: str,
-        file: Annotated[str, Query(max_length=4096, description="Whether it acts on this file.")] = "",
+        file: Annotated[
+            str, Query(max_length=4096, description="File for which to check whether the skill is active.")
+        ] = "",
     ) -> Any:
-        """Return one skill, with its instructions and the questions whether it acts on `file`."""
+        """Get a skill with its instructions, and with the activation checks for `file`."""
         return await detail_of(self._skills, name, file)
 
     @operation(
@@ -64,7 +66,7 @@ class SkillRoutes:
         responses=RUN_STARTED,
     )
     async def run_skill(self, request: Request, name: str, caller: CallerOf, body: RunSkillNow | None = None) -> Any:
-        """Run a skill, in the sandbox unless `mode` says otherwise; with `dry_run`, tell what would run."""
+        """Run a skill, in the sandbox by default; with `dry_run`, only report what would run."""
         wish = body or RunSkillNow()
         call = SkillRequest(
             wish.mode,

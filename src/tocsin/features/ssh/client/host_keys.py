@@ -50,7 +50,7 @@ async def look_at(session: SshSession, host: HostEntry) -> HostKey:
         return key_in(log)
     except LookupError as error:
         raise UnreachableError(
-            f"{host.name} shows no host key: {error}", hint="check address, port and network"
+            f"{host.name} sent no host key: {error}", hint="check address, port and network"
         ) from None
 
 
@@ -65,7 +65,8 @@ async def shown_key(session: SshSession, host: HostEntry) -> ShownKey:
     line = taken.read_text().strip() if taken.exists() else ""
     if key.fingerprint not in await _fingerprints(session, None, taken):
         raise UnreachableError(
-            f"{host.name} showed two different keys", hint="try again; if it stays, the connection may be intercepted"
+            f"{host.name} sent two different keys",
+            hint="try again; if this happens again, the connection may be intercepted",
         )
     return ShownKey(key, line)
 
@@ -114,7 +115,7 @@ async def _take(lock: int) -> None:
                     return
     except TimeoutError:
         sentence = "another process has been changing the known hosts for too long"
-        raise ConfigError(sentence, hint="end it, or try again") from None
+        raise ConfigError(sentence, hint="stop it, or try again") from None
 
 
 def file_for(session: SshSession, host: HostEntry, address: Address) -> Path:
@@ -122,8 +123,8 @@ def file_for(session: SshSession, host: HostEntry, address: Address) -> Path:
     path = host.known_hosts or session.program.known_hosts
     if path not in address.known_hosts:
         raise ConfigError(
-            f"the configuration of ssh names another file of known hosts for {host.name}: {address.known_hosts[0]}",
-            hint="add the key there, or describe the host in ssh_hosts.yaml with known_hosts",
+            f"the ssh configuration sets another file of known hosts for {host.name}: {address.known_hosts[0]}",
+            hint="add the key to that file, or define the host in ssh_hosts.yaml with known_hosts",
         )
     return path
 
@@ -134,7 +135,9 @@ async def _connect(session: SshSession, host: HostEntry, *options: str) -> str:
         # `true` is for hosts that accept any login.
         await session.ask(host, ("true",), *options, *_NO_LOGIN, "LogLevel=DEBUG1", timeout_s=_TIMEOUT_S)
     except ProcessTimeoutError:
-        raise UnreachableError(f"{host.name} does not answer within {_TIMEOUT_S} s", hint="check the network") from None
+        raise UnreachableError(
+            f"{host.name} does not respond within {_TIMEOUT_S} s", hint="check the network"
+        ) from None
     return session.read_log(host)
 
 

@@ -41,22 +41,24 @@ def outcome_of(name: str, exit_code: int, log: str, told: str = "") -> Outcome:
         return Outcome(HostStatus.FAILED, exit_code, f"it ended with exit code {exit_code}")
     if any(word in log for word in _BEGUN):
         if _BY_SIGNAL in log:
-            return Outcome(HostStatus.FAILED, None, "a signal ended the command there")
-        reason = _last_words(log) or "no exit status came"
-        return Outcome(HostStatus.FAILED, None, f"the connection was lost, the command may still run there: {reason}")
+            return Outcome(HostStatus.FAILED, None, "the command was ended by a signal on the host")
+        reason = _last_words(log) or "no exit status was received"
+        return Outcome(
+            HostStatus.FAILED, None, f"the connection was lost, and the command may still be running there: {reason}"
+        )
     return _not_begun(name, f"{told}\n{log}")
 
 
 def _not_begun(name: str, said: str) -> Outcome:
     if _CHANGED in said:
-        advice = f"if that was you, `tocsin ssh trust {name}`, else the connection may be intercepted"
+        advice = f"if you changed it, run `tocsin ssh trust {name}`; otherwise the connection may be intercepted"
         sentence = f"its host key has changed: {advice}"
         return Outcome(HostStatus.HOST_KEY_CHANGED, None, sentence)
     if _UNKNOWN.search(said):
-        sentence = f"a host key on the way is not known: look at it and accept it with `tocsin ssh trust {name}`"
+        sentence = f"the host key is unknown: verify and accept it with `tocsin ssh trust {name}`"
         return Outcome(HostStatus.HOST_KEY_UNKNOWN, None, sentence)
     if _REFUSED.search(said):
-        return Outcome(HostStatus.AUTH_FAILED, None, f"the login was refused: {_last_words(said)}")
+        return Outcome(HostStatus.AUTH_FAILED, None, f"the login was rejected: {_last_words(said)}")
     return Outcome(HostStatus.UNREACHABLE, None, _last_words(said) or "the connection failed")
 
 
@@ -64,7 +66,7 @@ def key_in(log: str) -> HostKey:
     """Return the key that a host showed, and whether it was known; raises LookupError where it showed none."""
     shown = _SHOWN_KEY.search(log)
     if shown is None:
-        raise LookupError(_last_words(log) or "no host key was shown")
+        raise LookupError(_last_words(log) or "the host sent no key")
     status = KeyStatus.TRUSTED
     if _CHANGED in log:
         status = KeyStatus.CHANGED

@@ -44,7 +44,7 @@ async def reach(addresses: Sequence[tuple[int, tuple[object, ...]]]) -> Ping:
 
     An address gets one ICMP echo; where that is not allowed or not answered, a TCP connection is opened.
     """
-    failed = Ping(False, error="it has no address")
+    failed = Ping(False, error="its name could not be resolved")
     for family, address in addresses:
         by_icmp = await _icmp(family, address)
         found = by_icmp if by_icmp is not None and by_icmp.ok else await _tcp(family, address)

@@ -17,10 +17,10 @@ def private_key_problem(path: Path) -> str:
     try:
         found = path.stat()
     except OSError as error:
-        return error.strerror or "it cannot be read"
+        return error.strerror or "it is not readable"
     if found.st_mode & 0o077:
-        return "others may read it, and ssh does not take such a key"
-    return "" if os.access(path, os.R_OK) else "it cannot be read"
+        return "other users can read it, and ssh rejects such keys"
+    return "" if os.access(path, os.R_OK) else "it is not readable"
 
 
 def needs_passphrase(path: Path) -> bool:

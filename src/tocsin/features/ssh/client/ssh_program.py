@@ -152,7 +152,11 @@ class SshSession:
             return ""
         if identity.kind is IdentityKind.VAULT:
             has_passphrase = needs_passphrase(self.private / f"key-{host.name}")
-            return f"; the key {identity.ref} of the vault has a passphrase: store it without" if has_passphrase else ""
+            return (
+                f"; the key {identity.ref} of the vault has a passphrase: store it without one"
+                if has_passphrase
+                else ""
+            )
         path = Path(identity.ref)
         if problem := private_key_problem(path):
             return f"; the key {path}: {problem}"
@@ -186,7 +190,7 @@ class SshSession:
         argv = ["ssh", "-F", str(self.config), "-G", "--", host.name]
         ended = await run(argv, timeout_s=CONNECT_TIMEOUT_S, env=self.program.environment())
         if ended.exit_code:
-            reason = ended.stderr.strip().splitlines()[-1:] or ["it gave no reason"]
+            reason = ended.stderr.strip().splitlines()[-1:] or ["no reason given"]
             raise ConfigError(f"ssh cannot read its configuration: {reason[0]}", hint="correct the file")
         ours = [host.known_hosts] if host.known_hosts else self.program.default_known_hosts
         return _address(ended.stdout, ours)
@@ -248,10 +252,10 @@ def way_to(host: HostEntry, known: Mapping[str, HostEntry]) -> list[HostEntry]:
     way = [host]
     while jump := way[-1].jump_host:
         if jump not in known:
-            raise ConfigError(f"{way[-1].name} is reached through {jump}, which is no host here", hint="add it")
+            raise ConfigError(f"{way[-1].name} is reached through {jump}, which is not a known host", hint="add it")
         if known[jump] in way:
             names = " → ".join([*(each.name for each in way), jump])
-            raise ConfigError(f"the jump hosts go in a circle: {names}", hint="correct jump_host")
+            raise ConfigError(f"the jump hosts form a cycle: {names}", hint="correct jump_host")
         way.append(known[jump])
     return way
 

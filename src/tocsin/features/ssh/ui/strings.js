@@ -3,9 +3,9 @@ const many = (count, one) => `${count.toLocaleString("en")} ${one}${count === 1 
 
 export const SSH = {
   title: "SSH",
-  fileMore: "Hosts of ~/.ssh/config are listed, too.",
-  note: "Run one command on many machines, and see how they are.",
-  empty: "No host is known yet. Hosts of ~/.ssh/config and of ssh_hosts.yaml in the data directory appear here.",
+  fileMore: "Hosts of ~/.ssh/config are also listed.",
+  note: "Run a command on many hosts, and check their health.",
+  empty: "No hosts yet. Add hosts to ssh_hosts.yaml in the data directory, or to ~/.ssh/config.",
   example: `hosts:
   - name: web1
     hostname: 10.0.0.11
@@ -14,7 +14,7 @@ export const SSH = {
   command: 'tocsin ssh hosts',
   hosts: "Hosts",
   recent: "Recent commands",
-  recentNone: "No command was run yet.",
+  recentNone: "No commands yet.",
   name: "Host",
   address: "Address",
   groups: "Groups",
@@ -27,14 +27,14 @@ export const SSH = {
   /** @param {string} host */
   chooseOne: (host) => `Choose ${host}`,
   check: "Check now",
-  checking: "Looking at the hosts …",
+  checking: "Checking the hosts …",
   group: "Group",
   anyGroup: "All",
   noGroup: "No group",
   back: "SSH",
   commandRun: "Command",
-  reason: "Why",
-  took: "Took",
+  reason: "Reason",
+  took: "Duration",
   when: "When",
   under: "< 1 ms",
   no: "no",
@@ -49,58 +49,58 @@ export const SSH_RUN = {
   command: "Command",
   placeholder: "systemctl is-active nginx",
   on: "On",
-  noTarget: "Choose a group or a host, above or in the table.",
-  noCommand: "Write the command that the hosts should run.",
+  noTarget: "Choose a group above, or hosts in the table.",
+  noCommand: "Enter the command to run on the hosts.",
   run: "Run",
   dryRun: "Dry run",
   options: "Options",
-  timeout: "Seconds for each host",
-  parallel: "Hosts at a time",
-  stop: "Start on no further host after a failure",
-  dir: "Directory there",
-  env: "Variables there",
+  timeout: "Timeout per host (seconds)",
+  parallel: "Parallel hosts",
+  stop: "After a failure, do not start on further hosts",
+  dir: "Working directory on the hosts",
+  env: "Environment variables on the hosts",
   output: "Send the result to",
-  outputHint: "The name of a profile such as oncall, or a channel and target such as slack:#ops or email:ops@example.org. Empty: nowhere.",
+  outputHint: "A profile such as oncall, or a channel and target such as slack:#ops or email:ops@example.org. Empty: not sent.",
   outputExample: "slack:#ops",
   /** @param {number} count */
-  would: (count) => `Nothing ran. This would run on ${many(count, "host")}:`,
-  what: "Their shell would get:",
+  would: (count) => `Dry run. This would run on ${many(count, "host")}:`,
+  what: "Command for the shell of each host:",
   /** @param {number} count */
   sure: (count) => `Run this on ${many(count, "host")}?`,
   /** @param {number} count */
   runOn: (count) => `Run on ${many(count, "host")}`,
-  clear: "Choose none",
+  clear: "Clear selection",
 };
 
 export const SSH_GRID = {
   label: "Output of each host",
   cancel: "Cancel the run",
-  whole: "The whole run",
+  whole: "Open the run",
   close: "Close",
   failed: "Only failures",
-  again: "Choose the failed hosts",
+  again: "Select the failed hosts",
   none: "No output yet.",
   silent: "No output.",
   noFailures: "No host failed.",
   /** @param {number} code */
   exit: (code) => `exit ${code}`,
   /** @param {number} hidden */
-  earlier: (hidden) => `${many(hidden, "earlier line")} in the whole run`,
+  earlier: (hidden) => `${many(hidden, "earlier line")} in the full log`,
   /** @param {number} left */
   more: (left) => `Show ${left} more`,
 };
 
 export const SSH_HOST = {
-  description: "About it",
+  description: "Description",
   jump: "Through",
-  identity: "Logs in with",
+  identity: "Authentication",
   identities: /** @type {Record<string, string>} */ ({ agent: "the agent", key: "a key file", vault: "a key of the vault", password: "a password" }),
-  source: "Where it is written",
+  source: "Defined in",
   sources: /** @type {Record<string, string>} */ ({ file: "ssh_hosts.yaml", ssh_config: "~/.ssh/config" }),
   tags: "Tags",
   fingerprint: "Fingerprint",
   trust: "To trust the key of this host:",
-  changed: "The key is not the one that was trusted. The connection may be intercepted: find out before you trust it.",
+  changed: "The key differs from the trusted one. The connection may be intercepted: verify the key before you trust it.",
   refresh: "Check now",
-  disabled: "This host is switched off in its file: no command runs there.",
+  disabled: "This host is disabled in its file, so no commands run on it.",
 };

@@ -1,14 +1,14 @@
 // What the page of trigger rules says.
 export const TRIGGERS = {
   title: "Triggers",
-  note: "The first rule whose pattern is found in a received message runs its command.",
-  empty: "There are no rules yet: write triggers.yaml in the data directory.",
+  note: "For each received message, the first matching rule runs its command.",
+  empty: "No rules yet. Create triggers.yaml in the data directory.",
   example: `- pattern: "^/uptime$"
   command: uptime
 - pattern: "^deploy (\\\\S+)"
   command: ./deploy.sh "$1"`,
   command: 'tocsin triggers test "deploy web"',
-  broken: "The present file is not in force; the last good one is.",
+  broken: "The current file was rejected. The last valid version is active.",
   rule: "Rule",
   pattern: "Pattern",
   action: "Runs",
@@ -19,15 +19,15 @@ export const TRIGGERS = {
   no: "no",
   notes: "Warnings",
   outcome: "Outcome",
-  tryIt: "Try a message",
-  tryHint: "Nothing is run.",
+  tryIt: "Test a message",
+  tryHint: "Tests do not run commands.",
   placeholder: "deploy web to production",
   /** @param {number} number */
-  fires: (number) => `Rule ${number} fires`,
-  none: "No rule fires",
+  fires: (number) => `Rule ${number} matches`,
+  none: "No rule matches",
   captures: "Captures",
   wouldRun: "Would run",
   outcomes: /** @type {Record<string, [state: string, word: string]>} */ ({
-    fires: ["ok", "Fires"], covered: ["warning", "Matches, an earlier rule fires"], "no-match": ["none", "Does not match"],
+    fires: ["ok", "Matches"], covered: ["warning", "Matches, but an earlier rule takes precedence"], "no-match": ["none", "Does not match"],
   }),
 };

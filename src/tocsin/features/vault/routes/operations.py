@@ -11,7 +11,7 @@ from tocsin.rest.operations import Operations, operation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VaultKeys:
-    """The names of all secrets."""
+    """Names of all secrets."""
 
     keys: list[str]
     count: int
@@ -25,13 +25,13 @@ class VaultRoutes:
 
     @operation("GET", "/api/vault/keys", answer=VaultKeys)
     async def list_vault_keys(self) -> Any:
-        """List the names of the secrets, never a value."""
+        """List the names of the secrets; values are never returned."""
         names = [age.name for age in await to_thread(self._vault.ages)]
         return VaultKeys(keys=names, count=len(names))
 
     @operation("GET", "/api/vault/status", answer=VaultStatusRecord)
     async def get_vault_status(self) -> Any:
-        """Tell whether the vault can be read, and how old its secrets are."""
+        """Get the state of the vault, and the age of its secrets."""
         return await to_thread(self._vault.status)
 
 

@@ -1,8 +1,8 @@
 // What the page of the vault says.
 export const VAULT = {
   title: "Vault",
-  note: "Only names and ages: no value ever leaves the vault for a browser.",
-  missing: "There is no vault yet.",
+  note: "Names and ages only: values are never sent to a browser.",
+  missing: "No vault exists yet.",
   locked: "The vault cannot be opened.",
   initCommand: "tocsin vault init",
   empty: "The vault is empty.",
@@ -16,9 +16,9 @@ export const VAULT = {
   days: (days, most) => `${days} of ${most} days`,
   backend: "Backend",
   files: "Files",
-  filesOk: "Only you may read them",
-  filesOpen: "Others may read them: chmod 600",
+  filesOk: "Readable only by you",
+  filesOpen: "Readable by others: run chmod 600",
   changed: "Changed",
   keys: "Keys",
-  how: "Values are typed in a terminal: the command asks for the value and shows nothing of it.",
+  how: "Enter values in a terminal: the command asks for the value without showing it.",
 };

@@ -123,10 +123,10 @@ class WatcherService:
                 left_out = await self._store.note({r: c for r, c in found.items() if c}, self._clock.now())
                 break
             except StoreUnavailableError as error:
-                log.warning("changes are held back", extra={"reason": error.sentence()})
+                log.warning("changes are delayed", extra={"reason": error.sentence()})
                 await asyncio.sleep(STORE_RETRY_S)
         if left_out:
-            log.warning("too many changes wait", extra={"left_out": left_out})
+            log.warning("too many changes are waiting", extra={"left_out": left_out})
         self._loop.wake()
 
     def _concerning(self, rule: WatcherRule, batch: Sequence[FileChange]) -> list[WatchedChange]:
@@ -156,7 +156,7 @@ class WatcherService:
                     if rule is None or not await self._run_next(rule):
                         return
         except TocsinError as error:
-            log.warning("a watcher could not act", extra={"watcher": name, "reason": error.sentence()})
+            log.warning("the action of a watcher failed", extra={"watcher": name, "reason": error.sentence()})
             await self._clock.sleep(STORE_RETRY_S)
         except Exception:  # let out, it would end the watchers, and the program with it
             log.exception("a watcher failed unexpectedly", extra={"watcher": name})
@@ -207,7 +207,7 @@ class WatcherService:
         self._noted = states  # not before they are noted: the next step tries again
         for name in news:
             if name == _FILE:  # the file itself has logged it
-                await self._notify(f"{self._rules.path.name} has a mistake", states[name], "watchers-file")
+                await self._notify(f"{self._rules.path.name} has an error", states[name], "watchers-file")
             else:
                 await self._tell_error(name, states[name])
 
@@ -216,7 +216,7 @@ class WatcherService:
         if not state.is_watching:
             facts = {"watcher": name, "ok": False, "reason": state.error}
             self._context.audit.record(WATCHER_ERROR, f"{name}: {state.error}", source=WATCHERS.name, metadata=facts)
-        title = f"The watcher {name} {'polls its folder' if state.is_watching else 'cannot watch its folder'}"
+        title = f"Watcher {name} {'polls its folder' if state.is_watching else 'cannot watch its folder'}"
         await self._notify(title, state, f"watcher-{name}")
 
     async def _notify(self, title: str, state: SeenState, dedupe_key: str) -> None:
@@ -243,4 +243,4 @@ class WatcherService:
             await self._leave()
             await self._lease.release()
         except TocsinError as error:  # its silence tells the others
-            log.warning("the lease of the watchers is not given back", extra={"reason": error.sentence()})
+            log.warning("the lease of the watchers could not be released", extra={"reason": error.sentence()})

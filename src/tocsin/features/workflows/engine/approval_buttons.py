@@ -14,7 +14,7 @@ from tocsin.runs.control import RunControl
 # With the ID of a question, 44 bytes; Telegram takes 64: https://core.telegram.org/bots/api#inlinekeyboardbutton
 APPROVE, REJECT = "confirm:run:", "cancel:run:"
 _DATA = re.compile(rf"({APPROVE}|{REJECT})(.*)", re.DOTALL)
-_GONE = "This step does not wait any more."
+_GONE = "This step is no longer waiting."
 
 
 def buttons_for(question: str) -> Keyboard:

@@ -93,9 +93,7 @@ class StepWork:
         if not bad:
             return StepOutcome(RunStatus.SUCCEEDED), listed
         number, first = bad[0]
-        reason = (
-            f"{len(bad)} of {len(ended)} failed, first that for {format_value(items[number])[:100]!r}: {first.reason}"
-        )
+        reason = f"{len(bad)} of {len(ended)} failed, first {format_value(items[number])[:100]!r}: {first.reason}"
         return replace(first, reason=reason), listed
 
     async def _tries(self, scope: StepScope, stream: str) -> tuple[StepOutcome, dict[str, Any]]:
@@ -109,7 +107,7 @@ class StepWork:
                 break
             delay = rule.delay_after(attempt)
             self._handle.write(
-                "system", f"{stream}: attempt {attempt} failed: {outcome.reason}; again in {delay:g} s\n"
+                "system", f"{stream}: attempt {attempt} failed: {outcome.reason}; next attempt in {delay:g} s\n"
             )
             self._waits_since = None
             self._record = replace(self._record, attempt=attempt + 1)
@@ -151,7 +149,7 @@ class StepWork:
             async with asyncio.timeout(limit):
                 return await self._execute(call)
         except TimeoutError:
-            return StepOutcome(RunStatus.TIMED_OUT, f"it did not end within {limit:g} s", "timed-out")
+            return StepOutcome(RunStatus.TIMED_OUT, f"it did not finish within {limit:g} s", "timed-out")
 
     def _call(self, scope: StepScope, log: StepLog, attempt: int) -> StepCall:
         env = {name: scope.text(template) for name, template in self._step.env.items()}
@@ -160,7 +158,7 @@ class StepWork:
         if self._step.working_dir is not None:
             folder /= Path(inner.text(self._step.working_dir)).expanduser()
             if not folder.is_dir():
-                raise OutputRuleError(f"working_dir: there is no directory {folder}")
+                raise OutputRuleError(f"working_dir: directory {folder} does not exist")
         told = {"STEP": self._step.name, "ATTEMPT": str(attempt)}
         runs_shell = self._step.type in {StepType.SHELL, StepType.SSH}
         variables = shell_variables(self._workflow, self._step, scope, log) if runs_shell else {}
@@ -192,7 +190,7 @@ class StepWork:
         if rule.source.startswith("file:"):
             return await asyncio.to_thread(_read, call.scope.folder / rule.source.removeprefix("file:").strip())
         if rule.source in call.log.cut and not any(each.name == "last_line" for each in rule.filters):
-            raise OutputRuleError(f"{rule.source} is longer than 1 MiB: print less, or take its last_line")
+            raise OutputRuleError(f"{rule.source} is larger than 1 MiB: print less, or use its last_line")
         return outcome.stderr if rule.source == "stderr" else outcome.stdout
 
 

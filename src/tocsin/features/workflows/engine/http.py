@@ -39,8 +39,8 @@ def refuse_private(address: str) -> None:
     found = getattr(found, "ipv4_mapped", None) or found
     if not found.is_global or found.is_multicast:
         raise PrivateAddressError(
-            f"{address} is not a public address, and http steps call only public ones",
-            hint="HTTP_ALLOW_PRIVATE=true allows it",
+            f"{address} is not a public address, and http steps can call only public ones",
+            hint="set HTTP_ALLOW_PRIVATE=true to allow it",
         )
 
 
@@ -88,7 +88,7 @@ class HttpSteps:
                     "system", f"redirected to {displayed_host(following.url)}, without {', '.join(left_out)}"
                 )
             request = following
-        raise HttpStepError(f"more than {MAX_REDIRECTS} redirects", hint="call the address they lead to")
+        raise HttpStepError(f"more than {MAX_REDIRECTS} redirects", hint="call the final URL directly")
 
     def _check(self, url: str) -> None:
         """Refuse what needs no look-up; the transport checks every address that it connects to."""
@@ -96,13 +96,13 @@ class HttpSteps:
             parts = urlsplit(url)
             _ = parts.port  # checked when it is read
         except ValueError:
-            raise HttpStepError("the address is not valid", hint="write it as https://host:port/path") from None
+            raise HttpStepError("invalid URL", hint="use the form https://host:port/path") from None
         if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise HttpStepError("the address does not begin with http:// or https://")
+            raise HttpStepError("the URL must start with http:// or https://")
         if not self.allow_private and is_private(parts.hostname):
             raise PrivateAddressError(
-                f"{displayed_host(url)} is not a public address, and http steps call only public ones",
-                hint="HTTP_ALLOW_PRIVATE=true allows it",
+                f"{displayed_host(url)} is not a public address, and http steps can call only public ones",
+                hint="set HTTP_ALLOW_PRIVATE=true to allow it",
             )
 
 
@@ -130,7 +130,7 @@ def _request_of(call: StepCall) -> HttpRequest:
 
 def _one_line(name: str, value: str) -> str:
     if any(char in value for char in "\r\n\0"):
-        raise HttpStepError(f"the header {name} has a line break", hint="take the last_line of an output")
+        raise HttpStepError(f"header {name} contains a line break", hint="use the last_line of an output")
     return value
 
 
@@ -138,10 +138,10 @@ def _problem(call: StepCall, response: HttpResponse, text: str) -> str:
     wanted: list[Any] = call.step.option("expect_status", [])
     if response.status not in wanted if wanted else not 200 <= response.status <= 299:
         listed = ", ".join(map(str, wanted)) or "200 to 299"
-        return f"the answer has the status {response.status}, expected {listed}"
+        return f"the response has status {response.status}, expected {listed}"
     if not response.complete:
-        return "the answer is larger than 1 MiB, or broke off"
+        return "the response is larger than 1 MiB, or was interrupted"
     pattern = call.step.option("expect_body", "")
     if pattern and not compile_pattern(pattern).search(text):
-        return f"the answer does not match {pattern!r}"
+        return f"the response does not match {pattern!r}"
     return ""

@@ -7,10 +7,12 @@ from tocsin.features.workflows.language.model import StepType, Workflow, Workflo
 from tocsin.runs.model import TERMINAL, Run, RunStatus, StepRun
 
 MAX_INTERRUPTS = 3  # attempts at a step with `on_interrupt: retry`: it may be what ends the process
-_CUT_OFF = {"code": "interrupted", "message": "Tocsin ended while it ran"}
+_CUT_OFF = {"code": "interrupted", "message": "Tocsin stopped during the step"}
 _HIDDEN = {
     "code": "value-not-stored",
-    "message": "Tocsin ended before it, and a value of this run is a secret that is not stored: run the workflow again",
+    "message": (
+        "Tocsin stopped before the step, and a value of this run is a secret that is not stored: run the workflow again"
+    ),
 }
 
 

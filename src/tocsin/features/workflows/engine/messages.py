@@ -41,7 +41,7 @@ class MessageSteps:
         if problem and call.step.option("required", False):
             return failed(problem, "not-sent", outputs=outputs)
         if problem:
-            call.log.write("system", f"not sent, which does not fail the step: {problem}")
+            call.log.write("system", f"not sent, but the step continues: {problem}")
         return succeeded(**outputs)
 
     async def _send(self, call: StepCall, profile: str, message: str) -> Any:

@@ -76,19 +76,19 @@ class _PlanScope(StepScope):
 
     def value_of(self, path: str) -> Any:
         if path.partition(".")[0] == "item":
-            raise _UndecidedError("it is another one for each value")
+            raise _UndecidedError("it differs for each value")
         return StepScope.value_of(self, path)
 
     def _of_step(self, step: Any, parts: list[str]) -> Any:
         if step is None:
-            raise _UndecidedError("it is known when the steps before have ended")
+            raise _UndecidedError("it depends on the previous steps")
         return StepScope._of_step(self, step, parts)  # noqa: SLF001  # its own parent
 
     def state(self, name: str) -> bool:
         if name == "always":
             return True
         if any(each not in self.values.steps for each in self.before):
-            raise _UndecidedError("it is known when the steps before have ended")
+            raise _UndecidedError("it depends on the previous steps")
         return StepScope.state(self, name)
 
 
@@ -225,11 +225,11 @@ def _missing_program(step: WorkflowStep, path: str | None) -> str:
     else:
         shell = step.option("shell")
         if shell and not shutil.which(shell[0], path=path):
-            return f"the shell {shell[0]} is not installed"
+            return f"shell {shell[0]} is not installed"
         program = _first_word(step.command) if is_shell(shell or DEFAULT_SHELL) else ""
     if not program or program in _BUILT_IN or "/" in program or "=" in program or "$" in program:
         return ""
-    return "" if shutil.which(program, path=path) else f"the program {program} is not installed"
+    return "" if shutil.which(program, path=path) else f"program {program} is not installed"
 
 
 def _first_word(script: Template) -> str:

@@ -79,7 +79,7 @@ class WorkflowRunner:
         unused = self._workflow.on_success if bad else self._workflow.on_failure
         for step in unused:
             await self._skip(step, f"the run {'failed' if bad else 'succeeded'}")
-        return self._result("it did not end in time" if timed_out else "")
+        return self._result("it timed out" if timed_out else "")
 
     async def _announce(self) -> None:
         """Record every step as queued, and those that are kept as they are."""
@@ -101,7 +101,7 @@ class WorkflowRunner:
         try:
             done, _ = await asyncio.wait({work}, timeout=limit)
             if not done:
-                self._end("out of time", TIMEOUT_GRACE_S)
+                self._end("timed out", TIMEOUT_GRACE_S)
             await work
             return not done
         finally:
@@ -244,15 +244,15 @@ class WorkflowRunner:
         if failed:
             step = self._values.steps[failed[0]]
             message = (step.error or {}).get("message", "")
-            said = f"the step {failed[0]} {_WORDS[step.status]}{': ' if message else ''}{message}"
-            more = f"; {', '.join(failed[1:])} failed, too" if failed[1:] else ""
+            said = f"step {failed[0]} {_WORDS[step.status]}{': ' if message else ''}{message}"
+            more = f"; {', '.join(failed[1:])} failed too" if failed[1:] else ""
             if any(self._values.steps[name].status is RunStatus.INTERRUPTED for name in failed):
                 return replace(interrupted(said + more, self._handle.run_id), exit_code=step.exit_code)
             code = REJECTED if (step.error or {}).get("code") == REJECTED else "step-failed"
             return RunResult(RunStatus.FAILED, said + more, step.exit_code, error={"code": code, "message": said})
         if self._values.forgiven:
             names = ", ".join(sorted(self._values.forgiven))
-            return RunResult(RunStatus.PARTIALLY_SUCCEEDED, f"these steps failed: {names}")
+            return RunResult(RunStatus.PARTIALLY_SUCCEEDED, f"failed steps: {names}")
         return RunResult(RunStatus.SUCCEEDED)
 
 
@@ -265,7 +265,7 @@ def failed_at(clock: Clock, step: WorkflowStep, code: str, message: str) -> Step
 
 _WORDS = {
     RunStatus.FAILED: "failed",
-    RunStatus.TIMED_OUT: "took too long",
+    RunStatus.TIMED_OUT: "timed out",
     RunStatus.CANCELLED: "was cancelled",
     RunStatus.INTERRUPTED: "was interrupted",
 }

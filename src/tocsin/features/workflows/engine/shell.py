@@ -66,8 +66,8 @@ def shell_variables(workflow: Workflow, step: WorkflowStep, scope: StepScope, lo
         if (size := variable_bytes(name, value)) <= MAX_VARIABLE_BYTES:
             found[name] = value
             continue
-        said = f"{path} has {size // 1024} KiB, and a variable can hold {MAX_VARIABLE_BYTES // 1024}"
+        said = f"{path} has {size // 1024} KiB, but a variable can have at most {MAX_VARIABLE_BYTES // 1024}"
         if any(re.search(rf"\b{name}\b", word.text) for word in words):
-            raise ValueTooLargeError(said, hint="hand it on in a file or as standard input")
+            raise ValueTooLargeError(said, hint="pass it in a file or on standard input")
         log.write("system", f"{name} is not set: {said}")
     return found

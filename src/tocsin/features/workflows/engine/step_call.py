@@ -1,4 +1,4 @@
-"""One attempt at one step: what it is handed, what it can report, and how it ends."""
+"""One attempt at one step: its input, its reports and its end."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping

@@ -131,7 +131,7 @@ def items_of(step: WorkflowStep, scope: StepScope) -> list[Any]:
     if not isinstance(items, list):
         raise OutputRuleError("for_each needs a list")
     if len(items) > MAX_ITEMS:
-        raise OutputRuleError(f"for_each takes at most {MAX_ITEMS:,} values, found {len(items):,}")
+        raise OutputRuleError(f"for_each accepts at most {MAX_ITEMS:,} values, found {len(items):,}")
     return items
 
 

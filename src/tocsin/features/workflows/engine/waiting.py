@@ -116,7 +116,7 @@ class WaitSteps:
         outputs = {"decision": "timed_out", "by": "", "comment": ""}
         if call.step.option("on_timeout", "fail") == "continue":
             return succeeded(**outputs)
-        return StepOutcome(RunStatus.TIMED_OUT, f"it did not end within {limit:g} s", "timed-out", outputs=outputs)
+        return StepOutcome(RunStatus.TIMED_OUT, f"it did not finish within {limit:g} s", "timed-out", outputs=outputs)
 
 
 def question_of(step: WorkflowStep, message: str = "", asked_in: tuple[str, ...] = ()) -> StepQuestion:
@@ -143,7 +143,9 @@ def _notice(call: StepCall, message: str, level: NoticeLevel) -> Notice:
 def _closed(call: StepCall, message: str, decision: Decision | None) -> Notice:
     """Return what replaces the notice of a step that waits no longer; without a `decision` there was none in time."""
     name, comment = call.workflow.name, decision.comment if decision else ""
-    ended = f"{name} was {'approved' if decision.approved else 'rejected'}" if decision else f"{name} waits no longer"
+    ended = (
+        f"{name} was {'approved' if decision.approved else 'rejected'}" if decision else f"{name} is no longer waiting"
+    )
     by = f" by {decision.by or 'the operator'}" if decision else ""
     asked = _notice(call, message, NoticeLevel.INFO)
     return replace(asked, title=f"{ended}{by}", body="\n\n".join(filter(None, (message, comment))), closed=True)

@@ -37,7 +37,7 @@ class KnownNames:
         """Return what is wrong with a name, if anything."""
         root, *rest = path.split(".")
         if root == "item":
-            return None if self.item else NameProblem("item exists only in a step with for_each")
+            return None if self.item else NameProblem("item is available only in a step with for_each")
         if root == "steps" and rest:
             return self._step(rest)
         if root in {"params", "env", "run"} and len(rest) == 1:
@@ -52,12 +52,12 @@ class KnownNames:
         path = f"steps.{'.'.join(rest)}"
         if name not in self.steps:
             if name in self.later:
-                return NameProblem(f"the step {name!r} does not end before this one: {self.later[name]}")
+                return NameProblem(f"step {name!r} does not end before this one: {self.later[name]}")
             return self._unknown(path, "steps.", name, self.steps)
         if not parts or parts[0] not in STEP:
             return self._unknown(path, f"steps.{name}.", parts[0] if parts else "", STEP)
         if parts[0] != "outputs":
-            return NameProblem(f"{path!r} has nothing below {parts[0]}") if parts[1:] else None
+            return NameProblem(f"{path!r} has no fields below {parts[0]}") if parts[1:] else None
         known = self.steps[name]
         if len(parts) != 2 or parts[1] not in known:
             return self._unknown(path, f"steps.{name}.outputs.", parts[1] if parts[1:] else "", known)
@@ -65,18 +65,18 @@ class KnownNames:
 
     def _unknown(self, path: str, before: str, word: str, known: Collection[str]) -> NameProblem:
         near = near_word(word, known)
-        listed = "" if near or not known else f"; there are: {', '.join(nsmallest(8, known))}"
+        listed = "" if near or not known else f"; available: {', '.join(nsmallest(8, known))}"
         meant = f"{before}{near}" if near else ""
-        return NameProblem(f"{path!r} is not known{did_you_mean(meant)}{listed}", meant)
+        return NameProblem(f"unknown name {path!r}{did_you_mean(meant)}{listed}", meant)
 
     def _elsewhere(self, path: str) -> NameProblem:
         """Describe a name without a root, for which the value of that name under a root was probably meant."""
         word = path.rpartition(".")[2]
         for root, known in (("params", self.params), ("env", self.env), ("run", RUN)):
             if word in known:
-                return NameProblem(f"{path!r} is not known{did_you_mean(f'{root}.{word}')}", f"{root}.{word}")
+                return NameProblem(f"unknown name {path!r}{did_you_mean(f'{root}.{word}')}", f"{root}.{word}")
         root, dot, rest = path.partition(".")
         near = near_word(root, ROOTS)
         if near and dot:
-            return NameProblem(f"{path!r} is not known{did_you_mean(f'{near}.{rest}')}", f"{near}.{rest}")
-        return NameProblem(f"{path!r} is not known; write '$${{{path}}}' for one of the shell's own")
+            return NameProblem(f"unknown name {path!r}{did_you_mean(f'{near}.{rest}')}", f"{near}.{rest}")
+        return NameProblem(f"unknown name {path!r}; write '$${{{path}}}' for a variable of the shell")

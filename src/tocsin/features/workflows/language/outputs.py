@@ -57,7 +57,7 @@ def parse_output(text: str, check: Callable[[str], object] = compile_pattern) ->
     if source not in SOURCES and not (source.startswith(FILE) and source != FILE):
         near = near_word(source, (*SOURCES, FILE))
         listed = f"{', '.join(SOURCES)} or file:PATH"
-        raise OutputRuleError(f"{source!r} is not a source: use {listed}{did_you_mean(near)}", near=near)
+        raise OutputRuleError(f"unknown source {source!r}: use {listed}{did_you_mean(near)}", near=near)
     return OutputRule(source, tuple(_filter(each, check) for each in filters))
 
 
@@ -65,7 +65,7 @@ def _parts(text: str) -> Iterable[str]:
     parts = [""]
     for piece in (found[0] for found in _PIECE.finditer(text)):
         if piece in {"'", '"'}:
-            raise OutputRuleError("a quote is never closed")
+            raise OutputRuleError("a quote is not closed")
         if piece == "|":
             parts.append("")
         else:
@@ -79,7 +79,7 @@ def _filter(text: str, check: Callable[[str], object]) -> OutputFilter:
     if name not in FILTERS:
         near = near_word(name, FILTERS)
         raise OutputRuleError(
-            f"{name!r} is not a filter; there are: {', '.join(FILTERS)}{did_you_mean(near)}", near=near
+            f"unknown filter {name!r}; available: {', '.join(FILTERS)}{did_you_mean(near)}", near=near
         )
     argument = argument.strip()
     if argument[:1] in {"'", '"'} and argument[-1:] == argument[:1]:
@@ -87,15 +87,15 @@ def _filter(text: str, check: Callable[[str], object]) -> OutputFilter:
     if name == "regex":
         _check_regex(argument, check)
     elif name == "json" and argument and not argument.startswith("/"):
-        raise OutputRuleError("write a JSON pointer after 'json:'; it begins with '/'", near=f"json:/{argument}")
+        raise OutputRuleError("expected a JSON pointer after 'json:'; it starts with '/'", near=f"json:/{argument}")
     elif name != "json" and colon:
-        raise OutputRuleError(f"the filter {name!r} has no argument")
+        raise OutputRuleError(f"filter {name!r} takes no argument")
     return OutputFilter(name, argument)
 
 
 def _check_regex(pattern: str, check: Callable[[str], object]) -> None:
     if not pattern:
-        raise OutputRuleError("write a pattern in quotes after 'regex:', such as regex:'size (\\d+)'")
+        raise OutputRuleError("expected a pattern in quotes after 'regex:', for example regex:'size (\\d+)'")
     try:
         check(pattern)
     except ValueError as error:
@@ -143,7 +143,7 @@ def _member(document: Any, step: str, pointer: str) -> Any:
         return document[step]
     if isinstance(document, list) and step.isdecimal() and int(step) < len(document):
         return document[int(step)]
-    raise OutputRuleError(f"it has nothing at {pointer}")
+    raise OutputRuleError(f"it has no value at {pointer}")
 
 
 def _regex(value: Any, pattern: str) -> Any:

@@ -14,11 +14,11 @@ def take_params(rules: Mapping[str, ParamRule], given: Mapping[str, Any]) -> tup
     """Return the values of a run, and a sentence for each that is missing or wrong."""
     values: dict[str, Any] = {}
     unknown = [name for name in given if name not in rules][:MAX_UNKNOWN]
-    problems = [f"there is no parameter {name!r}{did_you_mean(near_word(name, rules))}" for name in unknown]
+    problems = [f"unknown parameter {name!r}{did_you_mean(near_word(name, rules))}" for name in unknown]
     for name, rule in rules.items():
         if name not in given:
             if rule.required and rule.default is None:
-                problems.append(f"the parameter {name!r} is required")
+                problems.append(f"parameter {name!r} is required")
             values[name] = None if rule.default is None else check_param(name, rule, rule.default)[0]
             continue
         values[name], problem = check_param(name, rule, given[name])
@@ -31,15 +31,17 @@ def check_param(name: str, rule: ParamRule, value: Any) -> tuple[Any, str]:
     """Return a value as its rule has it, and what is wrong with it; texts of a command line are converted."""
     converted = _converted(rule.type, value)
     if converted is None:
-        return value, f"{name} is not of the type {rule.type}"
+        return value, f"{name} is not of type {rule.type}"
     if rule.enum and converted not in rule.enum:
         listed = ", ".join(map(str, rule.enum))
-        return converted, f"{name} is none of: {listed}{did_you_mean(near_word(str(converted), map(str, rule.enum)))}"
+        return converted, (
+            f"{name} is not one of: {listed}{did_you_mean(near_word(str(converted), map(str, rule.enum)))}"
+        )
     if isinstance(converted, int | float) and not isinstance(converted, bool):
         if rule.minimum is not None and converted < rule.minimum:
-            return converted, f"{name} is at least {rule.minimum:g}, found {converted:g}"
+            return converted, f"{name} must be at least {rule.minimum:g}, found {converted:g}"
         if rule.maximum is not None and converted > rule.maximum:
-            return converted, f"{name} is at most {rule.maximum:g}, found {converted:g}"
+            return converted, f"{name} must be at most {rule.maximum:g}, found {converted:g}"
     return converted, ""
 
 

@@ -31,6 +31,6 @@ def _step() -> dict[str, Any]:
 def _step_of(kind: StepType) -> dict[str, Any]:
     schema = record_schema(STEPS[kind])
     kept = {name: each for name, each in schema["properties"].items() if name != "type"}
-    described = {"enum": _words(kind), "description": "What it does"}
+    described = {"enum": _words(kind), "description": "Description"}
     properties = {"name": kept.pop("name"), "type": described, **kept}
     return {**schema, "properties": properties}

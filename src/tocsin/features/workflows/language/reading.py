@@ -58,7 +58,7 @@ def read_workflow(content: bytes, path: Path, around: Surroundings) -> ReadWorkf
     Raises ReadCancelledError.
     """
     if len(content) > MAX_FILE_BYTES:
-        detail = f"a workflow has at most {MAX_FILE_BYTES:,} bytes, this one has {len(content):,}"
+        detail = f"a workflow can have at most {MAX_FILE_BYTES:,} bytes, this one has {len(content):,}"
         return ReadWorkflow(None, (Problem(1, 1, "", "#", TOO_LARGE, detail),))
     reader = _WorkflowReader(path.stem, around)
     issues: Sequence[YamlIssue] = ()
@@ -96,7 +96,7 @@ class _WorkflowReader:
 
     def read(self, root: Node) -> Workflow:
         if root.absent or root.is_null:
-            root.refuse("the file has no workflow", "missing-key", "name")
+            root.refuse("the file contains no workflow", "missing-key", "name")
         values = WORKFLOW.read(root)
         self._check_root(values)
         params = {name: self._param(name, each) for name, each in values["params"].items()}
@@ -130,11 +130,13 @@ class _WorkflowReader:
     def _check_root(self, values: RecordValues[Node]) -> None:
         name, profile = values.given["name"], values.given["notify_profile"]
         if name.as_text() and name.as_text() != self._stem:
-            name.refuse(f"the file is called {self._stem}.yaml, so the name is {self._stem!r}", BAD_VALUE, self._stem)
+            name.refuse(
+                f"the name must be {self._stem!r}, because the file is {self._stem}.yaml", BAD_VALUE, self._stem
+            )
         known, text = self._around.profiles, profile.as_text()
         if text and known is not None and text not in known:
             near = near_word(text, known)
-            profile.refuse(f"there is no profile {profile.quote(text)}{did_you_mean(near)}", "unknown-profile", near)
+            profile.refuse(f"unknown profile {profile.quote(text)}{did_you_mean(near)}", "unknown-profile", near)
         zone = values.given["timezone"]
         if zone.as_text():
             _check_zone(zone, zone.as_text() or "")
@@ -152,7 +154,7 @@ class _WorkflowReader:
             values["maximum"],
         )
         if rule.minimum is not None and rule.maximum is not None and rule.minimum > rule.maximum:
-            values.given["minimum"].refuse("the minimum is above the maximum", BAD_VALUE)
+            values.given["minimum"].refuse("the minimum is greater than the maximum", BAD_VALUE)
         elif not default.absent and (problem := check_param(name, rule, rule.default)[1]):
             default.refuse(problem, BAD_VALUE)
         return rule
@@ -161,7 +163,9 @@ class _WorkflowReader:
         """Refuse more steps than are read, before any of them is."""
         steps = [step for name in LISTS for step in values.given[name].as_items() or ()]
         if len(steps) > MAX_STEPS:
-            steps[MAX_STEPS].stop(f"a workflow has at most {MAX_STEPS} steps, this one has {len(steps):,}", TOO_LARGE)
+            steps[MAX_STEPS].stop(
+                f"a workflow can have at most {MAX_STEPS} steps, this one has {len(steps):,}", TOO_LARGE
+            )
 
     def _drafts(self, node: Node) -> list[StepDraft]:
         if node.absent:
@@ -174,7 +178,7 @@ class _WorkflowReader:
         for draft in (draft for each in LISTS for draft in drafts[each]):
             node = draft.values.given["name"]
             if draft.name in seen:
-                detail = f"there is a step {draft.name!r} in line {seen[draft.name]} already"
+                detail = f"step {draft.name!r} already exists in line {seen[draft.name]}"
                 node.refuse(detail, DUPLICATE_STEP)
             elif draft.name:
                 seen[draft.name] = node.place.line
@@ -190,11 +194,11 @@ class _WorkflowReader:
         for path, node in nodes.items():
             name = variable_of(path)
             if taken.setdefault(name, path) != path:
-                node.refuse_key(f"{path} and {taken[name]} are the same variable {name}: rename one", BAD_VALUE)
+                node.refuse_key(f"{path} and {taken[name]} become the same variable {name}: rename one", BAD_VALUE)
         for env in (values.given["env"], *(draft.values.given["env"] for draft in drafts)):
             for name, node in env.as_members() or ():
                 if name in taken and node.as_text() != f"${{{taken[name]}}}":
-                    node.refuse_key(f"{name} is the variable of {taken[name]}: choose another name", BAD_VALUE)
+                    node.refuse_key(f"{name} is already the variable of {taken[name]}: choose another name", BAD_VALUE)
 
     def _steps(
         self,
@@ -238,22 +242,22 @@ class _WorkflowReader:
         for draft in mine:
             node = draft.values.given["depends_on"]
             if not node.absent and place != "steps":
-                node.refuse_key(f"the steps of {place} run one after the other", BAD_VALUE)
+                node.refuse_key(f"the steps of {place} run in sequence", BAD_VALUE)
                 continue
             for each in node.as_items() or ([node] if not node.absent else []):
                 text = each.as_text()
                 if text is not None and text not in names:
                     near = near_word(text, names)
-                    each.refuse(f"there is no step {each.quote(text)}{did_you_mean(near)}", UNKNOWN_DEPENDENCY, near)
+                    each.refuse(f"unknown step {each.quote(text)}{did_you_mean(near)}", UNKNOWN_DEPENDENCY, near)
         by_name = {draft.name: draft for draft in reversed(mine)}
         for way in cycles(needs) if graph else ():
             node = by_name[way[0]].values.given["depends_on"]
-            node.refuse(f"these steps wait for each other: {' -> '.join([*way, way[0]])}", CYCLE)
+            node.refuse(f"these steps depend on each other: {' -> '.join([*way, way[0]])}", CYCLE)
 
     def _check_step(self, draft: StepDraft, step: WorkflowStep) -> None:
         node = draft.values.given["when"]
         if step.when and step.when.is_constant() and not step.when.is_true():
-            detail = f"this condition is never met: the step {step.name!r} never runs"
+            detail = f"this condition is never true: step {step.name!r} never runs"
             self.texts.warnings.append(node.problem(detail, UNREACHABLE))
         if step.type == "workflow":
             self._check_child(draft.values.given["command"])
@@ -265,7 +269,7 @@ class _WorkflowReader:
         if problem == CYCLE:
             node.refuse(f"workflows start each other: {' -> '.join([self._stem, *way])}", CYCLE)
         elif problem:
-            node.refuse(f"more than {MAX_DEPTH} workflows inside each other: {' -> '.join(way)}", BAD_VALUE)
+            node.refuse(f"workflows are nested more than {MAX_DEPTH} levels deep: {' -> '.join(way)}", BAD_VALUE)
 
 
 def _way_down(child: str, start: str, around: Surroundings, harmless: set[tuple[str, int]]) -> tuple[list[str], str]:
@@ -304,7 +308,7 @@ def _needs(mine: list[StepDraft], *, graph: bool) -> dict[str, tuple[str, ...]]:
 def _remedies(draft: StepDraft, drafts: Mapping[str, list[StepDraft]], by_place: Mapping[str, str]) -> dict[str, str]:
     """Return by name what to do about a step that does not end before `draft`."""
     found = {each.name: by_place.get(place, f"it is in {place}") for place in LISTS for each in drafts[place]}
-    return {**found, draft.name: "it is this step itself"}
+    return {**found, draft.name: "it is this step"}
 
 
 def _check_zone(node: Node, text: str) -> None:
@@ -314,7 +318,7 @@ def _check_zone(node: Node, text: str) -> None:
         ZoneInfo(text)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         near = near_word(text, available_timezones())
-        node.refuse(f"there is no time zone {node.quote(text)}{did_you_mean(near)}", BAD_VALUE, near)
+        node.refuse(f"unknown time zone {node.quote(text)}{did_you_mean(near)}", BAD_VALUE, near)
 
 
 def children_in(workflow: Workflow) -> Collection[str]:

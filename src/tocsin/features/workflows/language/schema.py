@@ -71,7 +71,7 @@ _DEFAULTS = RecordType(
 def _root_lists() -> tuple[Field, ...]:
     steps = {"type": "array", "items": {"$ref": "#/$defs/step"}}
     return (
-        Field("steps", AnyType({**steps, "minItems": 1}), required=True, doc="What is done"),
+        Field("steps", AnyType({**steps, "minItems": 1}), required=True, doc="Type of action"),
         Field("on_success", AnyType(steps), doc="Steps after a run that succeeded"),
         Field("on_failure", AnyType(steps), doc="Steps after a run that failed"),
         Field("on_finish", AnyType(steps), doc="Steps after every run"),
@@ -90,7 +90,7 @@ WORKFLOW = RecordType(
             required=True,
             doc="The file's name without .yaml",
         ),
-        Field("description", TextType(max_chars=500), default="", doc="What it is for"),
+        Field("description", TextType(max_chars=500), default="", doc="Description"),
         Field("notify_profile", TextType(), doc="The notification profile that gets a summary of a run"),
         Field("notify_on", OneOrManyType(ChoiceType(NOTIFY_ON), allow_empty=False), doc="After which runs: always"),
         Field("timezone", TextType(), default="", doc="The time zone of `until` in wait steps, such as Europe/Berlin"),
@@ -117,7 +117,7 @@ _COMMANDS = {
                         "where $PARAM_NAME is a value"),
     StepType.SKILL: Field("command", _COMMAND, required=True, doc="The name of the skill"),
     StepType.PROMPT: Field("command", _COMMAND, required=True, doc="The question to the chat model"),
-    StepType.NOTIFY: Field("command", _COMMAND, required=True, doc="The text of the message"),
+    StepType.NOTIFY: Field("command", _COMMAND, required=True, doc="Text of the message"),
     StepType.WORKFLOW: Field("command", _COMMAND, required=True, doc="The name of the workflow"),
 }  # fmt: skip
 
@@ -126,9 +126,9 @@ def _common(kind: StepType) -> tuple[Field, ...]:
     command = (_COMMANDS[kind],) if kind in _COMMANDS else ()
     return (
         Field("name", _NAME, required=True, doc="Its name, unique in the file"),
-        Field("type", ChoiceType(TYPES), default=str(StepType.SHELL), doc="What it does"),
+        Field("type", ChoiceType(TYPES), default=str(StepType.SHELL), doc="Description"),
         *command,
-        Field("description", TextType(max_chars=500), default="", doc="What it is for"),
+        Field("description", TextType(max_chars=500), default="", doc="Description"),
         Field("depends_on", OneOrManyType(TextType()), doc="The steps that must end before it"),
         Field("when", TextType(), doc="The condition under which it runs: success()"),
         Field("env", _ENV, default={}, doc="Variables of its command"),
@@ -156,7 +156,7 @@ _OWN: dict[StepType, tuple[Field, ...]] = {
         Field("hosts", OneOrManyType(TextType(), allow_empty=False), doc="The hosts"),
         Field("groups", OneOrManyType(TextType(), allow_empty=False), doc="The groups of hosts"),
         Field("stop_on_failure", BooleanType(), default=False, doc="Whether hosts are left out after a failure"),
-        Field("user", TextType(), doc="The user there"),
+        Field("user", TextType(), doc="User on the host"),
     ),
     StepType.SKILL: (
         Field("args", ListType(TextType(blank=True)), doc="Its arguments"),
@@ -173,7 +173,7 @@ _OWN: dict[StepType, tuple[Field, ...]] = {
     StepType.NOTIFY: (
         Field("profile", TextType(), doc="The notification profile"),
         Field("channel", TextType(), doc="A channel, with `target` in place of a profile"),
-        Field("target", TextType(), doc="Where on the channel"),
+        Field("target", TextType(), doc="Target on the channel"),
         Field("subject", TextType(), doc="The subject of a mail"),
         Field("parse_mode", TextType(), doc="How the channel reads the text, if it knows this mode"),
         Field("required", BooleanType(), default=False, doc="Whether a message that is not sent fails the step"),

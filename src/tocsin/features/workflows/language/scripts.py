@@ -96,7 +96,7 @@ class TextVariables:
         for name, place in evaluated_variables(text, known).items():
             root, _, param = known[name][2:-1].partition(".")
             fix = f"declare {param} with type: integer" if root == "params" else COMPARE_AS_TEXT
-            yield f"bash may run the text in ${name}, {known[name]}, as code in {place}: {fix}"
+            yield f"bash may execute the text in ${name}, {known[name]}, as code in {place}: {fix}"
 
     def _texts_of(self, env: Mapping[str, Template]) -> dict[str, str]:
         """Return the variables that hold text of a parameter, an output, an item or a secret."""

@@ -58,7 +58,7 @@ def draft_of(node: Node) -> StepDraft:
         owners = owners_of(key) if kind and key not in known else []
         if owners:
             member.refuse_key(
-                f"{key!r} is a key of {' and '.join(owners)} steps, this one has the type {kind}", "unknown-key"
+                f"{key!r} belongs to {' and '.join(owners)} steps, but this step has the type {kind}", "unknown-key"
             )
     if kind is None and written is None:
         members["type"].expect("text")
@@ -122,7 +122,7 @@ class StepReader:
             return EMPTY
         if (items := node.as_items()) is not None:
             if kind is StepType.SHELL and not draft.values.given["shell"].absent:
-                detail = "a command that is a list is started without a shell"
+                detail = "a command given as a list runs without a shell"
                 draft.values.given["shell"].refuse(detail, BAD_VALUE)
             script = script_word([item.as_text() or "" for item in items])
             return tuple(
@@ -156,7 +156,9 @@ class StepReader:
         if not draft.values["always_run"]:
             return self._texts.condition(given["when"], names)
         if not given["when"].absent:
-            given["always_run"].refuse_key("always_run is short for when: always(); remove one of both", BAD_VALUE)
+            given["always_run"].refuse_key(
+                "always_run is the short form of when: always(); remove one of them", BAD_VALUE
+            )
         return _ALWAYS
 
     def _for_each(self, node: Node, names: KnownNames) -> "tuple[Any, ...] | Template | None":
@@ -165,11 +167,11 @@ class StepReader:
         if node.as_items() is not None:
             return tuple(self._texts.structure(item, names) for item in node.items(allow_empty=False))
         if node.as_text() is None:
-            node.expect("a list, or one ${…} that holds one")
+            node.expect("a list, or a single ${…} with a list")
             return None
         template = self._texts.template(node, names)
         if len(template.pieces) != 1 or not any(template.placeholders()):
-            node.refuse("expected a list, or one ${…} that holds one", BAD_VALUE)
+            node.refuse("expected a list, or a single ${…} with a list", BAD_VALUE)
         return template
 
     def _params(self, draft: StepDraft, kind: StepType, names: KnownNames) -> Mapping[str, Any]:
@@ -199,23 +201,23 @@ class StepReader:
         if shell := _shell_of(draft.values):
             found["shell"] = shell
         elif not (node := draft.values.given["shell"]).absent:
-            node.refuse("this is not a command line: a quote is not closed", BAD_VALUE)
+            node.refuse("invalid command line: a quote is not closed", BAD_VALUE)
 
     def _check_ssh(self, draft: StepDraft, _: KnownNames, found: dict[str, Any]) -> None:
         given, around = draft.values.given, self._texts.around
         if not around.has_ssh():
-            detail = "ssh is not available here: this installation has no feature that runs commands on other hosts"
+            detail = "ssh is unavailable: this installation has no feature that runs commands on other hosts"
             given["type"].refuse(detail, BAD_VALUE)
             return
         if given["hosts"].absent and given["groups"].absent:
             given["hosts"].refuse_missing()
         for key, before in (("hosts", ""), ("groups", "group:")):
             for node in given[key].as_items() or ([given[key]] if not given[key].absent else []):
-                self._must_be_known(node, before, around.hosts, "unknown-host", "there is no host or group")
+                self._must_be_known(node, before, around.hosts, "unknown-host", "unknown host or group")
 
     def _check_skill(self, draft: StepDraft, names: KnownNames, found: dict[str, Any]) -> None:
         given = draft.values.given
-        self._must_be_known(given["command"], "", self._texts.around.skills, "unknown-skill", "there is no skill")
+        self._must_be_known(given["command"], "", self._texts.around.skills, "unknown-skill", "unknown skill")
         found["args"] = [self._texts.template(node, names) for node in given["args"].as_items() or ()]
 
     def _check_prompt(self, draft: StepDraft, names: KnownNames, found: dict[str, Any]) -> None:
@@ -225,14 +227,14 @@ class StepReader:
         given, around = draft.values.given, self._texts.around
         profile, channel, target = given["profile"], given["channel"], given["target"]
         if not profile.absent and not channel.absent:
-            channel.refuse_key("a message goes to a profile or to a channel; remove one of both", BAD_VALUE)
+            channel.refuse_key("a message is sent to a profile or to a channel; remove one of them", BAD_VALUE)
         elif profile.absent and channel.absent:
             profile.refuse_missing()
         elif profile.absent and target.absent:
             target.refuse_missing()
-        self._must_be_known(profile, "", around.profiles, "unknown-profile", "there is no profile")
-        self._must_be_known(channel, "", around.channels, BAD_VALUE, "there is no channel")
-        self._must_be_known(given["parse_mode"], "", around.parse_modes, BAD_VALUE, "there is no parse mode")
+        self._must_be_known(profile, "", around.profiles, "unknown-profile", "unknown profile")
+        self._must_be_known(channel, "", around.channels, BAD_VALUE, "unknown channel")
+        self._must_be_known(given["parse_mode"], "", around.parse_modes, BAD_VALUE, "unknown parse mode")
 
     def _check_http(self, draft: StepDraft, names: KnownNames, found: dict[str, Any]) -> None:
         given = draft.values.given
@@ -240,10 +242,10 @@ class StepReader:
         if not given["json"].absent:
             found["json"] = self._texts.structure(given["json"], names)
             if not given["body"].absent:
-                given["json"].refuse_key("a call has a body or json; remove one of both", BAD_VALUE)
+                given["json"].refuse_key("a request has either body or json; remove one of them", BAD_VALUE)
         url = given["url"].as_text() or ""
         if url and not re.match(r"https?://|\$\{", url):
-            given["url"].refuse("an address begins with http:// or https://", BAD_VALUE, f"https://{url}")
+            given["url"].refuse("a URL must start with http:// or https://", BAD_VALUE, f"https://{url}")
         if not given["expect_body"].absent:
             self._check_pattern(given["expect_body"])
 
@@ -256,23 +258,23 @@ class StepReader:
     def _check_wait(self, draft: StepDraft, _: KnownNames, found: dict[str, Any]) -> None:
         given = draft.values.given
         if not given["for_each"].absent:
-            given["for_each"].refuse_key("a wait step waits once: remove for_each", BAD_VALUE)
+            given["for_each"].refuse_key("a wait step cannot be repeated: remove for_each", BAD_VALUE)
         chosen = [key for key in ("duration", "until", "approval") if not given[key].absent]
         if not chosen:
             given["duration"].refuse_missing()
         for key in chosen[1:]:
-            given[key].refuse_key(f"a step waits for one thing: {chosen[0]} or {key}", BAD_VALUE)
+            given[key].refuse_key(f"a step can wait for only one condition: {chosen[0]} or {key}", BAD_VALUE)
         if draft.values["approval"] is False:
-            given["approval"].refuse("approval is true, or not there", BAD_VALUE, "true")
+            given["approval"].refuse("approval must be true, or omitted", BAD_VALUE, "true")
         if given["approval"].absent and not given["not_by_starter"].absent:
-            given["not_by_starter"].refuse_key("not_by_starter needs approval: true", BAD_VALUE)
+            given["not_by_starter"].refuse_key("not_by_starter requires approval: true", BAD_VALUE)
         until = draft.values["until"]
         if until and not _is_moment(until):
             given["until"].refuse("expected a time such as 18:00 or 2026-12-01T09:00", BAD_VALUE)
 
     def _check_workflow(self, draft: StepDraft, _: KnownNames, found: dict[str, Any]) -> None:
         node = draft.values.given["command"]
-        self._must_be_known(node, "", self._texts.around.workflows, "unknown-workflow", "there is no workflow")
+        self._must_be_known(node, "", self._texts.around.workflows, "unknown-workflow", "unknown workflow")
 
     def _must_be_known(self, node: Node, before: str, known: Collection[str] | None, code: str, sentence: str) -> None:
         """Report a name that is written out and does not exist here."""

@@ -42,7 +42,7 @@ class PatternChecks:
             self._seen.add(pattern)
         if len(self._seen) > self.MOST or self._chars > self.MOST_CHARS:
             limits = f"{self.MOST} different patterns, or {self.MOST_CHARS:,} characters of them"
-            raise ValueError(f"a workflow has at most {limits}")
+            raise ValueError(f"a workflow can have at most {limits}")
         compile_pattern(pattern)
 
 
@@ -68,7 +68,7 @@ class TextReader:
         for placeholder in template.placeholders():
             self._check(node, placeholder, names, secrets=secrets)
         if len(self.warnings) < MAX_PROBLEMS and (_LOOKS_SECRET(text) != text or _OPTION.search(text)):
-            detail = "this looks like a secret: keep it in the vault and write ${vault:NAME} in env"
+            detail = "this looks like a secret: store it in the vault and write ${vault:NAME} in env"
             self.warnings.append(node.problem(detail, SECRET, "env"))
         return template
 
@@ -83,8 +83,8 @@ class TextReader:
         for each in dict.fromkeys(script.placeholders()):
             if each.secret or not (names.problem(each.path) or is_numeric(names.params, each.path)):
                 name, line = replacement(each)
-                add = "which env sets already" if each.path.startswith("env.") else f"and in the step: {line}"
-                detail = f'{each.spelled()} cannot be part of shell text: write "${name}" there, {add}'
+                add = "which env already sets" if each.path.startswith("env.") else f"and in the step: {line}"
+                detail = f'{each.spelled()} cannot be used in shell text: write "${name}" there, {add}'
                 node.refuse(detail, SECRET if each.secret else BAD_VALUE, "env" if each.secret else line)
 
     def warn_of_evaluation(self, node: Node, script: Template, env: Mapping[str, Template]) -> None:
@@ -127,7 +127,7 @@ class TextReader:
         found = {}
         for name, member in node.as_members() or ():
             if name in implicit:
-                member.refuse_key(f"every step of this type has an output {name!r}", BAD_VALUE)
+                member.refuse_key(f"every step of this type already has an output {name!r}", BAD_VALUE)
                 continue
             try:
                 rule = parse_output(member.as_text() or "", self.check_pattern)
@@ -136,7 +136,7 @@ class TextReader:
                     member.refuse(str(error), BAD_VALUE, error.near)
                 continue
             if rule.source not in sources and not (rule.source.startswith("file:") and len(sources) > 1):
-                member.refuse(f"a step of this type has no {rule.source}: use stdout", BAD_VALUE, "stdout")
+                member.refuse(f"steps of this type have no {rule.source}: use stdout", BAD_VALUE, "stdout")
             found[name] = rule
         return found
 

@@ -19,7 +19,7 @@ TEXT_SCHEMA: dict[str, Any] = {"requestBody": {"content": {YAML: {"schema": {}}}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecentWorkflowRun:
-    """One run, as a bar shows it."""
+    """Run, as shown in a bar chart."""
 
     id: str
     status: RunStatus
@@ -29,7 +29,7 @@ class RecentWorkflowRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowSummary:
-    """A workflow, as lists show it."""
+    """Workflow, as returned in lists."""
 
     name: str
     description: str
@@ -39,14 +39,14 @@ class WorkflowSummary:
     error_count: int
     file: str
     updated_at: Time
-    schedules: Annotated[list[str], "The IDs of the cron jobs that start it."]
+    schedules: Annotated[list[str], "IDs of the cron jobs that start it."]
     last_run: RunSummary | None
-    recent: Annotated[list[RecentWorkflowRun], "The newest 30."]
+    recent: Annotated[list[RecentWorkflowRun], "Newest 30 runs."]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MistakeRecord:
-    """A mistake in a file."""
+    """Error in a file."""
 
     line: int
     column: int
@@ -60,7 +60,7 @@ class MistakeRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphNode:
-    """A step in the graph; those of one wave may run at the same time."""
+    """Step in the graph; steps of the same wave may run in parallel."""
 
     id: str
     type: str
@@ -69,7 +69,7 @@ class GraphNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphRecord:
-    """The steps, and which waits for which."""
+    """Steps and their dependencies."""
 
     nodes: list[GraphNode]
     edges: list[tuple[str, str]]
@@ -77,7 +77,7 @@ class GraphRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class ValidationRecord:
-    """What is wrong with a workflow, and its graph where nothing is."""
+    """Errors of a workflow, or its graph if it has none."""
 
     valid: bool
     errors: list[MistakeRecord]
@@ -87,16 +87,16 @@ class ValidationRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowRecord(WorkflowSummary, ValidationRecord):
-    """A workflow, with what is in its file."""
+    """Workflow with the content of its file."""
 
     yaml: str
-    definition: Annotated[dict[str, Any] | None, "The same as plain values; null if it has mistakes."]
-    params: Annotated[dict[str, Any], "The schema of each parameter."]
+    definition: Annotated[dict[str, Any] | None, "The workflow as plain values; null if it has errors."]
+    params: Annotated[dict[str, Any], "Schema of each parameter."]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowText(RequestBody):
-    """The text of a workflow."""
+    """Text of a workflow."""
 
     text_field: ClassVar[str] = "yaml"
     yaml: Annotated[str, Written(TextType())]
@@ -104,7 +104,7 @@ class WorkflowText(RequestBody):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowCheck(RequestBody):
-    """The text to look at; without it, the stored file."""
+    """Text to validate; by default, the stored file."""
 
     text_field: ClassVar[str] = "yaml"
     yaml: Annotated[str | None, Written(TextType(blank=True), nullable=True)] = None
@@ -112,37 +112,37 @@ class WorkflowCheck(RequestBody):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunWorkflow(RequestBody):
-    """How to run a workflow."""
+    """Options for running a workflow."""
 
     params: Annotated[dict[str, Any], Written(MappingType(AnyType())), "Its parameters."] = field(default_factory=dict)
-    dry_run: Annotated[bool, FLAG, "Only report what would be done."] = False
+    dry_run: Annotated[bool, FLAG, "Only report the plan."] = False
     from_step: Annotated[
-        str, text(200), "Run this step, and those after it. A question before it is asked unless the caller may answer."
+        str, text(200), "Start from this step. Approvals before it are requested again, unless the caller may approve."
     ] = ""
     only: Annotated[
         list[str],
         Written(ListType(TextType(), max_items=1000)),
-        "Run these steps alone, after the questions before them.",
+        "Run only these steps, after the approvals before them.",
     ] = field(default_factory=list)
-    env: Annotated[dict[str, str], Written(MappingType(TextType(blank=True))), "Variables of this run."] = field(
-        default_factory=dict
+    env: Annotated[dict[str, str], Written(MappingType(TextType(blank=True))), "Environment variables of this run."] = (
+        field(default_factory=dict)
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedStepRecord:
-    """What would become of a step."""
+    """Plan of a step."""
 
     step: str
     type: str
     wave: int
     group: str
-    would_run: Annotated[bool | None, "Null if that depends on other steps."]
+    would_run: Annotated[bool | None, "Null if it depends on other steps."]
     when: str | None
     command: str
-    variables: Annotated[dict[str, str], "Those that its script names, as far as they are known."]
-    for_each: Annotated[str | None, "The placeholder that holds its values."]
-    items: Annotated[list[Any] | None, "The values of `for_each`; null if they depend on other steps."]
+    variables: Annotated[dict[str, str], "Environment variables used by the script, as far as known."]
+    for_each: Annotated[str | None, "Placeholder that supplies the values."]
+    items: Annotated[list[Any] | None, "Values of `for_each`; null if they depend on other steps."]
     depends_on: list[str]
     host: str | None
     hosts: list[str]
@@ -151,12 +151,12 @@ class PlannedStepRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanRecord:
-    """What a run would do."""
+    """Plan of a run."""
 
     dry_run: bool
     workflow: str
     plan: list[PlannedStepRecord]
-    problems: Annotated[list[str], "About its parameters."]
+    problems: Annotated[list[str], "Problems with the parameters."]
     warnings: list[str]
 
 

@@ -39,7 +39,7 @@ _STARTED: dict[int | str, dict[str, Any]] = {
     **RUN_STARTED,
     200: {
         "model": Run | PlanRecord,
-        "description": "The run, which ended within `Prefer: wait=N`; or the plan, with `dry_run`.",
+        "description": "The run, which ended within `Prefer: wait=N`. With `dry_run`: the plan.",
     },
 }
 
@@ -54,10 +54,10 @@ class WorkflowRoutes:
     async def list_workflows(
         self,
         paging: PagingOf,
-        q: Annotated[str, Query(max_length=200, description="Only with this in name or description.")] = "",
-        valid: Annotated[bool | None, Query(description="Only with mistakes, or only without.")] = None,
+        q: Annotated[str, Query(max_length=200, description="Text in the name or description.")] = "",
+        valid: Annotated[bool | None, Query(description="Only workflows with errors, or only without.")] = None,
     ) -> Any:
-        """List the workflows by name, also those with mistakes."""
+        """List workflows by name, including invalid ones."""
         found = [each for each in await self._workflows.all() if each.says(q) and valid in {None, each.valid}]
         page, following = paging.cut(sorted(found, key=_name), _name)
         schedules = await self._workflows.schedules()
@@ -68,7 +68,7 @@ class WorkflowRoutes:
 
     @operation("GET", "/api/workflows/{name}", problems=("not-found",), answer=WorkflowRecord)
     async def get_workflow(self, name: str, response: Response) -> Any:
-        """Return one workflow, with the text of its file, its mistakes and its graph."""
+        """Get a workflow with the text of its file, its errors and its graph."""
         return await self._answer(response, await self._workflows.look(name))
 
     @operation(
@@ -78,16 +78,16 @@ class WorkflowRoutes:
         extension=True,
         problems=("workflow-invalid", "validation-failed", "precondition-failed"),
         answer=WorkflowRecord,
-        responses={201: {"model": WorkflowRecord, "description": "There was none of that name."}},
+        responses={201: {"model": WorkflowRecord, "description": "The workflow was created."}},
         media=(JSON, YAML),
         openapi_extra=TEXT_SCHEMA,
     )
     async def save_workflow(
         self, request: Request, name: WorkflowNameOf, body: WorkflowText, response: Response, caller: CallerOf
     ) -> Any:
-        """Write the file of a workflow, unless it has mistakes.
+        """Create or replace a workflow; invalid definitions are rejected.
 
-        `If-Match` is honoured, and `If-None-Match: *` for who wants to replace none.
+        `If-Match` is supported. Send `If-None-Match: *` to create only.
         """
         digest = await self._digest_to_replace(request, name)
         with _pointing_out(name):
@@ -121,7 +121,7 @@ class WorkflowRoutes:
         openapi_extra=TEXT_SCHEMA,
     )
     async def validate_workflow(self, request: Request, name: WorkflowNameOf, body: WorkflowCheck | None = None) -> Any:
-        """Validate the stored file, or a text; answers 200 whatever it finds."""
+        """Validate the stored file, or a text; the response is always 200."""
         if body is None or body.yaml is None:
             return validation_document(await self._workflows.look(name))
         text = self._workflows.read_text(name, _content_of(body.yaml))
@@ -138,7 +138,7 @@ class WorkflowRoutes:
         responses=_STARTED,
     )
     async def run_workflow(self, request: Request, name: str, caller: CallerOf, body: RunWorkflow | None = None) -> Any:
-        """Run a workflow, or tell what a run would do."""
+        """Run a workflow, or return its plan."""
         wish = body or RunWorkflow()
         wanted = WorkflowRequest(
             find_trigger(request),
@@ -164,7 +164,7 @@ def _content_of(text: str) -> bytes:
     """Return the text of a workflow as bytes; raises 413."""
     content = text.encode()
     if len(content) > MAX_FILE_BYTES:
-        detail = f"A workflow has at most 128 KiB ({MAX_FILE_BYTES:,} bytes), this text has {len(content):,}."
+        detail = f"A workflow can have at most 128 KiB ({MAX_FILE_BYTES:,} bytes), this text has {len(content):,}."
         raise HttpProblemError("payload-too-large", detail)
     return content
 

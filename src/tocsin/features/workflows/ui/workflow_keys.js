@@ -8,7 +8,7 @@
 /** Keys at the top of the file. @type {Keys} */
 export const WORKFLOW_KEYS = {
   "name": {"says": "The file's name without .yaml"},
-  "description": {"says": "What it is for"},
+  "description": {"says": "Description"},
   "notify_profile": {"says": "The notification profile that gets a summary of a run"},
   "notify_on": {"says": "After which runs: always", "words": ["success", "failure", "recovery", "always"]},
   "timezone": {"says": "The time zone of `until` in wait steps, such as Europe/Berlin"},
@@ -20,7 +20,7 @@ export const WORKFLOW_KEYS = {
   "env": {"says": "Variables of all commands"},
   "params": {"says": "", "each": {"type": {"says": "What the value is", "words": ["string", "integer", "number", "boolean", "list"]}, "required": {"says": "Whether a run must be given it", "words": ["true", "false"]}, "default": {"says": "The value of a run that is not given one"}, "description": {"says": "What it is, for a form"}, "enum": {"says": "The values that are accepted"}, "minimum": {"says": "The lowest number that is accepted"}, "maximum": {"says": "The highest number that is accepted"}}},
   "defaults": {"says": "What holds for every step that does not say otherwise", "keys": {"timeout": {"says": "The time limit of each attempt"}, "retry": {"says": "When a failed step is tried again", "keys": {"max_attempts": {"says": "How often the step is tried in all"}, "delay": {"says": "The first pause"}, "backoff": {"says": "By how much each pause is longer than the one before"}, "max_delay": {"says": "The longest pause"}, "on_exit_codes": {"says": "Try again only after these exit codes"}}}, "continue_on_error": {"says": "Whether the run continues after a failure", "words": ["true", "false"]}, "working_dir": {"says": "Where commands run"}}},
-  "steps": {"says": "What is done", "steps": true},
+  "steps": {"says": "Type of action", "steps": true},
   "on_success": {"says": "Steps after a run that succeeded", "steps": true},
   "on_failure": {"says": "Steps after a run that failed", "steps": true},
   "on_finish": {"says": "Steps after every run", "steps": true},
@@ -28,7 +28,7 @@ export const WORKFLOW_KEYS = {
 /** Keys of every step. @type {Keys} */
 export const STEP_KEYS = {
   "name": {"says": "Its name, unique in the file"},
-  "description": {"says": "What it is for"},
+  "description": {"says": "Description"},
   "depends_on": {"says": "The steps that must end before it"},
   "when": {"says": "The condition under which it runs: success()"},
   "env": {"says": "Variables of its command"},
@@ -42,7 +42,7 @@ export const STEP_KEYS = {
   "max_parallel": {"says": "How many values or hosts are worked on at once"},
   "require_success": {"says": "Whether a skipped dependency blocks it, too", "words": ["true", "false"]},
   "always_run": {"says": "Short for when: always()", "words": ["true", "false"]},
-  "type": {"says": "What it does", "words": ["shell", "ssh", "skill", "prompt", "chat", "notify", "message", "http", "wait", "workflow"]},
+  "type": {"says": "Description", "words": ["shell", "ssh", "skill", "prompt", "chat", "notify", "message", "http", "wait", "workflow"]},
 };
 /** Keys of steps of one type. @type {Record<string, Keys>} */
 export const KIND_KEYS = {
@@ -57,7 +57,7 @@ export const KIND_KEYS = {
     "hosts": {"says": "The hosts"},
     "groups": {"says": "The groups of hosts"},
     "stop_on_failure": {"says": "Whether hosts are left out after a failure", "words": ["true", "false"]},
-    "user": {"says": "The user there"},
+    "user": {"says": "User on the host"},
   },
   "skill": {
     "command": {"says": "The name of the skill"},
@@ -82,19 +82,19 @@ export const KIND_KEYS = {
     "response_format": {"says": "`json` requires a JSON answer", "words": ["text", "json"]},
   },
   "notify": {
-    "command": {"says": "The text of the message"},
+    "command": {"says": "Text of the message"},
     "profile": {"says": "The notification profile"},
     "channel": {"says": "A channel, with `target` in place of a profile"},
-    "target": {"says": "Where on the channel"},
+    "target": {"says": "Target on the channel"},
     "subject": {"says": "The subject of a mail"},
     "parse_mode": {"says": "How the channel reads the text, if it knows this mode"},
     "required": {"says": "Whether a message that is not sent fails the step", "words": ["true", "false"]},
   },
   "message": {
-    "command": {"says": "The text of the message"},
+    "command": {"says": "Text of the message"},
     "profile": {"says": "The notification profile"},
     "channel": {"says": "A channel, with `target` in place of a profile"},
-    "target": {"says": "Where on the channel"},
+    "target": {"says": "Target on the channel"},
     "subject": {"says": "The subject of a mail"},
     "parse_mode": {"says": "How the channel reads the text, if it knows this mode"},
     "required": {"says": "Whether a message that is not sent fails the step", "words": ["true", "false"]},

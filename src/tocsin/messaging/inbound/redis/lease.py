@@ -38,4 +38,4 @@ class RedisLease:
         try:
             await self._scripts.run(UNLEASE, [self._name, self._holder])
         except StoreUnavailableError as error:  # the lease expires anyway
-            log.debug("a lease is not given back", extra={"reason": error.sentence()})
+            log.debug("a lease could not be released", extra={"reason": error.sentence()})

@@ -72,7 +72,7 @@ class RedisInbox:
             args += event.words
         answers = await self._scripts.run(scripts.ACCEPT, args)
         if not answers:
-            raise UpdateLeaseLostError(f"another process fetches what belongs to {name}; nothing was stored")
+            raise UpdateLeaseLostError(f"another process fetches the updates of {name}; no update was stored")
         return [event.queued(int(seq)) if seq else None for event, seq in zip(events, answers[0], strict=True)]
 
     async def cursor(self, name: str) -> int | None:

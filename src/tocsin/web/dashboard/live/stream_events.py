@@ -53,7 +53,7 @@ class StreamEvents:
             try:
                 self._followed[topic] = _Followed(await self._sources[topic].stream.end())
             except TocsinError as error:  # retried at the next read
-                log.debug("changes cannot be followed", extra={"topic": topic, "reason": error.sentence()})
+                log.debug("cannot follow changes", extra={"topic": topic, "reason": error.sentence()})
 
     def resync(self, topics: Collection[str]) -> bytes:
         """Return the events that make a reconnecting client fetch records again whose events are not numbered."""
@@ -76,7 +76,7 @@ class StreamEvents:
             page = await source.stream.after(followed.position, at_most=MAX_RECORDS)
             records = await source.records(page.subjects) if page.subjects else {}
         except TocsinError as error:
-            log.debug("changes cannot be read", extra={"topic": source.topic, "reason": error.sentence()})
+            log.debug("cannot read changes", extra={"topic": source.topic, "reason": error.sentence()})
             followed.rests_until = self._clock.monotonic() + FLOOD_S
             return []
         followed.position = page.end

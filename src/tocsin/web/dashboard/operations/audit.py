@@ -31,7 +31,7 @@ _COLUMNS = ("id", "ts", "action", "detail", "source", "actor", "ip", "request_id
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditRecord:
-    """One line of the audit log."""
+    """Entry of the audit log."""
 
     id: str
     ts: Time
@@ -49,7 +49,7 @@ class AuditRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditPage:
-    """Entries, the newest first."""
+    """Entries, newest first."""
 
     items: list[AuditRecord]
     next_cursor: str | None
@@ -57,14 +57,14 @@ class AuditPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditSearch(AuditPage):
-    """What a search found."""
+    """Results of a search."""
 
     took_ms: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChainProblem:
-    """A place where the chain is broken."""
+    """Place where the chain is broken."""
 
     line: int
     reason: str
@@ -73,7 +73,7 @@ class ChainProblem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChainVerification:
-    """Whether no line was changed, added, moved or removed."""
+    """Result of a verification."""
 
     ok: bool
     lines: int
@@ -104,12 +104,12 @@ class _Wanted:
 
 
 async def _asked(
-    query: Annotated[str, Query(max_length=500, description="A text; letter case does not matter.")] = "",
-    action: Annotated[str, Query(max_length=100, description="An action, or a family such as `vault.*`.")] = "",
-    source: Annotated[str, Query(max_length=100, description="Only entries of this source.")] = "",
-    actor: Annotated[str, Query(max_length=200, description="Only entries of this actor.")] = "",
-    since: Annotated[str, Query(max_length=40, description="Only entries at or after this time.")] = "",
-    until: Annotated[str, Query(max_length=40, description="Only entries before this time.")] = "",
+    query: Annotated[str, Query(max_length=500, description="Text to search for; case is ignored.")] = "",
+    action: Annotated[str, Query(max_length=100, description="Action, or a group of actions such as `vault.*`.")] = "",
+    source: Annotated[str, Query(max_length=100, description="Source of the entries.")] = "",
+    actor: Annotated[str, Query(max_length=200, description="Actor of the entries.")] = "",
+    since: Annotated[str, Query(max_length=40, description="Earliest time of the entries.")] = "",
+    until: Annotated[str, Query(max_length=40, description="Time before which the entries were written.")] = "",
 ) -> _Wanted:
     """Parse the filter of a search."""
     return _Wanted(query, action, source, actor, parse_time("since", since), parse_time("until", until))
@@ -127,11 +127,13 @@ class AuditRoutes:
         self,
         request: Request,
         paging: LongPagingOf,
-        after: Annotated[str, Query(max_length=20, description="Only entries after the one with this ID.")] = "",
+        after: Annotated[
+            str, Query(max_length=20, description="ID of an entry; only later entries are returned.")
+        ] = "",
     ) -> Any:
-        """Return the newest entries.
+        """List audit entries, newest first.
 
-        `Accept: application/x-ndjson` or `text/csv` exports them.
+        To export them, send `Accept: application/x-ndjson` or `text/csv`.
         """
         items, more = await asyncio.to_thread(self._find, _Wanted(after=_number("after", after)), paging)
         return _answer(request, items, {"items": items, "next_cursor": more})
@@ -140,7 +142,7 @@ class AuditRoutes:
     async def search_audit(
         self, request: Request, wanted: Annotated[_Wanted, Depends(_asked)], paging: LongPagingOf
     ) -> Any:
-        """Return the newest entries that match."""
+        """Search audit entries, newest first."""
         began = time.monotonic()
         items, more = await asyncio.to_thread(self._find, wanted, paging)
         took_ms = round((time.monotonic() - began) * 1000)
@@ -148,7 +150,7 @@ class AuditRoutes:
 
     @operation("GET", "/api/audit/verify", extension=True, answer=ChainVerification)
     async def verify_audit(self) -> Any:
-        """Check that no line was changed, added, moved or removed, through all files of the log."""
+        """Verify that no entry was changed, added, moved or removed, in all files of the log."""
         found = await asyncio.to_thread(self._verify)
         return {**asdict(found), "problems": [problem._asdict() for problem in found.problems], "ok": found.ok}
 
@@ -203,7 +205,7 @@ def _text_of(record: dict[str, Any]) -> str:
 
 def _number(name: str, text: str) -> int | None:
     if text and not (text.isascii() and text.isdigit()):
-        raise refuse_parameter(name, "bad-value", "It must be the ID of an entry")
+        raise refuse_parameter(name, "bad-value", "Must be the ID of an entry")
     return int(text) if text else None
 
 

@@ -28,13 +28,13 @@ class DeliveryOperations:
     async def list_deliveries(
         self,
         paging: PagingOf,
-        status: Annotated[DeliveryStatus | None, Query(description="Only in this state.")] = None,
-        channel: Annotated[str, Query(max_length=100, description="Only of this channel.")] = "",
-        target: Annotated[str, Query(max_length=500, description="Only to this target.")] = "",
-        q: Annotated[str, Query(max_length=500, description="Words of message or target.")] = "",
-        since: Annotated[str, Query(max_length=40, description="Only those created at or after this time.")] = "",
+        status: Annotated[DeliveryStatus | None, Query(description="State of the deliveries.")] = None,
+        channel: Annotated[str, Query(max_length=100, description="Channel of the deliveries.")] = "",
+        target: Annotated[str, Query(max_length=500, description="Target of the deliveries.")] = "",
+        q: Annotated[str, Query(max_length=500, description="Words in the message or target.")] = "",
+        since: Annotated[str, Query(max_length=40, description="Earliest time of creation.")] = "",
     ) -> Any:
-        """List the deliveries, the newest first."""
+        """List deliveries, newest first."""
         query = DeliveryFilter(
             status, self._kind(channel), target, q, parse_time("since", since), paging.limit, paging.start
         )
@@ -49,7 +49,7 @@ class DeliveryOperations:
 
     @operation("GET", "/api/deliveries/{id}", extension=True, problems=("not-found",), answer=Delivery)
     async def get_delivery(self, id: str) -> Any:
-        """Return one delivery."""
+        """Get a delivery."""
         return await self._outbox.get(id)
 
     @operation(
@@ -62,12 +62,12 @@ class DeliveryOperations:
         answer=Delivery,
     )
     async def replay_delivery(self, id: str, caller: CallerOf) -> Any:
-        """Queue one again that has ended without being sent."""
+        """Queue a finished delivery that was not sent again."""
         return await self._outbox.replay(id, caller)
 
     @operation("POST", "/api/deliveries/{id}/dismiss", scope="send", extension=True, problems=_CHANGES, answer=Delivery)
     async def dismiss_delivery(self, id: str, caller: CallerOf) -> Any:
-        """Note that one that ended unsent needs no person any more."""
+        """Dismiss a failed delivery, so that it is no longer reported."""
         return await self._outbox.dismiss(id, caller)
 
     @operation(
@@ -80,12 +80,12 @@ class DeliveryOperations:
         answer=Delivery,
     )
     async def retry_delivery(self, id: str, caller: CallerOf) -> Any:
-        """Make the next try of one that waits immediately."""
+        """Make the next attempt of a waiting delivery now."""
         return await self._outbox.retry(id, caller)
 
     @operation("POST", "/api/deliveries/{id}/cancel", scope="send", extension=True, problems=_CHANGES, answer=Delivery)
     async def cancel_delivery(self, id: str, caller: CallerOf) -> Any:
-        """Cancel one that waits."""
+        """Cancel a waiting delivery."""
         return await self._outbox.cancel(id, caller)
 
 

@@ -21,7 +21,7 @@ StatusWord = Literal["ok", "degraded", "error"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthRecord:
-    """Whether the dashboard answers."""
+    """Liveness of the dashboard."""
 
     status: Literal["ok"]
     version: str
@@ -29,7 +29,7 @@ class HealthRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadinessCheck:
-    """One of the things that must work."""
+    """Result of one readiness check."""
 
     name: str
     status: StatusWord
@@ -37,7 +37,7 @@ class ReadinessCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Readiness:
-    """Whether the service can work."""
+    """Readiness of the service."""
 
     status: StatusWord
     checks: list[ReadinessCheck]
@@ -55,10 +55,10 @@ class HealthReports:
 
 
 _READINESS: dict[int | str, dict[str, Any]] = {
-    503: {"model": Readiness, "description": "Something that must work does not."}
+    503: {"model": Readiness, "description": "A required subsystem has failed."}
 }
 _METRICS: dict[int | str, dict[str, Any]] = {
-    200: {"description": "The text format of Prometheus.", "content": {OPEN_METRICS: {"schema": {"type": "string"}}}}
+    200: {"description": "Text format of Prometheus.", "content": {OPEN_METRICS: {"schema": {"type": "string"}}}}
 }
 
 
@@ -71,9 +71,9 @@ class HealthRoutes:
 
     @operation("GET", "/health", scope="", problems=("not-ready",), answer=HealthRecord)
     async def get_health(self) -> Any:
-        """Tell whether the dashboard answers.
+        """Check that the dashboard responds.
 
-        Strangers may ask, so there is nothing more in it. 503 while the service stops.
+        Needs no authentication, and shows only the version. The response is 503 while the service stops.
         """
         if self._reports.draining():
             return JSONResponse({"status": "draining", "version": __version__}, 503)
@@ -81,7 +81,7 @@ class HealthRoutes:
 
     @operation("GET", "/api/health", scope="", answer=Readiness, responses=_READINESS)
     async def get_readiness(self) -> Any:
-        """Tell whether the service can work, for probes. Strangers may ask, so it names no reasons."""
+        """Check whether the service is ready. Needs no authentication, and shows no reasons."""
         found = {**await self._reports.ready(), "accepting": not self._reports.draining()}
         checks = [ReadinessCheck(name=name, status="ok" if fine else "error") for name, fine in found.items()]
         ready = all(found.values())
@@ -92,10 +92,10 @@ class HealthRoutes:
     async def get_status(
         self,
         refresh: Annotated[
-            bool, Query(description="Check now instead of returning a result of up to 5 seconds ago.")
+            bool, Query(description="Check now instead of returning a result that is up to 5 seconds old.")
         ] = False,
     ) -> Any:
-        """Return how everything is: the ten subsystems, services, runs, and what needs a person."""
+        """Get the overall status: subsystems, services, runs, and what needs attention."""
         now = self._reports.clock.monotonic()
         if refresh or self._kept is None or now - self._kept[0] >= CACHE_S:
             self._kept = (now, await self._reports.status())
@@ -103,9 +103,9 @@ class HealthRoutes:
 
     @operation("GET", "/metrics", extension=True, response_class=PlainTextResponse, responses=_METRICS)
     async def get_metrics(self, request: Request) -> Any:
-        """Return all numbers of this process, for Prometheus.
+        """Get the metrics of this process for Prometheus.
 
-        They are those of the gateway's `/metrics`; `Accept: application/openmetrics-text` gets OpenMetrics.
+        They are the same as `/metrics` of the gateway. `Accept: application/openmetrics-text` selects OpenMetrics.
         """
         return await self._reports.metrics.answer(",".join(request.headers.getlist("accept")))
 

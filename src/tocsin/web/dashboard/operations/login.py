@@ -31,16 +31,18 @@ HOME = "/#/home"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignInRequest(RequestBody):
-    """Name and password."""
+    """User name and password."""
 
     username: Annotated[str, text(1000, examples=("operator",)), "The value of DASHBOARD_USER."]
     password: Annotated[str, text(4096, examples=("a long random password",)), "The password."]
-    remember: Annotated[bool, FLAG, "Stay signed in for 30 days without use, instead of 12 hours."] = False
+    remember: Annotated[bool, FLAG, "Stay signed in until 30 days without use have passed, instead of 12 hours."] = (
+        False
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignedIn:
-    """The session that began; its cookie is in the head."""
+    """The new session; its cookie is in the headers."""
 
     user: str
     expires_at: Time
@@ -48,7 +50,9 @@ class SignedIn:
 
 # The form is described in the text: with two body types of one schema, client generators produce broken code.
 _REQUEST = {"requestBody": {"required": True, "content": {JSON: {"schema": SignInRequest.json_schema()}}}}
-_TO_THE_PAGE: dict[int | str, dict[str, Any]] = {303: {"description": "A form was sent: the page, with the cookie"}}
+_TO_THE_PAGE: dict[int | str, dict[str, Any]] = {
+    303: {"description": "For a submitted form: the page, with the cookie"}
+}
 _REFUSED = ("invalid-credentials",)
 
 
@@ -69,11 +73,11 @@ class LoginRoutes:
         openapi_extra=_REQUEST,
     )
     async def sign_in(self, request: Request) -> Any:
-        """Begin a session.
+        """Sign in.
 
-        A form (`application/x-www-form-urlencoded`) with the same fields is taken, too, and answered with 303 to the
-        page. The answer sets the cookie of the session; a session that the browser had before ends. After 5 wrong
-        passwords from one address, or 50 for one name, within 5 minutes, further ones are refused with 429.
+        The body may also be a form (`application/x-www-form-urlencoded`) with the same fields, which is answered with
+        a redirect (303). The response sets the session cookie; an earlier session of the browser ends. After 5 wrong
+        passwords from one address, or 50 for one user name, within 5 minutes, further attempts get 429.
         """
         asked = await _read(request)
         try:
@@ -93,7 +97,7 @@ class LoginRoutes:
 
     @operation("POST", "/logout", scope="", status=204)
     async def sign_out(self, request: Request) -> Response:
-        """End the session that the cookie names; without one there is nothing to do."""
+        """Sign out; without a session, this has no effect."""
         if session_id := session_id_of(request.scope):
             await self._sign_ins.sign_out(session_id, visitor_of(request.scope))
         return Response(status_code=204, headers={"Set-Cookie": no_cookie(request.scope), "Cache-Control": "no-store"})
@@ -108,9 +112,9 @@ class LoginRoutes:
         response_class=RedirectResponse,
     )
     async def sign_in_by_link(self, request: Request, code: str) -> Response:
-        """Begin a session with a link that `tocsin dashboard link` printed.
+        """Sign in with a link from `tocsin dashboard link`.
 
-        It works once, within 10 minutes, and on the machine itself.
+        The link works once, within 10 minutes, and only on the machine itself.
         """
         _require_local_host(request)
         if request.scope.get("tocsin.is_head"):  # a request that only checks the link must not use it up
@@ -138,7 +142,7 @@ def _with_session(request: Request, session: LoginSession, response: Response) -
 def _require_local_host(request: Request) -> None:
     # A host name that others can reach implies a proxy on this machine, with unknown clients behind it.
     if not all(is_host_of(host) for host in request.headers.getlist("host")):
-        raise HttpProblemError("forbidden", "Such a link works only on the machine itself, by its address.")
+        raise HttpProblemError("forbidden", "Sign-in links work only on the machine itself, through its own address.")
 
 
 async def _read(request: Request) -> SignInRequest:
@@ -146,7 +150,7 @@ async def _read(request: Request) -> SignInRequest:
     if read_media_type(request) == FORM:
         fields = _form_fields(await request.body())
     elif not await request.body():
-        raise refuse((), "missing-key", "The body must hold username and password")
+        raise refuse((), "missing-key", "The body must contain username and password")
     else:
         fields = await request.json()
     try:
@@ -163,7 +167,7 @@ def _form_fields(raw: bytes) -> dict[str, Any]:
             raw.decode("ascii"), keep_blank_values=True, strict_parsing=True, errors="strict", max_num_fields=10
         )
     except ValueError:
-        raise HttpProblemError("invalid-request", "The body is not a form in UTF-8.") from None
+        raise HttpProblemError("invalid-request", "The body is not a UTF-8 form.") from None
     fields: dict[str, Any] = dict(pairs)
     if len(fields) < len(pairs):
         raise HttpProblemError("invalid-request", "A field of the form is repeated.")

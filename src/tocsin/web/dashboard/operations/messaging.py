@@ -67,7 +67,7 @@ class MessagingRoutes:
 
     @operation("GET", "/api/msg/channels", answer=ChannelList)
     async def list_channels(self) -> Any:
-        """List all channels, configured or not, with how they fare."""
+        """List all channels, configured or not, with their state."""
         parts = self._parts
         figures = await parts.outbox.store.figures(parts.clock.now() - DAY_S)
         holds = await parts.outbox.store.account_holds(parts.registry.configured())
@@ -121,15 +121,15 @@ class MessagingRoutes:
         answer=SentMessage | DryRun,
         responses={
             **OUTCOMES,
-            200: {"description": "It was sent; or what would be, with `dry_run`."},
-            202: {"model": QueuedMessage, "description": "It is in the queue; `Location` is its address."},
+            200: {"description": "The message was sent. With `dry_run`: the parts that would be sent."},
+            202: {"model": QueuedMessage, "description": "The message was queued. Its URL is in `Location`."},
         },
     )
     async def send_message(self, request: Request, body: SendMessage, caller: CallerOf) -> Any:
-        """Send one message; the status tells whether trying again can help.
+        """Send a message; the status shows whether retrying can help.
 
-        With `queue` or `Prefer: respond-async` it is stored first and sent until it has arrived; with `dry_run`
-        nothing is sent, and the answer is `{parts, warnings}`.
+        With `queue` or `Prefer: respond-async`, the message is stored and retried until it is sent. With `dry_run`,
+        it is not sent, and the response is `{parts, warnings}`.
         """
         text = f"{body.subject}\n{body.message}" if body.subject else body.message
         if body.dry_run:
@@ -157,7 +157,7 @@ class MessagingRoutes:
             _, parts = adapter.check(Outgoing(body.target, text, parse_mode=body.parse_mode))
         except (ChannelError, ConfigError) as error:
             return self._refused(body, error)
-        warnings = [f"It is sent as {len(parts)} messages"] if len(parts) > 1 else []
+        warnings = [f"The text is sent as {len(parts)} messages"] if len(parts) > 1 else []
         shown = [{"text": part, "length": adapter.spec.measure(part)} for part, _ in parts]
         return JSONResponse({"parts": shown, "warnings": warnings})
 
@@ -186,7 +186,7 @@ class MessagingRoutes:
 
     @operation("GET", "/api/msg/profiles", answer=ProfileList)
     async def list_profiles(self) -> Any:
-        """List the notification profiles, each target checked as a send would."""
+        """List the notification profiles, and check each target as a send would."""
         uses = await self._parts.profile_uses()
         profiles = await asyncio.to_thread(lambda: self._parts.profiles().all())
         return {"items": [_profile(profile, uses) for profile in profiles]}

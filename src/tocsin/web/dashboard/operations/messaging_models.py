@@ -12,7 +12,7 @@ from tocsin.rest.bodies import FLAG, RequestBody, text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapabilitiesRecord:
-    """What a channel can do."""
+    """Capabilities of a channel."""
 
     inbound: Literal["none", "polling", "webhook"]
     max_length: int | None
@@ -23,7 +23,7 @@ class CapabilitiesRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastTestRecord:
-    """The last time that the credentials of a channel were tested."""
+    """Last test of the credentials of a channel."""
 
     ok: bool
     at: Time
@@ -33,13 +33,13 @@ class LastTestRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelRecord:
-    """One of the channels, configured or not."""
+    """Channel, configured or not."""
 
     channel: str
     label: str
     configured: bool
-    available: Annotated[bool, "Whether it can run on this platform."]
-    missing: Annotated[list[str], "The settings that it needs."]
+    available: Annotated[bool, "Whether the channel is available on this platform."]
+    missing: Annotated[list[str], "Required settings."]
     capabilities: CapabilitiesRecord
     default_target: str | None
     state: Literal["unconfigured", "configured", "ok", "failing"]
@@ -47,7 +47,7 @@ class ChannelRecord:
     last_sent_at: Time | None
     sent_24h: int
     failed_24h: int
-    retry_after_until: Annotated[Time | None, "Until when the provider throttles the account."]
+    retry_after_until: Annotated[Time | None, "Time until which the provider limits the account."]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ class ChannelList:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileTarget:
-    """One target of a profile."""
+    """Target of a profile."""
 
     channel: str
     target: str
@@ -69,7 +69,7 @@ class ProfileTarget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileError:
-    """A mistake in a file."""
+    """Error in a file."""
 
     line: int
     key: str
@@ -78,7 +78,7 @@ class FileError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileUseRecord:
-    """What sends to a profile."""
+    """Job, rule or setting that sends to a profile."""
 
     kind: str
     name: str
@@ -86,7 +86,7 @@ class ProfileUseRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileRecord:
-    """A notification profile."""
+    """Notification profile."""
 
     name: str
     entries: list[ProfileTarget]
@@ -104,20 +104,20 @@ class ProfileList:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SendMessage(RequestBody):
-    """A message to send."""
+    """Message to send."""
 
     channel: Annotated[str, Written(TextType(max_chars=100))]
     target: Annotated[str, Written(TextType(max_chars=500))]
     message: Annotated[str, Written(TextType(max_chars=400000), examples=("The backup has finished",))]
-    parse_mode: Annotated[str, text(20), "One of the channel's `parse_modes`."] = ""
-    subject: Annotated[str, text(500), "Becomes the first line; some channels show it apart."] = ""
-    queue: Annotated[bool, FLAG, "Queue it durably instead of sending it now."] = False
-    dry_run: Annotated[bool, FLAG, "Only show the parts that would be sent."] = False
+    parse_mode: Annotated[str, text(20), "One of the `parse_modes` of the channel."] = ""
+    subject: Annotated[str, text(500), "First line of the message; some channels show it separately."] = ""
+    queue: Annotated[bool, FLAG, "Queue the message durably instead of sending it now."] = False
+    dry_run: Annotated[bool, FLAG, "Only return the parts that would be sent."] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentMessage(SendResult):
-    """The outcome of one message, and the facts behind it."""
+    """Result of one message."""
 
     message_id: str | None = None
     code: str | None = None
@@ -128,7 +128,7 @@ class SentMessage(SendResult):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartRecord:
-    """One of the messages that a text is sent as."""
+    """One of the messages into which a text is split."""
 
     text: str
     length: int
@@ -136,7 +136,7 @@ class PartRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DryRun:
-    """What would be sent."""
+    """Messages that would be sent."""
 
     parts: list[PartRecord]
     warnings: list[str]
@@ -144,7 +144,7 @@ class DryRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueuedMessage:
-    """A message in the queue."""
+    """Queued message."""
 
     id: str
     status: str
@@ -152,14 +152,14 @@ class QueuedMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileMessage(RequestBody):
-    """A message for every target of a profile."""
+    """Message for every target of a profile."""
 
     message: Annotated[str, Written(TextType(max_chars=400000))]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileResult:
-    """The outcome of one fan-out."""
+    """Result of sending to a profile."""
 
     profile: str
     ok: bool
@@ -170,14 +170,23 @@ class ProfileResult:
 
 # The answer is a send result whenever a channel was called.
 OUTCOMES: dict[int | str, dict[str, Any]] = {
-    404: {"model": SentMessage, "description": "The channel is unknown or not configured; a problem for other causes."},
-    422: {"model": SentMessage, "description": "Trying again cannot help; a problem where the body is not valid."},
-    502: {"model": SentMessage, "description": "Nothing was sent, and trying again may help."},
-    503: {"model": SentMessage, "description": "The provider throttles; `Retry-After` says for how long."},
-    504: {"model": SentMessage, "description": "It may have been sent: repeat it only with the same Idempotency-Key."},
+    404: {
+        "model": SentMessage,
+        "description": "The channel is unknown or not configured. For other causes, a problem document.",
+    },
+    422: {"model": SentMessage, "description": "Retrying cannot help. For an invalid body, a problem document."},
+    502: {"model": SentMessage, "description": "No part was sent. Retrying may help."},
+    503: {
+        "model": SentMessage,
+        "description": "The provider limits the account. `Retry-After` contains the seconds to wait.",
+    },
+    504: {
+        "model": SentMessage,
+        "description": "The message may have been sent. Repeat the request only with the same Idempotency-Key.",
+    },
 }
 FAN_OUT: dict[int | str, dict[str, Any]] = {
-    207: {"model": ProfileResult, "description": "Some targets got the message."},
-    422: {"model": ProfileResult, "description": "No target got it, and trying again cannot help."},
-    502: {"model": ProfileResult, "description": "No target got it, and trying again may help."},
+    207: {"model": ProfileResult, "description": "Some targets received the message."},
+    422: {"model": ProfileResult, "description": "No target received the message. Retrying cannot help."},
+    502: {"model": ProfileResult, "description": "No target received the message. Retrying may help."},
 }

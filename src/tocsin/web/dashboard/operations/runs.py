@@ -27,43 +27,46 @@ from tocsin.runs.service import Runs
 
 TAIL_LINES = 200
 PLAIN_TEXT = "text/plain"
-_FROM_STEP = "Begin at this step of a workflow; earlier ones that succeeded keep their outputs."
+_FROM_STEP = "Step at which the workflow starts; earlier steps that succeeded keep their outputs."
 RunSort = Literal["-queued_at", "queued_at"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunWithLog:
-    """One execution, what was executed, and what it printed where that was asked for."""
+    """Run with its executed definition, and with its output if requested."""
 
     run: Flat[Run]
     definition: Annotated[
         Mapping[str, Any] | None,
-        "What was executed, as it was then: of a workflow the text of its file, `yaml`; null if not kept.",
+        (
+            "Definition that was executed, as it was then; for a workflow, the text of its file in `yaml`. Null "
+            "if not stored."
+        ),
     ]
     log: LogPage | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CancelRun(RequestBody):
-    """How to end a run."""
+    """Options for cancelling a run."""
 
-    reason: Annotated[str, text(500), "Recorded with the run."] = ""
-    grace_seconds: Annotated[int, Written(IntegerType(0, 60)), "It is killed after that long."] = 10
+    reason: Annotated[str, text(500), "Comment to record with the run."] = ""
+    grace_seconds: Annotated[int, Written(IntegerType(0, 60)), "Seconds before the run is killed."] = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryRun(RequestBody):
-    """How to start a run again."""
+    """Options for retrying a run."""
 
     from_step: Annotated[str, text(200), _FROM_STEP] = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecideStep(RequestBody):
-    """What a person decides of a step that waits."""
+    """Decision on a waiting step."""
 
-    step: Annotated[str, text(200), "Which step, if several wait."] = ""
-    comment: Annotated[str, text(1000), "Recorded with the decision."] = ""
+    step: Annotated[str, text(200), "Name of the step, if several wait."] = ""
+    comment: Annotated[str, text(1000), "Comment to record with the decision."] = ""
 
 
 class RunRoutes:
@@ -78,17 +81,19 @@ class RunRoutes:
     async def list_runs(
         self,
         paging: PagingOf,
-        q: Annotated[str, Query(max_length=200, description="Only with this in subject, actor or reason.")] = "",
-        kind: Annotated[str | None, Query(max_length=40, description="Only runs of this kind, such as `ssh`.")] = None,
-        subject: Annotated[str, Query(max_length=200, description="Only of this job, workflow, skill, …")] = "",
-        status: Annotated[list[RunStatus] | None, Query(description="Only in this state; may be repeated.")] = None,
-        since: Annotated[str, Query(max_length=40, description="Only those queued at or after this time.")] = "",
-        until: Annotated[str, Query(max_length=40, description="Only those queued before this time.")] = "",
-        sort: Annotated[RunSort, Query(description="The newest first, or the oldest.")] = "-queued_at",
+        q: Annotated[str, Query(max_length=200, description="Text in the subject, actor or reason.")] = "",
+        kind: Annotated[str | None, Query(max_length=40, description="Kind of the runs, for example `ssh`.")] = None,
+        subject: Annotated[
+            str, Query(max_length=200, description="ID of the job, workflow, skill or other subject.")
+        ] = "",
+        status: Annotated[list[RunStatus] | None, Query(description="State of the runs; may be repeated.")] = None,
+        since: Annotated[str, Query(max_length=40, description="Earliest time of queueing.")] = "",
+        until: Annotated[str, Query(max_length=40, description="Time before which the runs were queued.")] = "",
+        sort: Annotated[RunSort, Query(description="Order: newest or oldest first.")] = "-queued_at",
     ) -> Any:
-        """List the runs, the newest first unless `sort` says otherwise."""
+        """List runs, newest first unless `sort` is given."""
         if kind is not None and kind not in self._kinds:
-            raise refuse_parameter("kind", "bad-value", f"It must be one of {', '.join(self._kinds)}")
+            raise refuse_parameter("kind", "bad-value", f"Must be one of {', '.join(self._kinds)}")
         wanted = RunFilter(
             kind,
             subject,
@@ -113,14 +118,14 @@ class RunRoutes:
         self,
         request: Request,
         run_id: str,
-        log: Annotated[Literal["none", "tail", "all"], Query(description="How much of its log to add.")] = "none",
-        stream: Annotated[str, Query(max_length=100, description="Only lines of this stream, or `all`.")] = "",
-        from_line: Annotated[int, Query(ge=1, description="Begin with this line.")] = 1,
-        ansi: Annotated[bool, Query(description="Keep the escape sequences of a terminal.")] = False,
+        log: Annotated[Literal["none", "tail", "all"], Query(description="How much of the log to include.")] = "none",
+        stream: Annotated[str, Query(max_length=100, description="Output stream, or `all`.")] = "",
+        from_line: Annotated[int, Query(ge=1, description="First line to return.")] = 1,
+        ansi: Annotated[bool, Query(description="Keep terminal escape sequences.")] = False,
     ) -> Any:
-        """Return one run, and its log where `log` asks for it.
+        """Get a run, with its log if `log` is given.
 
-        `Accept: text/plain` downloads the whole log instead, or its lines of one stream, or those from one line on.
+        `Accept: text/plain` downloads the whole log instead, or only one stream or the lines from `from_line`.
         """
         run = await self._runs().get(await self._runs().whole_id(run_id))
         stream = "" if stream == "all" else stream
@@ -142,10 +147,10 @@ class RunRoutes:
         problems=("not-found", "invalid-transition", "validation-failed"),
         status=202,
         answer=Run,
-        responses={200: {"model": Run, "description": "It was queued, and never began."}},
+        responses={200: {"model": Run, "description": "The run was cancelled in the queue, before it started."}},
     )
     async def cancel_run(self, run_id: str, caller: CallerOf, body: CancelRun | None = None) -> Any:
-        """Ask a run to end: SIGTERM, and SIGKILL after `grace_seconds`."""
+        """Cancel a run: send SIGTERM, and SIGKILL after `grace_seconds`."""
         wish = body or CancelRun()
         run = await self._control().cancel(run_id, caller, wish.reason, wish.grace_seconds)
         if run.status is RunStatus.CANCELLED:
@@ -164,7 +169,7 @@ class RunRoutes:
         responses=RUN_STARTED,
     )
     async def retry_run(self, request: Request, run_id: str, caller: CallerOf, body: RetryRun | None = None) -> Any:
-        """Start a run that has ended again, as a new run with `retry_of`."""
+        """Start a finished run again, as a new run with `retry_of`."""
         running = await self._control().retry(run_id, caller, body.from_step if body else "")
         return await answer_run(request, running)
 
@@ -183,9 +188,9 @@ class RunRoutes:
         answer=Run,
     )
     async def approve_run(self, run_id: str, caller: CallerOf, body: DecideStep | None = None) -> Any:
-        """Approve a step that waits for a person.
+        """Approve a waiting step.
 
-        With `approvers`, only they may. A token cannot answer for a run that it started.
+        If the step has `approvers`, only they may approve it. A token cannot approve steps of a run that it started.
         """
         return await self._decide(run_id, caller, body, approved=True)
 
@@ -199,7 +204,7 @@ class RunRoutes:
         answer=Run,
     )
     async def reject_run(self, run_id: str, caller: CallerOf, body: DecideStep | None = None) -> Any:
-        """Do not approve a step that waits for a person; those may who may approve it."""
+        """Reject a waiting step; the permissions are those of approving it."""
         return await self._decide(run_id, caller, body, approved=False)
 
 

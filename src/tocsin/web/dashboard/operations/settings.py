@@ -39,7 +39,7 @@ CACHE_S = 30.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecurityWarning:
-    """A weak setting."""
+    """Warning about an insecure setting."""
 
     code: str
     message: str
@@ -48,7 +48,7 @@ class SecurityWarning:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecurityRecord:
-    """How strict the services are."""
+    """Limits of the services."""
 
     force_https: bool
     webhook_require_signature: bool
@@ -57,7 +57,7 @@ class SecurityRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorageRecord:
-    """What the data directory holds."""
+    """Contents of the data directory."""
 
     bytes: int
     by_area: dict[str, int]
@@ -65,19 +65,19 @@ class StorageRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingRecord:
-    """One setting; secrets are masked."""
+    """Setting; secrets are masked."""
 
     key: str
     value: str
     source: Literal["env", "file", "dotenv", "vault", "default"]
-    restart_required: Annotated[bool, "Whether a change is seen only after a restart."]
+    restart_required: Annotated[bool, "Whether a change takes effect only after a restart."]
     description: str
     secret: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingsOverview:
-    """What is in force."""
+    """Effective settings."""
 
     version: str
     python: str
@@ -97,11 +97,11 @@ class SettingsOverview:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntegrationRecord:
-    """Something that Tocsin is connected to."""
+    """External service that Tocsin uses."""
 
     id: str
     name: str
-    kind: Annotated[str, "Such as `channel` or `chat_provider`, or a subsystem such as `ssh`."]
+    kind: Annotated[str, "Category, for example `channel` or `chat_provider`, or a subsystem such as `ssh`."]
     configured: bool
     status: Literal["ok", "error", "disabled", "unconfigured"]
     missing: list[str]
@@ -113,7 +113,7 @@ class IntegrationRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntegrationList:
-    """Everything that Tocsin can be connected to."""
+    """All external services that Tocsin can use."""
 
     items: list[IntegrationRecord]
 
@@ -173,7 +173,7 @@ class SettingsRoutes:
 
     @operation("GET", "/api/settings/overview", scope="admin", answer=SettingsOverview)
     async def get_settings_overview(self) -> Any:
-        """Return every setting with its source, warnings of weak ones, limits, and what is stored."""
+        """List all settings with their sources, warnings, limits and stored data."""
         settings = self._parts.settings
         storage = await asyncio.to_thread(_storage, settings.data_dir)
         return {
@@ -217,9 +217,9 @@ class SettingsRoutes:
     async def list_integrations(
         self, refresh: Annotated[bool, Query(description="Check again, including the credentials of channels.")] = False
     ) -> Any:
-        """List what Tocsin can be connected to, and whether it is, as of at most 30 seconds ago.
+        """List the external services that Tocsin can use, with their state, up to 30 seconds old.
 
-        Of a channel, without `refresh`, it is what the last test found.
+        For a channel, the state is the result of the last test, unless `refresh` is given.
         """
         now = self._parts.clock.monotonic()
         if refresh or self._kept is None or now - self._kept[0] >= CACHE_S:

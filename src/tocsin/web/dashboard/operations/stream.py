@@ -13,7 +13,7 @@ USUAL_TOPICS = "jobs,branches"
 
 _STREAM: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "The events, until the client goes or the service stops.",
+        "description": "Events, until the client disconnects or the service stops.",
         "content": {
             EVENT_STREAM: {
                 "example": "retry: 2000\nid: 41\n\nid: 42\nevent: run.deleted\n"
@@ -42,17 +42,17 @@ class StreamRoutes:
         request: Request,
         topics: Annotated[
             str,
-            Query(max_length=500, description="The topics to follow, separated by commas."),
+            Query(max_length=500, description="Topics to follow, separated by commas."),
         ] = USUAL_TOPICS,
         _: Annotated[
-            str, Header(alias="Last-Event-ID", description="The last event that the client saw; events follow it.")
+            str, Header(alias="Last-Event-ID", description="ID of the last received event; later events follow.")
         ] = "",
     ) -> Any:
-        """Stream what changes, as server-sent events.
+        """Stream changes as server-sent events.
 
-        `run.updated` and others carry the record as lists show it, `run.deleted` and others its ID. `run.log` carries
-        lines that an active run prints, with their numbers, and `status.changed` the whole status. After `resync`
-        events are missing: fetch anew what you show. A comment comes every 15 seconds.
+        Events such as `run.updated` contain the record as in lists, `run.deleted` and similar events its ID.
+        `run.log` contains new lines of an active run with their numbers, `status.changed` the whole status. After
+        `resync`, events have been lost: fetch the data again. A comment is sent every 15 seconds.
         """
         return await self._live.open(self._known(topics), last_event_id(request))
 
@@ -61,8 +61,8 @@ class StreamRoutes:
         there_are = {*self._live.topics, *USUAL_TOPICS.split(",")}
         wanted = {topic.strip() for topic in topics.split(",")}
         for topic in sorted(wanted - there_are):
-            told = f"There is no topic {shorten(topic)!r}{suggestion(topic, sorted(there_are))}"
-            raise refuse_parameter("topics", "bad-value", f"{told}; there are: {', '.join(sorted(there_are))}")
+            told = f"Unknown topic {shorten(topic)!r}{suggestion(topic, sorted(there_are))}"
+            raise refuse_parameter("topics", "bad-value", f"{told}; topics: {', '.join(sorted(there_are))}")
         return wanted
 
 

@@ -19,25 +19,23 @@ from tocsin.web.access.tokens import ApiToken, ApiTokens, ScopeWord
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewToken(RequestBody):
-    """A token to make."""
+    """Token to create."""
 
     name: Annotated[str, Written(TextType(pattern=NAME_PATTERN, max_chars=MAX_NAME), examples=("backup-script",))]
     scopes: Annotated[
         list[ScopeWord],
         Written(ListType(ChoiceType(get_args(ScopeWord)), allow_empty=False, max_items=5)),
-        "What it may be used for; `admin` includes the others but `answer`, which only callers with that scope may "
-        "give.",
+        "Scopes of the token. `admin` includes all other scopes except `answer`, which only callers with that scope "
+        "can grant.",
     ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreatedToken:
-    """A token that was made just now."""
+    """New token."""
 
     known: Flat[ApiToken]
-    token: Annotated[
-        str | None, "The token itself, which is shown this once: null where an Idempotency-Key is repeated."
-    ]
+    token: Annotated[str | None, "The token, returned only once; null for a repeated Idempotency-Key."]
 
 
 class TokenRoutes:
@@ -55,7 +53,7 @@ class TokenRoutes:
         answer=Page[ApiToken],
     )
     async def list_tokens(self, paging: PagingOf) -> Any:
-        """List the tokens by name: what each may be used for, and when it last was."""
+        """List tokens by name, with their scopes and last use."""
         found = await self._tokens.list()
         page, following = paging.cut(found, lambda token: token.name)
         return paging.page(page, following, len(found))
@@ -72,7 +70,7 @@ class TokenRoutes:
         answer=CreatedToken,
     )
     async def create_token(self, request: Request, body: NewToken, response: Response, caller: CallerOf) -> Any:
-        """Make a token; the answer shows it this once."""
+        """Create a token; only this response contains its value."""
         for word in body.scopes:  # a caller cannot grant a scope it lacks
             require_scope(request.scope, word)
         token, text = await self._tokens.create(body.name, body.scopes, caller)
@@ -81,7 +79,7 @@ class TokenRoutes:
 
     @operation("GET", "/api/tokens/{name}", scope="admin", extension=True, problems=("not-found",), answer=ApiToken)
     async def get_token(self, name: str, response: Response) -> Any:
-        """Return what is known of a token, by name or ID."""
+        """Get a token by name or ID, without its value."""
         token = await self._tokens.get(name)
         return tag(response, token, _version(token))
 
@@ -95,7 +93,7 @@ class TokenRoutes:
         answer=None,
     )
     async def revoke_token(self, request: Request, name: str, caller: CallerOf) -> Response:
-        """Make a token useless at once; `If-Match` is honoured."""
+        """Revoke a token immediately; `If-Match` is supported."""
         if "if-match" in request.headers:
             check_unchanged(request, _version(await self._tokens.get(name)))
         await self._tokens.revoke(name, caller)

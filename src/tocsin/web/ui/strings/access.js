@@ -1,8 +1,8 @@
 // What the page of the bot's allowlist says.
 export const ACCESS = {
   title: "Access",
-  note: "Who may talk to the bot.",
-  empty: "No chat has asked, and none is allowed.",
+  note: "Chats that may use the bot.",
+  empty: "No chats are allowed, and none has asked for access.",
   command: "tocsin bot access approve 123456789",
   chat: "Chat",
   state: "State",
@@ -14,14 +14,14 @@ export const ACCESS = {
   deny: "Deny",
   remove: "Remove",
   /** @param {string} chat */
-  denyTitle: (chat) => `Keep chat ${chat} out?`,
-  denyText: "It cannot ask again, until you approve it here.",
+  denyTitle: (chat) => `Deny chat ${chat}?`,
+  denyText: "The chat cannot ask again unless you approve it here.",
   /** @param {string} chat */
-  removeTitle: (chat) => `Take chat ${chat} off the list?`,
-  removeText: "The bot no longer answers it; it may ask again.",
+  removeTitle: (chat) => `Remove chat ${chat} from the list?`,
+  removeText: "The bot stops answering this chat, which can ask for access again.",
   /** @param {string} chat @param {string} state */
   done: (chat, state) => `Chat ${chat} is now ${state}`,
   add: "Allow a chat",
-  addLabel: "ID of the chat",
-  addHint: "A number; groups are negative.",
+  addLabel: "Chat ID",
+  addHint: "A number; negative for groups.",
 };

@@ -1,8 +1,8 @@
 // What the page of the audit log says.
 export const AUDIT = {
   title: "Audit",
-  note: "Everything that changed something, by whom, from where.",
-  empty: "Nothing has been recorded yet.",
+  note: "A record of all changes, with actor and source.",
+  empty: "No entries yet.",
   command: "tocsin audit tail",
   search: "Search",
   action: "Family",
@@ -17,14 +17,14 @@ export const AUDIT = {
   outcomes: /** @type {Record<string, string>} */ ({ ok: "OK", denied: "Denied", error: "Failed" }),
   verify: "Verify the chain",
   /** @param {number} lines @param {number} files */
-  verified: (lines, files) => `Nothing was edited, removed or inserted: ${lines} lines in ${files === 1 ? "1 file" : `${files} files`}.`,
+  verified: (lines, files) => `No entry was edited, removed or inserted: ${lines} lines in ${files === 1 ? "1 file" : `${files} files`}.`,
   broken: "The chain is broken",
-  brokenText: "Compare the log with a backup; these are the places:",
+  brokenText: "Compare the log with a backup at these places:",
   /** @param {string} file @param {number} line @param {string} reason */
   place: (file, line, reason) => `${file}${line ? `, line ${line}` : ""}: ${reason}`,
   exportAs: "Export",
   more: "Details",
   /** @param {string} id */
   entry: (id) => `Entry ${id}`,
-  follow: "New entries come by themselves",
+  follow: "New entries appear automatically",
 };

@@ -7,14 +7,14 @@ export const DECIDE = {
   /** @param {string} name */
   rejectTitle: (name) => `Reject ${name}?`,
   /** @param {string} [step] */
-  approveText: (step) => (step ? `The run continues after the step ${step}.` : "The run continues."),
+  approveText: (step) => (step ? `The run continues after step ${step}.` : "The run continues."),
   /** @param {string} [step] */
-  rejectText: (step) => `The step${step ? ` ${step}` : ""} fails, and is not tried again.`,
+  rejectText: (step) => `The step${step ? ` ${step}` : ""} fails, and is not retried.`,
   comment: "Comment",
   /** @param {string} name */
   approved: (name) => `${name} was approved.`,
   /** @param {string} name */
   rejected: (name) => `${name} was rejected.`,
   /** @param {string} name */
-  over: (name) => `${name} does not wait for approval any more.`,
+  over: (name) => `${name} is no longer waiting for approval.`,
 };

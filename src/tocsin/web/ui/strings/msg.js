@@ -1,16 +1,16 @@
 // What the page of messaging says.
 export const MSG = {
   title: "Messaging",
-  note: "Channels, profiles, and a message to any of them.",
+  note: "Send a message, and check channels and profiles.",
   channels: "Channels",
   test: "Test",
   testing: "Testing …",
   tested: "Last test",
   never: "Not tested yet",
   missing: "Missing",
-  missingHint: "Set these in .env or the environment, then restart.",
+  missingHint: "Set them in .env or the environment, then restart.",
   unavailable: "Unavailable",
-  unavailableText: "This channel works on another operating system only.",
+  unavailableText: "This channel is not available on this operating system.",
   sent: "Sent in 24 h",
   failed: "Failed in 24 h",
   last: "Last sent",
@@ -29,25 +29,25 @@ export const MSG = {
   channel: "Channel",
   profile: "Profile",
   target: "Target",
-  targetHint: "A channel such as #ops, a chat ID, an address.",
+  targetHint: "For example a channel such as #ops, a chat ID or an email address.",
   text: "Message",
   send: "Send",
   queue: "Queue",
-  queueHint: "Keep trying until it has arrived",
-  preview: "How it will be sent",
-  previewTarget: "Name a target to see how the message will arrive.",
-  previewNone: "Type a message to see how it will arrive.",
+  queueHint: "Retry until the message is delivered",
+  preview: "Preview",
+  previewTarget: "Enter a target to see a preview.",
+  previewNone: "Enter a message to see a preview.",
   /** @param {number} number @param {number} all @param {number} length */
   part: (number, all, length) => (all > 1 ? `Part ${number} of ${all}, ${length.toLocaleString("en")} characters` : `${length.toLocaleString("en")} characters`),
   /** @param {string} target */
   done: (target) => `Sent to ${target}`,
-  queued: "It is in the queue.",
+  queued: "The message was queued.",
   show: "Show",
   results: "Results",
   /** @param {number} sent @param {number} all */
-  fanOut: (sent, all) => `${sent} of ${all} targets got it`,
+  fanOut: (sent, all) => `Sent to ${sent} of ${all} targets`,
   profiles: "Profiles",
-  profilesEmpty: "There are no profiles yet: write profiles.yaml in the data directory.",
+  profilesEmpty: "No profiles yet. Create profiles.yaml in the data directory.",
   profilesExample: `oncall:
   - channel: slack
     target: "#ops"
@@ -59,5 +59,5 @@ export const MSG = {
   state: "State",
   usedBy: "Used by",
   sendTo: "Send",
-  needChannel: "Set up a channel first: the cards say what is missing.",
+  needChannel: "Configure a channel first. The cards show the missing settings.",
 };

@@ -31,7 +31,7 @@ export const STATES = {
   down: ["bad", "Down"],
   invalid: ["bad", "Invalid"],
   expired: ["bad", "Expired"],
-  auto_disabled: ["bad", "Switched off after failures"],
+  auto_disabled: ["bad", "Disabled after failures"],
   denied: ["bad", "Denied"],
   degraded: ["warn", "Degraded"],
   warning: ["warn", "Warning"],
@@ -39,7 +39,7 @@ export const STATES = {
   partially_succeeded: ["warn", "Partly succeeded"],
   partial: ["warn", "Partly delivered"],
   waiting: ["warn", "Waiting"],
-  fading: ["warn", "Fading"],
+  fading: ["warn", "Decayed"],
   missing: ["warn", "Missing"],
   retrying: ["warn", "Retrying"],
   running: ["busy", "Running"],
@@ -50,7 +50,7 @@ export const STATES = {
   generating: ["busy", "Writing"],
   in_use: ["busy", "In use"],
   info: ["info", "Info"],
-  disabled: ["off", "Off"],
+  disabled: ["off", "Disabled"],
   unconfigured: ["off", "Not set up"],
   paused: ["off", "Paused"],
   skipped: ["off", "Skipped"],
@@ -74,15 +74,15 @@ export const PARTS = {
   copy: "Copy",
   copyExample: "Copy the example",
   copied: "Copied",
-  copyFailed: "The browser did not let this page copy. Select the text and copy it yourself.",
+  copyFailed: "The browser did not allow copying. Select the text and copy it manually.",
   cancel: "Cancel",
   close: "Close",
   sameOnCommandLine: "On the command line:",
-  goneTitle: "This is not here any more",
-  toList: "Show what there is",
-  goneText: "It was removed, or the address is wrong.",
-  crashTitle: "This page has a fault",
-  crashText: "The rest of the dashboard still works. Reload; if it comes back, report it with the text below.",
+  goneTitle: "Not found",
+  toList: "Show the list",
+  goneText: "The record was deleted, or the address is wrong.",
+  crashTitle: "This page has failed",
+  crashText: "The rest of the dashboard still works. Reload the page; if this happens again, report it with the text below.",
   never: "never",
   summary: {
     /** @param {number} good @param {number} all */
@@ -100,23 +100,23 @@ export const TABLE = {
   filter: "Filter",
   actions: "Actions",
   more: "Show more",
-  none: "There is nothing here yet.",
+  none: "No entries yet.",
   /** @param {string} filter */
-  noMatch: (filter) => `Nothing matches “${filter}”.`,
+  noMatch: (filter) => `No results for “${filter}”.`,
   /** @param {number} shown @param {number} loaded @param {number | null} total */
   count: (shown, loaded, total) => {
     const all = total ?? loaded;
-    return shown < loaded ? `${shown} of ${loaded} shown` : loaded < all ? `${loaded} of ${all}` : `${all} in all`;
+    return shown < loaded ? `${shown} of ${loaded} shown` : loaded < all ? `${loaded} of ${all}` : `${all} in total`;
   },
 };
 
 export const FORM = {
   save: "Save",
   busy: "Saving …",
-  required: "Fill this in.",
-  notNumber: "This has to be a number.",
-  notJson: "This is not JSON.",
-  draft: "Not sent yet: kept from before.",
+  required: "Required.",
+  notNumber: "Enter a number.",
+  notJson: "Invalid JSON.",
+  draft: "Unsaved input from before.",
   discard: "Start over",
   add: "Add",
   remove: "Remove",
@@ -147,7 +147,7 @@ export const LOG = {
 };
 
 export const CODE = {
-  suggestionsLabel: "What is possible here",
+  suggestionsLabel: "Suggestions",
   /** @param {number} count */
-  suggestions: (count) => (count === 1 ? "1 suggestion, Enter takes it" : `${count} suggestions: arrows choose, Enter takes one`),
+  suggestions: (count) => (count === 1 ? "1 suggestion, press Enter to use it" : `${count} suggestions: choose with the arrow keys, press Enter to use one`),
   label: "Text", line: "Line", copied: "Copied", added: "added", removed: "removed", noChange: "No change." };

@@ -1,13 +1,13 @@
 // Made by `make docs` from the OpenAPI document of the REST API. Do not edit.
 /** The access state of a chat. */
 export type AccessState = "unknown" | "pending" | "allowed" | "denied";
-/** A question whether a skill acts on a file: why no service looks at it, then the four about the skill. */
+/** One of the checks that decide whether a skill is active for a file. */
 export interface ActivationRecord {
   question: string;
   ok: boolean | null;
   reason: string;
 }
-/** What a run proposed, and what was written. */
+/** Proposed changes of a run, and the files that were written. */
 export interface AppliedPatch {
   run_id: string;
   skill: string;
@@ -17,11 +17,11 @@ export interface AppliedPatch {
   written: string[];
   applied_at: string | null;
 }
-/** How to write the changes of a run. */
+/** Options for writing the changes of a run. */
 export interface ApplyPatch {
   dry_run?: boolean;
 }
-/** A file that belongs to a message. */
+/** File attached to a message. */
 export interface AttachmentRecord {
   id: string;
   name: string;
@@ -36,12 +36,12 @@ export interface AttentionRecord {
   message: string;
   link: string;
 }
-/** Entries, the newest first. */
+/** Entries, newest first. */
 export interface AuditPage {
   items: AuditRecord[];
   next_cursor: string | null;
 }
-/** One line of the audit log. */
+/** Entry of the audit log. */
 export interface AuditRecord {
   id: string;
   ts: string;
@@ -56,30 +56,30 @@ export interface AuditRecord {
   hash: string | null;
   metadata: Record<string, unknown>;
 }
-/** What a search found. */
+/** Results of a search. */
 export interface AuditSearch {
   items: AuditRecord[];
   next_cursor: string | null;
   took_ms: number;
 }
-/** A commit that the base has not. */
+/** Commit missing from the base. */
 export interface BranchCommit {
   sha: string;
   at: string;
   author: string;
   subject: string;
 }
-/** A file that a branch changes; lines of a binary one are not counted. */
+/** File changed in a branch; lines of binary files are not counted. */
 export interface BranchFile {
   path: string;
   insertions: number | null;
   deletions: number | null;
 }
-/** Branches, at most 200 of a repository. */
+/** Branches, at most 200 per repository. */
 export interface BranchList {
   items: BranchRecord[];
 }
-/** A branch of a repository, with its task job if it has one. */
+/** Branch of a repository, with its task job if it has one. */
 export interface BranchRecord {
   name: string;
   job_id: string | null;
@@ -95,7 +95,7 @@ export interface BranchRecord {
   worktree_path: string | null;
   diffstat: DiffStatRecord | null;
 }
-/** A branch, and what it changes. */
+/** Branch with its commits and changed files. */
 export interface BranchWithChanges {
   name: string;
   job_id: string | null;
@@ -119,7 +119,7 @@ export interface BranchWithChanges {
 export type BrowserDriver = "managed" | "existing_session" | "remote";
 /** Which browser a profile belongs to. */
 export type BrowserKind = "chromium" | "chrome" | "firefox";
-/** A browser with a data directory of its own, and how it is. */
+/** Browser profile with its state. */
 export interface BrowserProfileRecord {
   name: string;
   browser: BrowserKind;
@@ -137,12 +137,12 @@ export interface BrowserProfileRecord {
 }
 /** How a profile is. */
 export type BrowserStatus = "stopped" | "running" | "in_use" | "missing" | "error";
-/** How to end a run. */
+/** Options for cancelling a run. */
 export interface CancelRun {
   reason?: string;
   grace_seconds?: number;
 }
-/** What a channel can do. */
+/** Capabilities of a channel. */
 export interface CapabilitiesRecord {
   inbound: "none" | "polling" | "webhook";
   max_length: number | null;
@@ -152,13 +152,13 @@ export interface CapabilitiesRecord {
 }
 /** Which missed instants are run later. */
 export type CatchUp = "none" | "latest" | "all";
-/** A place where the chain is broken. */
+/** Place where the chain is broken. */
 export interface ChainProblem {
   line: number;
   reason: string;
   file: string;
 }
-/** Whether no line was changed, added, moved or removed. */
+/** Result of a verification. */
 export interface ChainVerification {
   ok: boolean;
   lines: number;
@@ -203,7 +203,7 @@ export interface ChangeCronJobBody {
 export interface ChannelList {
   items: ChannelRecord[];
 }
-/** One of the channels, configured or not. */
+/** Channel, configured or not. */
 export interface ChannelRecord {
   channel: string;
   label: string;
@@ -229,7 +229,7 @@ export interface ChatDecision {
 export interface ChatList {
   items: ChatRecord[];
 }
-/** A known chat: one that asked for access or has a decision. */
+/** Chat that asked for access, or for which a decision exists. */
 export interface ChatRecord {
   chat_id: string;
   state: AccessState;
@@ -237,7 +237,7 @@ export interface ChatRecord {
   changed_at: string | null;
   details: Record<string, string>;
 }
-/** A page of conversations; those of the bot come last. */
+/** Page of conversations; those of the bot are last. */
 export interface ConversationPageRecord {
   items: ConversationRecord[];
   next_cursor: string | null;
@@ -290,7 +290,7 @@ export interface CreateCronJobBody {
   auto_disable_after?: number;
   tags?: string[];
 }
-/** A token that was made just now. */
+/** New token. */
 export interface CreatedToken {
   id: string;
   name: string;
@@ -299,7 +299,7 @@ export interface CreatedToken {
   last_used_at: string | null;
   token: string | null;
 }
-/** A job, and when it is due next. */
+/** Job with its next runs. */
 export interface CronJobRecord {
   id: string;
   name: string;
@@ -349,7 +349,7 @@ export interface CronJobRecord {
   duration_p95_ms: number | null;
   next_runs: UpcomingInstant[];
 }
-/** A job, as lists show it. */
+/** Job, as returned in lists. */
 export interface CronJobSummary {
   id: string;
   name: string;
@@ -398,13 +398,13 @@ export interface CronJobSummary {
   duration_p50_ms: number | null;
   duration_p95_ms: number | null;
 }
-/** Which entries to remove. */
+/** Options for removing decayed entries. */
 export interface Decay {
   dry_run?: boolean;
   threshold?: number;
   half_life_days?: number | null;
 }
-/** What was removed, or would be. */
+/** Entries that were removed, or would be. */
 export interface DecayRecord {
   dry_run: boolean;
   evaluated: number;
@@ -412,12 +412,12 @@ export interface DecayRecord {
   removed: number;
   removed_keys: string[];
 }
-/** What a person decides of a step that waits. */
+/** Decision on a waiting step. */
 export interface DecideStep {
   step?: string;
   comment?: string;
 }
-/** One message to one target, as the queue records it. */
+/** Delivery: one message to one target. */
 export interface Delivery {
   id: string;
   channel: string;
@@ -446,27 +446,27 @@ export interface DeliveryRecord {
   status: OutputDeliveryStatus;
   results: OutputResultRecord[];
 }
-/** The state of a delivery. */
+/** State of a delivery. */
 export type DeliveryStatus = "queued" | "sending" | "retry_wait" | "sent" | "dead" | "uncertain" | "cancelled" | "expired";
-/** A program that a skill needs. */
+/** Program required by a skill. */
 export interface DependencyRecord {
   name: string;
   found: boolean;
   path: string | null;
 }
-/** How much a branch changes since it left its base. */
+/** Size of the changes of a branch since it left its base. */
 export interface DiffStatRecord {
   files: number;
   insertions: number;
   deletions: number;
 }
-/** How to disable a job. */
+/** Options for disabling a job. */
 export interface DisableJob {
   reason?: string;
   until?: string | null;
   cancel_running?: boolean;
 }
-/** What would be sent. */
+/** Messages that would be sent. */
 export interface DryRun {
   parts: PartRecord[];
   warnings: string[];
@@ -489,15 +489,15 @@ export interface EntryRecord {
   updated_at: string;
   expires_at: string | null;
 }
-/** Who stored an entry. */
+/** Author of an entry. */
 export type EntrySource = "cli" | "bot" | "dashboard" | "chat" | "skill";
-/** What kind of thing an entry says. */
+/** Type of an entry. */
 export type EntryType = "fact" | "preference" | "note" | "event";
-/** How a skill is run. */
+/** Execution mode of a skill. */
 export type ExecutionMode = "standard" | "sandboxed";
 /** Whether a failed delivery may be retried. */
 export type FailureKind = "permanent" | "transient" | "rate_limited" | "ambiguous";
-/** What is wrong with one value. */
+/** Error in one value. */
 export interface FieldProblem {
   code: string;
   detail: string;
@@ -505,37 +505,37 @@ export interface FieldProblem {
   parameter?: string | null;
   suggestion?: string | null;
 }
-/** A mistake in a file. */
+/** Error in a file. */
 export interface FileError {
   line: number;
   key: string;
   detail: string;
 }
-/** A change of a file. */
+/** Change of a file. */
 export interface FileEvent {
   at: string;
   type: WatchEvent;
   path: string;
 }
-/** A step in the graph; those of one wave may run at the same time. */
+/** Step in the graph; steps of the same wave may run in parallel. */
 export interface GraphNode {
   id: string;
   type: string;
   wave: number;
 }
-/** The steps, and which waits for which. */
+/** Steps and their dependencies. */
 export interface GraphRecord {
   nodes: GraphNode[];
   edges: [string, string][];
 }
-/** Whether the dashboard answers. */
+/** Liveness of the dashboard. */
 export interface HealthRecord {
   status: "ok";
   version: string;
 }
-/** How a host is. */
+/** Result of the health check of a host. */
 export type HostHealth = "up" | "degraded" | "down" | "unknown";
-/** How a host is. */
+/** Health of a host. */
 export interface HostHealthRecord {
   host: string;
   status: HostHealth;
@@ -544,12 +544,12 @@ export interface HostHealthRecord {
   host_key: HostKeyRecord;
   checked_at: string;
 }
-/** Whether the key of a host is known. */
+/** State of the host key. */
 export interface HostKeyRecord {
   status: KeyStatus;
   fingerprint: string | null;
 }
-/** What a command did on one host. */
+/** Result of a command on one host. */
 export interface HostRecord {
   host: string;
   status: HostStatus;
@@ -561,22 +561,22 @@ export interface HostRecord {
   duration_ms: number | null;
   error: string | null;
 }
-/** Where a host is described. */
+/** Source of a host's definition. */
 export type HostSource = "file" | "ssh_config";
-/** The state of a command on one host. */
+/** State of a command on one host. */
 export type HostStatus = "queued" | "running" | "succeeded" | "failed" | "timed_out" | "unreachable" | "auth_failed" | "host_key_unknown" | "host_key_changed" | "skipped" | "cancelled";
-/** How we prove to a host who we are. */
+/** Method of authentication to a host. */
 export type IdentityKind = "agent" | "key" | "vault";
-/** How we log in. */
+/** Authentication method. */
 export interface IdentityRecord {
   kind: IdentityKind;
   ref: string | null;
 }
-/** Everything that Tocsin can be connected to. */
+/** All external services that Tocsin can use. */
 export interface IntegrationList {
   items: IntegrationRecord[];
 }
-/** Something that Tocsin is connected to. */
+/** External service that Tocsin uses. */
 export interface IntegrationRecord {
   id: string;
   name: string;
@@ -589,12 +589,12 @@ export interface IntegrationRecord {
   checked_at: string | null;
   error: string | null;
 }
-/** Why a task job failed. */
+/** Reason for the failure of a task job. */
 export interface JobError {
   code: string;
   message: string;
 }
-/** What one run of a job printed. */
+/** Output of one run of a job. */
 export interface JobLog {
   run_id: string;
   lines: LogLine[];
@@ -602,20 +602,20 @@ export interface JobLog {
   complete: boolean;
   truncated: boolean;
 }
-/** The runs of a job, and what one of them printed. */
+/** Runs of a job, and the output of one of them. */
 export interface JobLogs {
   items: RunSummary[];
   next_cursor: string | null;
   total: number | null;
   log: JobLog | null;
 }
-/** How a task job has ended. */
+/** Result of a completed task job. */
 export interface JobOutcome {
   outcome?: "completed" | "failed" | "cancelled";
   summary?: string;
   exit_code?: number | null;
 }
-/** What a definition would do; nothing is stored. */
+/** Effect of a definition; the job is not stored. */
 export interface JobPreviewRecord {
   name: string;
   description: string;
@@ -650,23 +650,23 @@ export interface JobPreviewRecord {
   next_runs: UpcomingInstant[];
   warnings: string[];
 }
-/** How a task job ended. */
+/** Result of a task job. */
 export interface JobResultRecord {
   outcome: "completed" | "failed" | "cancelled";
   summary: string | null;
   exit_code: number | null;
 }
-/** Where a job is defined. */
+/** Place where a job is defined. */
 export type JobSource = "database" | "file";
-/** How a job stands. */
+/** State of a job. */
 export type JobState = "scheduled" | "running" | "paused" | "auto_disabled" | "completed" | "invalid";
-/** What a job's command is. */
+/** Type of a job's command. */
 export type JobType = "shell" | "workflow" | "skill" | "prompt" | "message";
-/** Whether we know the key that a host shows. */
+/** State of the host key. */
 export type KeyStatus = "trusted" | "unknown" | "changed";
-/** Who uses a skill. */
+/** Kind of a skill. */
 export type Kind = "assistant" | "runnable";
-/** The last time that faded entries were removed. */
+/** Last removal of decayed entries. */
 export interface LastDecay {
   at: string;
   removed: number;
@@ -677,7 +677,7 @@ export interface LastMessage {
   preview: string;
   at: string | null;
 }
-/** The last time that the credentials of a channel were tested. */
+/** Last test of the credentials of a channel. */
 export interface LastTestRecord {
   ok: boolean;
   at: string;
@@ -691,13 +691,13 @@ export interface LogLine {
   stream: string;
   text: string;
 }
-/** Whether a login works. */
+/** Result of a login. */
 export interface LoginRecord {
   ok: boolean;
   latency_ms: number | null;
   error: string | null;
 }
-/** An entry that was found. */
+/** Matching entry. */
 export interface MatchRecord {
   entry: EntryRecord;
   score: number;
@@ -705,7 +705,7 @@ export interface MatchRecord {
 }
 /** What a rule has to say about a message. */
 export type MatchStatus = "fires" | "covered" | "no-match";
-/** What there is, in numbers. */
+/** Statistics of memory. */
 export interface MemoryStats {
   count: number;
   bytes: number;
@@ -743,7 +743,7 @@ export interface MessageRecord {
 }
 /** How far a message is. */
 export type MessageStatus = "pending" | "streaming" | "complete" | "stopped" | "failed";
-/** A mistake in a file. */
+/** Error in a file. */
 export interface MistakeRecord {
   line: number;
   column: number;
@@ -754,7 +754,7 @@ export interface MistakeRecord {
   suggestion: string | null;
   severity: string;
 }
-/** The models that the settings name. */
+/** Models named in the settings. */
 export interface ModelList {
   items: ModelRecord[];
 }
@@ -765,13 +765,13 @@ export interface ModelRecord {
   setting: string;
   default: boolean;
 }
-/** A conversation to begin. */
+/** Conversation to start. */
 export interface NewConversation {
   title?: string;
   model?: string;
   system_prompt?: string;
 }
-/** An entry to store. */
+/** Entry to store. */
 export interface NewEntry {
   key: string;
   value: string;
@@ -783,7 +783,7 @@ export interface NewEntry {
   expires_at?: string | null;
   if_absent?: boolean;
 }
-/** A task job to create. */
+/** Task job to create. */
 export interface NewJob {
   title: string;
   description?: string;
@@ -796,7 +796,7 @@ export interface NewJob {
   priority?: "low" | "normal" | "high";
   labels?: string[];
 }
-/** A message to answer, or `stop`. */
+/** Message to answer, or `stop`. */
 export interface NewMessage {
   conversation_id?: string;
   content?: string;
@@ -806,7 +806,7 @@ export interface NewMessage {
   attachments?: string[];
   stop?: boolean;
 }
-/** A notification to keep. */
+/** Notification to store. */
 export interface NewNotification {
   title: string;
   body?: string;
@@ -815,7 +815,7 @@ export interface NewNotification {
   link?: string;
   dedupe_key?: string;
 }
-/** A command, and the hosts that get it. */
+/** Command, and the hosts to run it on. */
 export interface NewSshRun {
   command: string;
   hosts?: string[];
@@ -828,7 +828,7 @@ export interface NewSshRun {
   dry_run?: boolean;
   output?: string | null;
 }
-/** A token to make. */
+/** Token to create. */
 export interface NewToken {
   name: string;
   scopes: ("read" | "send" | "run" | "answer" | "admin")[];
@@ -843,7 +843,7 @@ export interface NextRunRecord {
 export type NoticeLevel = "info" | "success" | "warning" | "error";
 /** What a notification is about. */
 export type NotificationCategory = "cron" | "workflow" | "vault" | "ssh" | "messaging" | "security" | "system" | "user";
-/** Something that the operator should know. */
+/** Notification for the operator. */
 export interface NotificationRecord {
   id: string;
   title: string;
@@ -861,7 +861,7 @@ export interface NotificationRecord {
   approval: WaitingApproval | null;
   expires_at: string;
 }
-/** The state of the messages that carry a run's output; it never changes the state of the run. */
+/** State of the messages with the output of a run; it does not affect the state of the run. */
 export type OutputDeliveryStatus = "none" | "pending" | "delivered" | "partial" | "failed";
 /** What a run printed. */
 export interface OutputRecord {
@@ -965,19 +965,19 @@ export interface Page_WorkflowSummary_ {
   next_cursor: string | null;
   total: number | null;
 }
-/** One of the messages that a text is sent as. */
+/** One of the messages into which a text is split. */
 export interface PartRecord {
   text: string;
   length: number;
 }
-/** Whether the machine answers. */
+/** Reachability of the machine. */
 export interface PingRecord {
   ok: boolean;
   method: string | null;
   rtt_ms: number | null;
   error: string | null;
 }
-/** What a run would do. */
+/** Plan of a run. */
 export interface PlanRecord {
   dry_run: boolean;
   workflow: string;
@@ -985,7 +985,7 @@ export interface PlanRecord {
   problems: string[];
   warnings: string[];
 }
-/** What would become of a step. */
+/** Plan of a step. */
 export interface PlannedStepRecord {
   step: string;
   type: string;
@@ -1002,7 +1002,7 @@ export interface PlannedStepRecord {
   hosts: string[];
   problems: string[];
 }
-/** What to do with a message that may have arrived. */
+/** Policy for messages that may have been delivered. */
 export type Policy = "at_least_once" | "at_most_once";
 /** A problem document (RFC 9457). */
 export interface Problem {
@@ -1019,11 +1019,11 @@ export interface Problem {
 export interface ProfileList {
   items: ProfileRecord[];
 }
-/** A message for every target of a profile. */
+/** Message for every target of a profile. */
 export interface ProfileMessage {
   message: string;
 }
-/** A notification profile. */
+/** Notification profile. */
 export interface ProfileRecord {
   name: string;
   entries: ProfileTarget[];
@@ -1031,7 +1031,7 @@ export interface ProfileRecord {
   errors: FileError[];
   used_by: ProfileUseRecord[];
 }
-/** The outcome of one fan-out. */
+/** Result of sending to a profile. */
 export interface ProfileResult {
   profile: string;
   ok: boolean;
@@ -1039,53 +1039,53 @@ export interface ProfileResult {
   failed: number;
   results: SendResult[];
 }
-/** One target of a profile. */
+/** Target of a profile. */
 export interface ProfileTarget {
   channel: string;
   target: string;
   usable: boolean;
   problem: string | null;
 }
-/** What sends to a profile. */
+/** Job, rule or setting that sends to a profile. */
 export interface ProfileUseRecord {
   kind: string;
   name: string;
 }
-/** A message in the queue. */
+/** Queued message. */
 export interface QueuedMessage {
   id: string;
   status: string;
 }
-/** Which notifications to mark as read. */
+/** Notifications to mark as read. */
 export interface ReadAll {
   before?: string | null;
   category?: "cron" | "workflow" | "vault" | "ssh" | "messaging" | "security" | "system" | "user" | null;
 }
-/** Whether the service can work. */
+/** Readiness of the service. */
 export interface Readiness {
   status: "ok" | "degraded" | "error";
   checks: ReadinessCheck[];
 }
-/** One of the things that must work. */
+/** Result of one readiness check. */
 export interface ReadinessCheck {
   name: string;
   status: "ok" | "degraded" | "error";
 }
-/** One run, as a bar shows it. */
+/** Run, as shown in a bar chart. */
 export interface RecentRun {
   id: string;
   status: RunStatus;
   started_at: string | null;
   duration_ms: number | null;
 }
-/** One run, as a bar shows it. */
+/** Run, as shown in a bar chart. */
 export interface RecentWorkflowRun {
   id: string;
   status: RunStatus;
   started_at: string | null;
   duration_ms: number | null;
 }
-/** Which record was made, started or changed, and what became of it: for tokens without the scope `read`. */
+/** Receipt of a created, started or changed record, for tokens without the scope `read`. */
 export interface RecordReceipt {
   id?: string | null;
   key?: string | null;
@@ -1095,7 +1095,7 @@ export interface RecordReceipt {
   status?: string | null;
   enabled?: boolean | null;
 }
-/** What happens after a failure. */
+/** Retry policy after a failure. */
 export interface RetryRecord {
   max_attempts: number;
   delay_seconds: number;
@@ -1103,31 +1103,31 @@ export interface RetryRecord {
   max_delay_seconds: number;
   on_exit_codes: number[];
 }
-/** How to start a run again. */
+/** Options for retrying a run. */
 export interface RetryRun {
   from_step?: string;
 }
-/** How many secrets are in each state, and how old each is. */
+/** Number of secrets by state, and the age of each secret. */
 export interface RotationRecord {
   ok: number;
   warning: number;
   expired: number;
   items: SecretAgeRecord[];
 }
-/** Whether a secret is due for a new value. */
+/** Whether a secret is due for rotation. */
 export type RotationState = "ok" | "warning" | "expired";
-/** The rules in force. */
+/** Active rules. */
 export interface RuleList {
   items: RuleRecord[];
   problem: string | null;
 }
-/** What a rule has to say about a text. */
+/** Result of one rule for a text. */
 export interface RuleOutcome {
   number: number;
   pattern: string;
   outcome: MatchStatus;
 }
-/** One trigger rule; `words` are a skill's name and its arguments. */
+/** Trigger rule; `words` are a skill's name and its arguments. */
 export interface RuleRecord {
   number: number;
   line: number;
@@ -1137,7 +1137,7 @@ export interface RuleRecord {
   reply: boolean;
   notes: string[];
 }
-/** Which rule fires, and what it would run. */
+/** Matching rule, and what it would run. */
 export interface RuleTest {
   matched: boolean;
   rule: RuleRecord | null;
@@ -1145,7 +1145,7 @@ export interface RuleTest {
   would_run: string | null;
   rules: RuleOutcome[];
 }
-/** The number of runs now, and the results of those of the last 24 hours. */
+/** Number of runs by state, and results of the last 24 hours. */
 export interface RunCountsRecord {
   active: number;
   waiting: number;
@@ -1159,7 +1159,7 @@ export interface RunError {
   code: string;
   message: string;
 }
-/** How to run a job now. */
+/** Options for running a job now. */
 export interface RunJob {
   params?: Record<string, string | boolean | number | unknown[]>;
   dry_run?: boolean;
@@ -1203,7 +1203,7 @@ export interface RunRecord {
   steps: StepRecord[];
   hosts: HostRecord[];
 }
-/** How to run a skill. */
+/** Options for running a skill. */
 export interface RunSkillNow {
   args?: string[];
   input?: string;
@@ -1211,7 +1211,7 @@ export interface RunSkillNow {
   timeout_seconds?: number | null;
   dry_run?: boolean;
 }
-/** The state of a run. */
+/** State of a run. */
 export type RunStatus = "queued" | "running" | "waiting" | "cancelling" | "succeeded" | "partially_succeeded" | "failed" | "timed_out" | "cancelled" | "interrupted" | "skipped" | "missed";
 /** One execution, as lists show it. */
 export interface RunSummary {
@@ -1242,7 +1242,7 @@ export interface RunSummary {
   delivery: DeliveryRecord;
   error: RunError | null;
 }
-/** One execution, what was executed, and what it printed where that was asked for. */
+/** Run with its executed definition, and with its output if requested. */
 export interface RunWithLog {
   id: string;
   kind: string;
@@ -1275,7 +1275,7 @@ export interface RunWithLog {
   definition: Record<string, unknown> | null;
   log: RunLog | null;
 }
-/** How to run a workflow. */
+/** Options for running a workflow. */
 export interface RunWorkflow {
   params?: Record<string, unknown>;
   dry_run?: boolean;
@@ -1283,12 +1283,12 @@ export interface RunWorkflow {
   only?: string[];
   env?: Record<string, string>;
 }
-/** What a search found, the best first. */
+/** Results of a search, best first. */
 export interface SearchRecord {
   items: MatchRecord[];
   took_ms: number;
 }
-/** How old a secret is. */
+/** Age of a secret. */
 export interface SecretAgeRecord {
   name: string;
   status: RotationState;
@@ -1297,19 +1297,19 @@ export interface SecretAgeRecord {
   warn_at: string;
   expires_at: string;
 }
-/** How strict the services are. */
+/** Limits of the services. */
 export interface SecurityRecord {
   force_https: boolean;
   webhook_require_signature: boolean;
   warnings: SecurityWarning[];
 }
-/** A weak setting. */
+/** Warning about an insecure setting. */
 export interface SecurityWarning {
   code: string;
   message: string;
   fix: string;
 }
-/** A message to send. */
+/** Message to send. */
 export interface SendMessage {
   channel: string;
   target: string;
@@ -1327,7 +1327,7 @@ export interface SendResult {
   message: string;
   error: string;
 }
-/** The outcome of one message, and the facts behind it. */
+/** Result of one message. */
 export interface SentMessage {
   ok: boolean;
   channel: string;
@@ -1340,7 +1340,7 @@ export interface SentMessage {
   parts: number;
   duration_ms: number;
 }
-/** A message that is being answered. */
+/** Message that is being answered. */
 export interface SentRecord {
   conversation_id: string;
   user_message: MessageRecord;
@@ -1353,7 +1353,7 @@ export interface ServiceRecord {
   status: SubsystemState;
   detail: string;
 }
-/** One setting; secrets are masked. */
+/** Setting; secrets are masked. */
 export interface SettingRecord {
   key: string;
   value: string;
@@ -1362,7 +1362,7 @@ export interface SettingRecord {
   description: string;
   secret: boolean;
 }
-/** What is in force. */
+/** Effective settings. */
 export interface SettingsOverview {
   version: string;
   python: string;
@@ -1379,18 +1379,18 @@ export interface SettingsOverview {
   storage: StorageRecord;
   values: SettingRecord[];
 }
-/** Name and password. */
+/** User name and password. */
 export interface SignInBody {
   username: string;
   password: string;
   remember?: boolean;
 }
-/** The session that began; its cookie is in the head. */
+/** The new session; its cookie is in the headers. */
 export interface SignedIn {
   user: string;
   expires_at: string;
 }
-/** A skill, its instructions, and whether it acts on a file. */
+/** Skill with its instructions and activation checks. */
 export interface SkillDetail {
   name: string;
   kind: Kind;
@@ -1424,7 +1424,7 @@ export interface SkillDetail {
   body: string | null;
   checks: ActivationRecord[];
 }
-/** A mistake, or a hint, in a file of a skill. */
+/** Error or hint in a file of a skill. */
 export interface SkillProblemRecord {
   file: string;
   line: number;
@@ -1432,7 +1432,7 @@ export interface SkillProblemRecord {
   key: string;
   detail: string;
 }
-/** A skill: a program, or instructions for the assistant. */
+/** Runnable skill or assistant skill. */
 export interface SkillRecord {
   name: string;
   kind: Kind;
@@ -1464,23 +1464,23 @@ export interface SkillRecord {
   last_run: RunSummary | null;
   runs_30d: number;
 }
-/** What would keep the program of a skill from starting. */
+/** Problem that prevents the program of a skill from starting. */
 export interface SkillWarning {
   detail: string;
   fix: string;
 }
-/** A part of a value around what was found. */
+/** Part of a value around a match. */
 export interface SnippetRecord {
   text: string;
   matches: [number, number][];
 }
-/** A group of hosts. */
+/** Group of hosts. */
 export interface SshGroup {
   name: string;
   hosts: string[];
   host_count: number;
 }
-/** How hosts are. */
+/** Health of several hosts. */
 export interface SshHealth {
   checked_at: string;
   summary: Record<string, number>;
@@ -1503,13 +1503,13 @@ export interface SshHost {
   status: HostHealth;
   last_checked_at: string | null;
 }
-/** What a command would do. */
+/** Effect of a command. */
 export interface SshPlan {
   dry_run: boolean;
   hosts: string[];
   command: string;
 }
-/** The status of the program at one time. */
+/** Overall status. */
 export interface Status {
   version: string;
   status: "ok" | "degraded" | "error";
@@ -1540,16 +1540,16 @@ export interface StepRecord {
   outputs: Record<string, unknown>;
   message: string | null;
 }
-/** How to stop a browser. */
+/** Options for stopping a browser. */
 export interface StopBrowser {
   forget?: boolean;
 }
-/** An answer that is being stopped. */
+/** Answer that is being stopped. */
 export interface StoppedRecord {
   conversation_id: string;
   assistant_message: MessageRecord | null;
 }
-/** What the data directory holds. */
+/** Contents of the data directory. */
 export interface StorageRecord {
   bytes: number;
   by_area: Record<string, number>;
@@ -1564,7 +1564,7 @@ export interface SubsystemRecord {
 }
 /** The state of a subsystem, from best to worst. */
 export type SubsystemState = "disabled" | "unconfigured" | "ok" | "degraded" | "error";
-/** Work with a state, perhaps on a git branch of its own; what git says of the branch is as of the last look. */
+/** Unit of work with a state, optionally with its own git branch; facts of the branch are those of the last look. */
 export interface TaskJobRecord {
   id: string;
   title: string;
@@ -1621,23 +1621,23 @@ export interface TranscriptRecord {
 }
 /** What a rule runs. */
 export type TriggerAction = "shell" | "claude" | "skill";
-/** A text to try the rules with. */
+/** Text to test the rules with. */
 export interface TriggerText {
   text: string;
   channel?: string;
 }
-/** How many notifications are unread, and the newest of them. */
+/** Number of unread notifications, and the newest of them. */
 export interface UnreadRecord {
   count: number;
   items: NotificationRecord[];
 }
-/** When a job is due. */
+/** Scheduled run of a job. */
 export interface UpcomingInstant {
   at: string;
   local: string;
   note: string | null;
 }
-/** When which job is due. */
+/** Scheduled run, with its job. */
 export interface UpcomingJobRun {
   job_id: string;
   name: string;
@@ -1645,7 +1645,7 @@ export interface UpcomingJobRun {
   local: string;
   note: string | null;
 }
-/** How many records were changed. */
+/** Number of changed records. */
 export interface UpdatedCount {
   updated: number;
 }
@@ -1654,19 +1654,19 @@ export interface UsageRecord {
   input_tokens: number;
   output_tokens: number;
 }
-/** What is wrong with a workflow, and its graph where nothing is. */
+/** Errors of a workflow, or its graph if it has none. */
 export interface ValidationRecord {
   valid: boolean;
   errors: MistakeRecord[];
   warnings: MistakeRecord[];
   graph: GraphRecord;
 }
-/** The names of all secrets. */
+/** Names of all secrets. */
 export interface VaultKeys {
   keys: string[];
   count: number;
 }
-/** The state of the vault. */
+/** State of the vault. */
 export interface VaultStatusRecord {
   initialized: boolean;
   locked: boolean;
@@ -1679,7 +1679,7 @@ export interface VaultStatusRecord {
   problem: string | null;
   rotation: RotationRecord;
 }
-/** The step that waits: `POST /api/runs/{run_id}/approve` and `/reject` decide. */
+/** Waiting step: decide with `POST /api/runs/{run_id}/approve` or `/reject`. */
 export interface WaitingApproval {
   run_id: string;
   step: string;
@@ -1688,14 +1688,14 @@ export interface WaitingApproval {
 export type WatchEvent = "created" | "modified" | "deleted" | "moved";
 /** What a rule does. */
 export type WatcherAction = "shell" | "skill" | "workflow" | "notify";
-/** A change of a file, and the run that it started. */
+/** Change of a file, and the action that followed. */
 export interface WatcherEvent {
   at: string;
   type: WatchEvent;
   path: string;
   run_id: string | null;
 }
-/** A rule that acts when files in a folder change, and its state. */
+/** Watcher rule with its state. */
 export interface WatcherRecord {
   name: string;
   path: string;
@@ -1718,7 +1718,7 @@ export interface WatcherRecord {
 }
 /** How a rule is. */
 export type WatcherState = "watching" | "paused" | "error";
-/** A rule, and the changes that it saw last. */
+/** Watcher rule with its latest changes. */
 export interface WatcherWithEvents {
   name: string;
   path: string;
@@ -1740,11 +1740,11 @@ export interface WatcherWithEvents {
   events_24h: number;
   recent: WatcherEvent[];
 }
-/** The text to look at; without it, the stored file. */
+/** Text to validate; by default, the stored file. */
 export interface WorkflowCheck {
   yaml?: string | null;
 }
-/** A workflow, with what is in its file. */
+/** Workflow with the content of its file. */
 export interface WorkflowRecord {
   valid: boolean;
   errors: MistakeRecord[];
@@ -1764,7 +1764,7 @@ export interface WorkflowRecord {
   definition: Record<string, unknown> | null;
   params: Record<string, unknown>;
 }
-/** A workflow, as lists show it. */
+/** Workflow, as returned in lists. */
 export interface WorkflowSummary {
   name: string;
   description: string;
@@ -1778,7 +1778,7 @@ export interface WorkflowSummary {
   last_run: RunSummary | null;
   recent: RecentWorkflowRun[];
 }
-/** The text of a workflow. */
+/** Text of a workflow. */
 export interface WorkflowText {
   yaml: string;
 }
