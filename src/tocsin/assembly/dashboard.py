@@ -17,6 +17,7 @@ from tocsin.bot.door.access import Change, Listed
 from tocsin.bot.door.operations import access_operations
 from tocsin.core.config.variables import AUDIT_ANCHOR, AUDIT_KEEP_DAYS, CHAT_PROVIDER, REDIS_URL
 from tocsin.core.errors import ConfigError, TocsinError
+from tocsin.core.time.timestamps import parse_timestamp
 from tocsin.features.context import SubsystemState
 from tocsin.messaging.outbound.audit_anchor import kept_since, noted_anchors
 from tocsin.messaging.outbound.caller import Caller
@@ -207,7 +208,7 @@ async def _integrations_of(app: "App") -> "Sequence[Integration]":
     """Return everything that Tocsin can be connected to; nothing that costs money or sends is asked."""
     redis = await is_redis_there(app.settings)
     tests = await asyncio.to_thread(lambda: last_tests(app.audit.log.newest()))
-    known = {channel: IntegrationCheck(test["at"], test["error"]) for channel, test in tests.items()}
+    known = {channel: IntegrationCheck(parse_timestamp(test["at"]), test["error"]) for channel, test in tests.items()}
     channels = [
         Integration(
             id=state.spec.kind,

@@ -152,21 +152,21 @@ export interface CapabilitiesRecord {
 }
 /** Which missed instants are run later. */
 export type CatchUp = "none" | "latest" | "all";
-/** Place where the chain is broken. */
+/** One error in the chain, with its file and line (counted from 1). */
 export interface ChainProblem {
   line: number;
   reason: string;
   file: string;
 }
-/** Result of a verification. */
+/** Result of a verification; `last` may be noted elsewhere, to compare later. */
 export interface ChainVerification {
-  ok: boolean;
   lines: number;
   files: number;
   problems: ChainProblem[];
   first: number;
   last: number;
   last_hash: string;
+  ok: boolean;
 }
 export interface ChangeCronJobBody {
   name?: string;
