@@ -142,7 +142,7 @@ export interface CapabilitiesRecord {
   parse_modes: string[];
   markdown: boolean;
 }
-/** Which missed instants are run afterwards. */
+/** Which missed instants are run later. */
 export type CatchUp = "none" | "latest" | "all";
 /** Place where the chain is broken. */
 export interface ChainProblem {
@@ -487,7 +487,7 @@ export type EntrySource = "cli" | "bot" | "dashboard" | "chat" | "skill";
 export type EntryType = "fact" | "preference" | "note" | "event";
 /** Execution mode of a skill. */
 export type ExecutionMode = "standard" | "sandboxed";
-/** Meaning of a failed delivery for retries. */
+/** Whether a failed delivery may be retried. */
 export type FailureKind = "permanent" | "transient" | "rate_limited" | "ambiguous";
 /** Error in one value. */
 export interface FieldProblem {
@@ -869,7 +869,7 @@ export interface OutputResultRecord {
   error: string;
   delivery_id: string | null;
 }
-/** The policy. */
+/** The policies. */
 export type Overlap = "skip" | "queue" | "parallel" | "replace";
 /** A page of a list; ask for the next one with `cursor`. */
 export interface Page_BrowserProfileRecord_ {
