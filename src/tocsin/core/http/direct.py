@@ -60,7 +60,7 @@ class DirectTransport:
         connect_timeout_s: float = CONNECT_TIMEOUT_S,
         check_address: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """Configure the transport; `check_address` gets every address before connecting, and raises if it is forbidden."""
+        """Configure the transport; `check_address` gets each address first, and raises if it is forbidden."""
         self._connect_timeout_s = connect_timeout_s
         self._check_address = check_address
         self._idle: dict[str, list[Connection]] = {}
