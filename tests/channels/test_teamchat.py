@@ -488,7 +488,7 @@ async def test_without_the_public_scope_a_channel_must_be_joined(workspace: Team
         (Fault.html_200(), 0, "outcome unknown"),
         (Fault.redirect("https://elsewhere.example/"), 0, "HTTP 302"),
         (Fault.status(503), 0, "HTTP 503"),
-        (Fault.rate_limited(99), 0, "ratelimited: the provider requires to wait 99 s"),
+        (Fault.rate_limited(99), 0, "ratelimited: the provider asks to wait 99 s"),
         (Fault.error("token_revoked"), 0, "token_revoked"),
     ],
     ids=lambda value: value.kind if isinstance(value, Fault) else None,

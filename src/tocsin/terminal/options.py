@@ -45,7 +45,7 @@ def add_global_options(parser: argparse.ArgumentParser) -> None:
 
 def _path(text: str) -> Path:
     if not text.strip():  # an unset shell variable; Path would read it as the working directory
-        raise argparse.ArgumentTypeError("empty file")
+        raise argparse.ArgumentTypeError("the value is empty")
     return Path(text)
 
 

@@ -26,8 +26,8 @@ def read_message(argument: str, out: Console) -> str:
         text = raw.decode()
     except UnicodeDecodeError as error:  # a message with an invalid byte must still be sent
         out.note(
-            f"tocsin: standard input is not valid UTF-8 after byte {error.start + 1}; "
-            "invalid bytes were replaced with U+FFFD"
+            f"tocsin: standard input is not valid UTF-8 from byte {error.start + 1} on;"
+            " invalid bytes were replaced with U+FFFD"
         )
         text = raw.decode(errors="replace")
     return text.removesuffix("\n").removesuffix("\r")  # the final line end is the shell's, not the message's

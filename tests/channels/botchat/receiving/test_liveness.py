@@ -92,7 +92,7 @@ async def test_every_episode_is_logged_once_for_each_kind_of_trouble_and_once_at
             await liveness.record_failure(status, "made-up")
         clock.advance(60)
         await liveness.record_success()
-    messages = ["messages cannot be received", "messages cannot be received", "receiving works again"]
+    messages = ["messages cannot be received", "messages cannot be received", "the bot receives messages again"]
     assert [record.message for record in caplog.records] == messages * 2
 
 
