@@ -15,7 +15,7 @@ from tocsin.runs.approvals import ButtonPress, Decision, WaitingStep
 from tocsin.runs.engine.active_run import ActiveRun, result_of_child
 from tocsin.runs.engine.executor import RunExecutor
 from tocsin.runs.filters import RunFilter
-from tocsin.runs.log_file import LogPage, follow, host_of, page, plain, read_lines, remove_logs, text_of
+from tocsin.runs.log_file import LogPage, follow, format_text, page, plain, read_host, read_lines, remove_logs
 from tocsin.runs.model import (
     TERMINAL,
     Line,
@@ -193,13 +193,15 @@ class Runs(RunExecutor):
         if run.home in {"", self.store.home} or run.started_at is None:
             return []
         return [
-            Line(MAX_LOG_LINE, run.started_at, "system", f"the output from here on is on the host {host_of(run.home)}")
+            Line(
+                MAX_LOG_LINE, run.started_at, "system", f"the output from here on is on the host {read_host(run.home)}"
+            )
         ]
 
     async def text(self, run_id: str, max_chars: int) -> str:
         """Return the beginning of a run's output, streams interleaved in the order of arrival."""
         run = await self.get(run_id)
-        return await asyncio.to_thread(lambda: text_of(read_lines(self._log_path(run)), max_chars))
+        return await asyncio.to_thread(lambda: format_text(read_lines(self._log_path(run)), max_chars))
 
     async def prune(self, days: int = KEEP_DAYS, keep: int = KEEP_PER_SUBJECT, keep_failed: int = KEEP_FAILED) -> int:
         """Delete old runs, and all but the newest of each subject, failed ones apart; return how many."""

@@ -6,7 +6,7 @@ from tocsin.features.ability_records import RecalledEntry
 from tocsin.features.chat.model import USER, AttachmentContent, ChatConversation, ChatMessage, MessageStatus
 from tocsin.providers.contract import Image, Question, Turn
 from tocsin.providers.files.documents import PICTURE, DocumentText
-from tocsin.providers.recalled_notes import RECALLED, notes_of
+from tocsin.providers.recalled_notes import RECALLED, format_notes
 
 MAX_MESSAGES, MAX_CHARS, MAX_IMAGES = 50, 200_000, 10  # the latest ones; earlier ones are not shown
 INSTRUCTIONS = (
@@ -35,7 +35,7 @@ def question_of(
         images += len(shown)
         turns.append(Turn(turn.role, turn.text, shown))
     if recalled:
-        turns[0] = Turn(turns[0].role, f"{notes_of(recalled)}\n\n{turns[0].text}", turns[0].images)
+        turns[0] = Turn(turns[0].role, f"{format_notes(recalled)}\n\n{turns[0].text}", turns[0].images)
     told = conversation.system_prompt or INSTRUCTIONS
     return Question(tuple(reversed(turns)), told + (RECALLED if recalled else ""))
 

@@ -40,7 +40,7 @@ from tocsin.features.chat.store import BegunAnswer, ChatStore, MessageDraft, Tra
 from tocsin.features.context import FeatureContext
 from tocsin.providers.chat import HOW_TO_CONFIGURE, NOT_CONFIGURED
 from tocsin.providers.contract import Completion, ProviderError
-from tocsin.providers.files.documents import PICTURE, kind_of, read_document
+from tocsin.providers.files.documents import PICTURE, detect_kind, read_document
 from tocsin.providers.files.pictures import fit
 
 log = logging.getLogger(__name__)
@@ -300,7 +300,7 @@ class Chats:
 async def _read(name: str, media_type: str, data: bytes) -> AttachmentContent:
     """Return what a model is shown of a file."""
     mime = media_type.partition(";")[0].strip().lower()
-    kind = kind_of(name, mime)
+    kind = detect_kind(name, mime)
     if not kind:
         raise InvalidMessageError(
             f"files of type {mime[:60] or 'unknown'} are not supported",

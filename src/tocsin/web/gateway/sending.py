@@ -15,7 +15,7 @@ from tocsin.core.errors import ChannelError, ConfigError, TocsinError
 from tocsin.core.records.as_json import to_json
 from tocsin.delivery.model import Accepted
 from tocsin.messaging.outbound.caller import Caller
-from tocsin.messaging.outbound.idempotency import IdempotencyKeys, KeyReusedError, StillRunningError, held
+from tocsin.messaging.outbound.idempotency import IdempotencyKeys, KeyReusedError, StillRunningError, keep_lease
 from tocsin.messaging.outbound.messenger import Messenger
 from tocsin.messaging.outbound.outbox import Outbox
 from tocsin.rest.headers import header_values, idempotency_key, prefers_async
@@ -77,7 +77,7 @@ class SendHandler:
             answer = self._interrupted(body)
         else:
             try:
-                async with held(self._keys, name):
+                async with keep_lease(self._keys, name):
                     answer = await (self._queue(scope, body, key) if queued else self._send_now(scope, body))
             except (HttpProblemError, KeyReusedError):  # nothing was sent: a corrected request may use the same key
                 await self._settle(name, None)
