@@ -25,7 +25,7 @@ TAIL_LINES = 20
 MAX_TAIL_CHARS = 8 * 1024
 FOLLOW_S = 0.05  # the delay until a follower sees a line that is in the file
 _SYSTEM = "system"  # the stream of lines that Tocsin inserts
-_GAP = re.compile(r"\[[0-9,]+ lines left out here\]")
+_GAP = re.compile(r"\[[0-9,]+ lines (omitted|left out) here\]")  # older versions wrote "left out"
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from tocsin.delivery.redis.store import RedisStore
 from tocsin.delivery.sqlite.schema import MIGRATIONS
 from tocsin.delivery.sqlite.store import SqliteStore
 from tocsin.delivery.store import ChannelRules, DeliveryHold, DeliveryStore
-from tocsin.messaging.outbound.account_holds import LOOK_EVERY_S, AccountHolds
+from tocsin.messaging.outbound.account_holds import REFRESH_EVERY_S, AccountHolds
 from tocsin.messaging.outbound.messenger import Caller, Messenger
 from tocsin.messaging.outbound.outbox import Outbox
 from tocsin.messaging.outbound.profiles import Profiles
@@ -94,7 +94,7 @@ async def test_an_hours_throttle_of_a_direct_send_is_known_to_the_other_host_wit
     assert await second.send("tower") == "rang tower"
     assert "slow down" in await first.send("everybody")
     for clock in {id(host.clock): host.clock for host in hosts}.values():
-        clock.advance(LOOK_EVERY_S)
+        clock.advance(REFRESH_EVERY_S)
     told = await second.send("tower")
     assert mentions(told, "account", " 3")
     assert "slow down" in told
