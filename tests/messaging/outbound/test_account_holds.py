@@ -141,13 +141,13 @@ async def test_a_throttle_that_the_queue_met_is_kept_to_by_direct_sends_of_every
         DeliveryStatus.RETRY_WAIT, wait_s=HOUR_S, throttled=True, throttles_account=True, error="429"
     )
     await first.store.finish("w1", claimed.id, throttled)
-    assert "held" in await second.send("gate")
+    assert "on hold" in await second.send("gate")
 
 
 async def test_when_the_hold_is_over_direct_sends_go_out_again(hosts: list[Host]):
     first, second = hosts
     await first.send("everybody")
-    assert "held" in await second.send("tower")
+    assert "on hold" in await second.send("tower")
     second.clock.advance(HOUR_S + 60)
     assert await second.send("tower") == "rang tower"
 
