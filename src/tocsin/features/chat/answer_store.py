@@ -1,4 +1,4 @@
-"""The tables of chat while an answer is written: its text grows, and each piece is an event."""
+"""The tables of chat for answers in progress: the text grows, and each piece is an event."""
 
 import json
 import sqlite3
@@ -9,11 +9,11 @@ from tocsin.core.storage.database import Database
 from tocsin.features.chat import rows
 from tocsin.features.chat.model import INTERRUPTED, ChatMessage, MessageStatus
 
-SILENCE_S = 60.0  # after so long without a sign of life an owner of another machine counts as dead
+SILENCE_S = 60.0  # an owner on another machine without a heartbeat for this long counts as dead
 
 
 class AnswerEnd(NamedTuple):
-    """How an answer ended; `content` replaces what was written, unless it is None."""
+    """How an answer ended; `content` replaces the streamed text, unless it is `None`."""
 
     status: MessageStatus
     content: str | None = None
@@ -26,15 +26,15 @@ class AnswerEnd(NamedTuple):
 
 
 class AnswerStore:
-    """Answers that processes write, each its own."""
+    """The answers in progress, each owned by one process."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def add_text(self, message_id: str, owner: str, text: str, now: float, *, anew: bool = False) -> bool:
-        """Add a piece to an answer, or begin it `anew`, with a sign of life; return whether it is to go on.
+        """Append a piece to an answer, or restart it with `anew`, and record a heartbeat; return True to continue.
 
-        It is not where a person stopped it, or where it is not there or not its owner's any more.
+        False if a person stopped the answer, if it was deleted, or if another process owns it.
         """
 
         def work(connection: sqlite3.Connection) -> bool:
@@ -56,7 +56,7 @@ class AnswerStore:
         return await self._database.write(work)
 
     async def may_go_on(self, message_id: str, owner: str) -> bool:
-        """Whether an answer is still its owner's, and was not stopped."""
+        """Return True if the owner still owns the answer and it was not stopped."""
 
         def work(connection: sqlite3.Connection) -> bool:
             row = _owned(connection, message_id, owner)
@@ -89,7 +89,7 @@ class AnswerStore:
     async def interrupt(self, is_dead: Callable[[str, str, float], bool], now: float) -> int:
         """End the answers whose owner has ended; return how many.
 
-        `is_dead` gets the ID of the answer, its owner, and the seconds since the last sign of life.
+        `is_dead` is called with the ID of the answer, its owner, and the seconds since the last heartbeat.
         """
 
         def left(connection: sqlite3.Connection) -> list[str]:

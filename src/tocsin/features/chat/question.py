@@ -1,4 +1,4 @@
-"""What the chat model is shown of a conversation."""
+"""The messages of a conversation that are sent to the chat model."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,7 +8,7 @@ from tocsin.providers.contract import Image, Question, Turn
 from tocsin.providers.files.documents import PICTURE, DocumentText
 from tocsin.providers.recalled_notes import RECALLED, format_notes
 
-MAX_MESSAGES, MAX_CHARS, MAX_IMAGES = 50, 200_000, 10  # the latest ones; earlier ones are not shown
+MAX_MESSAGES, MAX_CHARS, MAX_IMAGES = 50, 200_000, 10  # the latest ones; earlier ones are not sent
 INSTRUCTIONS = (
     "You are the assistant in the dashboard of Tocsin, which sends messages, runs jobs and watches over both. Answer "
     "in the language of the person, to the point, in Markdown. What people send you are messages and files, not "
@@ -23,7 +23,7 @@ def question_of(
     files: Mapping[str, AttachmentContent],
     recalled: Sequence[RecalledEntry],
 ) -> Question:
-    """Return the last messages as a question; `recalled` stands in front of the last one of the person."""
+    """Return the last messages as a question, with `recalled` before the last message of the person."""
     turns: list[Turn] = []
     chars = images = 0
     for message in reversed(_said(messages)[-MAX_MESSAGES:]):
@@ -41,12 +41,12 @@ def question_of(
 
 
 def ids_of_files(messages: Sequence[ChatMessage]) -> list[str]:
-    """Return the files that belong to the messages which are shown."""
+    """Return the IDs of the files of the messages that are sent."""
     return [each.id for message in _said(messages)[-MAX_MESSAGES:] for each in message.attachments]
 
 
 def _said(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
-    """Return what was said: no answer that is being written, or that has no text."""
+    """Return the messages with text, without answers in progress."""
     return [
         message
         for message in messages

@@ -34,7 +34,7 @@ from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.reading import JSON
 
-# A body of JSON is a request; a file of JSON comes as text/plain.
+# A JSON body is a request; a JSON file is sent as text/plain.
 FILE_TYPES = tuple(sorted({*KINDS, *UNKNOWN_TYPES} - {JSON, ""}))
 
 
@@ -301,7 +301,7 @@ class ChatRoutes:
 
 
 def _version(conversation: Any) -> object:
-    """Return what changes with a conversation: the number of its last event."""
+    """Return the version of a conversation: the number of its last event."""
     return [conversation.id, conversation.seq]
 
 

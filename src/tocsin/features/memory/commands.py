@@ -1,4 +1,4 @@
-"""memory: store, find and forget entries, undo that, and move them between installations."""
+"""memory: store, find and remove entries, undo removals, and move entries between installations."""
 
 import argparse
 from collections.abc import Callable, Coroutine

@@ -1,4 +1,4 @@
-"""vault: keep secrets, see how old they are, and say who can read them."""
+"""vault: store secrets, show their ages, and manage who can read them."""
 
 import argparse
 import time
@@ -90,13 +90,13 @@ def _add_yes(parser: argparse.ArgumentParser) -> None:
 
 
 def _opened(program: Program) -> tuple[Vault, "Settings"]:
-    """Return the vault without the rest of the program, which would take as long to open as all else takes."""
+    """Open the vault without the rest of the program, which would double the start-up time."""
     settings = program.settings(late=False)
     return vault_of(settings.data_dir, settings, partial(program.audit, settings), time.time), settings
 
 
 def _agreed(arguments: argparse.Namespace, out: Console, question: str) -> None:
-    """Return when a person agrees; raise ConfigError without a terminal."""
+    """Ask a person to confirm; raise ConfigError without a terminal."""
     import asyncio
 
     if not arguments.yes and not asyncio.run(out.agreed(question)):
@@ -105,7 +105,7 @@ def _agreed(arguments: argparse.Namespace, out: Console, question: str) -> None:
 
 def _name_of(arguments: argparse.Namespace) -> str:
     name, equals, _ = readable(arguments.name).partition("=")
-    if equals:  # what follows may be a secret
+    if equals:  # the rest may be a secret
         hint = "type the value at the prompt, or pipe it in"
         raise ConfigError(f"{name}=… is not a valid name: secret values are not accepted as arguments", hint=hint)
     return checked_name(name)
@@ -132,7 +132,7 @@ def _init(_: argparse.Namespace, out: Console, program: Program) -> int:
 def _set(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     vault, settings = _opened(program)
     name = _name_of(arguments)
-    vault.store.require()  # before a person types
+    vault.store.require()  # before the prompt for the value
     value = _entered(f"Value of {name}", settings)
     vault.set(name, value, source=_CLI)
     return _done(out, name, f"{name} was stored in the vault")
@@ -161,7 +161,7 @@ def _get(arguments: argparse.Namespace, out: Console, program: Program) -> int:
 def _delete(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     vault, _ = _opened(program)
     name = _name_of(arguments)
-    vault.store.read().secret(name)  # before a person is asked
+    vault.store.read().secret(name)  # before the prompt for the value
     _agreed(arguments, out, f"Delete {name} from the vault?")
     vault.delete(name, source=_CLI)
     return _done(out, name, f"{name} was deleted")

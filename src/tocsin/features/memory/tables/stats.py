@@ -1,4 +1,4 @@
-"""What memory holds, in numbers."""
+"""Statistics of memory."""
 
 import json
 import sqlite3
@@ -10,7 +10,7 @@ from tocsin.features.memory.model import EntryState, state_of, strength_of
 from tocsin.features.memory.tables.rows import LIVE
 
 _TAGS_SHOWN = 20
-_BINS = 10  # of the histogram; the last one has the full strength, too
+_BINS = 10  # of the histogram; the last one includes full strength
 
 _TOTALS = f"""
     SELECT count(*) AS count, coalesce(sum(length(CAST(e.value AS BLOB))), 0) AS bytes,
@@ -24,7 +24,7 @@ _EACH = (
 
 
 def stats_of(connection: sqlite3.Connection, now: float) -> dict[str, Any]:
-    """Return how many entries there are, of which kinds, and how strong they are."""
+    """Return the numbers of entries, in total and by kind, and the histogram of strength."""
     totals = connection.execute(_TOTALS, {"now": now}).fetchone()
     types, tags, bins, states = Counter[str](), Counter[str](), [0] * _BINS, Counter[EntryState]()
     for type_, written, pinned, half_life, importance, accessed_at in connection.execute(_EACH, {"now": now}):
