@@ -23,7 +23,7 @@ from tocsin.providers.files.reading import read_in_child
 from tocsin.providers.files.speech import Speech
 from tocsin.rest.callers import DASHBOARD
 from tocsin.scheduling.zones import default_zone
-from tocsin.web.dashboard.app import DashboardDependencies, build_dashboard, document_of
+from tocsin.web.dashboard.app import DashboardDependencies, build_dashboard, build_document
 from tocsin.web.dashboard.operations.access import access_operations
 from tocsin.web.dashboard.operations.audit import audit_operations
 from tocsin.web.dashboard.operations.deliveries import delivery_operations
@@ -68,7 +68,7 @@ def dashboard_of(
 
 def dashboard_document(app: "App") -> dict[str, Any]:
     """Return the OpenAPI document of the dashboard."""
-    return document_of(_parts(app, lambda: False, None, None))
+    return build_document(_parts(app, lambda: False, None, None))
 
 
 def _parts(

@@ -10,8 +10,8 @@ import pytest
 
 from tocsin.features.registry import find_features
 from tocsin.web.ui.assets import COMMON, ENTRY, ROOT, STYLES, Asset, load_assets, read_sources
-from tocsin.web.ui.joining import JoiningError, imports_of, joined, members_of
-from tocsin.web.ui.manifest import feature_pages, manifest_of
+from tocsin.web.ui.joining import JoiningError, collect_members, joined, read_imports
+from tocsin.web.ui.manifest import build_manifest, feature_pages
 
 MAX_LINES = 300
 MAX_FIRST_LOAD_BYTES = 60 * 1024
@@ -108,7 +108,7 @@ def test_every_token_that_is_used_exists_and_every_one_that_exists_is_used():
 
 
 def test_every_route_has_its_page(served: dict[str, Asset]):
-    manifest = manifest_of(FEATURES, PAGES)
+    manifest = build_manifest(FEATURES, PAGES)
     named = [module for page in manifest["pages"] for module in page["routes"].values()]
     named += [kind["part"] for kind in manifest["run_kinds"].values() if kind["part"]]
     assert len(named) > 20
@@ -116,7 +116,7 @@ def test_every_route_has_its_page(served: dict[str, Asset]):
 
 
 def test_no_two_pages_have_one_name_or_one_key():
-    pages = manifest_of(FEATURES, PAGES)["pages"]
+    pages = build_manifest(FEATURES, PAGES)["pages"]
     assert len({page["name"] for page in pages}) == len({page["key"] for page in pages}) == len(pages)
 
 
@@ -131,7 +131,7 @@ def test_imports_point_down():
         f"{name} imports {target}"
         for name, text in modules().items()
         if not name.startswith("vendor/")
-        for target in imports_of(name, modules())
+        for target in read_imports(name, modules())
         if (not target.startswith("vendor/") and FLOORS.index(target.split("/")[0]) > FLOORS.index(name.split("/")[0]))
         or (name.startswith("pages/") and target.startswith("shell/"))
         or (name.startswith("features/") and target.startswith(("shell/", "pages/")))
@@ -144,7 +144,7 @@ def test_no_feature_imports_modules_of_another():
         f"{name} imports {target}"
         for name, text in modules().items()
         if name.startswith("features/")
-        for target in imports_of(name, modules())
+        for target in read_imports(name, modules())
         if target.startswith("features/") and target.split("/")[1] != name.split("/")[1]
     ]
     assert wrong == []
@@ -173,7 +173,7 @@ def test_no_text_of_the_server_becomes_markup():
 def test_the_frame_is_served_as_one_file_that_imports_only_what_is_vendored(served: dict[str, Asset]):
     frame = served[ENTRY].body.decode()
     assert re.findall(r'^import .* from "(.*)";$', frame, re.M) == ["../vendor/preact.js"]
-    for name in members_of(ENTRY, modules(), COMMON):
+    for name in collect_members(ENTRY, modules(), COMMON):
         assert f"// ---- {name}\n" in frame
 
 
@@ -280,7 +280,7 @@ def test_no_joined_module_hides_a_function_of_the_browser_from_the_others():
     declared = re.compile(r"^(?:export )?(?:async )?(?:function|const|let) +(\w+)", re.M)
     hidden = [
         f"{name}: {word}"
-        for name in members_of(ENTRY, modules(), COMMON)
+        for name in collect_members(ENTRY, modules(), COMMON)
         for word in declared.findall(modules()[name])
         if word in FUNCTIONS_OF_THE_BROWSER
     ]

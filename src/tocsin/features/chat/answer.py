@@ -97,7 +97,7 @@ class AnswerWriter:
                 self._beat_at = self._clock.monotonic() + BEAT_EVERY_S
                 self._told()
             else:
-                goes_on = await self._store.may_go_on(self._message_id, self._owner)
+                goes_on = await self._store.may_continue(self._message_id, self._owner)
         except StoreUnavailableError as error:
             log.warning("part of an answer could not be stored yet", extra={"reason": error.sentence()})
             self._pieces.insert(0, text)

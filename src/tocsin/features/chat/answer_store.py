@@ -43,7 +43,7 @@ class AnswerStore:
                 return False
             if anew:
                 connection.execute("UPDATE chat_messages SET content = '' WHERE id = ?", [message_id])
-                rows.tell_of_message(connection, "message.created", message_id, now)
+                rows.add_message_event(connection, "message.created", message_id, now)
             if text:
                 seq = rows.next_number(connection, row["conversation_id"])
                 connection.execute(_ADD_TEXT, [text, seq, now, message_id])
@@ -55,7 +55,7 @@ class AnswerStore:
 
         return await self._database.write(work)
 
-    async def may_go_on(self, message_id: str, owner: str) -> bool:
+    async def may_continue(self, message_id: str, owner: str) -> bool:
         """Return True if the owner still owns the answer and it was not stopped."""
 
         def work(connection: sqlite3.Connection) -> bool:
@@ -82,7 +82,7 @@ class AnswerStore:
             if row is None:
                 return None
             connection.execute("UPDATE chat_messages SET stop_asked = 1 WHERE id = ?", [row["id"]])
-            return rows.message_of(row)
+            return rows.to_message(row)
 
         return await self._database.write(work)
 
@@ -135,7 +135,7 @@ def _finish(connection: sqlite3.Connection, message_id: str, end: AnswerEnd, now
         data = {"message_id": message_id, "error": dict(end.error or {})}
         rows.add_event(connection, message.conversation_id, seq, "message.failed", data, now)
     else:
-        rows.tell_of_message(connection, "message.completed", message_id, now)
+        rows.add_message_event(connection, "message.completed", message_id, now)
     sql = "UPDATE chat_conversations SET updated_at = ? WHERE id = ?"
     connection.execute(sql, [now, message.conversation_id])
-    rows.tell_of_conversation(connection, message.conversation_id, now)
+    rows.add_conversation_event(connection, message.conversation_id, now)

@@ -43,11 +43,11 @@ async def bot_conversations(chats: BotView, text: str = "") -> BotConversations:
     """Return the conversations that contain a text."""
     found = await chats.windows()
     wanted = text.lower()
-    items = [conversation_of(chat) for chat in found.chats if any(wanted in said.lower() for _, said in chat.turns)]
+    items = [to_conversation(chat) for chat in found.chats if any(wanted in said.lower() for _, said in chat.turns)]
     return BotConversations(items, found.notice)
 
 
-def messages_of(chat: BotWindow) -> list[ChatMessage]:
+def to_messages(chat: BotWindow) -> list[ChatMessage]:
     """Return the messages of a window; their IDs stay the same while the window moves."""
     conversation_id, seen, messages = f"{PREFIX}{chat.id}", Counter[str](), []
     for role, text in chat.turns:
@@ -67,7 +67,7 @@ def refuse_bot(conversation_id: str) -> None:
         )
 
 
-def conversation_of(chat: BotWindow) -> ChatConversation:
+def to_conversation(chat: BotWindow) -> ChatConversation:
     """Return the list record of a window."""
     role, text = chat.turns[-1]
     return ChatConversation(
@@ -147,21 +147,21 @@ class BotConversationEvents:
 
     def _compare(self, conversation_id: str, chat: BotWindow) -> WatchedConversation:
         """Return a conversation with the events that lead to its current state."""
-        conversation, messages = conversation_of(chat), messages_of(chat)
+        conversation, messages = to_conversation(chat), to_messages(chat)
         watched = self._watched.get(conversation_id)
         if watched is None:
             number = int(self._clock.now() * 1000)
             found = [replace(message, seq=number) for message in messages]
             watched = self._watched[conversation_id] = WatchedConversation(conversation, found, number, 0.0)
         else:
-            _go_on(watched, conversation, messages)
+            _append_new(watched, conversation, messages)
         self._watched.move_to_end(conversation_id)
         while len(self._watched) > MAX_WATCHED:
             self._watched.popitem(last=False)
         return watched
 
 
-def _go_on(watched: WatchedConversation, conversation: ChatConversation, messages: Sequence[ChatMessage]) -> None:
+def _append_new(watched: WatchedConversation, conversation: ChatConversation, messages: Sequence[ChatMessage]) -> None:
     """Append the new messages of a conversation; if it changed in any other way, readers must read it again."""
     before, now = [message.id for message in watched.messages], [message.id for message in messages]
     if before == now:

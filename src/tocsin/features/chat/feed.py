@@ -8,7 +8,7 @@ from tocsin.features.chat.service import Chats
 from tocsin.rest.event_stream import FeedPage, encode_event
 
 
-def feed_of(chats: Chats, conversation_id: str) -> "ConversationFeed | BotConversationFeed":
+def feed_for(chats: Chats, conversation_id: str) -> "ConversationFeed | BotConversationFeed":
     """Return the events of a conversation of the dashboard or the bot."""
     if conversation_id.startswith(PREFIX):
         return BotConversationFeed(chats.bot_events, conversation_id)

@@ -210,7 +210,7 @@ def preview(text: str) -> str:
     return truncate(one_line(text.strip()), PREVIEW_CHARS)
 
 
-def title_of(text: str) -> str:
+def make_title(text: str) -> str:
     """Return the title of a conversation that begins with `text`."""
     first = next((line for line in text.splitlines() if line.strip()), "")
     return truncate(one_line(first.strip()), 60) or NEW_TITLE

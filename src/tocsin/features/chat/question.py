@@ -17,7 +17,7 @@ INSTRUCTIONS = (
 _WORDLESS = "[I send this without words. Describe what is to be seen.]"
 
 
-def question_of(
+def build_question(
     conversation: ChatConversation,
     messages: Sequence[ChatMessage],
     files: Mapping[str, AttachmentContent],
@@ -26,7 +26,7 @@ def question_of(
     """Return the last messages as a question, with `recalled` before the last message of the person."""
     turns: list[Turn] = []
     chars = images = 0
-    for message in reversed(_said(messages)[-MAX_MESSAGES:]):
+    for message in reversed(_with_text(messages)[-MAX_MESSAGES:]):
         turn = _turn(message, files)
         chars += len(turn.text)
         if turns and chars > MAX_CHARS:
@@ -40,12 +40,12 @@ def question_of(
     return Question(tuple(reversed(turns)), told + (RECALLED if recalled else ""))
 
 
-def ids_of_files(messages: Sequence[ChatMessage]) -> list[str]:
+def list_file_ids(messages: Sequence[ChatMessage]) -> list[str]:
     """Return the IDs of the files of the messages that are sent."""
-    return [each.id for message in _said(messages)[-MAX_MESSAGES:] for each in message.attachments]
+    return [each.id for message in _with_text(messages)[-MAX_MESSAGES:] for each in message.attachments]
 
 
-def _said(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
+def _with_text(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
     """Return the messages with text, without answers in progress."""
     return [
         message

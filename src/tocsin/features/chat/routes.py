@@ -10,7 +10,7 @@ from tocsin.core.reading.fields import ListType, TextType
 from tocsin.core.reading.records import Written
 from tocsin.core.records.as_json import to_json
 from tocsin.core.records.marks import TextOrNull
-from tocsin.features.chat.feed import feed_of
+from tocsin.features.chat.feed import feed_for
 from tocsin.features.chat.model import (
     MAX_ATTACHMENTS,
     MAX_MESSAGE,
@@ -258,7 +258,7 @@ class ChatRoutes:
         and answer as whole messages.
         """
         self._chats.on_events(request.app.state.live.wake)
-        feed = feed_of(self._chats, conversation_id)
+        feed = feed_for(self._chats, conversation_id)
         seen = last_event_id(request) or after or await feed.beginning()
         return await request.app.state.live.follow(feed, seen)
 

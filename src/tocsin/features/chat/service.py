@@ -35,7 +35,7 @@ from tocsin.features.chat.model import (
     TooManyAnswersError,
     UnknownConversationError,
 )
-from tocsin.features.chat.question import ids_of_files, question_of
+from tocsin.features.chat.question import build_question, list_file_ids
 from tocsin.features.chat.store import BegunAnswer, ChatStore, MessageDraft, Transcript
 from tocsin.features.context import FeatureContext
 from tocsin.providers.chat import HOW_TO_CONFIGURE, NOT_CONFIGURED
@@ -109,20 +109,20 @@ class Chats:
 
     async def listing(self, text: str = "", *, limit: int = 50, cursor: str = "") -> ConversationListing:
         """Return a page of all conversations: those of the dashboard, then those of the bot by ID."""
-        of_bot = await self.of_bot(text)
+        bot_page = await self.list_bot_conversations(text)
         in_bot = cursor.startswith(PREFIX)
         own = await self.search(text, limit=1 if in_bot else limit, cursor="" if in_bot else cursor)
         items: list[ChatConversation] = [] if in_bot else [*own.items]
-        following, total = own.next_cursor, own.total + len(of_bot.items)
+        following, total = own.next_cursor, own.total + len(bot_page.items)
         if in_bot or following is None:
             begin = cursor if in_bot else PREFIX
-            rest = sorted((each for each in of_bot.items if each.id > begin), key=lambda each: each.id)
+            rest = sorted((each for each in bot_page.items if each.id > begin), key=lambda each: each.id)
             shown = rest[: limit - len(items)]
             following = (shown[-1].id if shown else begin) if len(rest) > len(shown) else None
             items += shown
-        return ConversationListing(items, following, total, of_bot.notice)
+        return ConversationListing(items, following, total, bot_page.notice)
 
-    async def of_bot(self, text: str = "") -> BotConversations:
+    async def list_bot_conversations(self, text: str = "") -> BotConversations:
         """Return the conversations of the bot that this process can see."""
         return await bot_conversations(self._context.abilities.bot, text)
 
@@ -265,13 +265,13 @@ class Chats:
     async def _ask(self, begun: BegunAnswer, on_text: OnText, on_restart: OnRestart) -> Completion:
         found = await self.store.transcript(begun.answer.conversation_id, ALL_MESSAGES)
         messages = [message for message in found.messages if message.id != begun.answer.id]
-        recalled = await self._recalled(begun.question.content)
-        files = await self.store.attachments(ids_of_files(messages))
-        question = question_of(found.conversation, messages, files, recalled)
+        recalled = await self._recall(begun.question.content)
+        files = await self.store.attachments(list_file_ids(messages))
+        question = build_question(found.conversation, messages, files, recalled)
         async with self._context.abilities.models.open(found.conversation.chosen_model) as model:
             return await model.ask(question, on_text, on_restart)
 
-    async def _recalled(self, question: str) -> Sequence[RecalledEntry]:
+    async def _recall(self, question: str) -> Sequence[RecalledEntry]:
         """Return the memory entries for a question; a failure does not prevent the answer."""
         try:
             return await self._context.abilities.chat_notes.recall(MEMORY_OF, question) if question.strip() else ()

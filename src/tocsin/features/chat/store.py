@@ -23,7 +23,7 @@ from tocsin.features.chat.model import (
     MessageReusedError,
     MessageStatus,
     UnknownConversationError,
-    title_of,
+    make_title,
 )
 
 MAX_PAGE = 200
@@ -101,7 +101,7 @@ class ChatStore:
         def work(connection: sqlite3.Connection) -> ListPage[ChatConversation]:
             page = connection.execute(_SEARCH, values).fetchall()
             total = connection.execute(_COUNT, values).fetchone()[0]
-            items = [rows.conversation_of(row) for row in page[:limit]]
+            items = [rows.to_conversation(row) for row in page[:limit]]
             last = items[-1] if len(page) > limit else None
             return ListPage(items, f"{last.updated_at!r} {last.id}" if last else None, total)
 
@@ -112,7 +112,7 @@ class ChatStore:
         sql = f"{rows.CONVERSATIONS} WHERE c.id IN ({', '.join('?' * len(ids))})"
 
         def work(connection: sqlite3.Connection) -> list[ChatConversation]:
-            return [rows.conversation_of(row) for row in connection.execute(sql, ids)]
+            return [rows.to_conversation(row) for row in connection.execute(sql, ids)]
 
         return await self._database.read(work)
 
@@ -127,7 +127,7 @@ class ChatStore:
                 found = connection.execute(_MESSAGES, [conversation_id, place, limit + 1]).fetchall()
             finally:
                 connection.execute("COMMIT")
-            messages = [rows.message_of(row) for row in reversed(found[:limit])]
+            messages = [rows.to_message(row) for row in reversed(found[:limit])]
             return Transcript(conversation, messages, len(found) > limit)
 
         return await self._database.read(work)
@@ -253,14 +253,14 @@ def _create(connection: sqlite3.Connection, title: str, system_prompt: str, mode
 def _begin(connection: sqlite3.Connection, draft: MessageDraft, owner: str, now: float) -> BegunAnswer:
     if draft.client_message_id and (known := _sent_before(connection, draft)):
         return known
-    conversation_id = draft.conversation_id or _create(connection, title_of(draft.content), "", draft.model, now)
+    conversation_id = draft.conversation_id or _create(connection, make_title(draft.content), "", draft.model, now)
     conversation = rows.find_conversation(connection, conversation_id)
     if conversation.is_generating:
         raise ConversationBusyError("an answer is in progress in this conversation", hint="wait, or stop it")
     replaced = _remove_from(connection, conversation_id, draft.replaces, now) if draft.replaces else 0
     if not conversation.title:
         sql = "UPDATE chat_conversations SET title = ? WHERE id = ?"
-        connection.execute(sql, [title_of(draft.content), conversation_id])
+        connection.execute(sql, [make_title(draft.content), conversation_id])
     sql = "UPDATE chat_conversations SET updated_at = ?, model = CASE ? WHEN '' THEN model ELSE ? END WHERE id = ?"
     connection.execute(sql, [now, draft.model, draft.model, conversation_id])
     question_id, answer_id = new_id(), new_id()
@@ -272,8 +272,8 @@ def _begin(connection: sqlite3.Connection, draft: MessageDraft, owner: str, now:
     answer = {"id": answer_id, "role": ASSISTANT, "content": "", "status": MessageStatus.PENDING}
     to_come = {"finished": None, "attachments": "[]", "client_message_id": "", "owner": owner}
     connection.execute(_ADD_MESSAGE, {**values, **answer, **to_come})
-    told = [rows.tell_of_message(connection, "message.created", each, now) for each in (question_id, answer_id)]
-    rows.tell_of_conversation(connection, conversation_id, now)
+    told = [rows.add_message_event(connection, "message.created", each, now) for each in (question_id, answer_id)]
+    rows.add_conversation_event(connection, conversation_id, now)
     return BegunAnswer(told[0], told[1], True, replaced)
 
 
@@ -283,14 +283,14 @@ def _sent_before(connection: sqlite3.Connection, draft: MessageDraft) -> BegunAn
     row = connection.execute(sql, [draft.client_message_id]).fetchone()
     if row is None:
         return None
-    question = rows.message_of(row)
+    question = rows.to_message(row)
     same = draft.conversation_id in {"", question.conversation_id} and draft.content == question.content
     answer = connection.execute(_AFTER, [question.conversation_id, row["place"]]).fetchone()
     if not same or answer is None:
         raise MessageReusedError(
             "this client_message_id was already used for another message", hint="use a new one for each message"
         )
-    return BegunAnswer(question, rows.message_of(answer), False)
+    return BegunAnswer(question, rows.to_message(answer), False)
 
 
 def _remove_from(connection: sqlite3.Connection, conversation_id: str, message_id: str, now: float) -> int:

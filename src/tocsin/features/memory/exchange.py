@@ -25,11 +25,11 @@ from tocsin.features.memory.model import (
     EntryType,
     InvalidEntryError,
     MemoryEntry,
-    checked,
     read_key,
     read_scope,
     read_tag,
     read_value,
+    validate_draft,
 )
 
 MAX_ACCESSES = 2**53
@@ -64,7 +64,7 @@ ENTRY = RecordType(
 )
 
 
-def line_of(document: dict[str, Any]) -> str:
+def format_line(document: dict[str, Any]) -> str:
     """Return an entry as one line of ASCII, which no terminal or mail program changes."""
     return json.dumps(document, separators=(",", ":"))
 
@@ -108,7 +108,7 @@ def _entry(document: Any, place: str, now: float) -> MemoryEntry:
 
 
 def _made(value: Callable[[str], Any], *, fades: bool, now: float) -> MemoryEntry:
-    draft = checked(
+    draft = validate_draft(
         EntryDraft(
             key=value("key"),
             value=value("value"),

@@ -119,10 +119,10 @@ class MemoryEntry:
 
     def strength(self, now: float) -> float:
         """Return the strength of the entry, from 1 down to 0."""
-        return strength_of(self.pinned, self.half_life_days, self.importance, now - self.last_accessed_at)
+        return compute_strength(self.pinned, self.half_life_days, self.importance, now - self.last_accessed_at)
 
 
-def strength_of(pinned: bool, half_life_days: float | None, importance: float, silent_s: float) -> float:
+def compute_strength(pinned: bool, half_life_days: float | None, importance: float, silent_s: float) -> float:
     """Return `0.5 ^ (days since last access / (half-life x (0.5 + importance)))`; 1 if it does not fade."""
     if pinned or half_life_days is None:
         return 1.0
@@ -134,7 +134,7 @@ def half_lives_until(strength: float) -> float:
     return -log2(strength) if strength > 0 else float("inf")
 
 
-def state_of(strength: float, threshold: float = FADED_BELOW) -> EntryState:
+def classify_strength(strength: float, threshold: float = FADED_BELOW) -> EntryState:
     """Return the state of an entry; `threshold` is that of the decay."""
     if strength < threshold:
         return EntryState.FADED
@@ -196,7 +196,7 @@ def read_half_life(days: float) -> float:
     return days
 
 
-def scope_of(key: str, wanted: str) -> str:
+def scope_for_key(key: str, wanted: str) -> str:
     """Return the scope of a key: a key with the prefix of a chat belongs to that chat."""
     found = _CHAT_KEY.fullmatch(key)
     if found and wanted not in {"", found[1]}:
@@ -204,7 +204,7 @@ def scope_of(key: str, wanted: str) -> str:
     return found[1] if found else wanted or GLOBAL
 
 
-def checked(draft: EntryDraft) -> EntryDraft:
+def validate_draft(draft: EntryDraft) -> EntryDraft:
     """Validate a draft and return it as it is stored; raises InvalidEntryError."""
     try:
         return EntryDraft(
@@ -212,7 +212,7 @@ def checked(draft: EntryDraft) -> EntryDraft:
             value=read_value(draft.value),
             type=draft.type,
             tags=read_tags(draft.tags),
-            scope=read_scope(scope_of(draft.key, draft.scope)),
+            scope=read_scope(scope_for_key(draft.key, draft.scope)),
             importance=read_importance(draft.importance),
             pinned=draft.pinned,
             half_life_days=None if draft.half_life_days is None else read_half_life(draft.half_life_days),

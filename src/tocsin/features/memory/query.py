@@ -49,13 +49,13 @@ def is_unspaced(text: str) -> bool:
     return not text.isascii() and re.search(_UNSPACED_RUN, text) is not None
 
 
-def terms_of(text: str) -> list[str]:
+def split_terms(text: str) -> list[str]:
     """Return the distinct terms of a text; punctuation alone is not a term."""
     found = [term for term in normalise(text).split() if _WORD.search(term) or is_unspaced(term)]
     return list(dict.fromkeys(found))
 
 
-def query_of(terms: list[str]) -> IndexQuery:
+def build_query(terms: list[str]) -> IndexQuery:
     """Return the query for entries with all terms."""
     if not any(is_unspaced(term) for term in terms):
         return IndexQuery(pieces=False, match=" AND ".join(_beginning(term) for term in terms))
@@ -72,7 +72,7 @@ def related_query(text: str) -> IndexQuery:
     return IndexQuery(pieces=False, match=f"{{value tags}} : ({' OR '.join(map(quoted, words))})" if words else "")
 
 
-def pairs_of(text: str) -> list[str]:
+def split_pairs(text: str) -> list[str]:
     """Return the pairs of adjacent characters in the unspaced words of a text; most such words have two."""
     runs = re.findall(_UNSPACED_RUN, normalise(text))
     found = [run[at : at + 2] for run in runs for at in range(max(len(run) - 1, 1))]
@@ -84,7 +84,7 @@ def quoted(term: str) -> str:
     return '"' + term.replace('"', '""') + '"'
 
 
-def snippet_of(value: str, terms: list[str]) -> Snippet:
+def find_snippet(value: str, terms: list[str]) -> Snippet:
     """Return the part of a value around its first match."""
     marked = sorted(set(_marks(value, terms)))
     start = max(marked[0][0] - _BEFORE_MATCH, 0) if marked else 0
@@ -107,10 +107,10 @@ def _marks(value: str, terms: list[str]) -> Iterator[tuple[int, int]]:
     for term in substrings:
         yield from within_reach(found.span() for found in re.finditer(re.escape(term), value, re.IGNORECASE))
     words = [word for term in terms if term not in substrings for word in _words(term)]
-    whole, beginnings = set(map(folded, words)), tuple(folded(word) for word in words if len(word) >= PIECE)
+    whole, beginnings = set(map(fold, words)), tuple(fold(word) for word in words if len(word) >= PIECE)
 
     def is_sought(word: str) -> bool:
-        word = folded(word)
+        word = fold(word)
         return word in whole or word.startswith(beginnings)
 
     yield from within_reach(found.span() for found in (_WORD.finditer(value) if words else ()) if is_sought(found[0]))
@@ -126,7 +126,7 @@ def within_reach(marks: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
         yield mark
 
 
-def folded(word: str) -> str:
+def fold(word: str) -> str:
     """Fold a word as the index of words compares it: without case and diacritics."""
     if word.isascii():
         return word.lower()

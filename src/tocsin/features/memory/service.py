@@ -29,18 +29,18 @@ from tocsin.features.memory.model import (
     InvalidEntryError,
     MemoryEntry,
     as_document,
-    checked,
     read_half_life,
+    validate_draft,
 )
 from tocsin.features.memory.query import (
     MAX_QUERY_CHARS,
     MAX_TERMS,
     Snippet,
-    pairs_of,
-    query_of,
+    build_query,
+    find_snippet,
     related_query,
-    snippet_of,
-    terms_of,
+    split_pairs,
+    split_terms,
 )
 from tocsin.features.memory.store import MAX_PAGE, SORTS, Decayed, MemoryStore, Scored
 from tocsin.features.memory.tables.rows import EntryFilter
@@ -105,9 +105,9 @@ class Memories:
         self._max_per_chat = max_per_chat
 
     @property
-    def is_kept(self) -> bool:
+    def may_exist(self) -> bool:
         """Whether there may be entries; a query would create the database."""
-        return self._store.is_kept
+        return self._store.may_exist
 
     def document(self, entry: MemoryEntry) -> dict[str, Any]:
         """Return the public representation of an entry, with its current strength."""
@@ -153,7 +153,7 @@ class Memories:
 
     async def follow(self, old_scope: str, new_scope: str) -> None:
         """Move the entries of a chat whose ID changed to the new scope, with the keys of that scope."""
-        if not self._store.is_kept or not (moved := await self._store.move_scope(old_scope, new_scope)):
+        if not self._store.may_exist or not (moved := await self._store.move_scope(old_scope, new_scope)):
             return
         facts = {"scope": new_scope, "previous_scope": old_scope, "entries": moved}
         detail = f"moved {moved} entries of {old_scope} to {new_scope}"
@@ -183,23 +183,23 @@ class Memories:
     async def search(self, query: str, wanted: EntryFilter = EVERYTHING, *, limit: int = 20) -> SearchResult:
         """Return the entries with all words of `query`, ranked by bm25 times strength; raises InvalidEntryError."""
         started = perf_counter()
-        terms = terms_of(query)
+        terms = split_terms(query)
         if not terms or len(query) > MAX_QUERY_CHARS or len(terms) > MAX_TERMS:
             wrong = "has no word to search for" if not terms else "is too long"
             hint = f"use 1 to {MAX_TERMS} words and at most {MAX_QUERY_CHARS:,} characters"
             raise InvalidEntryError(f"the query {wrong}", hint=hint)
         limit = max(1, min(limit, MAX_PAGE))
-        found = await self._store.search(query_of(terms), wanted, self._clock.now(), limit)
+        found = await self._store.search(build_query(terms), wanted, self._clock.now(), limit)
         entries = await self._entries(found)
         # For 200 long entries, it takes seconds.
-        snippets = await asyncio.to_thread(lambda: [snippet_of(entry.value, terms) for entry, _ in entries])
+        snippets = await asyncio.to_thread(lambda: [find_snippet(entry.value, terms) for entry, _ in entries])
         matches = (MemoryMatch(*each, snippet) for each, snippet in zip(entries, snippets, strict=True))
         return SearchResult(tuple(matches), round((perf_counter() - started) * 1000))
 
     async def related(self, text: str, scopes: Sequence[str], limit: int) -> list[MemoryEntry]:
         """Return the entries that share most with `text`, the best first, and restore their full strength."""
         now, wanted, text = self._clock.now(), EntryFilter(scopes), text[:MAX_RELATED_CHARS]
-        by_words, pairs = related_query(text), pairs_of(text)
+        by_words, pairs = related_query(text), split_pairs(text)
         found = await self._store.search(by_words, wanted, now, limit) if by_words.match else []
         found += await self._store.related(pairs, wanted, now, limit) if pairs else []
         scores: dict[int, float] = {}
@@ -291,7 +291,7 @@ class Memories:
         return [(rows[one.id], one.score) for one in found if one.id in rows]
 
     def _made(self, draft: EntryDraft, source: EntrySource) -> MemoryEntry:
-        draft, now = checked(draft), self._clock.now()
+        draft, now = validate_draft(draft), self._clock.now()
         self._refuse_secrets(draft.key, draft.value, *draft.tags)
         if draft.expires_at is not None and draft.expires_at <= now:
             # Storing it would only hide the previous entry of its key.

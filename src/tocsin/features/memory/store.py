@@ -19,32 +19,32 @@ from tocsin.features.memory.model import (
     InvalidEntryError,
     MemoryEntry,
     UnknownEntryError,
+    compute_strength,
     half_lives_until,
-    strength_of,
 )
 from tocsin.features.memory.query import IndexQuery
 from tocsin.features.memory.tables.rows import (
     LIVE,
     EntryFilter,
+    build_conditions,
     clear,
-    conditions_of,
-    entry_of,
     find,
+    from_row,
     known,
     like,
     move_scope,
     numbers,
     put,
 )
-from tocsin.features.memory.tables.stats import stats_of
+from tocsin.features.memory.tables.stats import read_stats
 
 
-def cursor_of(sort: str, place: Any, at: float, last: int) -> str:
+def make_cursor(sort: str, place: Any, at: float, last: int) -> str:
     """Return the cursor after a row: its sort key, the start time of the listing, and the ID of the row."""
     return base64.urlsafe_b64encode(json.dumps([sort, place, at, last]).encode()).decode().rstrip("=")
 
 
-def place_of(cursor: str, sort: str) -> tuple[Any, float, int]:
+def parse_cursor(cursor: str, sort: str) -> tuple[Any, float, int]:
     """Parse a cursor; raises InvalidEntryError for a cursor of another listing."""
     try:
         raw = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
@@ -98,7 +98,7 @@ class MemoryStore:
         self._steps = steps
 
     @property
-    def is_kept(self) -> bool:
+    def may_exist(self) -> bool:
         """Whether there may be entries; a query would create the database."""
         return self._database.path.exists()
 
@@ -218,8 +218,8 @@ class MemoryStore:
     ) -> ListPage[MemoryEntry]:
         """Return one page; `cursor` comes from the previous page. Raises InvalidEntryError for a foreign cursor."""
         order, limit = _ORDERS[sort], max(1, min(limit, MAX_PAGE))
-        place, at, after = place_of(cursor, sort) if cursor else (None, now, 0)
-        conditions, values = conditions_of(wanted)
+        place, at, after = parse_cursor(cursor, sort) if cursor else (None, now, 0)
+        conditions, values = build_conditions(wanted)
         beyond = f"AND ({order}, e.id) > (:place, :after)" if cursor else ""
         sql = (
             f"SELECT e.*, {order} AS place FROM memory_entries e WHERE {LIVE} AND {conditions} {beyond}"  # noqa: S608  # our own words
@@ -230,20 +230,20 @@ class MemoryStore:
         def work(connection: sqlite3.Connection) -> ListPage[MemoryEntry]:
             rows = connection.execute(sql, values).fetchall()
             last = rows[limit - 1] if len(rows) > limit else None
-            following = cursor_of(sort, last["place"], at, last["id"]) if last else None
-            return ListPage(tuple(map(entry_of, rows[:limit])), following)
+            following = make_cursor(sort, last["place"], at, last["id"]) if last else None
+            return ListPage(tuple(map(from_row, rows[:limit])), following)
 
         return await self._database.read(work)
 
     async def count(self, wanted: EntryFilter, now: float) -> int:
         """Return the number of entries."""
-        conditions, values = conditions_of(wanted)
+        conditions, values = build_conditions(wanted)
         sql = f"SELECT count(*) FROM memory_entries e WHERE {LIVE} AND {conditions}"  # noqa: S608  # our own words
         return await self._database.read(lambda c: int(c.execute(sql, {**values, "now": now}).fetchone()[0]))
 
     async def search(self, query: IndexQuery, wanted: EntryFilter, now: float, limit: int) -> list[Scored]:
         """Return the best matches by rank in the index times strength."""
-        conditions, values = conditions_of(wanted)
+        conditions, values = build_conditions(wanted)
         sql = _search_sql(query, conditions)
         values |= {"now": now, "match": query.match}
         values |= {f"scanned{number}": like(term) for number, term in enumerate(query.scanned)}
@@ -253,29 +253,29 @@ class MemoryStore:
                 ranked = [(row[0], row[1]) for row in connection.execute(_ranked_sql(query, self._steps[-1]), values)]
                 for end in self._steps:
                     fits = dict(ranked[:end])
-                    best = _weighed(_weights_of(connection, fits, conditions, values), now, limit, fits)
+                    best = _best_weighted(_read_weights(connection, fits, conditions, values), now, limit, fits)
                     # Entries after these rank no better than the last of them, and strength never increases a rank.
                     if len(ranked) < end or (len(best) == limit and best[-1].score >= ranked[end - 1][1]):
                         return best
-            return _weighed(connection.execute(sql, values), now, limit)
+            return _best_weighted(connection.execute(sql, values), now, limit)
 
         return await self._database.read(work)
 
     async def related(self, pairs: Sequence[str], wanted: EntryFilter, now: float, limit: int) -> list[Scored]:
         """Return the entries with the most of the given pairs of characters, weighted by strength."""
-        conditions, values = conditions_of(wanted)
+        conditions, values = build_conditions(wanted)
         found = " + ".join(f"(instr(e.value, :pair{number}) > 0)" for number in range(len(pairs)))
         sql = (
             f"SELECT {_WEIGHT}, {found} AS fit FROM memory_entries e"  # noqa: S608  # our own words
             f" WHERE e.unspaced AND {LIVE} AND {conditions} AND fit > 0 ORDER BY fit DESC LIMIT {self._steps[0]}"
         )
         values |= {"now": now, **{f"pair{number}": pair for number, pair in enumerate(pairs)}}
-        return await self._database.read(lambda connection: _weighed(connection.execute(sql, values), now, limit))
+        return await self._database.read(lambda connection: _best_weighted(connection.execute(sql, values), now, limit))
 
     async def by_ids(self, ids: Sequence[int]) -> dict[int, MemoryEntry]:
         """Return the existing entries of these rows."""
         sql = f"SELECT * FROM memory_entries WHERE id IN ({', '.join('?' * len(ids))})"  # noqa: S608  # marks only
-        return await self._database.read(lambda c: {row["id"]: entry_of(row) for row in c.execute(sql, list(ids))})
+        return await self._database.read(lambda c: {row["id"]: from_row(row) for row in c.execute(sql, list(ids))})
 
     async def decay(
         self, now: float, threshold: float, half_life_days: float | None, *, dry_run: bool, wait_s: float = 0.0
@@ -315,7 +315,7 @@ class MemoryStore:
 
     async def stats(self, now: float) -> dict[str, Any]:
         """Return the counts of what is stored."""
-        return await self._database.read(lambda connection: stats_of(connection, now))
+        return await self._database.read(lambda connection: read_stats(connection, now))
 
 
 _WEIGHT = "e.id, e.pinned, e.half_life_days, e.importance, e.last_accessed_at"
@@ -364,7 +364,7 @@ def _ranked_sql(query: IndexQuery, limit: int) -> str:
     )
 
 
-def _weights_of(
+def _read_weights(
     connection: sqlite3.Connection, ids: Iterable[int], conditions: str, values: Mapping[str, Any]
 ) -> list[sqlite3.Row]:
     """Return the columns for the strength of the entries that are live and match."""
@@ -375,11 +375,12 @@ def _weights_of(
     return connection.execute(sql, {**values, "ids": json.dumps(list(ids))}).fetchall()
 
 
-def _weighed(
+def _best_weighted(
     rows: Iterable[sqlite3.Row], now: float, limit: int, fits: Mapping[int, float] | None = None
 ) -> list[Scored]:
     """Return the best by fit times strength; rows have the columns of `_WEIGHT`, and the fit if `fits` is `None`."""
     weighed = (
-        ((fits[row[0]] if fits else row[5]) * strength_of(row[1], row[2], row[3], now - row[4]), row[0]) for row in rows
+        ((fits[row[0]] if fits else row[5]) * compute_strength(row[1], row[2], row[3], now - row[4]), row[0])
+        for row in rows
     )
     return [Scored(id_, score) for score, id_ in nlargest(limit, weighed)]

@@ -70,7 +70,7 @@ class NoticeForwarder:
         names = ",".join(f"{each.id}:{each.told}" for each in told)
         key = f"notice:{sha256(names.encode()).hexdigest()[:32]}"
         if await self._deliver(text, key):
-            await self._store.mark_told(told, self._clock.now(), digest=digest)
+            await self._store.mark_forwarded(told, self._clock.now(), digest=digest)
         else:
             await self._store.give_up(told)
 

@@ -58,7 +58,7 @@ def open_notifications(context: FeatureContext) -> OpenNotifications:
         is_told=_is_told(context),
     )
     forwarder = NoticeForwarder(store, context.clock, _deliver(context), _quiet_hours(settings))
-    service.on_kept(forwarder.loop.wake)
+    service.on_stored(forwarder.loop.wake)
     return OpenNotifications(service, forwarder, context)
 
 
@@ -108,12 +108,12 @@ def _deliver(context: FeatureContext) -> Deliver:
     return to_profile if profile else to_operator
 
 
-def forwarder_of(opened: OpenNotifications) -> ServiceLoop:
+def build_forwarder(opened: OpenNotifications) -> ServiceLoop:
     """Return the service that forwards notices."""
     return opened.forwarder.loop
 
 
-async def status_of(opened: OpenNotifications) -> list[str]:
+async def status_lines(opened: OpenNotifications) -> list[str]:
     """Return the line for `/status`."""
     return [f"Notifications: {await opened.service.unread_count()} unread"]
 
@@ -130,8 +130,8 @@ async def prune(opened: OpenNotifications) -> None:
 
 HOOKS = FeatureHooks[OpenNotifications](
     open=open_notifications,
-    status=status_of,
-    services=(forwarder_of,),
+    status=status_lines,
+    services=(build_forwarder,),
     hourly=prune,
     live={"notifications": live_records},
     provides=ProvidedAbilities(notices=lambda opened: opened.service),

@@ -118,7 +118,7 @@ def check(notice: Notice) -> None:
         )
 
 
-def mended(notice: Notice) -> Notice:
+def sanitize(notice: Notice) -> Notice:
     """Return a notice that `check` accepts: a notice of a feature must not be lost because of its category."""
     return replace(
         notice,
@@ -128,7 +128,7 @@ def mended(notice: Notice) -> Notice:
     )
 
 
-def shortened(notice: Notice) -> Notice:
+def shorten(notice: Notice) -> Notice:
     """Shorten a notice to the limits, with a title of one line."""
     return replace(
         notice,

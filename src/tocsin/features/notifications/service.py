@@ -21,10 +21,10 @@ from tocsin.features.notifications.model import (
     NotificationCategory,
     check,
     levels_from,
-    mended,
-    shortened,
+    sanitize,
+    shorten,
 )
-from tocsin.features.notifications.store import KeptNotice, NotificationFilter, NotificationStore
+from tocsin.features.notifications.store import NotificationFilter, NotificationStore, StoredNotice
 
 log = logging.getLogger(__name__)
 
@@ -65,20 +65,20 @@ class Notifications:
         self._is_told = is_told
         self._wakers: list[Callable[[], None]] = []
 
-    def on_kept(self, wake: Callable[[], None]) -> None:
+    def on_stored(self, wake: Callable[[], None]) -> None:
         """Call `wake` whenever this process stores a notice."""
         self._wakers.append(wake)
 
     async def notify(self, notice: Notice) -> None:
         """Store a notice of a feature, or close the one that it replaces; never raises for an invalid notice."""
         try:
-            await (self._close(notice) if notice.closed else self.create(mended(notice)))
+            await (self._close(notice) if notice.closed else self.create(sanitize(notice)))
         except TocsinError as error:
             facts = {"title": notice.title, "source": notice.source, "reason": error.sentence()}
             log.error("a notification could not be stored", extra=facts)  # noqa: TRY400  # the sentence says it all
 
     async def _close(self, notice: Notice) -> None:
-        closed = await self.store.close(shortened(self._masked(notice)), self._clock.now())
+        closed = await self.store.close(shorten(self._masked(notice)), self._clock.now())
         if closed is not None:
             facts: dict[str, object] = {"read": 1, "notification": closed.id}
             self._record(NOTIFICATION_READ, f"notification {closed.id} closed", NOTICES.name, facts)
@@ -86,11 +86,11 @@ class Notifications:
     def _masked(self, notice: Notice) -> Notice:
         return replace(notice, title=self._redact(notice.title), body=self._redact(notice.body))
 
-    async def create(self, notice: Notice, *, source: str = NOTICES.name) -> KeptNotice:
+    async def create(self, notice: Notice, *, source: str = NOTICES.name) -> StoredNotice:
         """Store a notice, or count it with a duplicate of the last 24 hours; raises InvalidNoticeError."""
         check(notice)
         forwarded = () if notice.output and self._is_told(notice.output) else self._forwarded
-        kept = await self.store.add(shortened(self._masked(notice)), self._clock.now(), forwarded=forwarded)
+        kept = await self.store.add(shorten(self._masked(notice)), self._clock.now(), forwarded=forwarded)
         if kept.merged and notice.once:
             return kept
         found = kept.notification

@@ -42,7 +42,7 @@ class NotificationFilter:
     cursor: str = ""  # `next_cursor` of the previous page
 
 
-class KeptNotice(NamedTuple):
+class StoredNotice(NamedTuple):
     """The result of storing a notice: its notification, and whether it was merged with an earlier one."""
 
     notification: Notification
@@ -62,7 +62,7 @@ class NotificationStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def add(self, notice: Notice, now: float, *, forwarded: Collection[NoticeLevel]) -> KeptNotice:
+    async def add(self, notice: Notice, now: float, *, forwarded: Collection[NoticeLevel]) -> StoredNotice:
         """Store a notice, or merge it with one of its key within 24 hours; levels in `forwarded` are forwarded."""
         return await self._database.write(lambda connection: _add(connection, notice, now, forwarded))
 
@@ -181,7 +181,7 @@ class NotificationStore:
 
         return await self._database.write(work)
 
-    async def mark_told(self, told: Sequence[Notification], now: float, *, digest: bool) -> None:
+    async def mark_forwarded(self, told: Sequence[Notification], now: float, *, digest: bool) -> None:
         """Record that one message forwarded all of these."""
 
         def work(connection: sqlite3.Connection) -> None:
@@ -221,12 +221,14 @@ _PUSHED_OUT = (
 )
 
 
-def _add(connection: sqlite3.Connection, notice: Notice, now: float, forwarded: Collection[NoticeLevel]) -> KeptNotice:
+def _add(
+    connection: sqlite3.Connection, notice: Notice, now: float, forwarded: Collection[NoticeLevel]
+) -> StoredNotice:
     known = _same(connection, notice, now - MERGE_S)
     if known is not None and notice.once:
-        return KeptNotice(_find(connection, known["id"]), True)
+        return StoredNotice(_find(connection, known["id"]), True)
     if known is not None:
-        return KeptNotice(_merge(connection, known, notice, now, forwarded), True)
+        return StoredNotice(_merge(connection, known, notice, now, forwarded), True)
     values = {
         "id": new_id(),
         "title": notice.title,
@@ -246,7 +248,7 @@ def _add(connection: sqlite3.Connection, notice: Notice, now: float, forwarded: 
     marks = ", ".join(f":{name}" for name in values)
     connection.execute(f"INSERT INTO notifications ({names}) VALUES ({marks})", values)  # noqa: S608  # our own words
     connection.execute(_PUSHED_OUT, [KEEP])
-    return KeptNotice(_find(connection, str(values["id"])), False)
+    return StoredNotice(_find(connection, str(values["id"])), False)
 
 
 def _same(connection: sqlite3.Connection, notice: Notice, since: float) -> sqlite3.Row | None:

@@ -36,11 +36,11 @@ class Cipher(Protocol):
         """Return a new key pair."""
         ...
 
-    def recipient_of(self, identity_file: Path) -> str:
+    def read_recipient(self, identity_file: Path) -> str:
         """Return the public key of the identity in a file."""
         ...
 
-    def checked_recipient(self, recipient: str) -> str:
+    def validate_recipient(self, recipient: str) -> str:
         """Validate a public key for encryption and return it; raises VaultError."""
         ...
 
@@ -65,11 +65,11 @@ class PyrageCipher:
         identity = x25519.Identity.generate()
         return KeyPair(str(identity), str(identity.to_public()))
 
-    def recipient_of(self, identity_file: Path) -> str:
+    def read_recipient(self, identity_file: Path) -> str:
         """Return the public key of the identity in a file."""
         return str(self._identity(identity_file).to_public())
 
-    def checked_recipient(self, recipient: str) -> str:
+    def validate_recipient(self, recipient: str) -> str:
         """Validate a public key for encryption and return it; raises VaultError."""
         from pyrage import RecipientError, x25519
 
@@ -120,7 +120,7 @@ class AgeCipher:
         recipient = next(line for line in text.splitlines() if line.startswith("# public key: "))
         return KeyPair(identity, recipient.removeprefix("# public key: "))
 
-    def recipient_of(self, identity_file: Path) -> str:
+    def read_recipient(self, identity_file: Path) -> str:
         """Return the public key of the identity in a file."""
         try:
             return self._run(["age-keygen", "-y", str(identity_file)]).decode().split()[-1]
@@ -128,7 +128,7 @@ class AgeCipher:
             identity_line(identity_file)
             raise _bad_identity(identity_file) from None
 
-    def checked_recipient(self, recipient: str) -> str:
+    def validate_recipient(self, recipient: str) -> str:
         """Validate a public key for encryption and return it; raises VaultError."""
         key = recipient.strip()
         # For any other form, such as a plug-in's, `age` would start another program.
@@ -148,9 +148,9 @@ class AgeCipher:
         """Decrypt `data`."""
         _refuse_foreign(data)
         try:
-            return self._run(["age", "-d", "-i", str(identity_file)], _armored(data))
+            return self._run(["age", "-d", "-i", str(identity_file)], _armor(data))
         except ProgramFailedError as error:
-            self.recipient_of(identity_file)
+            self.read_recipient(identity_file)
             raise _unreadable(str(error), data) from None
 
     def _run(self, argv: Sequence[str], stdin: bytes = b"") -> bytes:
@@ -164,7 +164,7 @@ class AgeCipher:
             raise VaultError(f"{argv[0]} cannot be started", hint=INSTALL_AGE) from None
 
 
-def cipher_of(backend: str) -> Cipher:
+def select_cipher(backend: str) -> Cipher:
     """Return the cipher that VAULT_BACKEND selects."""
     return AgeCipher() if backend == "age" else PyrageCipher()
 
@@ -181,7 +181,7 @@ def identity_line(file: Path) -> str:
     return found[0]
 
 
-def _armored(data: bytes) -> bytes:
+def _armor(data: bytes) -> bytes:
     """Encode a file in the text form of the format (RFC 7468), which any text pipe can carry."""
     from base64 import b64encode
     from textwrap import wrap

@@ -24,7 +24,7 @@ def read_secrets(path: Path, names: Collection[str]) -> EnvFile:
     return EnvFile(path, content, {name: values[name] for name in names if values.get(name, "").strip()})
 
 
-def take_out(file: EnvFile, mode: int) -> None:
+def remove_secrets(file: EnvFile, mode: int) -> None:
     """Replace the bindings of the secrets with comments; raise ConfigError if the file has changed."""
     from io import StringIO
 

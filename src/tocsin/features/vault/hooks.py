@@ -15,7 +15,7 @@ from tocsin.core.storage.files import WatchedFile
 from tocsin.core.text.strings import number_of
 from tocsin.features.hooks import FeatureHooks, ProvidedAbilities
 from tocsin.features.vault.audit_actions import VAULT
-from tocsin.features.vault.cipher import cipher_of
+from tocsin.features.vault.cipher import select_cipher
 from tocsin.features.vault.model import NoVaultError
 from tocsin.features.vault.rotation import FILE_NAME, RotationPolicies, RotationState, SecretAge, parse_policies
 from tocsin.features.vault.service import Vault
@@ -73,26 +73,28 @@ class OpenVault(NamedTuple):
         return await asyncio.to_thread(self.vault.reveal, names, source=VAULT.name, reader=reader)
 
 
-def store_of(data_dir: Path, settings: Values) -> VaultStore:
+def open_store(data_dir: Path, settings: Values) -> VaultStore:
     """Return the store of the vault."""
     identity = settings[IDENTITY]
     if identity is None and platform() == "darwin":
         from tocsin.features.vault.programs import find_identity
 
         identity = find_identity(data_dir, data_dir / IDENTITY_FILE)
-    return VaultStore(data_dir, cipher_of(settings[BACKEND]), identity)
+    return VaultStore(data_dir, select_cipher(settings[BACKEND]), identity)
 
 
-def vault_of(data_dir: Path, settings: Values, audit: "Callable[[], AuditTrail]", now: Callable[[], float]) -> Vault:
+def open_service(
+    data_dir: Path, settings: Values, audit: "Callable[[], AuditTrail]", now: Callable[[], float]
+) -> Vault:
     """Return the vault without opening the rest of the program."""
     path = data_dir / FILE_NAME
     policies = WatchedFile(path, partial(parse_policies, path=path), RotationPolicies())
-    return Vault(store_of(data_dir, settings), audit, policies.read, now)
+    return Vault(open_store(data_dir, settings), audit, policies.read, now)
 
 
 def open_vault(context: "FeatureContext") -> OpenVault:
     """Return the vault of the program."""
-    vault = vault_of(context.data_dir, context.settings, lambda: context.audit, context.clock.now)
+    vault = open_service(context.data_dir, context.settings, lambda: context.audit, context.clock.now)
     return OpenVault(vault, context)
 
 

@@ -63,12 +63,12 @@ class VaultSecrets:
         return vault, self._identity and _state_of(self._identity)
 
     def _read(self) -> Mapping[str, str]:
-        from tocsin.features.vault.hooks import store_of
+        from tocsin.features.vault.hooks import open_store
 
-        store = store_of(self._data_dir, self._settings)
+        store = open_store(self._data_dir, self._settings)
         try:
             counted = store.counted()
-            content = store.decrypted()
+            content = store.decrypt_any()
             values = {name: secret.value for name, secret in content.secrets.items()}
             self._new = (*self._new, *values.values())  # of an older copy, too
             store.refuse_older(content, counted)

@@ -116,7 +116,7 @@ class VaultContent(NamedTuple):
         return self.secrets[name]
 
 
-def checked_name(name: str) -> str:
+def validate_name(name: str) -> str:
     """Validate the name of a secret; raises InvalidSecretError."""
     if len(name) > MAX_NAME or not _NAME.fullmatch(name):
         raise InvalidSecretError(
@@ -131,7 +131,7 @@ def shown(name: str) -> str:
     return repr(name[:40] + ("…" if len(name) > 40 else ""))
 
 
-def checked_value(value: str) -> str:
+def validate_value(value: str) -> str:
     """Validate a value; raises InvalidSecretError if it is empty, too long or not encodable."""
     if not value:
         raise InvalidSecretError("the value is empty", hint="enter a value; `tocsin vault delete` removes a secret")

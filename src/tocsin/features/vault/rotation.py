@@ -55,7 +55,7 @@ class SecretAge(NamedTuple):
         return self.rotated_at + self.max_age_days * _DAY_S
 
 
-def age_of(name: str, secret: Secret, policies: RotationPolicies, now: float) -> SecretAge:
+def compute_age(name: str, secret: Secret, policies: RotationPolicies, now: float) -> SecretAge:
     """Return the age of a secret under the policies; a time in the future counts as now."""
     age_s, limit = max(0.0, now - secret.rotated_at), policies.max_age_days(name)
     share = age_s / (limit * _DAY_S)

@@ -12,11 +12,11 @@ from tocsin.features.vault.model import (
     Recipient,
     VaultContent,
     VaultError,
-    checked_name,
-    checked_value,
+    validate_name,
+    validate_value,
     timestamp,
 )
-from tocsin.features.vault.rotation import RotationPolicies, RotationState, SecretAge, age_of
+from tocsin.features.vault.rotation import RotationPolicies, RotationState, SecretAge, compute_age
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,14 +85,14 @@ class Vault:
 
     def set(self, name: str, value: str, *, source: str) -> None:
         """Store a value; replacing one resets its age."""
-        checked_name(name)
-        checked_value(value)
+        validate_name(name)
+        validate_value(value)
         written = self.store.change(lambda content: content.with_secret(name, value, self._now()))
         self._record(actions.SET, f"{name} was set", source, {"names": [name], "write": written.writes})
 
     def rotate(self, name: str, value: str, *, source: str) -> None:
         """Replace the value of a secret; raise UnknownSecretError, or VaultError if it is unchanged."""
-        checked_value(value)
+        validate_value(value)
 
         def renew(content: VaultContent) -> VaultContent:
             if content.secret(name).value == value:
@@ -107,11 +107,11 @@ class Vault:
         written = self.store.change(lambda content: content.without(name))
         self._record(actions.DELETE, f"{name} was deleted", source, {"names": [name], "write": written.writes})
 
-    def take_in(self, values: Mapping[str, str], *, origin: str, source: str) -> None:
+    def import_values(self, values: Mapping[str, str], *, origin: str, source: str) -> None:
         """Store all values of a file atomically; existing ones with the same value keep their age."""
         for name, value in values.items():
-            checked_name(name)
-            checked_value(value)
+            validate_name(name)
+            validate_value(value)
 
         def add(content: VaultContent) -> VaultContent:
             for name, value in values.items():
@@ -142,7 +142,7 @@ class Vault:
         """Add a public key that can decrypt the vault; return it in canonical form."""
         if len(note) > MAX_NOTE or not note.isprintable():
             raise VaultError("the note is too long, or contains invisible characters", hint="use a few words")
-        checked = self.store.cipher.checked_recipient(key)
+        checked = self.store.cipher.validate_recipient(key)
         if checked == self.store.recipient():
             raise VaultError("this is the public key of the vault itself", hint="add another one")
         self.store.change(lambda content: content.with_recipient(checked, note))
@@ -156,7 +156,7 @@ class Vault:
 
     def ages(self) -> tuple[SecretAge, ...]:
         """Return the age of each secret, by name."""
-        age = partial(age_of, policies=self.policies()[0], now=self._now())
+        age = partial(compute_age, policies=self.policies()[0], now=self._now())
         return tuple(age(name, secret) for name, secret in sorted(self.store.read().secrets.items()))
 
     def status(self) -> VaultStatus:
@@ -210,7 +210,7 @@ def age_document(age: SecretAge) -> dict[str, object]:
     }
 
 
-def generated() -> str:
+def generate_value() -> str:
     """Return a random value."""
     from secrets import token_urlsafe
 

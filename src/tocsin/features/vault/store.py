@@ -53,7 +53,7 @@ class VaultStore:
                 raise VaultError(f"a vault already exists: {self.vault}", hint="`tocsin vault status` shows its state")
             if _is_there(self.identity):
                 refuse_readers(self.identity)
-                recipient = self.cipher.recipient_of(self.identity)
+                recipient = self.cipher.read_recipient(self.identity)
             else:
                 pair = self.cipher.generate()
                 recipient = pair.recipient
@@ -64,7 +64,7 @@ class VaultStore:
     def read(self) -> VaultContent:
         """Return the content of the vault; raise OlderVaultError for a copy from before its last change."""
         counted = self.counted()  # before the vault, which is written first
-        content = self.decrypted()
+        content = self.decrypt_any()
         self.refuse_older(content, counted)
         return content
 
@@ -88,9 +88,9 @@ class VaultStore:
         """Make an older copy the newest version; the newer one then counts as an older copy."""
         self.require()
         with self._locked():
-            return self._write(self.decrypted(), self.cipher.recipient_of(self.identity))
+            return self._write(self.decrypt_any(), self.cipher.read_recipient(self.identity))
 
-    def decrypted(self) -> VaultContent:
+    def decrypt_any(self) -> VaultContent:
         """Return the content of the vault, however old it is."""
         self.require()
         _leave_no_core()
@@ -107,13 +107,13 @@ class VaultStore:
     def recipient(self) -> str:
         """Return the public key of the identity."""
         self.require()
-        return self.cipher.recipient_of(self.identity)
+        return self.cipher.read_recipient(self.identity)
 
     def change(self, work: Callable[[VaultContent], VaultContent]) -> VaultContent:
         """Replace the content with the result of `work`, atomically for all readers and writers."""
         self.require()
         with self._locked():
-            return self._write(work(self.read()), self.cipher.recipient_of(self.identity))
+            return self._write(work(self.read()), self.cipher.read_recipient(self.identity))
 
     def rekey(self) -> str:
         """Encrypt the vault with a new identity, which replaces the old one; return its public key.
@@ -124,7 +124,7 @@ class VaultStore:
         self.require()
         with self._locked():
             content = self.read()
-            old = self.cipher.recipient_of(self.identity)
+            old = self.cipher.read_recipient(self.identity)
             pair = self.cipher.generate()
             self._write(content, old, pair.recipient)
             self._write_identity(pair.identity, pair.recipient)
@@ -146,7 +146,7 @@ class VaultStore:
             refuse_readers(file)
 
     def _encrypted(self) -> bytes:
-        size = _found(self.vault).st_size
+        size = _stat(self.vault).st_size
         if size > MAX_VAULT_BYTES:
             sentence = f"{self.vault} has {size:,} bytes, more than any vault has"
             raise VaultError(sentence, hint="restore it from a backup")
@@ -195,7 +195,7 @@ class VaultStore:
 
 def refuse_readers(file: Path) -> None:
     """Raise VaultError if other users may read or change a file."""
-    found = _found(file)
+    found = _stat(file)
     quoted = shlex.quote(str(file))
     if found.st_uid != os.geteuid():
         hint = f"run this as the user with the number {found.st_uid}, or chown {os.geteuid()} {quoted}"
@@ -207,12 +207,12 @@ def refuse_readers(file: Path) -> None:
 
 def _is_there(file: Path) -> bool:
     try:
-        return bool(_found(file))
+        return bool(_stat(file))
     except NoVaultError:
         return False
 
 
-def _found(file: Path) -> os.stat_result:
+def _stat(file: Path) -> os.stat_result:
     """Return the state of a file; raise NoVaultError if it does not exist, VaultError if it cannot be accessed."""
     try:
         return file.stat()

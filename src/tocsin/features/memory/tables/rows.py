@@ -30,7 +30,7 @@ class EntryFilter:
     text: str = ""  # a part of key or value
 
 
-def conditions_of(wanted: EntryFilter) -> tuple[str, dict[str, Any]]:
+def build_conditions(wanted: EntryFilter) -> tuple[str, dict[str, Any]]:
     """Return the SQL conditions of a filter and their parameters."""
     scopes = {f"scope{number}": scope for number, scope in enumerate(wanted.scopes)}
     conditions = [f"e.scope IN ({', '.join(f':{name}' for name in scopes)})"] if scopes else []
@@ -65,7 +65,7 @@ def put(connection: sqlite3.Connection, entry: MemoryEntry, now: float) -> None:
     """Store an entry, replacing any other with its key."""
     before = find(connection, entry.key, now)
     clear(connection, entry.key, now, keep=before is not None and _content(before) != _content(entry))
-    row = row_of(entry)
+    row = to_row(entry)
     names, marks = ", ".join(row), ", ".join(f":{name}" for name in row)
     connection.execute(f"INSERT INTO memory_entries ({names}) VALUES ({marks})", row)  # noqa: S608  # our own names
 
@@ -113,7 +113,7 @@ def find(connection: sqlite3.Connection, key: str, now: float, scope: str = "") 
     """Return an entry; with `scope`, `None` for an entry of another scope."""
     sql = f"SELECT * FROM memory_entries e WHERE e.key = :key AND {LIVE}"  # noqa: S608  # our own words
     row = connection.execute(sql, {"key": key, "now": now}).fetchone()
-    return entry_of(row) if row and scope in {"", row["scope"]} else None
+    return from_row(row) if row and scope in {"", row["scope"]} else None
 
 
 def known(connection: sqlite3.Connection, key: str, now: float, scope: str = "") -> MemoryEntry:
@@ -124,7 +124,7 @@ def known(connection: sqlite3.Connection, key: str, now: float, scope: str = "")
     return entry
 
 
-def row_of(entry: MemoryEntry) -> Mapping[str, Any]:
+def to_row(entry: MemoryEntry) -> Mapping[str, Any]:
     """Return the columns of an entry."""
     tags = json.dumps(entry.tags, ensure_ascii=False)
     return {
@@ -146,7 +146,7 @@ def row_of(entry: MemoryEntry) -> Mapping[str, Any]:
     }
 
 
-def entry_of(row: sqlite3.Row) -> MemoryEntry:
+def from_row(row: sqlite3.Row) -> MemoryEntry:
     """Return the entry of a row."""
     return MemoryEntry(
         key=row["key"],
