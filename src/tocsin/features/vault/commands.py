@@ -12,7 +12,7 @@ from tocsin.core.errors import ConfigError
 from tocsin.core.text.strings import number_of
 from tocsin.features.contract import Commands
 from tocsin.features.vault.hooks import open_service
-from tocsin.features.vault.model import MAX_VALUE_BYTES, OlderVaultError, VaultError, validate_name, timestamp
+from tocsin.features.vault.model import MAX_VALUE_BYTES, OlderVaultError, VaultError, timestamp, validate_name
 from tocsin.features.vault.rotation import RotationState, SecretAge
 from tocsin.features.vault.service import Vault, age_document, generate_value
 from tocsin.terminal.options import add_subcommands

@@ -12,9 +12,9 @@ from tocsin.features.vault.model import (
     Recipient,
     VaultContent,
     VaultError,
+    timestamp,
     validate_name,
     validate_value,
-    timestamp,
 )
 from tocsin.features.vault.rotation import RotationPolicies, RotationState, SecretAge, compute_age
 

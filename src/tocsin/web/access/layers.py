@@ -12,7 +12,7 @@ from tocsin.core.errors import TocsinError
 from tocsin.core.scopes import ALL_SCOPES
 from tocsin.rest.headers import header_values
 from tocsin.rest.problems import HttpProblemError
-from tocsin.web.access.cookies import session_cookie, read_session_id
+from tocsin.web.access.cookies import read_session_id, session_cookie
 from tocsin.web.access.refusals import login_refusal, unauthenticated
 from tocsin.web.access.sessions import LoginSession
 from tocsin.web.access.sign_in import SignIns, Visitor

@@ -17,7 +17,7 @@ from tocsin.rest.operations import Operations, operation
 from tocsin.rest.problems import HttpProblemError
 from tocsin.rest.reading import JSON, read_media_type
 from tocsin.rest.refusals import refuse
-from tocsin.web.access.cookies import no_cookie, session_cookie, read_session_id
+from tocsin.web.access.cookies import no_cookie, read_session_id, session_cookie
 from tocsin.web.access.layers import read_visitor
 from tocsin.web.access.links import PATH as LINK_PATH
 from tocsin.web.access.refusals import login_refusal
