@@ -10,7 +10,7 @@ import pytest
 
 from tocsin.features.registry import find_features
 from tocsin.web.ui.assets import COMMON, ENTRY, ROOT, STYLES, Asset, load_assets, read_sources
-from tocsin.web.ui.joining import JoiningError, collect_members, joined, read_imports
+from tocsin.web.ui.joining import JoiningError, collect_members, join_modules, read_imports
 from tocsin.web.ui.manifest import build_manifest, feature_pages
 
 MAX_LINES = 300
@@ -206,7 +206,7 @@ def test_comments_and_types_are_not_served_and_lines_keep_their_numbers():
     source = (
         "// why\nexport const a = 1; // here\n/**\n * @type {string}\n */\nexport const b = /** @type {any} */ (2);\n"
     )
-    served = joined("shell/main.js", {"shell/main.js": source})["shell/main.js"]
+    served = join_modules("shell/main.js", {"shell/main.js": source})["shell/main.js"]
     assert "why" not in served
     assert "export const a = 1; // here\n\n\n\nexport const b = (2);\n" in served
 
@@ -227,7 +227,7 @@ def test_a_page_is_served_with_what_is_its_own_and_not_with_what_others_use_too(
         "strings/both.js": "export const BOTH = 1;\n",
         "parts/part.js": "export const part = 1;\n",
     }
-    served = joined("shell/main.js", sources)
+    served = join_modules("shell/main.js", sources)
     assert sorted(served) == sorted(sources.keys() - {"strings/one.js"})
     assert "export const ONE" in served["pages/one.js"]
     assert 'import { part } from "../parts/part.js";' in served["pages/one.js"]
@@ -246,7 +246,7 @@ def test_what_the_same_pages_need_and_no_other_is_one_file():
         "strings/both.js": "export const BOTH = 1;\n",
         "strings/more.js": "export const MORE = 2;\n",
     }
-    served = joined("shell/main.js", sources)
+    served = join_modules("shell/main.js", sources)
     assert sorted(served) == sorted(sources.keys() - {"parts/both.js", "strings/both.js"})
     assert served["strings/more.js"].index("const BOTH") < served["strings/more.js"].index("const both = BOTH")
     assert 'import { MORE, both } from "../strings/more.js";' in served["pages/one.js"]
@@ -260,14 +260,14 @@ def test_a_module_that_shares_a_name_with_its_page_is_served_by_itself_with_what
         "pages/one_a.js": 'import { ONE } from "../strings/one.js";\nconst same = 2;\nexport const a = 1;\n',
         "strings/one.js": "export const ONE = 1;\n",
     }
-    served = joined("shell/main.js", sources)
+    served = join_modules("shell/main.js", sources)
     assert served.keys() == sources.keys()
     assert 'import { ONE } from "../strings/one.js";' in served["pages/one_a.js"]
 
 
 def test_joining_refuses_a_name_that_two_modules_declare():
     with pytest.raises(JoiningError, match="both declare same"):
-        joined(
+        join_modules(
             "a/one.js",
             {
                 "a/one.js": 'import { x } from "../a/two.js";\nconst same = 1;\n',
@@ -290,9 +290,9 @@ def test_no_joined_module_hides_a_function_of_the_browser_from_the_others():
 def test_joining_refuses_a_cycle_and_an_import_of_what_is_not_there():
     circle = {"a/one.js": 'import { y } from "../a/two.js";\n', "a/two.js": 'import { x } from "../a/one.js";\n'}
     with pytest.raises(JoiningError, match="a cycle"):
-        joined("a/one.js", circle)
+        join_modules("a/one.js", circle)
     with pytest.raises(JoiningError, match="exist"):
-        joined("a/one.js", {"a/one.js": 'import { y } from "../a/gone.js";\n'})
+        join_modules("a/one.js", {"a/one.js": 'import { y } from "../a/gone.js";\n'})
 
 
 def test_the_wheel_takes_the_files_along():
