@@ -1,4 +1,4 @@
-"""How old a secret may become: the file of policies, and what it says of one secret."""
+"""The maximum age of secrets: the policies file, and its result for one secret."""
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
@@ -25,7 +25,7 @@ class RotationState(StrEnum):
 
 
 class RotationPolicies(NamedTuple):
-    """The maximum age of secrets in days: the usual one, and that of single names."""
+    """The maximum age of secrets in days: the default, and overrides by name."""
 
     default_max_age_days: int = DEFAULT_MAX_AGE_DAYS
     by_name: Mapping[str, int] = MappingProxyType({})
@@ -67,22 +67,22 @@ class RotationRecord(NamedTuple):
     items: Sequence[SecretAgeRecord]
 
 
-def age_of(name: str, secret: Secret, policies: RotationPolicies, now: float) -> SecretAgeRecord:
-    """Return how old a secret is under the policies; one from the future is new."""
+def compute_age(name: str, secret: Secret, policies: RotationPolicies, now: float) -> SecretAgeRecord:
+    """Return the age of a secret under the policies; a time in the future counts as now."""
     age_s, limit = max(0.0, now - secret.rotated_at), policies.max_age_days(name)
     share = age_s / (limit * _DAY_S)
     state = RotationState.EXPIRED if share >= 1 else RotationState.WARNING if share >= WARN_SHARE else RotationState.OK
     return SecretAgeRecord(name, state, int(age_s // _DAY_S), limit, secret.created_at, secret.rotated_at)
 
 
-def rotation_of(ages: Sequence[SecretAgeRecord]) -> RotationRecord:
+def count_by_state(ages: Sequence[SecretAgeRecord]) -> RotationRecord:
     """Return how many of these secrets are in each state."""
     ok, warning, expired = (sum(age.status is state for age in ages) for state in RotationState)
     return RotationRecord(ok, warning, expired, ages)
 
 
 def parse_policies(content: bytes, path: Path) -> RotationPolicies:
-    """Read the file of policies; raise ConfigError with all its mistakes."""
+    """Parse the policies file; raise ConfigError with all its errors."""
     from tocsin.core.reading.fields import Field, IntegerType, MappingType, RecordType
     from tocsin.core.reading.yaml_file import parse_yaml
 

@@ -1,4 +1,4 @@
-"""The vault as commands, features and the status use it; every method blocks."""
+"""The service of the vault, for commands, features and the status; every method blocks."""
 
 from collections.abc import Collection, Mapping
 from functools import partial
@@ -13,10 +13,16 @@ from tocsin.features.vault.model import (
     Recipient,
     VaultContent,
     VaultError,
-    checked_name,
-    checked_value,
+    validate_name,
+    validate_value,
 )
-from tocsin.features.vault.rotation import RotationPolicies, RotationRecord, SecretAgeRecord, age_of, rotation_of
+from tocsin.features.vault.rotation import (
+    RotationPolicies,
+    RotationRecord,
+    SecretAgeRecord,
+    compute_age,
+    count_by_state,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +33,7 @@ if TYPE_CHECKING:
     from tocsin.core.errors import ConfigError
     from tocsin.features.vault.store import VaultStore
 
-# A word of 256 random bits, as long as what providers hand out.
+# 256 random bits, as long as the keys of providers.
 GENERATED_BYTES = 32
 
 
@@ -47,7 +53,7 @@ class VaultStatusRecord(NamedTuple):
 
 
 class Vault:
-    """The vault of a data directory. What it writes to the audit log are names, never values."""
+    """The vault of a data directory. Its audit entries contain names, never values."""
 
     def __init__(
         self,
@@ -56,9 +62,9 @@ class Vault:
         policies: "Callable[[], tuple[RotationPolicies, ConfigError | None]]",
         now: "Callable[[], float]",
     ) -> None:
-        """`audit` is called for what is recorded: a command that only lists does not import the audit log.
+        """`audit` is called when an entry is recorded: a command that only lists does not import the audit log.
 
-        `policies` returns those in force, and why the file's present content is not among them.
+        `policies` returns the current policies, and the error of the file's present content, if any.
         """
         self.store = store
         self.policies = policies
@@ -66,7 +72,7 @@ class Vault:
         self._now = now
 
     def init(self, *, source: str) -> str:
-        """Make an identity and an empty vault; return the public key."""
+        """Create an identity and an empty vault; return the public key."""
         recipient = self.store.init()
         facts = {"recipient": recipient, "backend": self.store.cipher.name}
         self._record(actions.INIT, "the vault was created", source, facts)
@@ -77,7 +83,7 @@ class Vault:
         return self.reveal((name,), source=source, reader=reader)[name]
 
     def reveal(self, names: Collection[str] | None, *, source: str, reader: str) -> Mapping[str, str]:
-        """Return values by name, without `names` all of them; no entry is written where there are none."""
+        """Return values by name, by default all; no audit entry is written if there are none."""
         content = self.store.read()
         wanted = sorted(content.secrets) if names is None else dict.fromkeys(names)
         values = {name: content.secret(name).value for name in wanted}
@@ -87,15 +93,15 @@ class Vault:
         return values
 
     def set(self, name: str, value: str, *, source: str) -> None:
-        """Store a value; one that was there is replaced and its age starts anew."""
-        checked_name(name)
-        checked_value(value)
+        """Store a value; replacing one resets its age."""
+        validate_name(name)
+        validate_value(value)
         written = self.store.change(lambda content: content.with_secret(name, value, self._now()))
         self._record(actions.SET, f"{name} was set", source, {"names": [name], "write": written.writes})
 
     def rotate(self, name: str, value: str, *, source: str) -> None:
-        """Give a secret that is there a new value; raise UnknownSecretError, or VaultError for the same value again."""
-        checked_value(value)
+        """Replace the value of a secret; raise UnknownSecretError, or VaultError if it is unchanged."""
+        validate_value(value)
 
         def renew(content: VaultContent) -> VaultContent:
             if content.secret(name).value == value:
@@ -110,11 +116,11 @@ class Vault:
         written = self.store.change(lambda content: content.without(name))
         self._record(actions.DELETE, f"{name} was deleted", source, {"names": [name], "write": written.writes})
 
-    def take_in(self, values: Mapping[str, str], *, origin: str, source: str) -> None:
-        """Store all values of a file as one step; those that are there with the same value keep their age."""
+    def import_values(self, values: Mapping[str, str], *, origin: str, source: str) -> None:
+        """Store all values of a file atomically; existing ones with the same value keep their age."""
         for name, value in values.items():
-            checked_name(name)
-            checked_value(value)
+            validate_name(name)
+            validate_value(value)
 
         def add(content: VaultContent) -> VaultContent:
             for name, value in values.items():
@@ -127,25 +133,25 @@ class Vault:
         self._record(actions.SET, f"{len(names)} imported from {origin}", source, facts)
 
     def accept(self, *, source: str) -> None:
-        """Take an older copy of the vault as its newest version."""
+        """Accept an older copy of the vault as its newest version."""
         written = self.store.accept()
         self._record(actions.ACCEPT, "an older copy of the vault was accepted", source, {"write": written.writes})
 
     def rekey(self, *, source: str) -> str:
-        """Encrypt everything under a new identity; return its public key."""
+        """Encrypt the vault with a new identity; return its public key."""
         recipient = self.store.rekey()
         self._record(actions.REKEY, "the vault has a new identity", source, {"recipient": recipient})
         return recipient
 
     def recipients(self) -> tuple[Recipient, ...]:
-        """Return who else can decrypt the vault."""
+        """Return the further recipients of the vault."""
         return self.store.read().recipients
 
     def add_recipient(self, key: str, note: str, *, source: str) -> str:
-        """Let a further public key decrypt the vault; return it as it is written usually."""
+        """Add a public key that can decrypt the vault; return it in canonical form."""
         if len(note) > MAX_NOTE or not note.isprintable():
             raise VaultError("the note is too long, or contains invisible characters", hint="use a few words")
-        checked = self.store.cipher.checked_recipient(key)
+        checked = self.store.cipher.validate_recipient(key)
         if checked == self.store.recipient():
             raise VaultError("this is the public key of the vault itself", hint="add another one")
         self.store.change(lambda content: content.with_recipient(checked, note))
@@ -153,17 +159,17 @@ class Vault:
         return checked
 
     def remove_recipient(self, key: str, *, source: str) -> None:
-        """Encrypt the vault without a recipient; what they have copied before stays readable to them."""
+        """Encrypt the vault without a recipient, who can still read earlier copies."""
         self.store.change(lambda content: content.without_recipient(key))
         self._record(actions.RECIPIENTS, "a recipient was removed", source, {"recipient": key, "change": "remove"})
 
     def ages(self) -> tuple[SecretAgeRecord, ...]:
-        """Return how old each secret is, by name."""
-        age = partial(age_of, policies=self.policies()[0], now=self._now())
+        """Return the age of each secret, by name."""
+        age = partial(compute_age, policies=self.policies()[0], now=self._now())
         return tuple(age(name, secret) for name, secret in sorted(self.store.read().secrets.items()))
 
     def status(self) -> VaultStatusRecord:
-        """Return the state of the vault; one that cannot be read has a `problem`."""
+        """Return the state of the vault; an unreadable one has a `problem`."""
         try:
             return self._status(self.ages())
         except NoVaultError:
@@ -186,7 +192,7 @@ class Vault:
             key_count=None if ages is None else len(ages),
             updated_at=self._updated_at(),
             problem=problem,
-            rotation=rotation_of(ages or ()),
+            rotation=count_by_state(ages or ()),
         )
 
     def _updated_at(self) -> float | None:
@@ -199,7 +205,7 @@ class Vault:
         self._audit().record(action, detail, source=source, metadata=facts)
 
 
-def generated() -> str:
+def generate_value() -> str:
     """Return a random value."""
     from secrets import token_urlsafe
 

@@ -41,7 +41,7 @@ from tocsin.features.assistant_skills.settings import SKILLS_AUTO_APPLY, SKILLS_
 from tocsin.features.context import Notice, NoticeLevel
 from tocsin.features.run_notices import interrupted, notify_stored, stored_notice
 from tocsin.providers.chat import HOW_TO_CONFIGURE
-from tocsin.runs.control import retried
+from tocsin.runs.control import as_retry
 from tocsin.runs.document import audit_facts
 from tocsin.runs.engine.active_run import ActiveRun
 from tocsin.runs.engine.run_type import RunAuditEntry, RunType
@@ -198,7 +198,7 @@ class AssistantRunner:
             request={"audited": request.audited, "findings": 0, "changes": 0, "applied": False},
         )
 
-        return _Look(retried(order, request.retry), work, place, (*chain, name), lambda: found, lambda: invoked)
+        return _Look(as_retry(order, request.retry), work, place, (*chain, name), lambda: found, lambda: invoked)
 
     async def apply(self, run_id: str, *, source: str) -> SkillResultRecord:
         """Write what a run proposed; raises PatchError where a file has changed since, and then writes nothing."""

@@ -152,13 +152,13 @@ export interface CapabilitiesRecord {
 }
 /** Which missed instants are run later. */
 export type CatchUp = "none" | "latest" | "all";
-/** One error in the chain, with its file and line (counted from 1). */
+/** An error in the chain, with its file and line (counted from 1). */
 export interface ChainProblem {
   line: number;
   reason: string;
   file: string;
 }
-/** Result of a verification; `last` may be noted elsewhere, to compare later. */
+/** The result of verifying all files of a log; store `last` elsewhere to compare it later. */
 export interface ChainVerification {
   lines: number;
   files: number;
@@ -489,9 +489,9 @@ export interface EntryRecord {
   updated_at: string;
   expires_at: string | null;
 }
-/** Author of an entry. */
+/** The origin of an entry. */
 export type EntrySource = "cli" | "bot" | "dashboard" | "chat" | "skill";
-/** Type of an entry. */
+/** The kind of information in an entry. */
 export type EntryType = "fact" | "preference" | "note" | "event";
 /** Execution mode of a skill. */
 export type ExecutionMode = "standard" | "sandboxed";
@@ -841,7 +841,7 @@ export interface NextRunRecord {
 }
 /** The urgency of a notice. */
 export type NoticeLevel = "info" | "success" | "warning" | "error";
-/** What a notification is about. */
+/** The subject area of a notification. */
 export type NotificationCategory = "cron" | "workflow" | "vault" | "ssh" | "messaging" | "security" | "system" | "user";
 /** Notification for the operator. */
 export interface NotificationRecord {
