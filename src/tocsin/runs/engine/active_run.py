@@ -147,9 +147,7 @@ class RunsDrain:
     def __init__(
         self, at_work: Callable[[], bool], clock: Clock, release_waiting: Callable[[], None] = lambda: None
     ) -> None:
-        """`at_work` returns whether a run will end without a person; runs that wait for a person are released at a
-        stop.
-        """
+        """`at_work` returns whether any run will end without a person; the others are released at a stop."""
         self._at_work = at_work
         self._release_waiting = release_waiting
         self._clock = clock

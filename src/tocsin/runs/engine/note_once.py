@@ -15,7 +15,8 @@ async def note_once(
 ) -> Mapping[str, Any]:
     """Run `work`, which changes tables, in a transaction, and return its result.
 
-    For a known run, return the stored result instead. The run may be in another store, so its change persists even if the process dies before it has settled the run.
+    For a known run, return the stored result instead. The run may be in another store, so the change persists even
+    if the process dies before it has settled the run.
     """
 
     def once(connection: sqlite3.Connection) -> Mapping[str, Any]:
