@@ -37,6 +37,7 @@ TERMINAL = frozenset(RunStatus) - ACTIVE
 AT_WORK = ACTIVE - {RunStatus.QUEUED}
 SUCCESSFUL = frozenset({RunStatus.SUCCEEDED, RunStatus.PARTIALLY_SUCCEEDED})
 ENDED_BADLY = frozenset({RunStatus.FAILED, RunStatus.TIMED_OUT, RunStatus.CANCELLED, RunStatus.INTERRUPTED})
+CUT_OFF = frozenset({RunStatus.CANCELLED, RunStatus.INTERRUPTED})
 FAILING = ENDED_BADLY - {RunStatus.CANCELLED} | {RunStatus.PARTIALLY_SUCCEEDED}  # needs the attention of a person
 
 
