@@ -58,7 +58,7 @@ class InvalidMessageError(TocsinError):
 
 
 class MessageStatus(StrEnum):
-    """How far a message is."""
+    """The state of a message."""
 
     PENDING = "pending"  # nothing of the answer is there
     STREAMING = "streaming"
@@ -87,7 +87,7 @@ class AttachmentInfo:
     @property
     @after("bytes")
     def truncated(self) -> bool:
-        """Whether the model is shown only the beginning."""
+        """Whether only the beginning is sent to the model."""
         return self.is_cut
 
 
@@ -102,7 +102,7 @@ class AttachmentContent:
 
 @dataclass(frozen=True, slots=True)
 class ModelUsage:
-    """How much of the model was used."""
+    """Token usage of an answer or a conversation."""
 
     schema_name: ClassVar[str] = "UsageRecord"
 
@@ -143,7 +143,7 @@ class ChatMessage:
     @property
     @after("provider")
     def usage(self) -> ModelUsage:
-        """What the answer cost."""
+        """Token usage of the answer."""
         return ModelUsage(self.input_tokens, self.output_tokens)
 
 
@@ -189,7 +189,7 @@ class ChatConversation:
     @property
     @after("source")
     def status(self) -> Literal["idle", "generating"]:
-        """Whether an answer is being written."""
+        """Whether an answer is in progress."""
         return "generating" if self.is_generating else "idle"
 
     @property
@@ -201,7 +201,7 @@ class ChatConversation:
     @property
     @after("source")
     def usage(self) -> ModelUsage:
-        """What all answers cost."""
+        """Token usage of all answers."""
         return ModelUsage(self.input_tokens, self.output_tokens)
 
 

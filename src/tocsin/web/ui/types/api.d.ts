@@ -741,7 +741,7 @@ export interface MessageRecord {
   attachments: AttachmentRecord[];
   client_message_id: string | null;
 }
-/** How far a message is. */
+/** The state of a message. */
 export type MessageStatus = "pending" | "streaming" | "complete" | "stopped" | "failed";
 /** Error in a file. */
 export interface MistakeRecord {
@@ -1649,7 +1649,7 @@ export interface UpcomingJobRun {
 export interface UpdatedCount {
   updated: number;
 }
-/** How much of the model was used. */
+/** Token usage of an answer or a conversation. */
 export interface UsageRecord {
   input_tokens: number;
   output_tokens: number;
