@@ -4,6 +4,7 @@ It returns a factory of async context managers: each call opens the same runs on
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
@@ -20,6 +21,8 @@ from tocsin.runs.approvals import (
     UnknownQuestionError,
     WaitingStep,
 )
+from tocsin.runs.engine.admission import QueueStep
+from tocsin.runs.engine.overlap import Overlap, OverlapRules, StartPolicy
 from tocsin.runs.filters import RunFilter
 from tocsin.runs.model import (
     ACTIVE,
@@ -36,7 +39,7 @@ from tocsin.runs.model import (
     RunTrigger,
     StepRun,
 )
-from tocsin.runs.queue import RunQueue, take
+from tocsin.runs.queue import RunQueue
 from tocsin.runs.store import RunStore
 from tocsin.runs.stored_run import (
     InstantRecordedError,
@@ -49,6 +52,11 @@ from tocsin.runs.stored_run import (
 OpenStore = Callable[[], AbstractAsyncContextManager[RunStore]]
 OUTPUT = RunOutput(5, 1, False, "hello")
 PENDING = OutputDelivery(OutputDeliveryStatus.PENDING, (), ("d1",))
+
+
+async def begun(store: RunStore, owner: str = "me") -> QueueStep:
+    """Let queued runs of the kind begin, each in its turn."""
+    return await store.begin_queued("cron", owner, 2.0, lambda _: StartPolicy())
 
 
 def made(status: RunStatus = RunStatus.RUNNING, subject: str = "backup", **changes: object) -> Run:
@@ -141,49 +149,64 @@ class RecordsContract:
         assert [run.id for run in (await store.search(RunFilter("cron"))).items] == [again.id]
 
     async def test_of_many_processes_that_claim_a_run_one_gets_it(self, store: RunStore, other: RunStore):
-        run = made(RunStatus.QUEUED)
+        run = made(RunStatus.WAITING)
         await store.add(run, "", RunTask({"file": "x"}))
-        claims = await asyncio.gather(*(one.claim(run.id, f"p{n}", 2.0) for n, one in enumerate([store, other] * 5)))
+        claims = await asyncio.gather(*(one.claim(run.id, f"p{n}") for n, one in enumerate([store, other] * 5)))
         (claimed,) = [claim for claim in claims if claim]
-        assert (claimed.request, claimed.run.status, claimed.run.started_at) == ({"file": "x"}, RunStatus.RUNNING, 2.0)
+        assert (claimed.request, claimed.run.status) == ({"file": "x"}, RunStatus.WAITING)
 
-    async def test_a_queued_run_is_claimed_after_the_earlier_one_of_its_subject(self, store: RunStore):
+    async def test_queued_runs_of_a_subject_begin_one_after_the_other(self, store: RunStore):
         first, second, third = made(RunStatus.QUEUED), made(RunStatus.QUEUED), made(RunStatus.QUEUED, "other")
         for run in (first, second, third):
             await store.add(run, "", RunTask({"a": 1}))
-        assert await store.claim(second.id, "me", 2.0) is None
-        assert await store.claim(third.id, "me", 2.0) is not None
-        assert await store.claim(first.id, "me", 2.0) is not None
+        assert (await begun(store)).begun == [first.id, third.id]
+        assert (await store.get(first.id)).started_at == 2.0
         assert not await store.is_next(second)
         await store.finish(first.id, RunResult(RunStatus.SUCCEEDED), OUTPUT, 3.0)
         assert await store.is_next(second)
-        assert await store.claim(second.id, "me", 4.0) is not None
+        assert (await begun(store)).begun == [second.id]
+
+    async def test_of_many_processes_that_begin_queued_runs_one_gets_each(self, store: RunStore, other: RunStore):
+        for n in range(5):
+            await store.add(made(RunStatus.QUEUED, f"s{n}"), "", RunTask())
+        steps = await asyncio.gather(*(begun(one, f"p{n}") for n, one in enumerate([store, other] * 3)))
+        ids = [run_id for step in steps for run_id in step.begun]
+        assert len(ids) == len(set(ids)) == 5
+
+    async def test_a_queued_run_that_a_process_owns_is_left_to_it_and_keeps_its_turn(self, store: RunStore):
+        owned, behind = made(RunStatus.QUEUED), made(RunStatus.QUEUED)
+        await store.add(owned, "p1", RunTask())
+        await store.add(behind, "", RunTask())
+        assert not (await begun(store)).begun
+        await store.release(owned.id, "p1")
+        assert (await begun(store)).begun == [owned.id]
+
+    @pytest.mark.parametrize("policy", Overlap)
+    async def test_of_runs_admitted_at_once_one_begins_and_the_others_do_as_the_policy_says(
+        self, store: RunStore, other: RunStore, policy: Overlap
+    ):
+        rules = OverlapRules(policy, max_queued=2, max_parallel=3)
+        found = await asyncio.gather(
+            *(one.admit(made(), "me", RunTask(), rules, may_wait=True) for one in [store, other] * 2)
+        )
+        counts = Counter(each.run.status for each in await store.active())
+        started = 3 if policy is Overlap.PARALLEL else 1
+        queued = {Overlap.QUEUE: 2, Overlap.REPLACE: 1}.get(policy, 0)
+        assert (counts[RunStatus.RUNNING], counts[RunStatus.QUEUED]) == (started, queued)
+        assert sum(bool(each.reason) for each in found) == (0 if policy is Overlap.REPLACE else 4 - started - queued)
 
     async def test_a_released_run_is_listed_until_it_is_claimed(self, store: RunStore, other: RunStore):
         run, queued = made(), made(RunStatus.QUEUED, "q")
         await store.add(run, "me", RunTask({"a": 1}))
         await store.add(queued, "", RunTask())
         await store.release(run.id, "not the owner")
-        assert await other.released(lambda _: False) == []
+        assert await other.released() == []
         await store.release(run.id, "me")
-        assert await other.released(lambda _: False) == [run.id]
-        assert await other.released(lambda kind: kind == "cron") == [run.id, queued.id]
-        await other.claim(run.id, "you", 2.0)
+        assert await other.released() == [run.id]
+        assert await other.queued_kinds() == ["cron"]
+        await other.claim(run.id, "you")
         assert (await store.orphan(run.id)).owner == "you"
-        assert await store.released(lambda _: False) == []
-
-    async def test_a_decision_of_two_processes_takes_a_queued_run_once(self, store: RunStore, other: RunStore):
-        for _ in range(5):
-            await store.add(made(RunStatus.QUEUED, f"s{_}"), "", RunTask())
-
-        def choose(owner: str) -> Callable[[RunQueue], list[str]]:
-            return lambda queue: [run.id for row in queue.queued() if (run := take(queue, row.id, owner, 2.0))]
-
-        found = await asyncio.gather(
-            *(one.records.decide("cron", choose(f"p{n}")) for n, one in enumerate([store, other] * 3))
-        )
-        taken = [run_id for ids in found for run_id in ids]
-        assert len(taken) == len(set(taken)) == 5
+        assert await store.released() == []
 
     async def test_an_admission_that_is_refused_adds_nothing(self, store: RunStore):
         def choose(queue: RunQueue) -> None:
@@ -193,16 +216,6 @@ class RecordsContract:
         with pytest.raises(RunEndedError):
             await store.records.decide("cron", choose)
         assert await store.active() == []
-
-    async def test_of_two_admissions_at_once_the_second_sees_the_first(self, store: RunStore, other: RunStore):
-        def choose(queue: RunQueue) -> bool:
-            if queue.at_work():
-                return False
-            queue.add(StoredRun(made(), "me"))
-            return True
-
-        found = await asyncio.gather(*(one.records.decide("cron", choose) for one in [store, other] * 4))
-        assert (sum(found), len(await store.active())) == (1, 1)
 
     @pytest.mark.parametrize("end", [RunStatus.SUCCEEDED, RunStatus.FAILED, RunStatus.INTERRUPTED])
     async def test_an_end_is_recorded_once_with_the_steps_it_leaves(self, store: RunStore, end: RunStatus):

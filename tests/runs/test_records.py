@@ -16,6 +16,7 @@ from tocsin.core.process.beats import RedisBeats
 from tocsin.core.process.presence import Presence
 from tocsin.core.storage.database import Database
 from tocsin.core.storage.redis_client import open_redis
+from tocsin.runs.engine.overlap import StartPolicy
 from tocsin.runs.model import RunResult, RunSpec, RunStatus, RunTrigger
 from tocsin.runs.recorder import RunHandle
 from tocsin.runs.redis.records import FORMAT, redis_runs
@@ -56,13 +57,16 @@ class TestRedisRuns(RecordsContract):
         return lambda: runs_of_host(redis_server.url, prefix)
 
 
-async def test_a_run_belongs_to_the_host_that_begins_it(redis_server: RedisServer):
+async def test_a_run_belongs_to_the_host_that_works_on_it(redis_server: RedisServer):
     prefix, run = f"test-{new_id()}", made(RunStatus.QUEUED, home="")
     async with runs_of_host(redis_server.url, prefix, "a") as a, runs_of_host(redis_server.url, prefix, "b") as b:
         await a.add(run, "", RunTask({"x": 1}))
-        (row,) = await b.records.look("cron", lambda queue: list(queue.queued()))
-        assert ((await b.get(run.id)).home, row.is_here) == ("a", False)
-        claimed = await b.claim(run.id, "a process of b", 2.0)
+        assert (await b.get(run.id)).home == "a"
+        at_home = StartPolicy(at_home=True)
+        assert not (await b.begin_queued("cron", "a process of b", 2.0, lambda _: at_home)).begun
+        assert (await a.begin_queued("cron", "a process of a", 2.0, lambda _: at_home)).begun == [run.id]
+        await a.release(run.id, "a process of a")
+        claimed = await b.claim(run.id, "a process of b")
         assert claimed is not None
         assert (claimed.was_at, claimed.run.home) == ("a", "b")
 
@@ -87,19 +91,19 @@ async def test_a_queued_run_is_adopted_when_its_host_is_silent_for_a_minute(redi
     a, b = process("a"), process("b")
     await a.store.enqueue([run], not_before=5.0)
 
-    async def is_here() -> bool:
-        (row,) = await b.store.records.look("cron", lambda queue: list(queue.queued()))
-        return row.is_here
+    async def begins_on_b() -> bool:
+        step = await b.store.begin_queued("cron", b.owner, 5.0, lambda _: StartPolicy(at_home=True))
+        return step.begun == [run.id]
 
     for _ in range(8):
         await a.recover()
         await b.recover()
-        assert not await is_here(), "its host is alive"
+        assert not await begins_on_b(), "its host is alive"
         clock.advance(20)
     for _ in range(4):
         await b.recover()
         clock.advance(20)
-    assert await is_here()
+    assert await begins_on_b()
     await client.aclose()
 
 

@@ -10,11 +10,11 @@ from tocsin.assembly.storage import redis_trouble
 from tocsin.core.config.data_dir import directory_id
 from tocsin.core.config.security import validate_security
 from tocsin.core.config.variables import GATEWAY_HOST, GATEWAY_PORT
+from tocsin.core.time.timestamps import duration_words
 from tocsin.features.context import AttentionItem, NoticeLevel, SubsystemState, SubsystemStatus
 from tocsin.features.contract import Subsystem
 from tocsin.runs.filters import RunFilter
 from tocsin.runs.model import AT_WORK, FAILING, RunStatus
-from tocsin.scheduling.schedule import duration_words
 from tocsin.scheduling.zones import default_zone
 from tocsin.status.model import (
     RECENT_RUNS,

@@ -12,7 +12,8 @@ from tocsin.core.records.marks import Converted, Flat, Private, TextOrNull, Time
 from tocsin.core.text.visible import without_sequences
 
 LOG_MAX_BYTES = 1024 * 1024
-WAS_STOPPED = "the program of the run was stopped"  # the reason of a run that ended with its process
+# The reasons of runs that ended with their process, or with the runs that waited for them.
+WAS_STOPPED, WAITER_ENDED = "the program of the run was stopped", "runs that waited for it were cancelled"
 
 
 class RunStatus(StrEnum):

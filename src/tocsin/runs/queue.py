@@ -6,11 +6,12 @@ that state is still current; otherwise it calls the function again.
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from math import inf
 from typing import Annotated, NamedTuple, Protocol
 
 from tocsin.core.records.marks import Converted, Private, Time, after
 from tocsin.runs.model import Run, RunResult, RunStatus, RunTrigger, milliseconds
-from tocsin.runs.stored_run import StoredRun, begin
+from tocsin.runs.stored_run import RunTask, StoredRun, begin
 
 
 class ActiveRow(NamedTuple):
@@ -38,7 +39,12 @@ class QueuedRow(NamedTuple):
     retry_of: str | None
     not_before: float | None
     due_at: float
-    is_here: bool = True  # False: another host queued the run, and starts it while that host is alive
+    is_here: bool = True  # False: it was queued on another host, which starts it as long as that is alive
+    owner: str = ""  # the process that begins it; empty: any
+
+    def is_due(self, now: float) -> bool:
+        """Whether it may begin, as far as that depends on the time."""
+        return self.not_before is None or self.not_before <= now
 
 
 class RecentRun(NamedTuple):
@@ -91,9 +97,9 @@ class RunQueue(Protocol):
         ...
 
 
-def is_next(queue: RunQueue, run: Run) -> bool:
-    """Whether no earlier run of the same subject is queued or running, or the run is not queued any more."""
-    ids = [row.id for row in queue.queued() if row.subject_id == run.subject_id]
+def is_next(queue: RunQueue, run: Run, now: float = inf) -> bool:
+    """Whether no earlier run of the same subject is due or at work, or the run is not queued any more."""
+    ids = [row.id for row in queue.queued() if row.subject_id == run.subject_id and row.is_due(now)]
     if run.id not in ids:
         return True
     ids += [row.id for row in queue.at_work() if row.subject_id == run.subject_id]
@@ -118,9 +124,14 @@ def end_unstarted(queue: RunQueue, run_id: str, ended: RunResult, now: float, *,
     queue.change(run_id, edit)
 
 
-def catch_up(queue: RunQueue, run_id: str) -> None:
-    """Record that a queued run starts late."""
-    queue.change(run_id, lambda record: replace(record, run=replace(record.run, trigger=RunTrigger.CATCHUP)))
+def catch_up(queue: RunQueue, run_id: str, not_before: float) -> None:
+    """Note that a queued run is started late, and from when on."""
+
+    def edit(record: StoredRun) -> StoredRun:
+        task = replace(record.task or RunTask(), not_before=not_before)
+        return replace(record, run=replace(record.run, trigger=RunTrigger.CATCHUP), task=task)
+
+    queue.change(run_id, edit)
 
 
 def _is_queued(record: StoredRun) -> bool:

@@ -11,7 +11,7 @@ from tocsin.core.process.tree import list_tree
 from tocsin.core.tasks import to_the_end
 from tocsin.core.time.clock import Clock
 from tocsin.runs.approvals import Decision, PresentQuestion, StepQuestion, WaitingStep
-from tocsin.runs.model import Command, HostResult, RunResult, RunStatus, StepRun
+from tocsin.runs.model import Command, HostResult, Run, RunResult, RunStatus, StepRun
 from tocsin.runs.output_log import OutputLog
 from tocsin.runs.store import RunStore
 
@@ -34,10 +34,9 @@ _EXIT_CODES = {
 class RunHandle:
     """The interface of the work to its run: ID, output, steps, hosts, child process, approval, cancellation."""
 
-    def __init__(
-        self, run_id: str, capture: OutputLog, store: RunStore, clock: Clock, request: Mapping[str, Any]
-    ) -> None:
-        self.run_id = run_id
+    def __init__(self, run: Run, capture: OutputLog, store: RunStore, clock: Clock, request: Mapping[str, Any]) -> None:
+        self.run = run  # as it was when the work was prepared
+        self.run_id = run.id
         self.request = dict(request)  # as it is stored
         self._capture = capture
         self._store = store

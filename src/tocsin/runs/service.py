@@ -13,11 +13,12 @@ from tocsin.core.tasks import to_the_end
 from tocsin.core.text.redaction import redact_json
 from tocsin.runs.approvals import ButtonPress, Decision, WaitingStep
 from tocsin.runs.engine.active_run import ActiveRun, result_of_child
-from tocsin.runs.engine.executor import RunExecutor
+from tocsin.runs.engine.queueing import QueueingExecutor
 from tocsin.runs.filters import RunFilter
 from tocsin.runs.log_file import LogPage, follow, format_text, page, plain, read_host, read_lines, remove_logs
 from tocsin.runs.model import (
     TERMINAL,
+    WAITER_ENDED,
     Line,
     OutputDelivery,
     Run,
@@ -33,7 +34,7 @@ MAX_LOG_LINE = 2**31 - 1  # greater than the number of any other line
 KEEP_DAYS, KEEP_PER_SUBJECT, KEEP_FAILED = 30, 200, 500
 
 
-class Runs(RunExecutor):
+class Runs(QueueingExecutor):
     """The runs of all processes that share the data directory."""
 
     async def execute(
@@ -121,7 +122,7 @@ class Runs(RunExecutor):
         except asyncio.CancelledError:
             if not handle.is_released:
                 with suppress(RunEndedError):
-                    await to_the_end(self.cancel(run_id, "runs that waited for it were cancelled"))
+                    await to_the_end(self.cancel(run_id, WAITER_ENDED))
             raise
 
     async def get(self, run_id: str) -> Run:

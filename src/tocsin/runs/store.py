@@ -1,13 +1,17 @@
 """The store of runs: every change of state is atomic, and an ended run never changes."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from math import inf
 from typing import Any, NamedTuple
 
 from tocsin.core.pages import ListPage
 from tocsin.runs import stored_run as change
 from tocsin.runs.approvals import ButtonPress, Decision, PresentQuestion, WaitingStep
+from tocsin.runs.engine import admission
+from tocsin.runs.engine.admission import PolicyOf, QueueStep
+from tocsin.runs.engine.overlap import Admission, OverlapRules
 from tocsin.runs.filters import RunFilter
 from tocsin.runs.model import (
     ACTIVE,
@@ -21,7 +25,7 @@ from tocsin.runs.model import (
     RunStatus,
     StepRun,
 )
-from tocsin.runs.queue import RunQueue, is_next
+from tocsin.runs.queue import is_next
 from tocsin.runs.records import RunRecords
 from tocsin.runs.stored_run import RunEndedError, RunTask, StoredRun, UnknownRunError
 
@@ -71,6 +75,32 @@ class RunStore:
         return await self.records.enqueue(
             [StoredRun(run, task=task if run.status is RunStatus.QUEUED else None) for run in runs]
         )
+
+    async def admit(
+        self, run: Run, owner: str, task: RunTask | None, rules: OverlapRules, *, may_wait: bool
+    ) -> Admission:
+        """Record a new run as running, or as queued if it has to wait and may, or not at all, as `rules` say."""
+        record = StoredRun(run, owner, task=task)
+        return await self.records.decide(
+            run.kind, lambda queue: admission.record_admitted(queue, record, rules, may_wait=may_wait)
+        )
+
+    async def admission(self, run: Run, rules: OverlapRules) -> Admission:
+        """Return what `admit` would decide about a run that may wait."""
+        return await self.records.look(
+            run.kind, lambda queue: admission.find_admission(queue, run, rules, may_wait=True)
+        )
+
+    async def queued_kinds(self) -> list[str]:
+        """Return the kinds of the queued runs that no process owns."""
+        return sorted({each.kind for each in await self.records.released() if each.status == RunStatus.QUEUED})
+
+    async def begin_queued(self, kind: str, owner: str, now: float, policy_of: PolicyOf) -> QueueStep:
+        """Let the queued runs of a kind begin with `owner`, or end, whose turn it is; see `decide`."""
+        # Most looks find nothing to do: they must not hold up those who write.
+        if not (await self.records.look(kind, lambda queue: admission.look(queue, now, policy_of))).changes_runs:
+            return QueueStep([], [], [])
+        return await self.records.decide(kind, lambda queue: admission.begin_queued(queue, owner, now, policy_of))
 
     async def get(self, run_id: str) -> Run:
         """Return one run; raises UnknownRunError."""
@@ -130,17 +160,10 @@ class RunStore:
         """Release an active run of `owner`, so that any process may continue it."""
         return (await self.records.change(run_id, lambda record: change.release(record, owner), parts=True)).run
 
-    async def released(self, queues: Callable[[str], bool]) -> list[str]:
-        """Return the IDs of active runs without an owner, the oldest first.
-
-        Queued runs are included if `queues` returns True for their kind.
-        """
-        return [
-            found.id
-            for found in await self.records.released()
-            if found.status in {RunStatus.RUNNING, RunStatus.WAITING}
-            or (found.status == RunStatus.QUEUED and queues(found.kind))
-        ]
+    async def released(self) -> list[str]:
+        """Return the IDs of runs that have begun and that no process owns, the oldest first."""
+        at_work = {RunStatus.RUNNING, RunStatus.WAITING}
+        return [found.id for found in await self.records.released() if found.status in at_work]
 
     async def queued_elsewhere(self) -> list[Run]:
         """Return the queued runs that wait for a process of another data directory."""
@@ -168,36 +191,31 @@ class RunStore:
         except UnknownRunError:
             return None
 
-    async def claim(self, run_id: str, owner: str, now: float) -> ClaimedRun | None:
-        """Make `owner` the owner of a released run, and start a queued one; `None` if its turn has not come."""
-        run = (await self.records.get(run_id)).run
-
-        def choose(queue: RunQueue) -> StoredRun:
-            if not is_next(queue, run):
-                raise _NotTakenError
-            return queue.change(run_id, edit)
+    async def claim(self, run_id: str, owner: str) -> ClaimedRun | None:
+        """Make `owner` the owner of a released run; `None` if another process was first."""
+        was_at = ""
 
         def edit(record: StoredRun) -> StoredRun:
+            nonlocal was_at
             if record.owner or record.task is None or record.run.status not in ACTIVE:
                 raise _NotTakenError
-            if record.run.status is RunStatus.QUEUED:
-                return change.begin(record, owner, now)
+            was_at = record.run.home
             return replace(record, owner=owner)
 
         try:
-            taken = await self.records.decide(run.kind, choose)
+            taken = await self.records.change(run_id, edit, parts=True)
         except (_NotTakenError, UnknownRunError):
             return None
-        return ClaimedRun(await self.get(run_id), taken.task.request if taken.task else {}, run.home)
+        return ClaimedRun(taken.run, taken.task.request if taken.task else {}, was_at)
 
     async def amend_request(self, run_id: str, changes: Mapping[str, Any]) -> None:
         """Change fields of the request of an active run."""
         with suppress(UnknownRunError):  # it was deleted with its subject
             await self.records.change(run_id, lambda record: change.amend(record, changes))
 
-    async def is_next(self, run: Run) -> bool:
-        """Whether no earlier run of the same subject is queued or running, or the run is not queued any more."""
-        return await self.records.look(run.kind, lambda queue: is_next(queue, run))
+    async def is_next(self, run: Run, now: float = inf) -> bool:
+        """Whether no earlier run of the same subject is due or at work, or the run is not queued any more."""
+        return await self.records.look(run.kind, lambda queue: is_next(queue, run, now))
 
     async def save_steps(self, run_id: str, steps: Sequence[StepRun]) -> None:
         """Record steps of an active run; does nothing if the run has ended."""

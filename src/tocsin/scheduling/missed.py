@@ -6,7 +6,8 @@ from datetime import datetime
 from enum import StrEnum
 from zoneinfo import ZoneInfo
 
-from tocsin.scheduling.schedule import Schedule, duration_words
+from tocsin.core.time.timestamps import duration_words
+from tocsin.scheduling.schedule import Schedule
 
 LATE_S = 60.0  # an instant that a running scheduler handles later than this is missed
 MAX_INSTANTS = 1_000  # per job: no more are caught up or recorded individually

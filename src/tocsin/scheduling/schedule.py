@@ -17,10 +17,10 @@ from zoneinfo import ZoneInfo
 
 from tocsin.core.reading.fields import seconds_in
 from tocsin.core.reading.value import shorten
+from tocsin.core.time.timestamps import DAY_S, duration_words
 from tocsin.scheduling.expression import CronExpression, ScheduleError
 from tocsin.scheduling.zones import load_zone
 
-DAY_S = 86_400
 _ONE_DAY = timedelta(days=1)
 _HORIZON_YEARS = 50  # the 29th of February is a given weekday every 28 years, 40 across a century
 _LATEST_YEAR = 9_900
@@ -296,13 +296,3 @@ def _once(text: str, zone: ZoneInfo) -> OnceSchedule:
         return OnceSchedule(moment.timestamp(), zone)
     due = _on_the_clock(moment.replace(tzinfo=zone))
     return OnceSchedule(due, zone, moved=datetime.fromtimestamp(due, zone).replace(tzinfo=None, fold=0) != moment)
-
-
-def duration_words(seconds: float) -> str:
-    """Return a duration in words, such as `1 h 30 min`."""
-    left, words = round(seconds), []
-    for unit, size in (("d", DAY_S), ("h", 3600), ("min", 60), ("s", 1)):
-        count, left = divmod(left, size)
-        if count:
-            words.append(f"{count} {unit}")
-    return " ".join(words[:2]) or "0 s"

@@ -539,14 +539,12 @@ async def test_two_schedulers_run_every_instant_once_and_one_takes_over_within_t
     assert len(ran) == len(set(ran)) >= 4
 
 
-async def test_stopping_gives_what_runs_half_a_minute_and_interrupts_it_then(tmp_path: Path):
+async def test_a_run_outlives_the_scheduler_and_is_interrupted_with_the_program(tmp_path: Path):
     async with opened(tmp_path) as crontab:
         await crontab.add("every 10s", "sleep 600")
         async with running(crontab) as service:
             await service.pass_time(11)
-            assert await crontab.statuses() == ["running"]
-            before = crontab.clock.monotonic()
-        assert crontab.clock.monotonic() - before >= 30
+        assert await crontab.statuses() == ["running"]
         await crontab.bench.app.runs.aclose()
         assert await crontab.statuses() == ["interrupted"]
         assert "program" in (await crontab.runs())[0].reason

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from math import isnan
 
+DAY_S = 86_400
 LATEST = 253_402_300_799.0  # the end of the year 9999, the last that a date can represent
 
 
@@ -32,3 +33,13 @@ def _plain_seconds(text: str) -> float | None:
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
         return None
+
+
+def duration_words(seconds: float) -> str:
+    """Return a duration in words, such as `1 h 30 min`."""
+    left, words = round(seconds), []
+    for unit, size in (("d", DAY_S), ("h", 3600), ("min", 60), ("s", 1)):
+        count, left = divmod(left, size)
+        if count:
+            words.append(f"{count} {unit}")
+    return " ".join(words[:2]) or "0 s"

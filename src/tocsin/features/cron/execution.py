@@ -1,42 +1,85 @@
-"""The work of one run, for each type of job."""
+"""The start of a run of a job, and its work, for each type of job."""
 
 import asyncio
 import re
 import shlex
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from tocsin.core.text.shell import as_variable, format_value, shell_argv, variable_name
 from tocsin.core.time.timestamps import timestamp
-from tocsin.features.context import Abilities
+from tocsin.features.context import FeatureContext
 from tocsin.features.cron.audit_actions import CRON
-from tocsin.features.cron.model import JobDefinition, JobType
+from tocsin.features.cron.model import JobDefinition, JobRunningError, JobType, restored
 from tocsin.runs.control import StartRequest
-from tocsin.runs.engine.active_run import result_of_child, show_child
-from tocsin.runs.model import Command, Run, RunResult, RunStatus
+from tocsin.runs.engine.active_run import ActiveRun, PendingRun, result_of_child, show_child
+from tocsin.runs.engine.overlap import OverlapError, OverlapRules
+from tocsin.runs.model import Command, Line, Run, RunResult, RunSpec, RunStatus
 from tocsin.runs.recorder import RunHandle, Work, command
 
 _VAULT = re.compile(r"\$\{vault:([A-Za-z_][A-Za-z0-9_]{0,127})\}")
 
 
-@dataclass(frozen=True, slots=True)
-class CronDependencies:
-    """What runs need of the rest of the program."""
+def definition_of(run: Run) -> JobDefinition:
+    """Return the definition that a run has, whatever became of its job meanwhile."""
+    return restored(run.snapshot or {})
 
-    abilities: Abilities
-    environment: Callable[[], Mapping[str, str]]
-    data_dir: Path
+
+def job_work(context: FeatureContext) -> Work:
+    """Return the work of a run, which is made from its record."""
+
+    async def work(handle: RunHandle) -> RunResult:
+        return await JobExecution(handle.run, context).work(handle)
+
+    return work
+
+
+async def start_job(
+    context: FeatureContext, order: RunSpec, *, force: bool = False, watch: Callable[[Line], None] | None = None
+) -> ActiveRun:
+    """Start a run of a job now; raises JobRunningError if its policy forbids that, unless `force`."""
+    runs, work = context.runs(), job_work(context)
+    if force:
+        return await runs.start(order, work, watch=watch)
+    with _explained(order):
+        return await runs.admit(order, work, _rules(order), watch=watch)
+
+
+async def start_or_queue_job(context: FeatureContext, order: RunSpec) -> ActiveRun | PendingRun:
+    """Start a run of a job, or queue it if its policy says so; raises JobRunningError."""
+    with _explained(order):
+        return await context.runs().admit_or_queue(order, job_work(context), _rules(order))
+
+
+async def check_admission(context: FeatureContext, order: RunSpec) -> None:
+    """Raise JobRunningError if `start_or_queue_job` would."""
+    with _explained(order):
+        await context.runs().check_admission(order, _rules(order))
+
+
+def _rules(order: RunSpec) -> OverlapRules:
+    return restored(order.snapshot or {}).overlap_rules
+
+
+@contextmanager
+def _explained(order: RunSpec) -> Iterator[None]:
+    """Name the job that its policy does not allow to run."""
+    try:
+        yield
+    except OverlapError as error:
+        told = f"job {order.subject_name} was not started: {error}"
+        raise JobRunningError(told, hint="wait until it has ended, or force the start") from None
 
 
 class JobExecution:
     """One run of a job."""
 
-    def __init__(self, run: Run, definition: JobDefinition, parts: CronDependencies) -> None:
+    def __init__(self, run: Run, context: FeatureContext) -> None:
         self._run = run
-        self._definition = definition
-        self._parts = parts
+        self._definition = definition_of(run)
+        self._parts = context
 
     async def work(self, handle: RunHandle) -> RunResult:
         """Do the work; see `Work`."""

@@ -19,7 +19,7 @@ from tocsin.features.cron.service import Actor, CronJobs
 from tocsin.features.hooks import FeatureHooks, ProvidedAbilities
 
 if TYPE_CHECKING:
-    from tocsin.features.cron.running import CronRuns
+    from tocsin.features.cron.run_type import CronRuns
     from tocsin.features.cron.scheduler import Scheduler
     from tocsin.runs.control import StartRequest
     from tocsin.runs.engine.active_run import ActiveRun
@@ -59,7 +59,7 @@ async def start_job(jobs: CronJobs, name_or_id: str, asked: "StartRequest") -> "
 
 def run_type_of(jobs: CronJobs) -> "CronRuns":
     """Return what the engine asks about runs of jobs."""
-    from tocsin.features.cron.running import CronRuns
+    from tocsin.features.cron.run_type import CronRuns
 
     return CronRuns(jobs.context, jobs.store)
 

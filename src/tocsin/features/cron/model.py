@@ -22,10 +22,10 @@ from tocsin.core.reading.value import WRONG_VALUE
 from tocsin.core.records.marks import Converted, Flat, Private, TextOrNull, Time, after
 from tocsin.core.text.shell import params_problem
 from tocsin.core.time.timestamps import parse_timestamp
+from tocsin.runs.engine.overlap import Overlap, OverlapRules
 from tocsin.runs.model import RunSpec
 from tocsin.scheduling.expression import ScheduleError
 from tocsin.scheduling.missed import CatchUp
-from tocsin.scheduling.overlap import Overlap, OverlapRules
 from tocsin.scheduling.schedule import Schedule, StartSchedule, read_schedule, stable_offset
 
 KIND = "cron"

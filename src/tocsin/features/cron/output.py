@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
+from tocsin.core.time.timestamps import duration_words
 from tocsin.features.cron.model import OutputOn
 from tocsin.runs.document import pointers
 from tocsin.runs.model import FAILING, Run, RunStatus
-from tocsin.scheduling.schedule import duration_words
 
 MAX_CHARS = 3_500  # one message of every channel but one: more of the output is in the log
 _MARKS = {RunStatus.SUCCEEDED: "✅", RunStatus.CANCELLED: "⏹", RunStatus.INTERRUPTED: "⚠"}

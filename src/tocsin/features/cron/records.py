@@ -10,7 +10,7 @@ from tocsin.core.errors import TocsinError
 from tocsin.core.records.marks import Flat, Time
 from tocsin.features.cron.definitions.upcoming import Upcoming, UpcomingRun
 from tocsin.features.cron.model import KIND, CronJob, JobState
-from tocsin.features.cron.running import count_failures
+from tocsin.features.cron.run_type import count_failures
 from tocsin.features.cron.service import CronJobs
 from tocsin.runs.model import RunSummary
 from tocsin.runs.queue import RecentRun, SubjectPast

@@ -1,14 +1,14 @@
-"""The scheduler: one process of all that run it records what is due, and starts it.
+"""The scheduler: one process of all that run it queues what is due; the run engine begins it.
 
 Each step records every due instant as a run, then confirms the lease and advances the cursors of the jobs in one
-transaction; what was recorded is then started, or ended as skipped. An instant has one record, however often it is
-planned, so that a crash at any point loses no instant and runs none twice.
+transaction. An instant has one record, however often it is planned, so that a crash at any point loses no instant and
+runs none twice.
 """
 
 import asyncio
 import logging
 import sqlite3
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -17,10 +17,10 @@ from tocsin.core.errors import TocsinError
 from tocsin.core.ids import new_id
 from tocsin.core.process.identity import boot_id
 from tocsin.core.service import ServiceLoop, StopEvent
+from tocsin.core.time.timestamps import duration_words
 from tocsin.features.context import FeatureContext, Notice, NoticeLevel
 from tocsin.features.cron.definitions.job_files import JobFiles
-from tocsin.features.cron.model import KIND, CronJob, JobDefinition, order_of
-from tocsin.features.cron.running import JobRunner
+from tocsin.features.cron.model import KIND, CronJob, order_of
 from tocsin.features.cron.store import (
     JobStore,
     Trouble,
@@ -30,28 +30,23 @@ from tocsin.features.cron.store import (
     take_after_start,
 )
 from tocsin.runs.model import Run, RunResult, RunStatus, RunTrigger, new_run
-from tocsin.runs.queue import QueuedRow, RunQueue, catch_up, end_unstarted, take
+from tocsin.runs.queue import QueuedRow, RunQueue, catch_up, end_unstarted
 from tocsin.runs.records import RunRecords
-from tocsin.runs.stored_run import RunEndedError
 from tocsin.scheduling.expression import ScheduleError
 from tocsin.scheduling.lease import BEAT_S, LOOK_S, Lease, LeaseLostError
 from tocsin.scheduling.missed import (
     JUMPED,
     LATE_S,
     NOT_RUNNING,
-    SUPERSEDED,
     CatchUp,
     CatchUpRules,
     PlannedInstant,
     plan_instants,
 )
-from tocsin.scheduling.overlap import Admission, Overlap, Running, admit
-from tocsin.scheduling.schedule import duration_words
 from tocsin.scheduling.zones import load_zone
 
 log = logging.getLogger(__name__)
 
-DRAIN_S = 30.0  # for what runs when the program is stopped
 LONGEST_SLEEP_S = 30.0
 CATCHUPS_AT_ONCE, CATCHUPS_EVERY_S = 2, 5.0
 JUMP_S = 60.0
@@ -76,7 +71,6 @@ class Scheduler:
         self,
         context: FeatureContext,
         store: JobStore,
-        runner: JobRunner,
         files: JobFiles,
         lease: Lease,
         *,
@@ -86,17 +80,16 @@ class Scheduler:
         self._context = context
         self._clock = context.clock
         self._store = store
-        self._runner = runner
         self._files = files
         self.lease = lease
         self._boot = boot
         self._stop = StopEvent()
-        self._loop = ServiceLoop("the scheduler", self.step, self._clock, drain_s=DRAIN_S, stop=self._stop)
+        self._loop = ServiceLoop("the scheduler", self.step, self._clock, stop=self._stop)
         self._term = 0  # the token of the lease under which the takeover was done
         self._watches_since = self._clock.monotonic()
         self._seen: tuple[float, float] | None = None  # wall time and monotonic time at the last step
         self._late_because = NOT_RUNNING  # for what is planned next
-        self._catchups: list[float] = []  # monotonic times of the last starts of catch-ups
+        self._slots: list[float] = []  # when the last catch-ups that were planned may begin
         self._has_queued = False
 
     @property
@@ -104,11 +97,11 @@ class Scheduler:
         return self._context.runs().store.records
 
     def stop(self) -> None:
-        """Start nothing new; `run` returns when what runs has ended, or after half a minute."""
+        """Plan nothing more."""
         self._loop.stop()
 
     async def run(self) -> None:
-        """Schedule until `stop`; another process may take over at once, while runs of this one still end."""
+        """Schedule until `stop`; another process may take over at once."""
         self._watches_since = self._clock.monotonic()
         async with asyncio.TaskGroup() as group:
             group.create_task(self._loop.run())
@@ -149,7 +142,9 @@ class Scheduler:
         now = self._clock.now()
 
         def choose(queue: RunQueue) -> list[QueuedRow]:
-            return [row for row in queue.queued() if row.is_here and _was_missed(queue, row, now)]
+            rows = [row for row in queue.queued() if row.is_here]
+            self._slots = sorted(row.not_before for row in rows if row.not_before is not None)[-CATCHUPS_AT_ONCE:]
+            return [row for row in rows if self._was_missed(queue, row, now)]
 
         await self._context.database.read(self.lease.confirm)
         ended = await self._records.decide(KIND, choose)
@@ -244,7 +239,10 @@ class Scheduler:
             self.lease.confirm(connection)
             return {each.job.id for each in planned if advance(connection, each.job, each.cursor)}
 
-        recorded = await self._context.runs().store.enqueue([run for each in planned for run in each.runs])
+        store, every = self._context.runs().store, [run for each in planned for run in each.runs]
+        recorded = await store.enqueue([run for run in every if not _is_catchup(run)])
+        for run in filter(_is_catchup, every):
+            recorded += await store.enqueue([run], self._next_slot(self._clock.now()))
         advanced = await self._context.database.write(move_on)
         if changed := [run.id for run in recorded if run.subject_id not in advanced]:
             await self._records.remove(changed)
@@ -274,81 +272,33 @@ class Scheduler:
         return replace(run, reason=planned.missed or None)
 
     async def _start(self) -> None:
-        """Start, skip or leave what is queued."""
-        now = self._clock.now()
-        self._has_queued = await self._records.look(KIND, lambda queue: any(row.is_here for row in queue.queued()))
-        if not self._has_queued or self._loop.stopping:
-            return
-        await self._context.database.read(self.lease.confirm)
-        taken, replaced, self._catchups = await self._records.decide(KIND, lambda queue: self._dispatch(queue, now))
-        for run in taken:
-            self._loop.start(self._carry_out(run), name=f"cron {run.subject_name}")
-            await asyncio.sleep(0)  # the first of many is under way before the last is looked at
-        for run_id in replaced:
-            try:
-                await self._context.runs().cancel(run_id, "a newer run replaces it")
-            except RunEndedError:
-                continue
+        """Let the engine begin what is queued."""
+        if not self._loop.stopping:
+            self._has_queued = await self._context.runs().resume()
 
-    def _dispatch(self, queue: RunQueue, now: float) -> tuple[list[Run], list[str], list[float]]:
-        """Take what may start, in one step; return it, the runs that it replaces, and when catch-ups were started."""
-        passed = self._clock.monotonic()
-        catchups = [at for at in self._catchups if passed - at < CATCHUPS_EVERY_S]
-        running: dict[str, list[Running]] = defaultdict(list)
-        ending = set()
-        for row in queue.at_work():
-            running[row.subject_id].append(Running(row.id, row.started_at))
-            if row.is_cancelling:
-                ending.add(row.id)
-        ahead: Counter[str] = Counter()
-        ready = [row for row in queue.queued() if row.is_here and (row.not_before or now) <= now]
-        newest = {row.subject_id: row.id for row in ready}
-        taken, replaced = [], []
-        for due in ready:
-            definition = stored_definition(due.snapshot or "{}")
-            if due.id != newest[due.subject_id] and (ended := _superseded(due, definition)):
-                _end_unstarted(queue, due, ended, now)
-                continue
-            admission = self._admit(due, definition, running[due.subject_id], ahead[due.subject_id], now, catchups)
-            if admission.reason:
-                _end_unstarted(queue, due, RunResult(RunStatus.SKIPPED, admission.reason), now)
-            elif not admission.start:
-                ahead[due.subject_id] += 1
-                replaced += [run_id for run_id in admission.replaces if run_id not in ending]
-            elif run := take(queue, due.id, self._context.runs().owner, now):
-                running[due.subject_id].append(Running(due.id, now))
-                taken.append(run)
-        return taken, replaced, catchups
+    def _next_slot(self, now: float) -> float:
+        """Return when another catch-up may begin: two within five seconds do not overload a machine that comes up."""
+        slot = now
+        if len(self._slots) == CATCHUPS_AT_ONCE:
+            slot = max(now, self._slots[0] + CATCHUPS_EVERY_S)
+        self._slots = [*self._slots, slot][-CATCHUPS_AT_ONCE:]
+        return slot
 
-    def _admit(
-        self,
-        row: QueuedRow,
-        definition: JobDefinition,
-        running: list[Running],
-        ahead: int,
-        now: float,
-        catchups: list[float],
-    ) -> Admission:
-        is_catchup = row.trigger == RunTrigger.CATCHUP
-        patient = is_catchup or definition.catchup == CatchUp.ALL
-        admission = admit(definition.overlap_rules, running, ahead, now, patient=patient)
-        if not (admission.start and is_catchup):
-            return admission
-        if len(catchups) >= CATCHUPS_AT_ONCE:
-            return Admission(start=False)
-        catchups.append(self._clock.monotonic())
-        return admission
-
-    async def _carry_out(self, run: Run) -> None:
-        try:
-            running = await self._runner.begin(run)
-            await running.wait()  # at a stop, it is released or interrupted with all runs of this process
-        except TocsinError as error:  # its record is corrected when its process has ended
-            log.warning(
-                "the end of a job's run could not be recorded", extra={"run": run.id, "reason": error.sentence()}
-            )
-        except Exception:  # let out, it would end the scheduler, and the program with it
-            log.exception("a run of a job failed unexpectedly", extra={"run": run.id})
+    def _was_missed(self, queue: RunQueue, run: QueuedRow, now: float) -> bool:
+        """End a run that an earlier scheduler has queued, or have it caught up; return whether it ended."""
+        if run.retry_of is not None or run.scheduled_for is None or now - run.scheduled_for <= LATE_S:
+            return False
+        definition = stored_definition(run.snapshot or "{}")
+        away = "the scheduler stopped before it started the run"
+        if definition.catchup == CatchUp.NONE:
+            reason = f"{away}, and the job does not catch up on missed runs"
+        elif now - run.scheduled_for > definition.catchup_window_seconds:
+            reason = f"{away}, and it is more than {duration_words(definition.catchup_window_seconds)} ago"
+        else:
+            catch_up(queue, run.id, self._next_slot(now))
+            return False
+        end_unstarted(queue, run.id, RunResult(RunStatus.MISSED, reason), now, settled=True)
+        return True
 
     async def _seconds_to_next(self) -> float:
         earliest = await self._store.earliest()
@@ -356,35 +306,8 @@ class Scheduler:
         return usual if earliest is None else max(0.0, min(usual, earliest - self._clock.now()))
 
 
-def _superseded(row: QueuedRow, definition: JobDefinition) -> RunResult | None:
-    """Return how a queued run ends, unstarted, that has a later one of its job behind it; None where it waits."""
-    if row.trigger == RunTrigger.CATCHUP and definition.catchup == CatchUp.LATEST:
-        return RunResult(RunStatus.MISSED, f"its scheduled time was missed, {SUPERSEDED}")
-    if row.trigger != RunTrigger.CATCHUP and definition.overlap == Overlap.REPLACE:
-        return RunResult(RunStatus.SKIPPED, "a newer run replaces it")
-    return None
-
-
-def _end_unstarted(queue: RunQueue, due: QueuedRow, ended: RunResult, now: float) -> None:
-    """End a queued run that is not to begin; the end of a requested one is settled, as it is audited."""
-    end_unstarted(queue, due.id, ended, now, settled=not due.source)
-
-
-def _was_missed(queue: RunQueue, run: QueuedRow, now: float) -> bool:
-    """End a run that an earlier scheduler has queued and not started, or have it caught up; return whether it ended."""
-    if run.retry_of is not None or run.scheduled_for is None or now - run.scheduled_for <= LATE_S:
-        return False
-    definition = stored_definition(run.snapshot or "{}")
-    away = "the scheduler stopped before it started the run"
-    if definition.catchup == CatchUp.NONE:
-        reason = f"{away}, and the job does not catch up on missed runs"
-    elif now - run.scheduled_for > definition.catchup_window_seconds:
-        reason = f"{away}, and it is more than {duration_words(definition.catchup_window_seconds)} ago"
-    else:
-        catch_up(queue, run.id)
-        return False
-    end_unstarted(queue, run.id, RunResult(RunStatus.MISSED, reason), now, settled=True)
-    return True
+def _is_catchup(run: Run) -> bool:
+    return run.status is RunStatus.QUEUED and run.trigger == RunTrigger.CATCHUP
 
 
 def missed(counts: Mapping[str, int], now: float) -> Notice:

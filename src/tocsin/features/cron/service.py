@@ -8,7 +8,6 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from tocsin.core.ids import new_id
-from tocsin.core.lazy import Lazy
 from tocsin.core.pages import ListPage
 from tocsin.core.process.identity import boot_id
 from tocsin.core.records.as_json import to_json
@@ -42,10 +41,9 @@ from tocsin.scheduling.zones import default_zone
 
 # Lazy: listing jobs does not need their execution.
 if TYPE_CHECKING:
-    from tocsin.features.cron.running import JobRunner
     from tocsin.features.cron.scheduler import Scheduler
     from tocsin.runs.control import Retry
-    from tocsin.runs.engine.active_run import ActiveRun
+    from tocsin.runs.engine.active_run import ActiveRun, PendingRun
 
 T = TypeVar("T")
 
@@ -72,25 +70,14 @@ class CronJobs:
         self._audit = context.audit
         self.store = JobStore(context.database)
         self._reader = JobReader(context, self.zone)
-        self._runner = Lazy(self._make_runner, lambda runner: runner.aclose())
         self.files = JobFiles(context.data_dir / FOLDER, self.store, context.audit, context.clock, self.zone)
-
-    @property
-    def runner(self) -> "JobRunner":
-        """What runs jobs in this process."""
-        return self._runner()
-
-    def _make_runner(self) -> "JobRunner":
-        from tocsin.features.cron.running import JobRunner
-
-        return JobRunner(self.context)
 
     def scheduler(self, holder: str = "", boot: Callable[[], str] = boot_id) -> "Scheduler":
         """Return what runs the jobs beside the other services."""
         from tocsin.features.cron.scheduler import Scheduler
 
         lease = Lease(self.context.database, LEASE, self._clock, holder)
-        return Scheduler(self.context, self.store, self.runner, self.files, lease, boot=boot)
+        return Scheduler(self.context, self.store, self.files, lease, boot=boot)
 
     @property
     def are_kept(self) -> bool:
@@ -274,10 +261,11 @@ class CronJobs:
 
         Raises JobConflictError while it runs already, unless `force` or its policy allows another one.
         """
+        from tocsin.features.cron.execution import start_job
+
         order = await self.order(name_or_id, trigger, actor, params)
-        run = await self.runner.take(order, force=force)
-        await self.runner.carry_out(run, watch=watch)
-        return await self.context.runs().get(run.id)
+        running = await start_job(self.context, order, force=force, watch=watch)
+        return await running.wait_or_stop()
 
     async def begin(
         self,
@@ -290,19 +278,30 @@ class CronJobs:
         force: bool = False,
     ) -> "ActiveRun":
         """Run a job now, as `start` does, and return the run as soon as it is recorded."""
+        from tocsin.features.cron.execution import start_job
+
         order = replace(await self.order(name_or_id, trigger, actor, params), parent_run_id=parent_run_id)
-        return await self.runner.begin(await self.runner.take(order, force=force))
+        return await start_job(self.context, order, force=force)
+
+    async def begin_or_queue(
+        self, name_or_id: str, actor: Actor, params: Mapping[str, Any] | None = None
+    ) -> "ActiveRun | PendingRun":
+        """Run a job now, or after earlier runs of it if its policy says so. Raises like `start`."""
+        from tocsin.features.cron.execution import start_or_queue_job
+
+        order = await self.order(name_or_id, RunTrigger.MANUAL, actor, params)
+        return await start_or_queue_job(self.context, order)
 
     async def plan(
         self, name_or_id: str, actor: Actor, params: Mapping[str, Any] | None = None, *, force: bool = False
     ) -> Run:
         """Return what `begin` would run, which is neither executed nor recorded; raises as it does."""
-        from tocsin.features.cron.running import may_start
+        from tocsin.features.cron.execution import check_admission
 
         order = replace(await self.order(name_or_id, RunTrigger.MANUAL, actor, params), dry_run=True)
         run = new_run(order, RunStatus.SKIPPED, self._clock.now())
         if not force:
-            await self._look(lambda queue: may_start(queue, run, may_wait=True))
+            await check_admission(self.context, order)
         command = self.context.redact(restored(run.snapshot or {}).command)
         output = RunOutput(len(command.encode()), len(command.splitlines()), tail=command)
         return replace(run, reason="dry run: the job would have been run", output=output)
@@ -317,15 +316,12 @@ class CronJobs:
 
         Raises JobConflictError like `start`, and NotRetriedError.
         """
-        from tocsin.features.cron.running import order_again
+        from tocsin.features.cron.execution import start_job
+        from tocsin.features.cron.run_type import order_again
         from tocsin.runs.control import as_retry
 
         order = order_again(retry.run, actor.name, actor.source)
-        return await self.runner.begin(await self.runner.take(as_retry(order, retry)))
-
-    async def aclose(self) -> None:
-        """End what was begun in this process."""
-        await self._runner.aclose()
+        return await start_job(self.context, as_retry(order, retry))
 
     def preview(self, schedule: Schedule, zone: str, count: int, *, job: CronJob | None = None) -> list[Upcoming]:
         """Return the next instants of a schedule, or of a job with its limits and jitter."""

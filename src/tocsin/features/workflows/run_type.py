@@ -19,7 +19,6 @@ class WorkflowRuns(RunType):
 
     kind = "workflow"
     source = CLI.name
-    queues = True
 
     def __init__(self, workflows: Workflows) -> None:
         self._workflows = workflows

@@ -28,19 +28,19 @@ from tocsin.features.workflows.requests import (
 )
 from tocsin.features.workflows.store import WorkflowFile, WorkflowFolder
 from tocsin.features.workflows.summary import was_rejected
+from tocsin.runs.engine.overlap import UNLIMITED, Overlap, OverlapError, OverlapRules
 from tocsin.runs.filters import RunFilter
 from tocsin.runs.model import (
     ACTIVE,
+    WAITER_ENDED,
     Line,
     Run,
     RunResult,
     RunStatus,
 )
-from tocsin.runs.stored_run import RunEndedError
 
 # Lazy: listing workflows does not need the engine, which takes as long to import as all the rest.
 if TYPE_CHECKING:
-    from tocsin.core.time.clock import Clock
     from tocsin.features.workflows.engine.approval_buttons import ApprovalButtons
     from tocsin.features.workflows.engine.step_call import Execute
     from tocsin.features.workflows.language.model import Workflow
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from tocsin.runs.service import Runs
 
 RECENT = 30  # runs that the record of a workflow shows
-LOOK_S = 0.2  # how often it is looked whether earlier runs have ended
 
 
 class Workflows:
@@ -72,7 +71,6 @@ class Workflows:
         self._execute = execute
         self._close = close
         self._saving = asyncio.Lock()
-        self._starting = asyncio.Lock()  # held until a run is recorded: overlap is checked one start at a time
 
     @property
     def folder(self) -> Path:
@@ -213,7 +211,7 @@ class Workflows:
         try:
             return await asyncio.shield(begun.begun)
         except asyncio.CancelledError:
-            await to_the_end(self._runs.cancel(begun.run.id, "runs that waited for it were cancelled"))
+            await to_the_end(self._runs.cancel(begun.run.id, WAITER_ENDED))
             raise
 
     async def begin(self, name: str, request: WorkflowRequest) -> "ActiveRun | PendingRun":
@@ -280,34 +278,15 @@ class Workflows:
         prepared: "PreparedRun",
         watch: Callable[[Line], None] | None,
     ) -> "ActiveRun | PendingRun":
-        """Begin a run as the `overlap` of its workflow says."""
-
-        async def active() -> Sequence[Run]:
-            return await self.active(workflow.name)
-
+        """Begin or queue a run as the `overlap` of its workflow says."""
         order, work = prepared
-        async with self._starting:
-            at_work = [] if workflow.overlap == "parallel" else await active()
-            if not at_work:
-                return await self._runs.start(order, work, watch=watch)
-            if workflow.overlap == "skip":
-                reason = _reason_to_skip(at_work, self.context.clock)
-                skipped = await self._runs.record(order, RunResult(RunStatus.SKIPPED, reason))
-                raise AlreadyRunningError(
-                    f"{workflow.name} was not started: {reason}", skipped, hint="overlap: queue, parallel or replace"
-                )
-            if workflow.overlap == "replace":
-                await self._end_all(active)
-                return await self._runs.start(order, work, watch=watch)
-            return await self._runs.start_in_turn(order, work, watch=watch)
-
-    async def _end_all(self, active: Callable[[], Awaitable[Sequence[Run]]]) -> None:
-        """Cancel the runs that are at work, and wait until they have ended."""
-        for run in await active():
-            with suppress(RunEndedError):
-                await self._runs.cancel(run.id, "a newer run replaces it")
-        while await active():  # noqa: ASYNC110  # they end in any process
-            await asyncio.sleep(LOOK_S)
+        rules = OverlapRules(Overlap(workflow.overlap), UNLIMITED, UNLIMITED)
+        try:
+            return await self._runs.admit_or_queue(order, work, rules, watch=watch)
+        except OverlapError as error:
+            skipped = await self._runs.record(order, RunResult(RunStatus.SKIPPED, str(error)))
+            told = f"{workflow.name} was not started: {error}"
+            raise AlreadyRunningError(told, skipped, hint="overlap: queue, parallel or replace") from None
 
     async def resume(self, run: Run, stored: Mapping[str, Any]) -> "Work":
         """Return the work that continues a run which another process left.
@@ -339,12 +318,6 @@ class Workflows:
                 f"the file of {run.subject_name} has changed, and contained a secret that is not stored"
             )
         return await asyncio.to_thread(self._folder.file, kept.path, text, 0.0, around)
-
-
-def _reason_to_skip(active: Sequence[Run], clock: "Clock") -> str:
-    oldest = min(active, key=lambda run: run.queued_at)
-    minutes = max(0.0, clock.now() - oldest.queued_at) / 60
-    return f"previous run {oldest.id} has been running for {minutes:.0f} min"
 
 
 def _inputs(workflow: "Workflow", request: WorkflowRequest) -> tuple[dict[str, Any], list[str]]:

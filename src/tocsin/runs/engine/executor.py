@@ -13,11 +13,11 @@ from tocsin.core.audit.trail import facts_of_caller
 from tocsin.core.errors import StoreUnavailableError, TocsinError
 from tocsin.core.process.presence import Presence
 from tocsin.core.time.clock import Clock
-from tocsin.runs.engine.active_run import ActiveRun, PendingRun
-from tocsin.runs.engine.recovery import WAS_LEFT, Recovery, interrupted, not_begun
+from tocsin.runs.engine.active_run import ActiveRun
+from tocsin.runs.engine.recovery import Recovery, not_begun
 from tocsin.runs.engine.run_type import RunType
 from tocsin.runs.engine.settling import RunSettler
-from tocsin.runs.log_file import log_path, read_host, read_lines, summarise
+from tocsin.runs.log_file import log_path, read_host
 from tocsin.runs.model import (
     LOG_MAX_BYTES,
     TERMINAL,
@@ -31,15 +31,14 @@ from tocsin.runs.model import (
 )
 from tocsin.runs.output_log import OutputLog
 from tocsin.runs.recorder import RunHandle, Work
-from tocsin.runs.store import ClaimedRun, RunStore
-from tocsin.runs.stored_run import RunEndedError, RunTask, UnknownRunError
+from tocsin.runs.store import RunStore
+from tocsin.runs.stored_run import RunTask, UnknownRunError
 
 log = logging.getLogger(__name__)
 
 GRACE_S = 10.0  # between SIGTERM and SIGKILL
 POLL_S = 1.0  # how soon another process learns that its run is cancelled
 REFRESH_S = 0.05  # how soon a line is in the log
-TURN_S = 0.2  # how often a queued run looks whether it is its turn
 _TRIES = 5  # to record the end of a run
 _NO_REQUEST: Mapping[str, Any] = {}
 
@@ -70,11 +69,14 @@ class RunExecutor:
         self._settler = settler
         self._poll_s = poll_s
         self._active: dict[str, ActiveRun] = {}
-        self._queued: dict[str, Run] = {}  # runs of this process that begin later
+        self._queued: dict[str, tuple[Run, Mapping[str, Any]]] = {}  # runs of this process that begin later
         self._turns: set[asyncio.Task[Run]] = set()  # each begins one of them
+        self._taken: dict[str, str] = {}  # runs that this process has still to start, and where each was before
+        self._resuming = asyncio.Lock()
         self._unrecorded: dict[str, Callable[[], Awaitable[Run]]] = {}  # how to record the end of each of these runs
         self._recovery = Recovery(store, directory, clock, presence, may_continue=self._may_continue)
         self._poller: asyncio.Task[None] | None = None
+        self.wake_engine: Callable[[], None] = lambda: None  # called when a run has ended: the next may begin
 
     async def start(
         self,
@@ -96,45 +98,6 @@ class RunExecutor:
 
         running = self._prepare(run, order.log_max_bytes, watch, order.request)
         return await self._launch(running, work, enter)
-
-    async def queue(self, order: RunSpec) -> Run:
-        """Record a run that begins later, with `begin`; raises InstantRecordedError, StoreUnavailableError."""
-        run = new_run(order, RunStatus.QUEUED, self._clock.now())
-        await self.store.add(run, self._presence.identity, self._task_of(order))
-        self._hold(run)
-        return run
-
-    async def start_in_turn(
-        self, order: RunSpec, work: Work, *, watch: Callable[[Line], None] | None = None
-    ) -> PendingRun:
-        """Record a run that begins when no earlier one of its subject is queued or at work. Raises like `queue`."""
-        run = await self.queue(order)
-        begun: asyncio.Future[ActiveRun] = asyncio.get_running_loop().create_future()
-        self._turns.add(task := asyncio.create_task(self._take_turn(run, order, work, watch, begun)))
-        task.add_done_callback(self._turns.discard)
-        return PendingRun(run, task, begun)
-
-    async def _take_turn(
-        self,
-        run: Run,
-        order: RunSpec,
-        work: Work,
-        watch: Callable[[Line], None] | None,
-        begun: "asyncio.Future[ActiveRun]",
-    ) -> Run:
-        try:
-            while not await self.store.is_next(run):  # noqa: ASYNC110  # the others end in any process
-                await asyncio.sleep(TURN_S)
-            running = await self.begin(run, work, watch=watch, request=order.request)
-        except RunEndedError as error:
-            begun.set_exception(error)
-            begun.exception()  # it is retrieved, also where only the end is waited for
-            return await self.store.get(run.id)
-        except BaseException:
-            begun.cancel()
-            raise
-        begun.set_result(running)
-        return await running.wait()
 
     async def begin(
         self,
@@ -177,7 +140,7 @@ class RunExecutor:
         running = self._prepare(run, log_max_bytes, watch, request or {})
         if request is not None:
             await asyncio.to_thread(running.capture.reopen)
-        if was_at != self.store.home:
+        if was_at not in {"", self.store.home}:
             said = f"continued here: the output before this line is on the host {read_host(was_at)}\n"
             running.capture.feed("system", said.encode())
         return await self._launch(running, work, enter)
@@ -200,37 +163,6 @@ class RunExecutor:
             run = await self._recovery.end_if_left(run)
         return await self.settle(run) if run.status in TERMINAL else run
 
-    async def resume(self) -> bool:
-        """Continue the runs that other processes left, in this one; return whether there are any.
-
-        A queued one waits for its turn. Raises StoreUnavailableError.
-        """
-        released = await self.store.released(self._queues)
-        for run_id in released:
-            claimed = await self.store.claim(run_id, self._presence.identity, self._clock.now())
-            if claimed is not None:
-                await self._resume(claimed)
-        return bool(released)
-
-    async def _resume(self, claimed: ClaimedRun) -> None:
-        run, work, reason = claimed.run, None, WAS_LEFT
-        try:
-            run_type = self._type_of(run)
-            work = await run_type.resume(run, claimed.request) if run_type else None
-        except StoreUnavailableError:
-            await self.store.release(run.id, self._presence.identity)
-            raise
-        except TocsinError as error:
-            reason = error.sentence()
-        except Exception:  # it may be a plug-in's type: the others are continued
-            log.exception("continuing a run failed", extra={"run": run.id})
-        if work is not None:
-            log.info("continuing a run", extra={"run": run.id, "subject": run.subject_name})
-            await self.start_taken(run, work, request=claimed.request, was_at=claimed.was_at)
-        else:
-            output = await asyncio.to_thread(lambda: summarise(read_lines(self._log_path(run))))
-            await self.settle(await self._finish(run, interrupted(reason, run.id), output))
-
     async def aclose(self) -> None:
         """End or release all runs of this process, and wait until that is recorded."""
         for task in (turns := list(self._turns)):
@@ -241,10 +173,10 @@ class RunExecutor:
                 running.release()
         await asyncio.gather(*(running.stop() for running in active))
         await asyncio.gather(*turns, return_exceptions=True)
-        for run in list(self._queued.values()):
+        for run, request in list(self._queued.values()):
             self._forget(run.id)
             with suppress(StoreUnavailableError):  # the next start ends or releases it
-                if (found := self._type_of(run)) and found.queues:
+                if self._may_continue(run, request):
                     await self.store.release(run.id, self._presence.identity)
                 else:
                     await self.settle(
@@ -259,7 +191,7 @@ class RunExecutor:
         request: Mapping[str, Any],
     ) -> ActiveRun:
         capture = OutputLog(self._log_path(run), log_max_bytes, self._clock, self._redact, watch)
-        return ActiveRun(run, RunHandle(run.id, capture, self.store, self._clock, request), capture, self._redact)
+        return ActiveRun(run, RunHandle(run, capture, self.store, self._clock, request), capture, self._redact)
 
     async def _launch(self, running: ActiveRun, work: Work, enter: Callable[[], Awaitable[Run]]) -> ActiveRun:
         """Let a run enter its state in the store, begin its work, and return then."""
@@ -277,9 +209,9 @@ class RunExecutor:
     def _log_path(self, run: Run) -> Path:
         return log_path(self._directory, run.id, run.queued_at)
 
-    def _hold(self, run: Run) -> None:
+    def _hold(self, run: Run, request: Mapping[str, Any]) -> None:
         """Leave signs of life for a queued run, too."""
-        self._queued[run.id] = run
+        self._queued[run.id] = run, request
         self._poll_as_needed()
 
     def _forget(self, run_id: str) -> None:
@@ -288,10 +220,6 @@ class RunExecutor:
 
     def _type_of(self, run: Run | RunSpec) -> RunType | None:
         return self._settler.type_of(run.kind, run.params) if self._settler else None
-
-    def _queues(self, kind: str) -> bool:
-        found = self._settler.type_of(kind, {}) if self._settler else None
-        return found is not None and found.queues
 
     def _may_continue(self, run: Run, request: Mapping[str, Any]) -> bool:
         found = self._type_of(run)
@@ -331,6 +259,7 @@ class RunExecutor:
         finally:
             del self._active[running.run.id]
             self._poll_as_needed()
+            self.wake_engine()
 
     async def _give_up(self, run: Run) -> Run:
         try:

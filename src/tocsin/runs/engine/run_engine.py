@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from tocsin.core.service import ServiceLoop
 from tocsin.core.time.clock import Clock
-from tocsin.runs.engine.executor import TURN_S
+from tocsin.runs.engine.queueing import TURN_S
 from tocsin.runs.engine.settling import DeliveryFollower, RunSettler
 from tocsin.runs.service import Runs
 
@@ -32,6 +32,7 @@ class RunEngine:
         self._are_kept = are_kept
         self._followed_at = self._unsent_followed_at = float("-inf")
         self._loop = ServiceLoop("the run engine", self.step, clock)
+        runs.wake_engine = self._loop.wake
 
     def stop(self) -> None:
         """Stop continuing runs."""

@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from tocsin.core.audit.actions import AuditAction
-from tocsin.runs.model import Run
+from tocsin.runs.engine.overlap import StartPolicy
+from tocsin.runs.model import LOG_MAX_BYTES, Run
+from tocsin.runs.queue import QueuedRow
 from tocsin.runs.recorder import Work
 
 
@@ -43,7 +45,6 @@ class RunType:
 
     kind: ClassVar[str]
     source: ClassVar[str]  # the audit source for runs that specify none
-    queues: ClassVar[bool] = False  # whether the engine starts queued runs in turn
 
     def owns(self, params: Mapping[str, Any]) -> bool:
         """Whether a run with these parameters has this type, if several features have runs of the same kind."""
@@ -54,8 +55,16 @@ class RunType:
         return False
 
     async def resume(self, run: Run, request: Mapping[str, Any]) -> Work | None:
-        """Return the work that continues such a run; `None` ends it as interrupted."""
+        """Return the work that continues such a run, or starts a queued one; `None` ends it as interrupted."""
         return None
+
+    def start_policy(self, queued: QueuedRow) -> StartPolicy:
+        """Return when a queued run begins."""
+        return StartPolicy()
+
+    def log_max_bytes(self, run: Run) -> int:
+        """Return how much of the output of a queued or continued run is kept."""
+        return LOG_MAX_BYTES
 
     def retry(self, run: Run, now: float) -> DelayedRun | None:
         """Return the retry of a failed run, which then delivers the output and the notices instead."""

@@ -226,4 +226,5 @@ class DocumentQueue:
             record.task.not_before if record.task else None,
             run.queued_at if run.scheduled_for is None else run.scheduled_for,
             run.home in {"", self._home},
+            record.owner,
         )

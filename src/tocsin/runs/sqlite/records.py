@@ -217,7 +217,7 @@ class _SqliteQueue:
 
 _QUEUED = """
     SELECT id, subject_id, subject_name, triggered_by, snapshot, source, scheduled_for, retry_of, not_before,
-        COALESCE(scheduled_for, queued_at) AS due_at
+        COALESCE(scheduled_for, queued_at) AS due_at, TRUE, owner
     FROM runs LEFT JOIN run_tasks ON run_id = id WHERE status = 'queued' AND +kind = ? ORDER BY due_at, id
 """
 _OLD = f"""

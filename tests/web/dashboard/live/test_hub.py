@@ -108,8 +108,7 @@ async def test_a_change_is_told_to_those_who_listen_to_its_topic_as_lists_show_i
 
 async def test_the_end_of_a_run_of_a_job_updates_the_job_with_its_figures(still: Scene):
     job = await still.add_job()
-    order = RunSpec("cron", job.id, job.name, RunTrigger.MANUAL, "tester", snapshot=job.definition.stored())
-    begun = await still.app.features.opened("cron").runner.begin_or_queue(order)
+    begun = await still.app.features.opened("cron").begin_or_queue(job.id, Actor("api", "tester"))
     async with still.reader("cron") as client:
         await begun.task
         await still.hub.look()

@@ -8,8 +8,9 @@ from itertools import islice, takewhile
 from typing import Annotated, ClassVar, NamedTuple
 
 from tocsin.core.records.marks import Converted, Flat, TextOrNull, Time
+from tocsin.core.time.timestamps import duration_words
 from tocsin.features.cron.model import CronJob, JobDefinition, JobSource
-from tocsin.scheduling.schedule import OnceSchedule, Schedule, StartSchedule, duration_words
+from tocsin.scheduling.schedule import OnceSchedule, Schedule, StartSchedule
 from tocsin.scheduling.zones import load_zone
 
 ORDER = r"\d{13}\.\d{3} .{1,200}"  # of UpcomingRun.order, as a pattern

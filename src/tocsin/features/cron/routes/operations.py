@@ -36,7 +36,7 @@ from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.preferences import RUN_STARTED, answer_run
 from tocsin.rest.reading import JSON
-from tocsin.runs.model import Run, RunStatus, RunTrigger
+from tocsin.runs.model import Run, RunStatus
 
 MERGE_PATCH = "application/merge-patch+json"  # RFC 7396
 _LAST = 99_999_999_999.0  # after every time
@@ -213,8 +213,7 @@ class CronRoutes:
                 return JSONResponse(to_json(await self._jobs.plan(job_id, who, wish.params, force=wish.force)))
             if wish.force:
                 return await answer_run(request, await self._jobs.begin(job_id, who, wish.params, force=True))
-            order = await self._jobs.order(job_id, RunTrigger.MANUAL, who, wish.params)
-            return await answer_run(request, await self._jobs.runner.begin_or_queue(order))
+            return await answer_run(request, await self._jobs.begin_or_queue(job_id, who, wish.params))
 
     @operation("GET", "/api/cron/jobs/{id}/logs", problems=("not-found", "validation-failed"), answer=JobLogs)
     async def list_cron_job_logs(

@@ -1,146 +1,35 @@
-"""Take runs of jobs, and carry them out in this process."""
+"""What the engine asks about runs of jobs."""
 
-import asyncio
 import shlex
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from tocsin.core.audit.trail import facts_of_caller
 from tocsin.core.time.timestamps import timestamp
 from tocsin.features.context import FeatureContext, Notice, NoticeLevel
 from tocsin.features.cron.audit_actions import CRON, CRON_DISABLE, CRON_EXECUTE
-from tocsin.features.cron.execution import CronDependencies, JobExecution
-from tocsin.features.cron.model import KIND, CronJob, JobDefinition, JobRunningError, JobType, restored
+from tocsin.features.cron.execution import definition_of, job_work
+from tocsin.features.cron.model import KIND, CronJob, JobType
 from tocsin.features.cron.output import is_wanted, text_of
-from tocsin.features.cron.store import JobStore, note_failure, note_success
+from tocsin.features.cron.store import JobStore, note_failure, note_success, stored_definition
 from tocsin.features.run_notices import failing, notify_stored, recovered, stored_notice
 from tocsin.runs.control import NotRetriedError, Retry, as_retry
 from tocsin.runs.document import audit_facts
-from tocsin.runs.engine.active_run import ActiveRun
+from tocsin.runs.engine.admission import SUPERSEDED
 from tocsin.runs.engine.note_once import note_once
+from tocsin.runs.engine.overlap import Overlap, StartPolicy
 from tocsin.runs.engine.run_type import DelayedRun, RunAuditEntry, RunMessage, RunType
-from tocsin.runs.model import FAILING, TERMINAL, Line, Run, RunSpec, RunStatus, new_run
-from tocsin.runs.queue import RecentRun, RunQueue
+from tocsin.runs.model import FAILING, Run, RunResult, RunSpec, RunStatus, RunTrigger, new_run
+from tocsin.runs.queue import QueuedRow, RecentRun
 from tocsin.runs.recorder import Work
 from tocsin.runs.service import waiting_for
-from tocsin.runs.stored_run import RunTask, StoredRun, UnknownRunError
-from tocsin.scheduling.overlap import Running, admit
+from tocsin.scheduling.missed import SUPERSEDED as A_LATER_ONE
+from tocsin.scheduling.missed import CatchUp
 
 _COMPARED_CHARS = 1_000_000
 _RETRIED = frozenset({RunStatus.FAILED, RunStatus.TIMED_OUT})
-# How often, and for how long, a run that another process may start is looked at: no request waits longer for an answer.
-_LOOK_S, _LOOKS_S = 0.1, 31.0
 _COUNTED = 2_000  # of the newest runs: twice what `auto_disable_after` may say
-
-
-@dataclass(frozen=True, slots=True)
-class QueuedJob:
-    """A run that the scheduler of some process will start; `task` returns it once it has ended."""
-
-    run: Run
-    begin_waiting: Callable[[], asyncio.Task[Run]]
-
-    @property
-    def task(self) -> asyncio.Task[Run]:
-        """Returns the run once it has ended."""
-        return self.begin_waiting()
-
-
-class JobRunner:
-    """Carries out runs in this process."""
-
-    def __init__(self, context: FeatureContext) -> None:
-        self._context = context
-        self._awaited = set[asyncio.Task[Run]]()
-        self._parts = CronDependencies(context.abilities, context.environment, context.data_dir)
-
-    async def take(self, order: RunSpec, *, force: bool = False) -> Run:
-        """Record a run of this process as running, unless the policy of its job forbids it now."""
-        run, runs = new_run(order, RunStatus.RUNNING, self._context.clock.now()), self._context.runs()
-        record = StoredRun(run, runs.owner, task=RunTask(caller=facts_of_caller(order.source)))
-
-        def choose(queue: RunQueue) -> None:
-            if not force:
-                may_start(queue, run)
-            queue.add(record)
-
-        await runs.store.records.decide(KIND, choose)
-        return run
-
-    async def take_or_queue(self, order: RunSpec) -> Run:
-        """Do what `take` does, but queue a run that the policy of its job lets wait: the scheduler starts that."""
-        now, runs = self._context.clock.now(), self._context.runs()
-        task = RunTask(caller=facts_of_caller(order.source))
-        begins = StoredRun(new_run(order, RunStatus.RUNNING, now), runs.owner, task=task)
-        waits = StoredRun(new_run(order, RunStatus.QUEUED, now), task=task)
-
-        def choose(queue: RunQueue) -> Run:
-            record = begins if may_start(queue, begins.run, may_wait=True) else waits
-            queue.add(record)
-            return record.run
-
-        return await runs.store.records.decide(KIND, choose)
-
-    async def carry_out(self, run: Run, *, watch: Callable[[Line], None] | None = None) -> None:
-        """Do the work of a run that this process has taken; cancelling the caller ends it."""
-        running = await self.begin(run, watch=watch)
-        await running.wait_or_stop()
-
-    async def begin_or_queue(self, order: RunSpec) -> ActiveRun | QueuedJob:
-        """Start the work of a run in this process now, or leave it to the scheduler where it has to wait."""
-        run = await self.take_or_queue(order)
-        if run.status is RunStatus.RUNNING:
-            return await self.begin(run)
-
-        def wait() -> asyncio.Task[Run]:
-            task = asyncio.create_task(self._ended(run))
-            self._awaited.add(task)
-            task.add_done_callback(self._awaited.discard)
-            return task
-
-        return QueuedJob(run, wait)
-
-    async def _ended(self, run: Run) -> Run:
-        for _ in range(round(_LOOKS_S / _LOOK_S)):
-            if run.status in TERMINAL:
-                return run
-            await self._context.clock.sleep(_LOOK_S)
-            try:
-                run = await self._context.runs().get(run.id)
-            except UnknownRunError:  # removed with its job
-                return run
-        return run
-
-    async def begin(self, run: Run, *, watch: Callable[[Line], None] | None = None) -> ActiveRun:
-        """Start the work of a run that this process has taken."""
-        definition = definition_of(run)
-        execution = JobExecution(run, definition, self._parts)
-        return await self._context.runs().start_taken(
-            run, execution.work, watch=watch, log_max_bytes=definition.log_max_bytes
-        )
-
-    async def aclose(self) -> None:
-        """Wait for no run any more."""
-        for task in self._awaited:
-            task.cancel()
-
-
-def may_start(queue: RunQueue, run: Run, *, may_wait: bool = False) -> bool:
-    """Whether the policy of a job allows another run now; raise JobRunningError where it does not.
-
-    A run that `may_wait` need not start now where the policy is to queue it, or to replace the earlier one.
-    """
-    rules = restored(run.snapshot or {}).overlap_rules
-    rows = [row for row in queue.at_work() if row.subject_id == run.subject_id]
-    ahead = sum(row.subject_id == run.subject_id for row in queue.queued()) if may_wait else 0
-    admission = admit(rules, [Running(row.id, row.started_at) for row in rows], ahead, run.queued_at)
-    if not admission.start and (admission.reason or not may_wait):
-        said = admission.reason or f"run {rows[0].id} is still running"
-        told = f"job {run.subject_name} was not started: {said}"
-        raise JobRunningError(told, hint="wait until it has ended, or force the start")
-    return admission.start
 
 
 def order_again(run: Run, actor: str | None, source: str = "") -> RunSpec:
@@ -167,11 +56,6 @@ def order_again(run: Run, actor: str | None, source: str = "") -> RunSpec:
     )
 
 
-def definition_of(run: Run) -> JobDefinition:
-    """Return the definition that a run has, whatever became of its job meanwhile."""
-    return restored(run.snapshot or {})
-
-
 def count_failures(runs: Sequence[RecentRun], since: float) -> int:
     """Return how many of the newest runs failed in a row; cancelled and repeated ones do not count."""
     repeated, failures = {run.retry_of for run in runs}, 0
@@ -192,13 +76,30 @@ class CronRuns(RunType):
         self._context = context
         self._store = store
 
+    def start_policy(self, queued: QueuedRow) -> StartPolicy:
+        """Return the `overlap` of the job; a catch-up waits for its turn whatever that says."""
+        definition, is_catchup = stored_definition(queued.snapshot or "{}"), queued.trigger == RunTrigger.CATCHUP
+        superseded = None
+        if is_catchup and definition.catchup == CatchUp.LATEST:
+            superseded = RunResult(RunStatus.MISSED, f"its scheduled time was missed, {A_LATER_ONE}")
+        elif not is_catchup and definition.overlap == Overlap.REPLACE:
+            superseded = SUPERSEDED
+        waits = is_catchup or definition.catchup == CatchUp.ALL
+        return StartPolicy(definition.overlap_rules, waits, superseded, at_home=True)
+
     def may_continue(self, run: Run, request: Mapping[str, Any]) -> bool:
-        """Whether a workflow does the work, which is continued itself."""
-        return bool(request.get("children"))
+        """Whether it has not begun, or a workflow does the work, which is continued itself."""
+        return run.status is RunStatus.QUEUED or bool(request.get("children"))
 
     async def resume(self, run: Run, request: Mapping[str, Any]) -> Work | None:
-        """Return the work that waits for the workflow."""
-        return waiting_for(self._context.runs(), request["children"]["workflow"])
+        """Return the work of the job, or what waits for its workflow."""
+        if children := request.get("children"):
+            return waiting_for(self._context.runs(), children["workflow"])
+        return job_work(self._context)
+
+    def log_max_bytes(self, run: Run) -> int:
+        """Return how much of the output is kept, as the job says."""
+        return definition_of(run).log_max_bytes
 
     def retry(self, run: Run, now: float) -> DelayedRun | None:
         """Return the run that follows a failed one, as `retry` of the job says."""
