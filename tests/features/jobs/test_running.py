@@ -28,7 +28,8 @@ from tocsin.features.jobs.model import (
 from tocsin.features.jobs.store import TaskJobFilter
 from tocsin.features.skills.feature import FEATURE as SKILLS
 from tocsin.runs.control import NotRetriedError, Retry, StartRequest
-from tocsin.runs.model import RunStatus, RunTrigger
+from tocsin.runs.model import RunSpec, RunStatus, RunTrigger, new_run
+from tocsin.runs.stored_run import RunTask
 
 FIELDS = [
     "id", "title", "description", "status", "priority", "labels", "repo", "base_branch", "branch", "worktree_path",
@@ -226,6 +227,17 @@ async def test_a_job_whose_process_died_has_failed_as_interrupted(workshop: Work
     assert "crashed" in job.error["message"]
     # The command still runs here, and may see its end, too: notices of one key are one.
     assert {notice.dedupe_key for notice in workshop.bench.notices} == {f"job-failed-{job.id}"}
+
+
+async def test_a_job_whose_process_died_before_it_noted_the_start_has_failed_too(workshop: Workshop):
+    job, runs = await workshop.create(command="true"), workshop.bench.app.runs()
+    run = new_run(RunSpec("job", job.id, job.title, RunTrigger.MANUAL, "ana"), RunStatus.RUNNING, runs.now())
+    await runs.store.add(run, own_identity().replace(":", "1:", 1), RunTask())
+    (left,) = await runs.recover()
+    await runs.settle(left)
+    job = await workshop.jobs.get(job.id)
+    assert (job.status, job.run_id, job.error and job.error["code"]) == (TaskJobStatus.FAILED, run.id, "interrupted")
+    assert [entry.metadata["run"] for entry in workshop.bench.audit("job.complete")] == [run.id]
 
 
 async def test_a_program_that_stops_leaves_its_job_failed(tmp_path: Path):

@@ -27,7 +27,7 @@ from tocsin.features.jobs.model import (
     TaskResult,
     UnknownTaskJobError,
 )
-from tocsin.runs.model import Run
+from tocsin.runs.model import Run, RunStatus
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +44,8 @@ _COLUMNS = (*_PLAIN, "labels", "diffstat", "result", "error", "delete_branch")
 _INSERT = f"INSERT INTO task_jobs ({', '.join(_COLUMNS)}) VALUES ({', '.join(f':{name}' for name in _COLUMNS)})"  # noqa: S608  # our own names
 _UPDATE = f"UPDATE task_jobs SET {', '.join(f'{name} = :{name}' for name in _COLUMNS)} WHERE id = :id"  # noqa: S608  # our own names
 _VISIBLE = "phase <> 'making'"
+# The job of a run whose process died before it noted that the job had begun.
+_NOT_BEGUN = "SELECT id FROM task_jobs WHERE id = :job AND status = 'queued' AND COALESCE(run_id, '') < :run"
 # Topics and kinds of changes. A job shows what is known of its branch, too.
 _TOLD_AS: Mapping[JobEvent, Sequence[tuple[str, ChangeKind]]] = {
     JobEvent.CREATED: (("jobs", "created"),),
@@ -208,7 +210,15 @@ def changed(
 def complete(connection: sqlite3.Connection, run: Run, now: float, end: EndOfRun) -> TaskJob | None:
     """Do what `TaskJobStore.complete` does, as a part of a transaction."""
     row = connection.execute("SELECT id FROM task_jobs WHERE run_id = ? AND status = 'running'", [run.id]).fetchone()
-    return changed(connection, row["id"], lambda job: end(job, run), now) if row else None
+    if row is None and run.status is RunStatus.INTERRUPTED:
+        row = connection.execute(_NOT_BEGUN, {"run": run.id, "job": run.subject_id}).fetchone()
+    if row is None:
+        return None
+    return changed(connection, row["id"], lambda job: end(_begun(job, run), run), now)
+
+
+def _begun(job: TaskJob, run: Run) -> TaskJob:
+    return job if job.run_id == run.id else replace(job, run_id=run.id, started_at=run.started_at)
 
 
 async def is_known(database: Database, job_id: str) -> bool:
