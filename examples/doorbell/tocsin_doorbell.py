@@ -33,7 +33,7 @@ class DoorbellInbound(InboundAdapter):
             raise RejectedError("the proof does not match", hint=f"compare {SECRET.name}")
 
     async def receive(self, request: WebhookRequest) -> InboundMessage | None:
-        """Return what a visitor said; nothing where the bell only tells that it works."""
+        """Return the message of a visitor; `None` if the bell only reports that it works."""
         call = json_object(request.body) or {}
         ring, text = identifier(call.get("ring")), clean_text(call.get("text"))
         if not ring or not text:

@@ -3,7 +3,7 @@
 import pytest
 
 from tocsin.channels.contract import Receipt, SendResult
-from tocsin.cli.commands.failed_sends import what_next
+from tocsin.cli.commands.failed_sends import retry_hint
 from tocsin.core.errors import FailureKind, RemoteError
 
 REPLAY = "send the remaining parts: tocsin deliveries replay 01a"
@@ -21,4 +21,4 @@ REPLAY = "send the remaining parts: tocsin deliveries replay 01a"
 def test_after_a_part_was_sent_nobody_is_told_to_send_it_all_again(kind: FailureKind, delivery: str, hint: str):
     failure = RemoteError("it did not work", kind=kind)
     result = SendResult(False, "teamchat", "#ops", error="sent 1 of 2 parts: it did not work")
-    assert what_next(Receipt(result, 1, 2, failure=failure, delivery=delivery)) == hint
+    assert retry_hint(Receipt(result, 1, 2, failure=failure, delivery=delivery)) == hint

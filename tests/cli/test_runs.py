@@ -15,7 +15,7 @@ from tests.facts import mentions
 
 from tocsin.channels.contract import SendResult
 from tocsin.core.storage.database import Database
-from tocsin.runs.log_file import encode, path_of
+from tocsin.runs.log_file import encode, log_path
 from tocsin.runs.model import (
     HostResult,
     HostStatus,
@@ -220,7 +220,7 @@ def test_lines_of_hosts_and_steps_keep_their_origin(cli: Cli):
     )
     asyncio.run(stored(run, cli.data_dir / "tocsin.db"))
     streams = ("web1/stdout", "web2/stderr", "copy", "copy:stderr", "stdout", "system")
-    log = path_of(cli.data_dir / "runs", run.id, run.queued_at)
+    log = log_path(cli.data_dir / "runs", run.id, run.queued_at)
     log.parent.mkdir(parents=True)
     log.write_bytes(b"".join(encode(Line(n, 1_700_000_001.0, each, "up")) for n, each in enumerate(streams, 1)))
     shown = cli("runs", "log", run.id).out.splitlines()

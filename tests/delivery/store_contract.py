@@ -30,7 +30,7 @@ from tocsin.delivery.model import (
     NewDelivery,
     Policy,
     Rate,
-    schedule_of,
+    retry_schedule,
 )
 from tocsin.delivery.store import (
     ChannelRules,
@@ -436,7 +436,7 @@ class StoreContract:
         self, store: DeliveryStore, clock: FakeClock, source: str
     ):
         await put(store, replace(new("poison"), source=source), new("next"))
-        for tries in range(1, len(schedule_of(source)) + 2):
+        for tries in range(1, len(retry_schedule(source)) + 2):
             claimed = await claim_one(store, f"w{tries}")
             assert (claimed.message, claimed.attempts) == ("poison", tries)
             clock.advance(LEASE_S + 1)

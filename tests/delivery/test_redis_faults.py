@@ -31,7 +31,7 @@ from tocsin.core.storage.redis_failures import ACL_RULES
 from tocsin.core.storage.redis_identity import RedisIdentity
 from tocsin.core.time.clock import Clock, SystemClock
 from tocsin.delivery.model import LEASE_S, DeliveryStatus, Policy, Rate
-from tocsin.delivery.redis.health import health_of
+from tocsin.delivery.redis.health import read_health
 from tocsin.delivery.redis.store import SCAN_LIMIT, RedisStore
 from tocsin.delivery.store import ChannelRules, DeliveryFilter
 from tocsin.testing.fakes import FakeClock
@@ -557,12 +557,12 @@ async def test_a_second_redis_that_was_named_by_mistake_is_noticed_by_each_host_
 async def test_what_endangers_messages_is_named(private_redis: RedisServer, tmp_path: Path):
     client = open_redis(private_redis.url, wait_replicas=1)
     private_redis.ask("CONFIG", "SET", "min-replicas-to-write", "0")
-    problems = (await health_of(client, time.time())).problems
+    problems = (await read_health(client, time.time())).problems
     assert "has 0 of the 1 replicas required by REDIS_WAIT_REPLICAS:" in problems[0]
     await client.aclose()
     client = open_redis(private_redis.url)
     for ahead_s, way in ((300, "300 s ahead of"), (-300, "300 s behind")):
-        health = await health_of(client, time.time() + ahead_s)
+        health = await read_health(client, time.time() + ahead_s)
         assert health.ok
         assert mentions(health.problems[0], way)
     private_redis.ask("CONFIG", "SET", "maxmemory", "100")
@@ -570,7 +570,7 @@ async def test_what_endangers_messages_is_named(private_redis: RedisServer, tmp_
     assert not ok
     assert "maxmemory" in problem
     private_redis.ask("CONFIG", "SET", "maxmemory-policy", "volatile-lru", "maxmemory", "100mb")
-    assert "requests" in (await health_of(client, time.time())).problems[0]
+    assert "requests" in (await read_health(client, time.time())).problems[0]
     await client.aclose()
 
 

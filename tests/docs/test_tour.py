@@ -4,12 +4,12 @@ import re
 from pathlib import Path
 
 from tocsin.features.registry import find_features
-from tocsin.web.ui.manifest import feature_pages, manifest_of
+from tocsin.web.ui.manifest import build_manifest, feature_pages
 
 DOCS = Path(__file__).parents[2] / "docs"
 TOUR = (DOCS / "tour.md").read_text(encoding="utf-8")
 FEATURES = find_features().features
-MENU = manifest_of(FEATURES, feature_pages(FEATURES))["pages"]
+MENU = build_manifest(FEATURES, feature_pages(FEATURES))["pages"]
 MAX_KB, MAX_KB_EACH = 1_200, 60
 
 

@@ -11,7 +11,7 @@ from tests.runs.test_approvals import started
 from tocsin.core.audit.log import AuditLog
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.messaging.outbound.caller import Caller
-from tocsin.runs.control import NotRetriedError, Retry, RunControl, StartRequest, retried
+from tocsin.runs.control import NotRetriedError, Retry, RunControl, StartRequest, as_retry
 from tocsin.runs.engine.active_run import ActiveRun
 from tocsin.runs.model import RunStatus, RunTrigger
 from tocsin.runs.service import Runs
@@ -31,7 +31,7 @@ class Control:
     async def _start(self, kind: str, subject: str, request: StartRequest, /) -> ActiveRun:
         assert kind == "skill"
         self.asked.append((subject, request))
-        return await self._runs.start(retried(order(subject), request.retry), shell("echo again"))
+        return await self._runs.start(as_retry(order(subject), request.retry), shell("echo again"))
 
     def entries(self) -> list[dict[str, Any]]:
         lines = self._path.read_text().splitlines() if self._path.exists() else []

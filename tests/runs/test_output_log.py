@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.facts import mentions
 
 from tocsin.core.text.redaction import Redactor
-from tocsin.runs.log_file import MAX_LINES, LogPage, page, path_of, read_lines, summary_of, text_of
+from tocsin.runs.log_file import MAX_LINES, LogPage, format_text, log_path, page, read_lines, summarise
 from tocsin.runs.model import Line
 from tocsin.runs.output_log import MAX_LINE_BYTES, REFRESH_S, OutputLog
 from tocsin.testing.fakes import FakeClock
@@ -274,7 +274,7 @@ def test_lines_are_those_of_each_stream_however_the_output_is_cut(
 
 
 def test_a_log_is_kept_in_the_folder_of_its_month(tmp_path: Path):
-    assert path_of(tmp_path, "r1", 1_700_000_000.0) == tmp_path / "2023-11" / "r1.log"
+    assert log_path(tmp_path, "r1", 1_700_000_000.0) == tmp_path / "2023-11" / "r1.log"
 
 
 def test_what_a_crash_left_half_written_is_left_out(log: Log):
@@ -309,16 +309,16 @@ def test_the_log_of_a_run_at_work_is_not_complete():
 def test_only_the_line_for_what_was_left_out_makes_a_log_truncated(text: str, truncated: bool):
     lines = [Line(1, 0.0, "system", text)]
     assert page(lines, 1, "", ended=True, truncated=False).truncated is truncated
-    assert summary_of(lines).truncated is truncated
+    assert summarise(lines).truncated is truncated
 
 
 def test_the_text_of_a_log_has_at_most_so_many_characters():
-    assert text_of(lines_of(3), 100) == "t1\nt2\nt3"
-    assert text_of(lines_of(3), 4) == "t1\nt"
+    assert format_text(lines_of(3), 100) == "t1\nt2\nt3"
+    assert format_text(lines_of(3), 4) == "t1\nt"
 
 
 def test_of_an_interrupted_run_the_log_still_tells_lines_and_tail():
-    output = summary_of(lines_of(30))
+    output = summarise(lines_of(30))
     assert (output.lines, output.tail.splitlines()[0], output.truncated) == (30, "t11", False)
 
 

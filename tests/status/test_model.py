@@ -1,7 +1,7 @@
 """How the states of parts make the state of the whole."""
 
 from tocsin.features.context import AttentionItem, NextRun, NoticeLevel, SubsystemState, SubsystemStatus
-from tocsin.status.model import RunCounts, StatusReport, by_severity, combined, linked
+from tocsin.status.model import RunCounts, StatusReport, by_severity, combine, linked
 
 SUBSYSTEMS = ("cron", "messaging", "ssh")
 OK, DEGRADED, ERROR = SubsystemState.OK, SubsystemState.DEGRADED, SubsystemState.ERROR
@@ -13,7 +13,7 @@ def report(**states: SubsystemStatus) -> StatusReport:
         checked_at=1_700_000_000.0,
         timezone="UTC",
         data_dir="/data",
-        subsystems={name: combined([states[name]] if name in states else []) for name in SUBSYSTEMS},
+        subsystems={name: combine([states[name]] if name in states else []) for name in SUBSYSTEMS},
         services=[],
         runs=RunCounts(0, 0, 0, 0, 0, 0),
         unread_notifications=0,
@@ -50,7 +50,7 @@ def test_the_whole_is_as_its_worst_subsystem():
 def test_what_several_features_tell_of_one_subsystem_is_one_status():
     one = SubsystemStatus(OK, "2 skills", {"skills": 2}, 5.0)
     two = SubsystemStatus(DEGRADED, "1 broken", {"broken": 1}, 7.0, "#/x", [AttentionItem(NoticeLevel.ERROR, "look")])
-    both = combined([one, two])
+    both = combine([one, two])
     assert (both.state, both.summary, both.counts) == (DEGRADED, "2 skills; 1 broken", {"skills": 2, "broken": 1})
     assert (both.last_event_at, both.link, [item.message for item in both.attention]) == (7.0, "#/x", ["look"])
 

@@ -5,7 +5,7 @@ from tests.web.asgi_client import Answer, Client
 from tests.web.conftest import BEARER, GOOD, TOKEN, Gateway, MakeGateway
 from tests.web.test_send import check_problem
 
-from tocsin.web.http.clients import bucket_of, is_host_of
+from tocsin.web.http.clients import bucket_key, is_local_host
 
 
 async def drain(client: Client, times: int, *headers: tuple[str, str], peer: str = "") -> list[int]:
@@ -75,7 +75,7 @@ async def test_a_mapped_ipv4_address_counts_as_that_address(gateway: Gateway):
     ],
 )
 def test_an_address_has_one_bucket_however_it_is_written(address: str, bucket: str):
-    assert bucket_of(address) == bucket
+    assert bucket_key(address) == bucket
 
 
 async def test_a_token_counts_for_itself_wherever_it_comes_from(make_gateway: MakeGateway):
@@ -316,7 +316,7 @@ async def test_on_loopback_a_web_page_cannot_reach_us_under_a_name_of_its_own(
     ["localhost", "localhost:8100", "LOCALHOST.", "127.0.0.1:8100", "127.1.2.3", "[::1]:8100", "tocsin.localhost"],
 )
 async def test_loopback_addresses_and_localhost_reach_a_gateway(gateway: Gateway, host: str):
-    assert is_host_of(host)
+    assert is_local_host(host)
     assert (await gateway.client.send(GOOD, ("Host", host))).status == 200
 
 
@@ -358,7 +358,7 @@ async def test_no_page_of_another_site_makes_a_browser_change_anything(
     "host", ["localhost:x.evil.com", "[evil.com]", "a@localhost", "evil%2ecom", "[::1]x", "", "a b"]
 )
 def test_what_is_no_host_is_no_local_name(host: str):
-    assert not is_host_of(host)
+    assert not is_local_host(host)
 
 
 async def test_a_page_of_the_same_origin_may_send(gateway: Gateway):

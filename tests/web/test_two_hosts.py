@@ -77,7 +77,7 @@ async def test_a_decision_of_one_host_holds_on_the_other_at_once_and_is_told_onc
     first, second = (access_of(app) for app in apps)
     await first.request(asking("7"))
     await asyncio.gather(first.approve("7", Caller("bot")), second.approve("7", Caller("bot")))
-    assert [await door.state_of("7") for door in (first, second)] == [AccessState.ALLOWED] * 2
+    assert [await door.read_state("7") for door in (first, second)] == [AccessState.ALLOWED] * 2
     told = (await apps[1].outbox.store.search(DeliveryFilter(target="7"))).items
     assert [delivery.message.partition(".")[0] for delivery in told] == ["Access granted"]
     noted = [entry.action for app in apps for entry in app.audit.log.tail(10) if entry.action == "bot.approve"]

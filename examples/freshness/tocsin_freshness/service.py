@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tocsin.core.errors import ConfigError
 from tocsin.features.context import FeatureContext
-from tocsin.runs.control import StartRequest, retried
+from tocsin.runs.control import StartRequest, as_retry
 from tocsin.runs.engine.active_run import ActiveRun
 from tocsin.runs.model import Run, RunResult, RunSpec, RunStatus
 from tocsin.runs.recorder import RunHandle
@@ -77,7 +77,7 @@ class Freshness:
                 return RunResult(RunStatus.FAILED, state.problem)
             return RunResult(RunStatus.SUCCEEDED)
 
-        return await self.context.runs().start(retried(order, request.retry), work)
+        return await self.context.runs().start(as_retry(order, request.retry), work)
 
 
 def _look(folder: BackupFolder, now: float) -> FolderState:

@@ -85,9 +85,9 @@ class ProgramBotView:
 
     def indicate(self, message: "InboundMessage", /) -> AbstractAsyncContextManager[None]:
         """Show in the chat of a message that it is being worked on."""
-        from tocsin.messaging.inbound.indicator import indicating
+        from tocsin.messaging.inbound.indicator import show_indicator
 
-        return indicating(self._app.registry.receiver(message.channel), self._app.clock, message)
+        return show_indicator(self._app.registry.receiver(message.channel), self._app.clock, message)
 
     def cause(self, message: "InboundMessage", /) -> str:
         """Return whether a message comes from a person in a chat of the bot, or from a webhook."""

@@ -21,7 +21,7 @@ from tocsin.providers.contract import (
     WorkLimits,
     WorkReport,
 )
-from tocsin.providers.remote import named
+from tocsin.providers.remote import qualified_name
 from tocsin.providers.watch import ModelWatch
 
 T = TypeVar("T")
@@ -47,7 +47,7 @@ class ChatModels:
     def name(self) -> str:
         """Return the model and its provider, for people; empty where none is configured."""
         provider = self._settings[CHAT_PROVIDER]
-        return named(self._settings[CHAT_MODEL], provider) if provider else ""
+        return qualified_name(self._settings[CHAT_MODEL], provider) if provider else ""
 
     def problems(self) -> dict[str, str]:
         """Return what the operator must do, by model."""
@@ -65,7 +65,7 @@ class ChatModels:
             if not self._opened:
                 self._opened.append(open_chat(self._settings, self._clock, self._redact, watch=self._watch))
         except ConfigError as error:
-            await self._watch.failed(named(self._settings[CHAT_MODEL], self._settings[CHAT_PROVIDER]), error)
+            await self._watch.failed(qualified_name(self._settings[CHAT_MODEL], self._settings[CHAT_PROVIDER]), error)
             raise
         return self._opened[0]
 

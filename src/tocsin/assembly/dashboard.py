@@ -17,13 +17,13 @@ from tocsin.bot.door.access import chat_document
 from tocsin.core.config.variables import AUDIT_ANCHOR, AUDIT_KEEP_DAYS, CHAT_PROVIDER, REDIS_URL
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.features.context import SubsystemState
-from tocsin.messaging.outbound.audit_anchor import kept_since, noted_anchors
+from tocsin.messaging.outbound.audit_anchor import load_anchors, retention_start
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.providers.files.reading import read_in_child
 from tocsin.providers.files.speech import Speech
 from tocsin.rest.callers import DASHBOARD
 from tocsin.scheduling.zones import default_zone
-from tocsin.web.dashboard.app import DashboardDependencies, build_dashboard, document_of
+from tocsin.web.dashboard.app import DashboardDependencies, build_dashboard, build_document
 from tocsin.web.dashboard.operations.access import access_operations
 from tocsin.web.dashboard.operations.audit import audit_operations
 from tocsin.web.dashboard.operations.deliveries import delivery_operations
@@ -68,7 +68,7 @@ def dashboard_of(
 
 def dashboard_document(app: "App") -> dict[str, Any]:
     """Return the OpenAPI document of the dashboard."""
-    return document_of(_parts(app, lambda: False, None, None))
+    return build_document(_parts(app, lambda: False, None, None))
 
 
 def _parts(
@@ -175,8 +175,10 @@ def _verify(app: "App") -> "Verification":
     """Check the chain of the audit log, with what was noted elsewhere."""
     from dataclasses import replace
 
-    noted, unread = noted_anchors(app.settings.data_dir, app.settings[AUDIT_ANCHOR])
-    found = app.audit.log.verify(keep_since=kept_since(app.settings[AUDIT_KEEP_DAYS], app.clock.now()), anchors=noted)
+    noted, unread = load_anchors(app.settings.data_dir, app.settings[AUDIT_ANCHOR])
+    found = app.audit.log.verify(
+        keep_since=retention_start(app.settings[AUDIT_KEEP_DAYS], app.clock.now()), anchors=noted
+    )
     return replace(found, problems=(*found.problems, *unread))
 
 

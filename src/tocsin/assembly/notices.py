@@ -19,7 +19,7 @@ from tocsin.core.service import ServiceLoop
 from tocsin.delivery.model import DeliveryStatus
 from tocsin.features.context import Notice, NoticeLevel
 from tocsin.messaging.outbound.audit_actions import MSG_SEND
-from tocsin.messaging.outbound.audit_anchor import kept_since
+from tocsin.messaging.outbound.audit_anchor import retention_start
 
 if TYPE_CHECKING:
     from tocsin.assembly.program import App
@@ -82,7 +82,7 @@ class CoreNotices:
 
     async def check_audit_log(self) -> None:
         """Notify about an audit log whose chain is broken; one that cannot be read is told by the status."""
-        keep_since = kept_since(self._app.settings[AUDIT_KEEP_DAYS], self._app.clock.now())
+        keep_since = retention_start(self._app.settings[AUDIT_KEEP_DAYS], self._app.clock.now())
         try:
             found = await asyncio.to_thread(self._app.audit.log.verify, keep_since=keep_since)
         except (OSError, TocsinError) as error:

@@ -167,7 +167,7 @@ def _open_bot(app: App, channel: "ConversationAdapter", settings: "BotSettings",
         executor,
         provider=models.find,
         skills=abilities.skills,
-        run_skill=_skill_runner(app, "intake"),
+        run_skill=_skill_runner(app, "intake", audited=False),
     )
     for_commands = CommandDependencies(
         skills=abilities.skills,
@@ -210,7 +210,7 @@ def _chat_memory(app: App, settings: "BotSettings") -> "ChatMemory":
     return ChatMemory(abilities.chat_notes if use != "off" else None, stores=use == "on")
 
 
-def _skill_runner(app: App, source: str) -> "RunSkillForChat":
+def _skill_runner(app: App, source: str, *, audited: bool = True) -> "RunSkillForChat":
     """Return what runs a skill for a chat, with what it printed."""
 
     async def run_skill(
@@ -221,7 +221,7 @@ def _skill_runner(app: App, source: str) -> "RunSkillForChat":
         actor: str,
     ) -> "SkillResult":
         run = await app.features.abilities.skills.run(
-            name, source=source, cause=RunTrigger.BOT, actor=actor, args=args, input=input
+            name, source=source, cause=RunTrigger.BOT, actor=actor, args=args, input=input, audited=audited
         )
         return SkillResult(run, await app.runs().text(run.id, MAX_RUN_TEXT))
 

@@ -21,9 +21,9 @@ from tocsin.status.model import (
     ServiceStatus,
     StatusReport,
     by_severity,
-    combined,
-    in_order,
+    combine,
     linked,
+    sort_subsystems,
 )
 from tocsin.status.services import bot_service, gateway_health, gateway_service, scheduler_service
 from tocsin.status.subsystems import DAY_S, audit_status, bus_status, disk_attention, messaging_status
@@ -68,11 +68,11 @@ async def subsystems_of(app: "App", redis: str | None) -> dict[str, SubsystemSta
     bus = [bus_status(redis)] if redis else []
     found["messaging"] = [messaging, *bus, *found.get("messaging", ())]
     found["audit"] = [await audit_status(app.audit), *found.get("audit", ())]
-    return {name: linked(combined(found.get(name, ())), each.page) for name, each in _known(app).items()}
+    return {name: linked(combine(found.get(name, ())), each.page) for name, each in _known(app).items()}
 
 
 def _known(app: "App") -> dict[str, Subsystem]:
-    return in_order(each for feature in app.installed.features for each in feature.subsystems)
+    return sort_subsystems(each for feature in app.installed.features for each in feature.subsystems)
 
 
 def attention_of(app: "App", subsystems: Mapping[str, SubsystemStatus]) -> list[AttentionItem]:

@@ -91,15 +91,15 @@ class Dispatcher:
 
     async def run(self) -> None:
         """Send until `stop`; retry a failing store with exponential back-off."""
-        self._rules = self._usable()
+        self._rules = self._load_rules()
         await self._loop.run()
 
-    def _usable(self) -> dict[str, ChannelRules]:
+    def _load_rules(self) -> dict[str, ChannelRules]:
         """Return the rules of every channel that can send; deliveries of other channels stay queued."""
         rules = {}
         for kind in self._registry.configured():
             try:
-                rules[kind] = rules_of(self._registry.adapter(kind))
+                rules[kind] = channel_rules(self._registry.adapter(kind))
             except TocsinError as error:
                 _report("the deliveries of a channel remain queued", error, logging.ERROR, channel=kind)
         return rules
@@ -154,7 +154,7 @@ class Dispatcher:
                 await self._store.release(self.worker, [sending.delivery.id])
             else:
                 outcome = self._judge(sending, receipt)
-                self._tell(sending.delivery, receipt, outcome)
+                self._notify(sending.delivery, receipt, outcome)
                 await self._finish(sending, outcome)
         except Exception as error:  # noqa: BLE001  # its lease ends, and it is found again
             _report("the result of a delivery could not be stored", error, logging.ERROR, delivery=sending.delivery.id)
@@ -186,12 +186,12 @@ class Dispatcher:
                 raise
             # This task was not cancelled: the channel's code raised the exception, and only subclasses of `Exception`
             # are caught there.
-            return _unexplained(sending, error)
+            return _unknown_outcome(sending, error)
 
     async def _between_parts(self, sending: InFlightDelivery, sent: int, total: int) -> None:
         """Record the progress and wait for the rate; raise if sending must not continue."""
         sending.parts_sent, sending.parts_total = sent, total
-        sending.lost = not await self._keep_progress(sending)
+        sending.lost = not await self._record_progress(sending)
         if not sending.lost and not self._loop.stopping:
             wait_s = await self._pace(sending.delivery)
             sending.interrupted = wait_s > LONGEST_PAUSE_S
@@ -202,7 +202,7 @@ class Dispatcher:
             # `transmit` returns this as a failure, which is discarded.
             raise InterruptedSendError("the send was stopped between two parts")
 
-    async def _keep_progress(self, sending: InFlightDelivery) -> bool:
+    async def _record_progress(self, sending: InFlightDelivery) -> bool:
         """Record the progress; return False if another worker has taken the delivery over."""
         try:
             return await self._store.progress(self.worker, sending.delivery.id, sending.parts_sent, sending.parts_total)
@@ -218,7 +218,7 @@ class Dispatcher:
             rate = rules.target_rate
             return rate.interval_s / SHARE if rate else 0.0
 
-    def _tell(self, delivery: Delivery, receipt: Receipt, outcome: AttemptOutcome) -> None:
+    def _notify(self, delivery: Delivery, receipt: Receipt, outcome: AttemptOutcome) -> None:
         if self._on_attempt is None:
             return
         try:
@@ -262,7 +262,7 @@ class Dispatcher:
             log.warning("a delivery was not sent", extra={**facts, "reason": outcome.error})
 
 
-def rules_of(adapter: OutboundAdapter) -> ChannelRules:
+def channel_rules(adapter: OutboundAdapter) -> ChannelRules:
     """Return the rules by which the store claims deliveries of a channel."""
     spec = adapter.spec
     return ChannelRules(
@@ -274,7 +274,7 @@ def rules_of(adapter: OutboundAdapter) -> ChannelRules:
     )
 
 
-def _unexplained(sending: InFlightDelivery, error: BaseException) -> Receipt:
+def _unknown_outcome(sending: InFlightDelivery, error: BaseException) -> Receipt:
     delivery = sending.delivery
     sentence = f"outcome unknown: the channel raised {type(error).__name__}, which is a bug in the channel"
     log.error("a channel stopped the send", exc_info=error, extra={"delivery": delivery.id})

@@ -33,7 +33,7 @@ __all__ = [
     "judge",
     "judge_abandoned",
     "pack_extra",
-    "policy_of",
+    "read_policy",
 ]
 
 LEASE_S = 9.0  # with poll and claim, a killed worker's deliveries continue within 10 s
@@ -64,7 +64,7 @@ def _prompt_schedule() -> tuple[float, ...]:
 PROMPT_SCHEDULE_S = _prompt_schedule()
 
 
-def schedule_of(source: str) -> tuple[float, ...]:
+def retry_schedule(source: str) -> tuple[float, ...]:
     """Return the waits between the attempts of deliveries queued by `source`."""
     return PROMPT_SCHEDULE_S if source in PROMPT_SOURCES else SCHEDULE_S
 
@@ -96,7 +96,7 @@ class Policy(StrEnum):
     AT_MOST_ONCE = "at_most_once"  # hold it as uncertain; it may not have arrived
 
 
-def policy_of(stored: str) -> Policy:
+def read_policy(stored: str) -> Policy:
     """Return the stored policy; an unknown policy of another version becomes the one that never sends twice."""
     return Policy(stored) if stored in set(Policy) else Policy.AT_MOST_ONCE
 
@@ -237,7 +237,7 @@ def judge(failure: Failure, delivery: Delivery, *, recognises_repeats: bool, jit
         return replace(retry, wait_s=max(told_s, LEAST_THROTTLE_S), throttled=True)
     if failure.kind is FailureKind.AMBIGUOUS and holds_back(delivery, recognises_repeats=recognises_repeats):
         return replace(dead, status=DeliveryStatus.UNCERTAIN)
-    schedule_s = schedule_of(delivery.source)
+    schedule_s = retry_schedule(delivery.source)
     if delivery.failures >= len(schedule_s):
         return dead
     wait_s = schedule_s[delivery.failures] * (1 + JITTER * jitter)
@@ -256,7 +256,7 @@ def judge_abandoned(delivery: Delivery, *, recognises_repeats: bool) -> AttemptO
     ).with_progress(delivery.parts_sent, delivery.parts_total, delivery.duration_ms or 0)
     if holds_back(delivery, recognises_repeats=recognises_repeats):
         return unknown
-    if delivery.failures >= len(schedule_of(delivery.source)):
+    if delivery.failures >= len(retry_schedule(delivery.source)):
         return replace(unknown, status=DeliveryStatus.DEAD)
     return replace(unknown, status=DeliveryStatus.QUEUED, error="the worker died during the send; sent again")
 

@@ -73,7 +73,7 @@ class DeliveryFilter:
     undismissed: bool = False
 
 
-def most_words(words: Iterable[str]) -> list[str]:
+def search_words(words: Iterable[str]) -> list[str]:
     """Return the distinct words of a search text, at most `MAX_WORDS`: each requires a search of its own."""
     return list(dict.fromkeys(words))[:MAX_WORDS]
 
@@ -226,7 +226,7 @@ class DeliveryStore(Protocol):
         ...
 
 
-def explained(
+def with_reason(
     delivery: Delivery, target: DeliveryHold | None, account: DeliveryHold | None, ahead: Delivery | None
 ) -> Delivery:
     """Return a waiting delivery with the reason in `error` and its end in `next_attempt_at`.

@@ -72,7 +72,7 @@ class RunnableSkills(Protocol):
         """Return the runnable skills by name; with `every`, all installed skills."""
         ...
 
-    async def run(
+    async def run(  # noqa: PLR0913  # each is a fact about the run
         self,
         name: str,
         *,
@@ -83,12 +83,15 @@ class RunnableSkills(Protocol):
         input: str = "",
         folder: Path | None = None,
         part_of: str | None = None,
+        audited: bool = True,
     ) -> Run:
         """Run a skill in the sandbox and return the ended run; raises TocsinError if it cannot be started.
 
-        With `part_of`, only the audit entry of that run is written; otherwise the run has its own entry with the
-        source `source`. For an assistant skill, `args` are files of `folder`, by default of the first watched folder.
-        If a person typed them to the bot, the leading words that are files are the files, and the rest is the input.
+        With `part_of`, only the audit entry of that run is written. If `audited` is false, the caller writes an entry
+        unless the run is cut off (`CUT_OFF`). Otherwise the run has its own entry with the source `source`.
+
+        For an assistant skill, `args` are files of `folder`, by default of the first watched folder. If a person typed
+        them to the bot, the leading words that are files are the files, and the rest is the input.
         """
         ...
 

@@ -33,7 +33,7 @@ class AssistantRequest:
     is_typed: bool = False  # `files` are typed words: the input starts at the first word that is not a file
     watch: "Callable[[Line], None] | None" = None  # called with each line of output
     parent_run_id: str | None = None
-    audited: bool = True  # False: only the parent's audit entry is written
+    audited: bool = True  # False: the caller writes the audit entry, unless the run is cut off
     retry: "Retry | None" = None  # an earlier run that is executed again with the same input
 
 

@@ -13,7 +13,7 @@ from tocsin.core.config.variables import (
 )
 from tocsin.core.time.clock import Clock
 from tocsin.providers.contract import ChatProvider
-from tocsin.providers.endpoint import CallTimeouts, endpoint_of
+from tocsin.providers.endpoint import CallTimeouts, read_endpoint
 from tocsin.providers.fallback import Fallback
 from tocsin.providers.remote import RemoteChat, load_model
 from tocsin.providers.watch import ModelWatch
@@ -46,12 +46,12 @@ def open_chat(
     if not settings[CHAT_PROVIDER]:
         return None
     limits = limits or CallTimeouts()
-    endpoint = endpoint_of(settings, CHAT_PROVIDER, CHAT_MODEL, model_named(settings, model))
+    endpoint = read_endpoint(settings, CHAT_PROVIDER, CHAT_MODEL, model_named(settings, model))
     has_fallback = bool(settings[CHAT_FALLBACK_PROVIDER])
     chat = RemoteChat(endpoint, clock, redact, limits, watch, has_fallback=has_fallback)
     if not has_fallback:
         return chat
-    second = endpoint_of(settings, CHAT_FALLBACK_PROVIDER, CHAT_FALLBACK_MODEL)
+    second = read_endpoint(settings, CHAT_FALLBACK_PROVIDER, CHAT_FALLBACK_MODEL)
     return Fallback(chat, RemoteChat(second, clock, redact, limits, watch))
 
 
@@ -62,7 +62,7 @@ def load_clients(settings: Values) -> None:
     """
     for provider, model in ((CHAT_PROVIDER, CHAT_MODEL), (CHAT_FALLBACK_PROVIDER, CHAT_FALLBACK_MODEL)):
         if settings[provider]:
-            load_model(endpoint_of(settings, provider, model), str, CallTimeouts())
+            load_model(read_endpoint(settings, provider, model), str, CallTimeouts())
 
 
 def model_named(settings: Values, name: str) -> str:

@@ -48,7 +48,7 @@ class CallTimeouts:
     longest_wait_s: float = 30.0  # the longest Retry-After that is waited for
 
 
-def endpoint_of(settings: Values, provider: Variable[str], model: Variable[str], name: str = "") -> ModelEndpoint:
+def read_endpoint(settings: Values, provider: Variable[str], model: Variable[str], name: str = "") -> ModelEndpoint:
     """Return the endpoint described by two settings; `name` overrides the model.
 
     Raises ConfigError, which names every missing setting.
@@ -69,7 +69,7 @@ def endpoint_of(settings: Values, provider: Variable[str], model: Variable[str],
     return ModelEndpoint(kind, chosen, settings[key], settings[base_url], label, key.name, base_url.name, model.name)
 
 
-def refused_key(endpoint: ModelEndpoint) -> ProviderError:
+def refused_key_error(endpoint: ModelEndpoint) -> ProviderError:
     """Return the error for a missing key, or one that the provider refused."""
     what = "rejects the key" if endpoint.key else "requires a key"
     return ProviderError(

@@ -22,7 +22,7 @@ from pydantic_ai.exceptions import (
 from tocsin.core.errors import FailureKind
 from tocsin.core.http.transport import describe_os_error, displayed_host
 from tocsin.providers.contract import ProviderError
-from tocsin.providers.endpoint import ModelEndpoint, refused_key
+from tocsin.providers.endpoint import ModelEndpoint, refused_key_error
 
 MAX_QUOTED_CHARS = 200
 LATER = "try again in a few minutes"
@@ -47,46 +47,48 @@ _NO_CREDIT = "credit balance is too low"
 log = logging.getLogger(__name__)
 
 
-def failure_of(error: Exception, endpoint: ModelEndpoint, redact: Callable[[str], str]) -> ProviderError:
+def to_provider_error(error: Exception, endpoint: ModelEndpoint, redact: Callable[[str], str]) -> ProviderError:
     """Return the ProviderError for an exception of an SDK."""
-    if own := next((cause for cause in chain_of(error) if isinstance(cause, ProviderError)), None):
+    if own := next((cause for cause in walk_causes(error) if isinstance(cause, ProviderError)), None):
         return own
     if isinstance(error, ModelHTTPError):
         return _refusal(error, endpoint, redact)
     if lost := _transport_failure(error, endpoint):
         return lost
     if isinstance(error, ContentFilterError):
-        return declined(endpoint)
+        return declined_error(endpoint)
     if isinstance(error, OutputTokenLimitExceeded):
         sentence = f"{endpoint.label} reached its length limit before the answer was complete"
         return ProviderError(sentence, hint="ask for a shorter answer", provider_code="length")
     if isinstance(error, ModelAPIError) and error.in_stream:
         said = _quoted(error.body, redact)
-        return failed(endpoint, "broken", f"reports an error in its response{said}", LATER)
+        return answer_error(endpoint, "broken", f"reports an error in its response{said}", LATER)
     if not isinstance(error, ModelAPIError | UnexpectedModelBehavior | httpx2.HTTPError):
         # A malformed answer makes the SDKs raise many exceptions, as would a bug here. Their text repeats the
         # answer, which is private.
         log.warning("the response of a chat provider cannot be read", extra={"error": type(error).__name__})
         log.debug("the response of a chat provider cannot be read", exc_info=error)
-    return unreadable(endpoint)
+    return unreadable_error(endpoint)
 
 
-def failed(endpoint: ModelEndpoint, code: str, what: str, hint: str = "") -> ProviderError:
+def answer_error(endpoint: ModelEndpoint, code: str, what: str, hint: str = "") -> ProviderError:
     """Return the error for a missing or incomplete answer; a later retry may help."""
     return ProviderError(f"{endpoint.label} {what}", hint=hint, kind=FailureKind.TRANSIENT, provider_code=code)
 
 
-def unreadable(endpoint: ModelEndpoint) -> ProviderError:
+def unreadable_error(endpoint: ModelEndpoint) -> ProviderError:
     """Return the error for a response that is not a chat model's."""
-    return failed(endpoint, "unreadable", "sent an unreadable response", f"check {endpoint.url_setting}, or {LATER}")
+    return answer_error(
+        endpoint, "unreadable", "sent an unreadable response", f"check {endpoint.url_setting}, or {LATER}"
+    )
 
 
-def declined(endpoint: ModelEndpoint) -> ProviderError:
+def declined_error(endpoint: ModelEndpoint) -> ProviderError:
     """Return the error for a question that the provider's filter stopped."""
     return ProviderError(f"{endpoint.label} declined to answer", hint="rephrase the question", provider_code="declined")
 
 
-def refused(
+def status_error(
     status: int, endpoint: ModelEndpoint, *, means: int = 0, said: str = "", retry_after_s: float | None = None
 ) -> ProviderError:
     """Return the error for an HTTP status; `means` is a status that describes the problem better."""
@@ -107,7 +109,7 @@ def refused(
 def _refusal(error: ModelHTTPError, endpoint: ModelEndpoint, redact: Callable[[str], str]) -> ProviderError:
     status = error.status_code
     if status == 401:
-        return refused_key(endpoint)
+        return refused_key_error(endpoint)
     if isinstance(error, ModelContextWindowExceededError):
         sentence = f"the conversation is too long for {endpoint.model}"
         return ProviderError(sentence, hint="start a new one, or shorten it", provider_code="too-long")
@@ -115,7 +117,7 @@ def _refusal(error: ModelHTTPError, endpoint: ModelEndpoint, redact: Callable[[s
     quota, overloaded = isinstance(error, ModelQuotaExceededError) or no_credit, isinstance(error, ModelOverloadedError)
     means = 402 if quota else 529 if overloaded else status
     said = _quoted(error.body, redact) if means in {400, 403, 422} else ""
-    return refused(status, endpoint, means=means, said=said, retry_after_s=error.retry_after)
+    return status_error(status, endpoint, means=means, said=said, retry_after_s=error.retry_after)
 
 
 def _meaning(status: int) -> tuple[str, str]:
@@ -134,7 +136,7 @@ def _kind(status: int) -> FailureKind:
 
 def _transport_failure(error: Exception, endpoint: ModelEndpoint) -> ProviderError | None:
     """Return the error of the connection, or `None` if the connection did not fail."""
-    causes = list(chain_of(error))
+    causes = list(walk_causes(error))
     if any(isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout) for cause in causes):
         host, reason = displayed_host(endpoint.base_url), _reason(causes)
         return ProviderError(
@@ -144,9 +146,9 @@ def _transport_failure(error: Exception, endpoint: ModelEndpoint) -> ProviderErr
             provider_code="connect",
         )
     if any(isinstance(cause, httpx2.TimeoutException) for cause in causes):
-        return failed(endpoint, "stalled", "stopped sending", LATER)
+        return answer_error(endpoint, "stalled", "stopped sending", LATER)
     if any(isinstance(cause, httpx2.TransportError | httpx2.StreamError) for cause in causes):
-        return failed(endpoint, "lost", "closed the connection before the answer was complete", LATER)
+        return answer_error(endpoint, "lost", "closed the connection before the answer was complete", LATER)
     return None
 
 
@@ -172,7 +174,7 @@ def _quoted(body: object, redact: Callable[[str], str]) -> str:
     return f": {line if len(line) <= MAX_QUOTED_CHARS else line[: MAX_QUOTED_CHARS - 1] + '…'}"
 
 
-def chain_of(error: BaseException) -> Iterator[BaseException]:
+def walk_causes(error: BaseException) -> Iterator[BaseException]:
     """Yield the error and its causes, the nearest first."""
     cause: BaseException | None = error
     while cause is not None:

@@ -45,7 +45,7 @@ class Fallback:
             if not relay.may_restart():
                 raise
             first = failure
-        self._tell(first)
+        self._log_failure(first)
         try:
             return await self._second.ask(question, on_text, on_restart)
         except ProviderError as second:
@@ -56,7 +56,7 @@ class Fallback:
             return await self._first.extract(question, shape)
         except ProviderError as failure:
             first = failure
-        self._tell(first)
+        self._log_failure(first)
         try:
             return await self._second.extract(question, shape)
         except ProviderError as second:
@@ -79,7 +79,7 @@ class Fallback:
             if called:
                 raise
             first = failure
-        self._tell(first)
+        self._log_failure(first)
         try:
             return await self._second.work(question, tools, shape, limits)
         except ProviderError as second:
@@ -91,7 +91,7 @@ class Fallback:
         finally:
             await self._second.aclose()
 
-    def _tell(self, failure: ProviderError) -> None:
+    def _log_failure(self, failure: ProviderError) -> None:
         log.warning(
             "the chat provider failed; using the fallback",
             extra={"provider": self.name, "fallback": self._second.name, "reason": failure.sentence()},

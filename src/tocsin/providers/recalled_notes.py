@@ -17,7 +17,7 @@ RECALLED = (
 )
 
 
-def notes_of(entries: Sequence[tuple[str, str]]) -> str:
+def format_notes(entries: Sequence[tuple[str, str]]) -> str:
     """Return entries, each a key and a text, as lines that all begin with `|`."""
     shown = [HEADING]
     for key, text in entries:

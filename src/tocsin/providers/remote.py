@@ -9,7 +9,7 @@ from tocsin.core.errors import FailureKind
 from tocsin.core.text.redaction import Redactor
 from tocsin.core.time.clock import Clock
 from tocsin.providers.contract import Completion, ModelTool, ProviderError, Question, Turn, WorkLimits, WorkReport
-from tocsin.providers.endpoint import CallTimeouts, ModelEndpoint, refused_key
+from tocsin.providers.endpoint import CallTimeouts, ModelEndpoint, refused_key_error
 from tocsin.providers.stream_relay import StreamRelay
 from tocsin.providers.watch import ModelWatch
 
@@ -59,31 +59,31 @@ class RemoteChat:
         on_text: Callable[[str], None] | None = None,
         on_restart: Callable[[], None] | None = None,
     ) -> Completion:
-        asked = askable(question)
+        asked = normalise_question(question)
         relay = StreamRelay(on_text, on_restart)
 
         async def call() -> Completion:
             return await (await self._start()).answer(asked, relay)
 
-        return await self._watched(call, relay)
+        return await self._call_watched(call, relay)
 
     async def extract(self, question: Question, shape: type[T]) -> T:
-        asked = askable(question)
+        asked = normalise_question(question)
 
         async def call() -> T:
             return await (await self._start()).extract(asked, shape)
 
-        return await self._watched(call, StreamRelay(None, None))
+        return await self._call_watched(call, StreamRelay(None, None))
 
     async def work(
         self, question: Question, tools: Sequence[ModelTool], shape: type[T], limits: WorkLimits
     ) -> WorkReport[T]:
-        asked = askable(question)
+        asked = normalise_question(question)
 
         async def call() -> WorkReport[T]:
             return await (await self._start()).work(asked, tools, shape, limits)
 
-        return await self._told(lambda: self._within(call, limits.whole_s))
+        return await self._report_outcome(lambda: self._call_within(call, limits.whole_s))
 
     async def aclose(self) -> None:
         """Close all connections."""
@@ -91,12 +91,12 @@ class RemoteChat:
             await self._started.aclose()
             self._started = None
 
-    async def _watched(self, call: Callable[[], Awaitable[T]], relay: StreamRelay) -> T:
-        return await self._told(lambda: self._patiently(call, relay))
+    async def _call_watched(self, call: Callable[[], Awaitable[T]], relay: StreamRelay) -> T:
+        return await self._report_outcome(lambda: self._call_with_retry(call, relay))
 
-    async def _told(self, call: Callable[[], Awaitable[T]]) -> T:
+    async def _report_outcome(self, call: Callable[[], Awaitable[T]]) -> T:
         """Call, and report the result to the watch."""
-        model = named(self.model, self.name)
+        model = qualified_name(self.model, self.name)
         try:
             answer = await call()
         except ProviderError as failure:
@@ -105,7 +105,7 @@ class RemoteChat:
         self._watch.worked(model)
         return answer
 
-    async def _patiently(self, call: Callable[[], Awaitable[T]], relay: StreamRelay) -> T:
+    async def _call_with_retry(self, call: Callable[[], Awaitable[T]], relay: StreamRelay) -> T:
         """Call, and retry once if that can help, all within the deadline."""
 
         async def twice() -> T:
@@ -118,9 +118,9 @@ class RemoteChat:
             await self._clock.sleep(wait_s)
             return await call()
 
-        return await self._within(twice, self._limits.whole_s)
+        return await self._call_within(twice, self._limits.whole_s)
 
-    async def _within(self, call: Callable[[], Awaitable[T]], whole_s: float) -> T:
+    async def _call_within(self, call: Callable[[], Awaitable[T]], whole_s: float) -> T:
         """Call within a deadline; remember that a key was refused."""
         self._check_key()
         deadline = asyncio.timeout(whole_s)
@@ -151,7 +151,7 @@ class RemoteChat:
 
     def _check_key(self) -> None:
         if self._clock.monotonic() < self._refused_until:
-            raise refused_key(self._endpoint)
+            raise refused_key_error(self._endpoint)
 
     async def _start(self) -> "Model":
         """Return the model; the SDK is imported in a thread, because that takes seconds."""
@@ -178,11 +178,11 @@ def load_model(endpoint: ModelEndpoint, redact: Callable[[str], str], limits: Ca
         ) from None
 
 
-def named(model: str, provider: str) -> str:
+def qualified_name(model: str, provider: str) -> str:
     return f"{model} ({provider})"
 
 
-def askable(question: Question) -> Question:
+def normalise_question(question: Question) -> Question:
     """Return the question in a form that every provider accepts.
 
     Roles alternate, the user's turns are first and last, and none is blank. An excerpt of a longer conversation may
@@ -194,7 +194,7 @@ def askable(question: Question) -> Question:
         if not said or (not turns and turn.role == "assistant"):
             continue
         if turns and turns[-1].role == turn.role:
-            turns[-1] = _joined(turns[-1], turn)
+            turns[-1] = _merge(turns[-1], turn)
         else:
             turns.append(turn)
     if not turns or turns[-1].role != "user":
@@ -202,6 +202,6 @@ def askable(question: Question) -> Question:
     return replace(question, turns=tuple(turns))
 
 
-def _joined(first: Turn, second: Turn) -> Turn:
+def _merge(first: Turn, second: Turn) -> Turn:
     text = "\n\n".join(text for text in (first.text, second.text) if text.strip())
     return Turn(first.role, text, (*first.images, *second.images))

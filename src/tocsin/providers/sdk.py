@@ -29,9 +29,16 @@ from pydantic_ai.settings import ModelSettings
 
 from tocsin.providers.contract import Completion, ModelTool, ProviderError, Question, Turn, WorkLimits, WorkReport
 from tocsin.providers.endpoint import CallTimeouts, ModelEndpoint
-from tocsin.providers.failures import chain_of, declined, failed, failure_of, refused, unreadable
+from tocsin.providers.failures import (
+    answer_error,
+    declined_error,
+    status_error,
+    to_provider_error,
+    unreadable_error,
+    walk_causes,
+)
 from tocsin.providers.stream_relay import StreamRelay
-from tocsin.providers.unstreamed import UnstreamedError, completion_of, was_to_stream
+from tocsin.providers.unstreamed import UnstreamedError, read_completion, was_to_stream
 
 T = TypeVar("T")
 
@@ -116,28 +123,28 @@ class Model:
         except TimeoutError as error:
             if not patience.expired():
                 raise self._failure(error, relay) from None
-            raise failed(self._endpoint, "stalled", "stopped sending", "try again in a few minutes") from None
+            raise answer_error(self._endpoint, "stalled", "stopped sending", "try again in a few minutes") from None
         except Exception as error:  # noqa: BLE001  # sorted by `failure_of`
-            if whole := next((cause for cause in chain_of(error) if isinstance(cause, UnstreamedError)), None):
+            if whole := next((cause for cause in walk_causes(error) if isinstance(cause, UnstreamedError)), None):
                 relay(whole.completion.text)
                 return whole.completion
             raise self._failure(error, relay) from None
 
     async def extract(self, question: Question, shape: type[T]) -> T:
         """Have the model fill in `shape`, with one correction allowed."""
-        before = messages_of(question)[:-1]
+        before = to_messages(question)[:-1]
         agent = Agent(self._model, output_type=shape, instructions=question.instructions or None, retries=1)
         try:
             result = await agent.run(_content(question.turns[-1]), message_history=before)
         except Exception as error:  # noqa: BLE001  # sorted by `failure_of`
-            raise failure_of(error, self._endpoint, self._redact) from None
+            raise to_provider_error(error, self._endpoint, self._redact) from None
         return result.output
 
     async def work(
         self, question: Question, tools: Sequence[ModelTool], shape: type[T], limits: WorkLimits
     ) -> WorkReport[T]:
         """Have the model call tools until it fills in `shape`, with two corrections allowed."""
-        before = messages_of(question)[:-1]
+        before = to_messages(question)[:-1]
         agent = Agent(
             self._model,
             output_type=shape,
@@ -153,9 +160,9 @@ class Model:
             result = await agent.run(_content(question.turns[-1]), message_history=before, usage_limits=bounds)
         except UsageLimitExceeded:
             text = f"exceeded a limit ({limits.questions} questions, {limits.tokens:,} tokens)"
-            raise failed(self._endpoint, "limit", text, "give it fewer files or a smaller task") from None
+            raise answer_error(self._endpoint, "limit", text, "give it fewer files or a smaller task") from None
         except Exception as error:  # noqa: BLE001  # sorted by `failure_of`
-            raise failure_of(error, self._endpoint, self._redact) from None
+            raise to_provider_error(error, self._endpoint, self._redact) from None
         usage = result.usage
         return WorkReport(result.output, usage.requests, usage.input_tokens, usage.output_tokens)
 
@@ -170,14 +177,14 @@ class Model:
         ending = _StreamEnd()
         _STREAM_END.set(ending)
         async with model_request_stream(
-            self._model, messages_of(question), model_settings=_settings(question)
+            self._model, to_messages(question), model_settings=_settings(question)
         ) as stream:
             async for event in stream:
                 patience.reschedule(clock() + self._limits.between_pieces_s)
-                if piece := _text_of(event):
+                if piece := _event_text(event):
                     length += len(piece)
                     if length > MAX_ANSWER_CHARS:
-                        raise failed(self._endpoint, "endless", "exceeded the maximum answer length")
+                        raise answer_error(self._endpoint, "endless", "exceeded the maximum answer length")
                     pieces.append(piece)
                     relay(piece)
             return self._completion("".join(pieces), stream.get(), is_whole=ending.seen)
@@ -189,10 +196,14 @@ class Model:
         # Both interfaces give a reason for stopping. `response.finish_reason` may be pydantic-ai's guess; this is not.
         reason = (response.provider_details or {}).get("finish_reason")
         if not filtered and not reason and not (is_whole and text):
-            cut = failed(endpoint, "cut", "stopped before the answer was complete", "try again")
-            raise cut if text else unreadable(endpoint)
+            cut = answer_error(endpoint, "cut", "stopped before the answer was complete", "try again")
+            raise cut if text else unreadable_error(endpoint)
         if not text.strip():
-            raise declined(endpoint) if filtered else failed(endpoint, "empty", "sent an empty answer", "try again")
+            raise (
+                declined_error(endpoint)
+                if filtered
+                else answer_error(endpoint, "empty", "sent an empty answer", "try again")
+            )
         return Completion(
             text,
             _name(response.model_name) or endpoint.model,
@@ -205,7 +216,7 @@ class Model:
     def _failure(self, error: Exception, relay: StreamRelay) -> Exception:
         if relay.failure is error:
             return error
-        return failure_of(error, self._endpoint, self._redact)
+        return to_provider_error(error, self._endpoint, self._redact)
 
 
 def _settings(question: Question) -> ModelSettings | None:
@@ -224,7 +235,7 @@ def _sdk_tool(tool: ModelTool) -> Tool[None]:
     return Tool.from_schema(call, tool.name, tool.description, dict(tool.parameters), sequential=True)
 
 
-def messages_of(question: Question) -> list[ModelMessage]:
+def to_messages(question: Question) -> list[ModelMessage]:
     """Return the conversation as pydantic-ai messages; the instructions go with the last one."""
     messages: list[ModelMessage] = [
         ModelRequest(parts=[UserPromptPart(_content(turn))])
@@ -246,7 +257,7 @@ def _content(turn: Turn) -> str | list[UserContent]:
     return [*text, *(BinaryContent(image.data, media_type=image.media_type) for image in turn.images)]
 
 
-def _text_of(event: ModelResponseStreamEvent) -> str:
+def _event_text(event: ModelResponseStreamEvent) -> str:
     """Return the text that an event adds to the answer; reasoning and tool calls add none."""
     if isinstance(event, PartStartEvent) and isinstance(event.part, TextPart):
         return event.part.content
@@ -280,14 +291,14 @@ class _Bounds:
 
     async def __call__(self, response: httpx2.Response) -> None:
         if 300 <= response.status_code < 400:
-            raise refused(response.status_code, self._endpoint)
+            raise status_error(response.status_code, self._endpoint)
         if response.headers.get("content-encoding", "identity") != "identity":
-            raise unreadable(self._endpoint)
+            raise unreadable_error(self._endpoint)
         ending = _STREAM_END.get() or _StreamEnd()
         response.stream = _Bounded(cast("httpx2.AsyncByteStream", response.stream), ending)
         if was_to_stream(response):
-            whole = completion_of(await response.aread(), self._endpoint)
-            raise UnstreamedError(whole) if whole else unreadable(self._endpoint)
+            whole = read_completion(await response.aread(), self._endpoint)
+            raise UnstreamedError(whole) if whole else unreadable_error(self._endpoint)
 
 
 class _Bounded(httpx2.AsyncByteStream):

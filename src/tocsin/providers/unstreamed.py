@@ -29,7 +29,7 @@ def was_to_stream(response: httpx2.Response) -> bool:
     return asked.get("stream") is True
 
 
-def completion_of(body: bytes, endpoint: ModelEndpoint) -> Completion | None:
+def read_completion(body: bytes, endpoint: ModelEndpoint) -> Completion | None:
     """Return the answer in a complete body, or `None` if it contains none."""
     document = _object(body)
     text, ending = _openai(document) if endpoint.provider == "openai" else _anthropic(document)

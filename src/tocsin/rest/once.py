@@ -9,7 +9,7 @@ from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 
 from tocsin.core.errors import TocsinError
-from tocsin.messaging.outbound.idempotency import IdempotencyKeys, KeyReusedError, StillRunningError, held
+from tocsin.messaging.outbound.idempotency import IdempotencyKeys, KeyReusedError, StillRunningError, keep_lease
 from tocsin.rest.headers import header_values, idempotency_key
 from tocsin.rest.problems import HttpProblemError
 
@@ -50,7 +50,7 @@ async def answer_once(
             raise HttpProblemError("upstream-timeout", detail)
         return _replayed(known.status, known.body)
     try:
-        async with held(keys, mine):
+        async with keep_lease(keys, mine):
             response = await answer()
     except (HttpProblemError, RequestValidationError, TocsinError):  # a corrected request may use the same key
         await _settle(keys, mine, None)

@@ -56,7 +56,7 @@ class StartRequest:
     params: Mapping[str, Any] = field(default_factory=dict)
     offers: Mapping[str, Any] = field(default_factory=dict)  # parameters that are used only if declared
     parent_run_id: str | None = None
-    retry: Retry | None = None  # an earlier run to repeat unchanged; see `retried`
+    retry: Retry | None = None  # an earlier run to repeat unchanged; see `as_retry`
 
 
 class StartRun(Protocol):
@@ -67,7 +67,7 @@ class StartRun(Protocol):
         ...
 
 
-def retried(order: RunSpec, retry: Retry | None) -> RunSpec:
+def as_retry(order: RunSpec, retry: Retry | None) -> RunSpec:
     """Return `order` as a retry, or unchanged if `retry` is `None`."""
     if retry is None:
         return order

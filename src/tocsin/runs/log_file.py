@@ -25,7 +25,7 @@ TAIL_LINES = 20
 MAX_TAIL_CHARS = 8 * 1024
 FOLLOW_S = 0.05  # the delay until a follower sees a line that is in the file
 _SYSTEM = "system"  # the stream of lines that Tocsin inserts
-_GAP = re.compile(r"\[[0-9,]+ lines left out here\]")
+_GAP = re.compile(r"\[[0-9,]+ lines (omitted|left out) here\]")  # older versions wrote "left out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +40,12 @@ class LogPage:
     truncated: bool
 
 
-def host_of(home: str) -> str:
+def read_host(home: str) -> str:
     """Return the host in the name of a data directory, as recorded in stores that several hosts share."""
     return home.partition("@")[2] or home
 
 
-def path_of(directory: Path, run_id: str, queued_at: float) -> Path:
+def log_path(directory: Path, run_id: str, queued_at: float) -> Path:
     """Return the path of a run's log: one folder per month."""
     return directory / (timestamp(queued_at) or "")[:7] / f"{run_id}.log"
 
@@ -58,7 +58,7 @@ def encode(line: Line) -> bytes:
     return record.encode(errors="replace")
 
 
-def gap(n: int, ts: float, count: int) -> Line:
+def gap_line(n: int, ts: float, count: int) -> Line:
     """Return the line that replaces the `count` lines up to line `n`."""
     return Line(n, ts, _SYSTEM, f"[{count:,} lines omitted here]")
 
@@ -170,7 +170,7 @@ def page(lines: Iterable[Line], from_line: int, stream: str, *, ended: bool, tru
     return LogPage(tuple(found), next_line, complete=ended, truncated=truncated)
 
 
-def text_of(lines: Iterable[Line], max_chars: int) -> str:
+def format_text(lines: Iterable[Line], max_chars: int) -> str:
     """Return the beginning of the output as plain text, with streams interleaved in the order of arrival."""
     pieces: list[str] = []
     room = max_chars
@@ -182,17 +182,17 @@ def text_of(lines: Iterable[Line], max_chars: int) -> str:
     return "\n".join(pieces)[:max_chars]
 
 
-def summary_of(lines: Iterable[Line]) -> RunOutput:
+def summarise(lines: Iterable[Line]) -> RunOutput:
     """Return the summary of the output of a run whose process died, from its log."""
     size, newest, truncated = 0, deque[Line](maxlen=TAIL_LINES), False
     for line in lines:
         size += len(line.text.encode()) + 1
         newest.append(line)
         truncated = truncated or _is_gap(line)
-    return RunOutput(size, newest[-1].n if newest else 0, truncated, tail_of(newest))
+    return RunOutput(size, newest[-1].n if newest else 0, truncated, format_tail(newest))
 
 
-def tail_of(lines: Iterable[Line]) -> str:
+def format_tail(lines: Iterable[Line]) -> str:
     """Return the tail for the run's record, as plain text."""
     return "\n".join(line.text for line in plain(lines))[-MAX_TAIL_CHARS:]
 

@@ -1,4 +1,4 @@
-"""The record of one execution, its states, and what to execute."""
+"""The record of a run, its states, and the specification of what to execute."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -37,7 +37,8 @@ TERMINAL = frozenset(RunStatus) - ACTIVE
 AT_WORK = ACTIVE - {RunStatus.QUEUED}
 SUCCESSFUL = frozenset({RunStatus.SUCCEEDED, RunStatus.PARTIALLY_SUCCEEDED})
 ENDED_BADLY = frozenset({RunStatus.FAILED, RunStatus.TIMED_OUT, RunStatus.CANCELLED, RunStatus.INTERRUPTED})
-FAILING = ENDED_BADLY - {RunStatus.CANCELLED} | {RunStatus.PARTIALLY_SUCCEEDED}  # it needs a person
+CUT_OFF = frozenset({RunStatus.CANCELLED, RunStatus.INTERRUPTED})
+FAILING = ENDED_BADLY - {RunStatus.CANCELLED} | {RunStatus.PARTIALLY_SUCCEEDED}  # needs the attention of a person
 
 
 class HostStatus(StrEnum):
@@ -67,7 +68,7 @@ class OutputDeliveryStatus(StrEnum):
 
 
 class RunTrigger(StrEnum):
-    """Why it was executed, if no feature did it, which has words of its own."""
+    """The cause of a run; features may define other causes."""
 
     SCHEDULE = "schedule"
     MANUAL = "manual"
@@ -79,14 +80,14 @@ class RunTrigger(StrEnum):
 
 
 class WritableSpace(Protocol):
-    """What a confined child may write to, of limited size."""
+    """The folders that a sandboxed child process may write to, with limited size."""
 
     async def attach(self, pid: int) -> None:
-        """Prepare the folders of the child with this number, which waits for a line of its standard input."""
+        """Prepare the folders for the child process `pid`, which waits for a line on its standard input."""
         ...
 
     def excess(self) -> str:
-        """Return which limit the child has reached, or `""`. Blocks."""
+        """Return the limit that the child has reached, or `""`. Blocks."""
         ...
 
 
@@ -108,7 +109,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class RunSpec:
-    """What to run, for whom and why."""
+    """The work to execute, and its context."""
 
     kind: str
     subject_id: str
@@ -116,19 +117,19 @@ class RunSpec:
     trigger: str
     actor: str | None = None  # a user, `chat:<id>`, `scheduler`
     params: Mapping[str, Any] = field(default_factory=dict)
-    env_keys: tuple[str, ...] = ()  # only the names of the injected variables
+    env_keys: tuple[str, ...] = ()  # only the names of the injected variables, not their values
     parent_run_id: str | None = None
     retry_of: str | None = None
     attempt: int = 1
     max_attempts: int = 1
     scheduled_for: float | None = None
     dry_run: bool = False
-    snapshot: Mapping[str, Any] | None = None  # the definition that is executed, for a retry; it holds no secret
-    history_limit: int | None = None  # runs of the subject that are kept; None: as `Runs.prune` says
+    snapshot: Mapping[str, Any] | None = None  # the executed definition, for a retry, without secrets
+    history_limit: int | None = None  # number of runs of the subject to keep; None: as in `Runs.prune`
     history_days: float | None = None
     log_max_bytes: int = LOG_MAX_BYTES  # the first quarter and the last three quarters are kept
-    source: str = ""  # through which door it was asked for, as the audit log has it, where its end is recorded later
-    request: Mapping[str, Any] = field(default_factory=dict)  # JSON: what its type makes its work from again
+    source: str = ""  # the component that requested the run, as in the audit log, for recording its end later
+    request: Mapping[str, Any] = field(default_factory=dict)  # JSON from which its run type recreates the work
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,21 +179,21 @@ class OutputDelivery:
 
     status: OutputDeliveryStatus = OutputDeliveryStatus.NONE
     results: tuple[OutputResult, ...] = ()
-    queued: Private[tuple[str, ...]] = ()  # the IDs of the deliveries that have not ended
+    queued: Private[tuple[str, ...]] = ()  # the IDs of deliveries that have not ended
 
     @property
     def is_complete(self) -> bool:
-        """Whether there are messages, and each is queued or was sent."""
+        """Whether there are messages, and each is queued or sent."""
         return bool(self.queued or self.results) and all(each.result.ok for each in self.results)
 
     @classmethod
     def begun(cls, refused: Sequence[SendResult], queued: Sequence[str]) -> "OutputDelivery":
-        """Return how far messages came that were just queued, or refused."""
+        """Return the state of messages that were just queued or refused."""
         return cls.of([OutputResult(result) for result in refused], queued)
 
     @classmethod
     def of(cls, results: Sequence[OutputResult], queued: Sequence[str]) -> "OutputDelivery":
-        """Return how far messages came: those that ended with `results`, and those that are in the queue."""
+        """Return the state of messages from the `results` of those that ended and the IDs of those in the queue."""
         sent = sum(each.result.ok for each in results)
         if queued:
             status = OutputDeliveryStatus.PENDING
@@ -319,13 +320,13 @@ class Run(RunSummary):
 
     schema_name: ClassVar[str] = "RunRecord"
 
-    steps: tuple[StepRun, ...] = ()  # a search leaves steps and hosts out unless asked for them
+    steps: tuple[StepRun, ...] = ()  # a search omits steps and hosts unless requested
     hosts: tuple[HostResult, ...] = ()
     snapshot: Private[Mapping[str, Any] | None] = None
     history_limit: Private[int | None] = None
     history_days: Private[float | None] = None
     source: Private[str] = ""
-    home: Private[str] = ""  # the data directory that it is in, in a store that hosts share
+    home: Private[str] = ""  # the data directory of the run, in a store that several hosts share
 
     def with_parts(self, parts: Iterable[StepRun | HostResult]) -> "Run":
         """Return the run with these steps and hosts."""
@@ -335,7 +336,7 @@ class Run(RunSummary):
 
 
 def new_run(order: RunSpec, status: RunStatus, now: float) -> Run:
-    """Return the record of a run that is queued, begins, or ended without ever beginning."""
+    """Return the record of a run that is queued, starts now, or ended without starting."""
     return Run(
         id=new_id(),
         kind=order.kind,
@@ -363,5 +364,5 @@ def new_run(order: RunSpec, status: RunStatus, now: float) -> Run:
 
 
 def milliseconds(since: float | None, until: float | None) -> int | None:
-    """Return the time between two moments in milliseconds, None where one is missing."""
+    """Return the time between two moments in milliseconds; `None` if either is unknown."""
     return None if since is None or until is None else round((until - since) * 1000)

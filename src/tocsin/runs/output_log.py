@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from tocsin.core.storage.files import make_directory
 from tocsin.core.time.clock import Clock
-from tocsin.runs.log_file import TAIL_LINES, encode, gap, read_lines, tail_of
+from tocsin.runs.log_file import TAIL_LINES, encode, format_tail, gap_line, read_lines
 from tocsin.runs.model import Line, RunOutput
 
 log = logging.getLogger(__name__)
@@ -145,7 +145,7 @@ class OutputLog:
         if self._in_head:
             data = self._fill_head(stream, data, now)
         if data:
-            self._keep(stream, _last_states(data), now)
+            self._add_to_ring(stream, _last_states(data), now)
 
     def reopen(self) -> None:
         """Continue the file of a run that another process began; a truncated last line is removed."""
@@ -189,7 +189,7 @@ class OutputLog:
             lines, truncated = self._write_tail([*self._read_ring(), *self._tail.rest(self._clock.now())])
             shown, count = [*self._last, *lines][-TAIL_LINES:], lines[-1].n if lines else self._head.count
         truncated = truncated or self._head.has_cut or self._tail.has_cut
-        return RunOutput(self._bytes, count, truncated, tail_of(shown))
+        return RunOutput(self._bytes, count, truncated, format_tail(shown))
 
     def _fill_head(self, stream: str, data: bytes, now: float) -> bytes:
         """Write the lines that fit into the head, and return the rest of `data`."""
@@ -200,7 +200,7 @@ class OutputLog:
                 self._tail_room = max(self._max_bytes - self._head_bytes, self._max_bytes // 2)
                 self._tail = _Lines(self._redact, self._head.count)
                 for name, begun in self._head.unfinished():
-                    self._keep(name, begun, now)
+                    self._add_to_ring(name, begun, now)
                 return data
             end = _end_of_lines(data, at_most)
             self._append(self._head.take(stream, data[:end], now))
@@ -215,13 +215,13 @@ class OutputLog:
         if content:
             self._to_disk(lambda: _append_to(self._path, content))
 
-    def _keep(self, stream: str, data: bytes, now: float) -> None:
+    def _add_to_ring(self, stream: str, data: bytes, now: float) -> None:
         """Append output to the ring, and drop the oldest output beyond its size."""
         for start in range(0, len(data), _PIECE_BYTES):
             part = data[start : start + _PIECE_BYTES]
             piece = _Piece(now, stream, part, part.count(b"\n"))
             if self._ring and piece.replaces(self._ring[-1]):
-                self._take_back()
+                self._remove_newest()
                 # The removed piece may have contained the carriage return; repeat it, so that earlier text of the line
                 # is also overwritten.
                 piece = piece._replace(data=b"\r" + part.lstrip(b"\r"))
@@ -232,7 +232,7 @@ class OutputLog:
             while self._ring_cost - self._ring[0].cost > self._tail_room:
                 self._drop()
 
-    def _take_back(self) -> None:
+    def _remove_newest(self) -> None:
         """Remove the newest piece, because its line is overwritten."""
         piece = self._ring.pop()
         self._ring_cost -= piece.cost
@@ -279,7 +279,7 @@ class OutputLog:
         left_out = bool(self._dropped_bytes) or len(shown) < len(lines)
         if left_out and shown:
             before = shown[0].n - 1
-            encoded.appendleft(encode(gap(before, shown[0].ts, before - self._head.count)))
+            encoded.appendleft(encode(gap_line(before, shown[0].ts, before - self._head.count)))
         content = b"".join(encoded)
         self._tail_bytes = len(content)
         self._to_disk(lambda: _replace_tail(self._path, self._head_bytes, content))

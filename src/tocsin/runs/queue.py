@@ -1,7 +1,7 @@
-"""The runs of one kind that have not ended, as one step of the store sees and changes them.
+"""The runs of one kind that have not ended, for atomic decisions about which of them may start.
 
-A decision about which of them begin is a function of a `RunQueue`. The store calls it with what is true at one moment,
-and stores what it changed only if that is still true; otherwise it calls it again.
+A decision is a function of a `RunQueue`. The store calls it with a consistent state, and stores its changes only if
+that state is still current; otherwise it calls the function again.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from tocsin.runs.stored_run import StoredRun, begin
 
 
 class ActiveRow(NamedTuple):
-    """A run that has begun and not ended."""
+    """A run that has started and not ended."""
 
     id: str
     subject_id: str
@@ -23,7 +23,10 @@ class ActiveRow(NamedTuple):
 
 
 class QueuedRow(NamedTuple):
-    """A queued run, as far as its turn depends on it: a thousand may wait, and each end of a run looks at all."""
+    """The fields of a queued run that determine its turn.
+
+    A thousand runs may be queued, and all are read whenever a run ends.
+    """
 
     id: str
     subject_id: str
@@ -35,13 +38,13 @@ class QueuedRow(NamedTuple):
     retry_of: str | None
     not_before: float | None
     due_at: float
-    is_here: bool = True  # False: it was queued on another host, which starts it as long as that is alive
+    is_here: bool = True  # False: another host queued the run, and starts it while that host is alive
 
 
 class RecentRun(NamedTuple):
     """Run, as shown in a bar chart."""
 
-    # A history has hundreds, and a whole record costs ten times as much.
+    # A history has hundreds of these, and reading a full record costs ten times as much.
     id: str
     status: Annotated[str, Converted(str, RunStatus)]
     queued_at: Private[float]
@@ -62,7 +65,7 @@ class RecentRun(NamedTuple):
 
 
 class SubjectPast(NamedTuple):
-    """The newest run of a subject, and how the runs before it went; also those that never started."""
+    """The latest run of a subject and its history, including runs that never started."""
 
     last: Run | None
     history: Sequence[RecentRun]
@@ -72,24 +75,24 @@ class RunQueue(Protocol):
     """The runs of one kind that have not ended."""
 
     def at_work(self) -> Sequence[ActiveRow]:
-        """Return those that have begun."""
+        """Return the runs that have started."""
         ...
 
     def queued(self) -> Sequence[QueuedRow]:
-        """Return those that are queued, in the order in which they are due."""
+        """Return the queued runs in the order in which they are due."""
         ...
 
     def add(self, record: StoredRun) -> None:
-        """Add a run of the kind."""
+        """Add a run of this kind."""
         ...
 
     def change(self, run_id: str, edit: Callable[[StoredRun], StoredRun]) -> StoredRun:
-        """Replace a run by what `edit` makes of it; raises UnknownRunError."""
+        """Replace a run with the result of `edit`; raises UnknownRunError."""
         ...
 
 
 def is_next(queue: RunQueue, run: Run) -> bool:
-    """Whether no earlier run of the same subject is queued or at work, or the run is not queued any more."""
+    """Whether no earlier run of the same subject is queued or running, or the run is not queued any more."""
     ids = [row.id for row in queue.queued() if row.subject_id == run.subject_id]
     if run.id not in ids:
         return True
@@ -98,13 +101,13 @@ def is_next(queue: RunQueue, run: Run) -> bool:
 
 
 def take(queue: RunQueue, run_id: str, owner: str, now: float) -> Run | None:
-    """Let a queued run begin with `owner` and return it; `None` if it is not queued any more."""
+    """Start a queued run with `owner` and return it; `None` if it is not queued any more."""
     after = queue.change(run_id, lambda record: begin(record, owner, now) if _is_queued(record) else record)
     return after.run if after.owner == owner and after.run.status is RunStatus.RUNNING else None
 
 
 def end_unstarted(queue: RunQueue, run_id: str, ended: RunResult, now: float, *, settled: bool) -> None:
-    """End a queued run as skipped or missed; a `settled` one has no audit entry."""
+    """End a queued run as skipped or missed; if `settled`, without an audit entry."""
 
     def edit(record: StoredRun) -> StoredRun:
         if not _is_queued(record):
@@ -116,7 +119,7 @@ def end_unstarted(queue: RunQueue, run_id: str, ended: RunResult, now: float, *,
 
 
 def catch_up(queue: RunQueue, run_id: str) -> None:
-    """Note that a queued run is started late."""
+    """Record that a queued run starts late."""
     queue.change(run_id, lambda record: replace(record, run=replace(record.run, trigger=RunTrigger.CATCHUP)))
 
 

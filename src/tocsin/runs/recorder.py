@@ -172,16 +172,16 @@ async def _watch(child: Child, order: Command) -> RunResult:
         written = await asyncio.to_thread(order.writable.excess) if order.writable else ""
         if code is not None:
             if written:
-                return _named(code, RunStatus.FAILED, written, "limit-exceeded")
-            return _ended(code, order.success_exit_codes)
+                return _failed_result(code, RunStatus.FAILED, written, "limit-exceeded")
+            return _result_of_exit(code, order.success_exit_codes)
         if limited and (excess := written or _excess(child.pid, order)):
             child.kill()
-            return _named(await child.wait(_KILLED_S), RunStatus.FAILED, excess, "limit-exceeded")
+            return _failed_result(await child.wait(_KILLED_S), RunStatus.FAILED, excess, "limit-exceeded")
         if deadline is not None and loop.time() >= deadline:
             child.stop(TIMEOUT_GRACE_S)
             reason = f"it did not finish within {order.timeout_s:g} s"
             code = await child.wait(TIMEOUT_GRACE_S + _KILLED_S)
-            return _named(code, RunStatus.TIMED_OUT, reason, "timed-out")
+            return _failed_result(code, RunStatus.TIMED_OUT, reason, "timed-out")
 
 
 def _excess(pid: int, order: Command) -> str:
@@ -195,16 +195,16 @@ def _excess(pid: int, order: Command) -> str:
     return ""
 
 
-def _ended(code: int, success: Collection[int]) -> RunResult:
+def _result_of_exit(code: int, success: Collection[int]) -> RunResult:
     if code in success:
         return RunResult(RunStatus.SUCCEEDED, exit_code=code)
     if code >= 0:
         reason = f"it ended with exit code {code}{_EXIT_CODES.get(code, '')}"
-        return _named(code, RunStatus.FAILED, reason, "exit-code")
-    return _named(code, RunStatus.FAILED, f"it was ended by {_signal_name(code)}", "signal")
+        return _failed_result(code, RunStatus.FAILED, reason, "exit-code")
+    return _failed_result(code, RunStatus.FAILED, f"it was ended by {_signal_name(code)}", "signal")
 
 
-def _named(code: int | None, status: RunStatus, reason: str, error: str) -> RunResult:
+def _failed_result(code: int | None, status: RunStatus, reason: str, error: str) -> RunResult:
     """Return the result of an unsuccessful run, with the exit code or signal."""
     killed = code is None or code < 0
     name = _signal_name(code if code is not None else -signal.SIGKILL) if killed else None

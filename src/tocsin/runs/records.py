@@ -1,4 +1,4 @@
-"""The protocol of the stores that keep the records of runs: in a database, or in Redis for many hosts."""
+"""The interface of the stores for the records of runs: SQLite, or Redis for several hosts."""
 
 from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple, Protocol, TypeVar
@@ -21,12 +21,12 @@ class ReleasedRun(NamedTuple):
 
 
 class RunRecords(Protocol):
-    """The records of runs in one place, shared with other processes. Every method raises StoreUnavailableError."""
+    """The records of runs in one store, shared with other processes. Every method raises StoreUnavailableError."""
 
-    home: str  # names this data directory among all that share the store; empty if no other one does
+    home: str  # the name of this data directory in a shared store; empty if no other one uses the store
 
     def changes(self) -> ChangeStream | None:
-        """Return the stream of changed runs; `None` where the feed of changes of the database has them."""
+        """Return the stream of changed runs; `None` if the database's own change feed reports them."""
         ...
 
     async def add(self, record: StoredRun) -> None:
@@ -34,9 +34,9 @@ class RunRecords(Protocol):
         ...
 
     async def enqueue(self, records: Sequence[StoredRun]) -> list[Run]:
-        """Add runs, each of a scheduled instant, and return them; leave out those whose instant has run already.
+        """Add runs of scheduled instants, and return them without those whose instant was already executed.
 
-        A record of the same instant that never ran is replaced: the clock was ahead, and was set back.
+        A record of the same instant that was never executed is replaced, because the clock was ahead and was set back.
         """
         ...
 
@@ -52,26 +52,26 @@ class RunRecords(Protocol):
         parts: bool = False,
         also: StoredRun | None = None,
     ) -> StoredRun:
-        """Replace a run by what `edit` makes of it, and add the run `also`, in one step; return the run.
+        """Replace a run with the result of `edit`, optionally add the run `also`, atomically; return the changed run.
 
-        `edit` may be called again with a later record, and what it raises leaves all as it is. It gets steps and hosts
-        only with `parts`. Raises UnknownRunError.
+        `edit` may be called again with a newer record; if it raises, nothing changes. It receives steps and hosts only
+        with `parts`. Raises UnknownRunError.
         """
         ...
 
     async def save_parts(self, run_id: str, parts: Sequence[StepRun] | Sequence[HostResult]) -> None:
-        """Record steps or hosts of an active run; one of a known name replaces the earlier one and keeps its place."""
+        """Store steps or hosts of an active run; one with a known name replaces the earlier one in its position."""
         ...
 
     async def decide(self, kind: str, choose: Callable[[RunQueue], T]) -> T:
-        """Return what `choose` returns for the runs of a kind that have not ended; store what it changes, in one step.
+        """Return the result of `choose` for the active runs of a kind; store its changes atomically.
 
-        `choose` may be called again. What it raises leaves all as it is.
+        `choose` may be called again. If it raises, nothing changes.
         """
         ...
 
     async def look(self, kind: str, see: Callable[[RunQueue], T]) -> T:
-        """Return what `see` returns for the runs of a kind that have not ended; it changes nothing."""
+        """Return the result of `see` for the active runs of a kind, without changes."""
         ...
 
     async def several(self, run_ids: Sequence[str]) -> list[Run]:
@@ -79,23 +79,23 @@ class RunRecords(Protocol):
         ...
 
     async def search(self, query: RunFilter) -> list[Run]:
-        """Return up to `query.limit` runs that match, in the order of their IDs; looking makes no store."""
+        """Return up to `query.limit` matching runs in the order of their IDs; does not create the store."""
         ...
 
     async def counts(self, queries: Sequence[RunFilter]) -> list[int]:
-        """Return the number of runs that match each query; looking makes no store."""
+        """Return the number of runs that match each query; does not create the store."""
         ...
 
     async def matching(self, texts: Sequence[str], limit: int) -> list[list[str]]:
-        """Return for each text up to `limit` IDs that it may be short for."""
+        """Return for each text up to `limit` IDs that it may abbreviate."""
         ...
 
     async def active(self, status: Collection[RunStatus]) -> list[StoredRun]:
-        """Return the runs in some of the states of `ACTIVE`, without steps and hosts."""
+        """Return the runs in the given states, all of `ACTIVE`, without steps and hosts."""
         ...
 
     async def released(self) -> list[ReleasedRun]:
-        """Return the active runs that no process owns, the oldest first."""
+        """Return the active runs without an owner, the oldest first."""
         ...
 
     async def unsettled(self) -> list[StoredRun]:
@@ -103,26 +103,26 @@ class RunRecords(Protocol):
         ...
 
     async def delivering(self, status: Collection[OutputDeliveryStatus], limit: int, *, newest: bool) -> list[Run]:
-        """Return runs by the state of their messages, the oldest or the newest first."""
+        """Return runs by the state of their output messages, the oldest or the newest first."""
         ...
 
     async def asked(self, question: str) -> str:
-        """Return the ID of the run that waits with a question; raises UnknownQuestionError."""
+        """Return the ID of the run that waits for an answer to a question; raises UnknownQuestionError."""
         ...
 
     async def last_failed(self, kind: str) -> list[Run]:
-        """Return the newest run of each subject where it failed, the oldest first.
+        """Return the latest run of each subject whose latest run failed, the oldest first.
 
-        Runs that were cancelled or never began do not count.
+        Runs that were cancelled or never started are ignored.
         """
         ...
 
     async def pasts(self, kind: str, subjects: Sequence[str], limit: int) -> list[SubjectPast]:
-        """Return how up to `limit` of the newest runs of each subject went."""
+        """Return the latest run and up to `limit` runs of the history of each subject."""
         ...
 
     async def prune(self, now: float, keep_days: float, keep: int, keep_failed: int) -> list[Run]:
-        """Delete runs as `RunStore.prune` says; return them."""
+        """Delete runs according to the rules of `RunStore.prune`; return them."""
         ...
 
     async def remove(self, run_ids: Sequence[str]) -> None:

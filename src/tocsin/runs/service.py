@@ -1,4 +1,4 @@
-"""Runs: execute work, record it, cancel it, and clean up after dead processes."""
+"""Runs: execute work, record it, cancel it, and clean up after processes that died."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
@@ -15,7 +15,7 @@ from tocsin.runs.approvals import ButtonPress, Decision, WaitingStep
 from tocsin.runs.engine.active_run import ActiveRun, result_of_child
 from tocsin.runs.engine.executor import RunExecutor
 from tocsin.runs.filters import RunFilter
-from tocsin.runs.log_file import LogPage, follow, host_of, page, plain, read_lines, remove_logs, text_of
+from tocsin.runs.log_file import LogPage, follow, format_text, page, plain, read_host, read_lines, remove_logs
 from tocsin.runs.model import (
     TERMINAL,
     Line,
@@ -29,7 +29,7 @@ from tocsin.runs.model import (
 from tocsin.runs.recorder import RunHandle, Work
 from tocsin.runs.stored_run import RunEndedError, unknown_run
 
-MAX_LOG_LINE = 2**31 - 1  # behind every other line
+MAX_LOG_LINE = 2**31 - 1  # greater than the number of any other line
 KEEP_DAYS, KEEP_PER_SUBJECT, KEEP_FAILED = 30, 200, 500
 
 
@@ -43,12 +43,12 @@ class Runs(RunExecutor):
         *,
         watch: Callable[[Line], None] | None = None,
     ) -> Run:
-        """Run `work` to its end and return the run. Unlike with `start`, cancelling the caller ends the work."""
+        """Run `work` to its end and return the run. Unlike with `start`, cancelling the caller cancels the work."""
         running = await self.start(order, work, watch=watch)
         return await running.wait_or_stop()
 
     def at_work(self) -> bool:
-        """Whether this process carries out a run that does not wait for a person."""
+        """Whether this process executes a run that does not wait for a person."""
         return any(not self._waits(running) for running in self._active.values())
 
     def _waits(self, running: ActiveRun) -> bool:
@@ -56,13 +56,13 @@ class Runs(RunExecutor):
         return not running.executes and (running.waits or any(self._waits(child) for child in children))
 
     def release_waiting(self) -> None:
-        """Let other processes continue the runs that wait, at once."""
+        """Release all runs that wait for a person, so that other processes continue them."""
         for running in [running for running in self._active.values() if self._waits(running)]:
             if self._may_continue(running.run, running.request):
                 running.release()
 
     def now(self) -> float:
-        """Return the time by the clock of runs."""
+        """Return the current time of the clock of runs."""
         return self._clock.now()
 
     async def record(self, order: RunSpec, ended: RunResult) -> Run:
@@ -72,10 +72,10 @@ class Runs(RunExecutor):
         return await self.settle(run)
 
     async def decide(self, decision: Decision, press: ButtonPress | None = None) -> Decision:
-        """Approve or reject a waiting step of a run in any process, and return the decision with the step's name.
+        """Approve or reject a waiting step of a run in any process; return the decision with the name of the step.
 
-        A `press` tells the run and the step, and in which chat. Raises UnknownRunError, NotWaitingError,
-        NotApproverError, StoreUnavailableError.
+        A `press` identifies the run, the step and the chat. Raises UnknownRunError, NotWaitingError, NotApproverError,
+        StoreUnavailableError.
         """
         made = await self.store.approvals.decide(decision, press)
         if running := self._active.get(made.run_id):
@@ -83,14 +83,14 @@ class Runs(RunExecutor):
         return made
 
     async def recover(self) -> list[Run]:
-        """End or release runs whose process has ended or is silent, and end the children it left here.
+        """End or release runs whose process has ended or is silent, and kill their children on this host.
 
-        To be called often. Returns these runs.
+        Must be called often. Returns these runs.
         """
         return await self._recovery.recover()
 
     async def interrupt_runs_of(self, owner: str) -> list[Run]:
-        """End the runs of one process that has ended, and the children it left at work here; return them."""
+        """End the runs of one process that has ended, and kill their children on this host; return these runs."""
         return await self._recovery.interrupt_runs_of(owner)
 
     async def waiting(self, run_id: str) -> list[WaitingStep]:
@@ -98,11 +98,11 @@ class Runs(RunExecutor):
         return await self.store.approvals.waiting(run_id)
 
     async def asked(self, question: str) -> WaitingStep:
-        """Return the step that waits with a question; raises UnknownQuestionError."""
+        """Return the step that waits for an answer to a question; raises UnknownQuestionError."""
         return await self.store.approvals.asked(question)
 
     async def set_delivery(self, run_id: str, delivery: OutputDelivery) -> Run:
-        """Record how far the messages with a run's output came, also after its end; raises UnknownRunError."""
+        """Record the state of a run's output messages, also after its end; raises UnknownRunError."""
         return await self.store.set_delivery(run_id, delivery)
 
     async def wait(self, run_id: str) -> Run:
@@ -115,7 +115,7 @@ class Runs(RunExecutor):
         return run
 
     async def wait_or_stop(self, run_id: str, handle: RunHandle) -> Run:
-        """Do the same for the work of another run; cancelling that cancels this one, unless it is released."""
+        """Wait on behalf of another run; cancelling that run cancels this one, unless that run is released."""
         try:
             return await self.wait(run_id)
         except asyncio.CancelledError:
@@ -129,15 +129,15 @@ class Runs(RunExecutor):
         return await self.store.get(run_id)
 
     def definition(self, run: Run) -> dict[str, Any] | None:
-        """Return what a run executed, without secrets; None if that is not kept."""
+        """Return the executed definition without secrets; `None` if it was not stored."""
         return None if run.snapshot is None else redact_json(run.snapshot, self._redact)
 
     async def whole_id(self, text: str) -> str:
-        """Return the ID that `text` is or is short for; raises UnknownRunError, AmbiguousIdError."""
+        """Return the ID that `text` is or abbreviates; raises UnknownRunError, AmbiguousIdError."""
         return await short_ids.resolve_id(text, self.store.matching, unknown_run, "runs")
 
     async def shortened(self, ids: Sequence[str]) -> dict[str, str]:
-        """Return for each ID the shortest unique form."""
+        """Return for each ID its shortest unique abbreviation."""
         return await short_ids.shortened(ids, self.store.matching)
 
     async def search(
@@ -154,7 +154,7 @@ class Runs(RunExecutor):
         return await self.find(RunFilter(kind, subject, status, limit, cursor, parts=parts))
 
     async def find(self, wanted: RunFilter) -> ListPage[Run]:
-        """Return up to 200 of the runs that match."""
+        """Return up to 200 matching runs."""
         return await self.store.search(wanted)
 
     async def count_recent(self, kind: str, subject: str, period_s: float) -> int:
@@ -164,7 +164,7 @@ class Runs(RunExecutor):
     async def log(
         self, run_id: str, from_line: int = 1, stream: str = "", *, tail: int = 0, ansi: bool = False
     ) -> LogPage:
-        """Return up to 1,000 lines of a run's log, or the last `tail`; without `ansi`, free of escape sequences."""
+        """Return up to 1,000 lines of a run's log, or the last `tail` lines; without escape sequences unless `ansi`."""
         run = await self.get(run_id)
 
         def read() -> LogPage:
@@ -176,7 +176,7 @@ class Runs(RunExecutor):
         return await asyncio.to_thread(read)
 
     async def follow(self, run_id: str, from_line: int = 1) -> AsyncIterator[Line]:
-        """Yield the lines of a run in any process as they come, escape sequences included, until it has ended."""
+        """Yield the lines of a run in any process as they are written, with escape sequences, until it has ended."""
         run = await self.get(run_id)
         path = self._log_path(run)
         for line in self._pointer(run):
@@ -189,24 +189,26 @@ class Runs(RunExecutor):
             yield line
 
     def _pointer(self, run: Run) -> list[Line]:
-        """Return the line that says where a log goes on, unless it is here."""
+        """Return the line that names the host with the rest of the log; empty if the log is on this host."""
         if run.home in {"", self.store.home} or run.started_at is None:
             return []
         return [
-            Line(MAX_LOG_LINE, run.started_at, "system", f"the output from here on is on the host {host_of(run.home)}")
+            Line(
+                MAX_LOG_LINE, run.started_at, "system", f"the output from here on is on the host {read_host(run.home)}"
+            )
         ]
 
     async def text(self, run_id: str, max_chars: int) -> str:
-        """Return the beginning of a run's output, streams interleaved in the order of arrival."""
+        """Return the beginning of a run's output, with streams interleaved in the order of arrival."""
         run = await self.get(run_id)
-        return await asyncio.to_thread(lambda: text_of(read_lines(self._log_path(run)), max_chars))
+        return await asyncio.to_thread(lambda: format_text(read_lines(self._log_path(run)), max_chars))
 
     async def prune(self, days: int = KEEP_DAYS, keep: int = KEEP_PER_SUBJECT, keep_failed: int = KEEP_FAILED) -> int:
-        """Delete old runs, and all but the newest of each subject, failed ones apart; return how many."""
+        """Delete old runs, and all but the newest of each subject, with failed ones apart; return the number."""
         return await self._remove_logs(await self.store.prune(self._clock.now(), days, keep, keep_failed))
 
     async def forget(self, kind: str, subject: str) -> int:
-        """Delete the runs of a subject that have ended, and their logs; return how many."""
+        """Delete the ended runs of a subject and their logs; return the number."""
         return await self._remove_logs(await self.store.forget(kind, subject))
 
     async def _remove_logs(self, forgotten: Sequence[Run]) -> int:
@@ -215,7 +217,7 @@ class Runs(RunExecutor):
 
 
 def waiting_for(runs: Runs, child: str) -> Work:
-    """Return the work of a run that another run does; the two end together."""
+    """Return work that waits for the run `child`; the two runs end together."""
 
     async def work(handle: RunHandle) -> RunResult:
         ended = await runs.wait_or_stop(child, handle)

@@ -1,4 +1,4 @@
-"""Runs in a store: every change of state is one step, and an ended run never changes."""
+"""The store of runs: every change of state is atomic, and an ended run never changes."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
@@ -38,15 +38,15 @@ class Orphan(NamedTuple):
 
 
 class ClaimedRun(NamedTuple):
-    """A run that this process continues, and what its work is made from."""
+    """A run that this process continues, and the request from which its work is recreated."""
 
     run: Run
     request: Mapping[str, Any]
-    was_at: str = ""  # the data directory in which it was carried out before, in a store that hosts share
+    was_at: str = ""  # the data directory in which it ran before, in a store that hosts share
 
 
 class Cancelling(NamedTuple):
-    """A request to end a run."""
+    """A request to cancel a run."""
 
     run_id: str
     reason: str
@@ -62,11 +62,11 @@ class RunStore:
         self.approvals = Approvals(records)
 
     async def add(self, run: Run, owner: str, task: RunTask | None = None) -> None:
-        """Record a new run, its owner, and the task that settles it; raises InstantRecordedError."""
+        """Record a new run, its owner and its settling task; raises InstantRecordedError."""
         await self.records.add(StoredRun(run, owner, task=task))
 
     async def enqueue(self, runs: Sequence[Run], not_before: float | None = None) -> list[Run]:
-        """Record runs that are queued or ended unstarted; return those whose instant had not run already."""
+        """Record runs that are queued or ended without starting; omit those whose instant was already executed."""
         task = RunTask(not_before=not_before)
         return await self.records.enqueue(
             [StoredRun(run, task=task if run.status is RunStatus.QUEUED else None) for run in runs]
@@ -81,31 +81,31 @@ class RunStore:
         return await self.records.several(run_ids)
 
     async def search(self, query: RunFilter) -> ListPage[Run]:
-        """Return the newest matching runs, or the oldest; looking makes no database."""
+        """Return the newest matching runs, or the oldest; does not create the database."""
         limit = max(1, min(query.limit, MAX_PAGE))
         found = await self.records.search(replace(query, limit=limit + 1))
         more = len(found) > limit
         return ListPage(tuple(found[:limit]), found[limit - 1].id if more else None)
 
     async def matching(self, texts: Sequence[str], limit: int) -> list[list[str]]:
-        """Return for each text up to `limit` IDs that it may be short for."""
+        """Return for each text up to `limit` IDs that it may abbreviate."""
         return await self.records.matching(texts, limit)
 
     async def count(self, query: RunFilter) -> int:
-        """Return the number of matching runs; looking makes no database."""
+        """Return the number of matching runs; does not create the database."""
         return (await self.counts(query))[0]
 
     async def counts(self, *queries: RunFilter) -> list[int]:
-        """Return the number of runs that match each query, all at one moment; looking makes no database."""
+        """Return the number of runs that match each query, all at one moment; does not create the database."""
         return await self.records.counts(queries)
 
     async def newest(self, kind: str, subject: str, limit: int, before: str = "") -> list[Run]:
-        """Return the newest runs of a subject that ran and have ended; with `before`, those older than that run."""
+        """Return the newest ended runs of a subject that had started; with `before`, only those older than that run."""
         query = RunFilter(kind, subject, tuple(TERMINAL), limit, before, has_begun=True)
         return await self.records.search(query)
 
     async def last_before(self, run: Run) -> Run | None:
-        """Return the newest run of the same subject before this one that ran and was not cancelled."""
+        """Return the newest earlier run of the same subject that was executed and not cancelled."""
         ended = tuple(TERMINAL - {RunStatus.CANCELLED})
         query = RunFilter(run.kind, run.subject_id, ended, 1, run.id, has_begun=True)
         return next(iter(await self.records.search(query)), None)
@@ -116,7 +116,7 @@ class RunStore:
             await self.records.change(run_id, lambda record: replace(record, child=child))
 
     async def begin(self, run_id: str, owner: str, now: float) -> Run:
-        """Let a queued run begin with this owner; raises UnknownRunError, RunEndedError."""
+        """Start a queued run with this owner; raises UnknownRunError, RunEndedError."""
 
         def edit(record: StoredRun) -> StoredRun:
             status = record.run.status
@@ -127,13 +127,13 @@ class RunStore:
         return (await self.records.change(run_id, edit, parts=True)).run
 
     async def release(self, run_id: str, owner: str) -> Run:
-        """Let any process continue an active run of `owner`."""
+        """Release an active run of `owner`, so that any process may continue it."""
         return (await self.records.change(run_id, lambda record: change.release(record, owner), parts=True)).run
 
     async def released(self, queues: Callable[[str], bool]) -> list[str]:
-        """Return the IDs of active runs that no process owns, the oldest first; of queued ones those that `queues`.
+        """Return the IDs of active runs without an owner, the oldest first.
 
-        `queues` gets the kind of a run.
+        Queued runs are included if `queues` returns True for their kind.
         """
         return [
             found.id
@@ -143,12 +143,12 @@ class RunStore:
         ]
 
     async def queued_elsewhere(self) -> list[Run]:
-        """Return the queued runs that wait for a process of another data directory, whichever that is."""
+        """Return the queued runs that wait for a process of another data directory."""
         queued = await self.records.active([RunStatus.QUEUED])
         return [each.run for each in queued if not each.owner and each.run.home not in {"", self.home}]
 
     async def adopt(self, run_id: str) -> None:
-        """Let a queued run begin in any data directory."""
+        """Allow any data directory to start a queued run."""
 
         def edit(record: StoredRun) -> StoredRun:
             waits = record.run.status is RunStatus.QUEUED and not record.owner
@@ -157,19 +157,19 @@ class RunStore:
         await self.records.change(run_id, edit)
 
     async def request_of(self, run_id: str) -> Mapping[str, Any]:
-        """Return what the work of a run is made from again, empty if its end is settled."""
+        """Return the request from which the work of a run is recreated; empty if the run is settled."""
         task = await self.task_of(run_id)
         return task.request if task else {}
 
     async def task_of(self, run_id: str) -> RunTask | None:
-        """Return the task of a run, `None` if its end is settled or the run was deleted."""
+        """Return the task of a run; `None` if the run is settled or was deleted."""
         try:
             return (await self.records.get(run_id)).task
         except UnknownRunError:
             return None
 
     async def claim(self, run_id: str, owner: str, now: float) -> ClaimedRun | None:
-        """Make `owner` the owner of a released run, and let a queued one begin; `None` if it is not its turn yet."""
+        """Make `owner` the owner of a released run, and start a queued one; `None` if its turn has not come."""
         run = (await self.records.get(run_id)).run
 
         def choose(queue: RunQueue) -> StoredRun:
@@ -191,50 +191,50 @@ class RunStore:
         return ClaimedRun(await self.get(run_id), taken.task.request if taken.task else {}, run.home)
 
     async def amend_request(self, run_id: str, changes: Mapping[str, Any]) -> None:
-        """Change fields of what the work of an active run is made from again."""
+        """Change fields of the request of an active run."""
         with suppress(UnknownRunError):  # it was deleted with its subject
             await self.records.change(run_id, lambda record: change.amend(record, changes))
 
     async def is_next(self, run: Run) -> bool:
-        """Whether no earlier run of the same subject is queued or at work, or the run is not queued any more."""
+        """Whether no earlier run of the same subject is queued or running, or the run is not queued any more."""
         return await self.records.look(run.kind, lambda queue: is_next(queue, run))
 
     async def save_steps(self, run_id: str, steps: Sequence[StepRun]) -> None:
-        """Record steps of an active run; of one that has ended nothing changes."""
+        """Record steps of an active run; does nothing if the run has ended."""
         await self.records.save_parts(run_id, steps)
 
     async def save_hosts(self, run_id: str, hosts: Sequence[HostResult]) -> None:
-        """Record what an active run did on hosts; of one that has ended nothing changes."""
+        """Record the results of an active run on hosts; does nothing if the run has ended."""
         await self.records.save_parts(run_id, hosts)
 
     async def set_delivery(self, run_id: str, delivery: OutputDelivery) -> Run:
-        """Record how far the messages with a run's output came; this alone may change after its end."""
+        """Record the state of a run's output messages, the only change allowed after its end."""
         return (await self.records.change(run_id, lambda record: _delivering(record, delivery), parts=True)).run
 
     async def undelivered(self) -> list[Run]:
-        """Return up to 200 runs with messages that have not ended; the oldest first."""
+        """Return up to 200 runs with output messages that have not ended, the oldest first."""
         return await self.records.delivering([OutputDeliveryStatus.PENDING], MAX_PAGE, newest=False)
 
     async def unsent(self) -> list[Run]:
-        """Return the newest 50 runs with messages that ended unsent; an operator may send them again."""
+        """Return the newest 50 runs with output messages that failed; an operator may send them again."""
         unsent = [OutputDeliveryStatus.FAILED, OutputDeliveryStatus.PARTIAL]
         return await self.records.delivering(unsent, _MAX_UNSENT, newest=True)
 
     async def finish(self, run_id: str, ended: RunResult, output: RunOutput, now: float) -> Run:
-        """Record the end of a run; one being cancelled becomes cancelled, one that has ended stays unchanged."""
+        """Record the end of a run; a run being cancelled becomes cancelled, and an ended one stays unchanged."""
         after = await self.records.change(run_id, lambda r: change.finish(r, ended, output, now), parts=True)
         return after.run
 
     async def request_cancel(self, run_id: str, reason: str, grace_s: float, now: float) -> Run:
         """Request the end of a run; a queued one ends immediately.
 
-        Raises UnknownRunError, and RunEndedError when it has ended already.
+        Raises UnknownRunError, and RunEndedError if it has already ended.
         """
         after = await self.records.change(run_id, lambda r: change.cancel(r, reason, grace_s, now), parts=True)
         return after.run
 
     async def cancelling(self, run_ids: Collection[str]) -> list[Cancelling]:
-        """Return the requests to end any of these runs."""
+        """Return the requests to cancel any of these runs."""
         return [
             Cancelling(record.run.id, record.cancel_reason, record.cancel_grace_s)
             for record in await self.records.active([RunStatus.CANCELLING])
@@ -242,25 +242,25 @@ class RunStore:
         ]
 
     async def active(self, status: Collection[RunStatus] = ACTIVE) -> list[Orphan]:
-        """Return all runs that have not ended, or those of them in certain states."""
+        """Return the active runs, or those in certain states."""
         return [Orphan(each.run, each.owner, each.child) for each in await self.records.active(status)]
 
     async def orphan(self, run_id: str) -> Orphan:
-        """Return a run with its owner and child; raises UnknownRunError."""
+        """Return a run with its owner and child process; raises UnknownRunError."""
         found = await self.records.get(run_id)
         return Orphan(found.run, found.owner, found.child)
 
     async def unsettled(self, now: float, limit: int) -> list[Run]:
-        """Return ended runs that any process may settle now, the oldest first."""
+        """Return the ended runs that any process may settle now, the oldest first."""
         left = [record.run.id for record in await self.records.unsettled() if record.needs_settling(now)]
         return [await self.get(run_id) for run_id in left[:limit]]
 
     async def settle(
         self, run_id: str, noted: Mapping[str, Any], delivery: OutputDelivery, again: StoredRun | None, now: float
     ) -> bool:
-        """Note that a run is settled, with its messages and its retry `again`; return False if that was done before.
+        """Record that a run is settled, with its messages and its retry `again`; return False if it already was.
 
-        `noted` is what the operator has still to be notified of.
+        `noted` contains the data for notifying the operator.
         """
 
         def edit(record: StoredRun) -> StoredRun:
@@ -275,20 +275,21 @@ class RunStore:
         return True
 
     async def remove_task(self, run_id: str) -> None:
-        """Delete the task of a run: everything that follows from its end is done."""
+        """Delete the task of a run, because settling it is complete."""
         with suppress(UnknownRunError):  # it was deleted with its subject
             await self.records.change(run_id, lambda record: replace(record, task=None))
 
     async def prune(self, now: float, keep_days: float, keep: int, keep_failed: int = 0) -> list[Run]:
         """Delete runs that ended long ago, and all but the newest `keep` of each subject; return them.
 
-        Failed runs count apart: the newest `keep_failed` of each subject stay, or `keep` where that is more. What the
-        newest run of a subject says about history counts for all its runs. A run with messages under way stays.
+        Failed runs are counted separately: the newest `keep_failed` of each subject are kept, or `keep` if that is
+        more. The history limit of a subject's newest run applies to all of its runs. A run with pending messages is
+        kept.
         """
         return await self.records.prune(now, keep_days, keep, keep_failed)
 
     async def forget(self, kind: str, subject: str) -> list[Run]:
-        """Delete the runs of a subject that have ended; return them."""
+        """Delete the ended runs of a subject; return them."""
         forgotten: list[Run] = []
         query = RunFilter(kind, subject, tuple(TERMINAL), MAX_PAGE)
         while found := await self.records.search(query):
@@ -304,18 +305,18 @@ class Approvals:
         self._records = records
 
     async def wait_for(self, waiting: WaitingStep) -> None:
-        """Record that a step waits; its run, unless it is being cancelled, waits from now on."""
+        """Record that a step waits; its run becomes `waiting`, unless it is being cancelled."""
         await self._records.change(waiting.run_id, lambda record: change.ask(record, waiting))
 
     async def present(self, run_id: str, step: str) -> PresentQuestion | None:
-        """Return the question of a step that a process left, and the decision if there is one."""
+        """Return a step's question that an earlier process asked, with the decision if there is one."""
         for wait in (await self._records.get(run_id)).waits:
             if wait.question.step == step:
                 return PresentQuestion(WaitingStep(run_id, wait.question, wait.since), wait.decision)
         return None
 
     async def withdraw(self, run_id: str, step: str) -> None:
-        """Remove a step that waits no longer."""
+        """Remove the question of a step that waits no longer."""
         with suppress(UnknownRunError):  # it was deleted with its subject
             await self._records.change(run_id, lambda record: change.withdraw(record, step))
 
@@ -327,7 +328,7 @@ class Approvals:
             return []
 
     async def decide(self, decision: Decision, press: ButtonPress | None = None) -> Decision:
-        """Record a decision; the only waiting step is meant where it names none, or that of the button's question.
+        """Record a decision about the named step, the step of the pressed button, or else the only waiting step.
 
         Raises UnknownRunError, NotWaitingError, NotApproverError.
         """
@@ -343,20 +344,20 @@ class Approvals:
         return made
 
     async def asked(self, question: str) -> WaitingStep:
-        """Return the step that waits with a question; raises UnknownQuestionError."""
+        """Return the step that waits for an answer to a question; raises UnknownQuestionError."""
         record = await self._records.get(await self._records.asked(question))
         wait = change.asked_with(record, question)
         return WaitingStep(record.run.id, wait.question, wait.since)
 
     async def decisions(self, run_ids: Collection[str]) -> list[Decision]:
-        """Return what was decided about these runs and is not withdrawn yet."""
+        """Return the decisions about these runs whose questions were not withdrawn."""
         active = await self._records.active([RunStatus.RUNNING, RunStatus.WAITING])
         waits = [wait for record in active if record.run.id in run_ids for wait in record.waits]
         return [wait.decision for wait in waits if wait.decision]
 
 
 class _NotTakenError(Exception):
-    """Leaves a run as it is: another process was first."""
+    """Aborts a change, because another process was first."""
 
 
 def _delivering(record: StoredRun, delivery: OutputDelivery) -> StoredRun:

@@ -1,4 +1,4 @@
-"""Everything that is stored about one run, and the changes that it may undergo, the same in every store."""
+"""The stored data of a run, and its changes of state, which are the same in every store."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -26,7 +26,7 @@ from tocsin.runs.model import (
     StepRun,
 )
 
-OWNERS_S = 5.0  # for so long the process that ran it may settle it before others do
+OWNERS_S = 5.0  # seconds during which only the process that ran it settles a run
 
 
 class UnknownRunError(TocsinError):
@@ -36,7 +36,7 @@ class UnknownRunError(TocsinError):
 
 
 class InstantRecordedError(TocsinError):
-    """The scheduled instant of this subject has its run already."""
+    """The scheduled instant of this subject has already been recorded."""
 
     code = "conflict"
 
@@ -48,23 +48,23 @@ class RunEndedError(TocsinError):
 
 
 def unknown_run(text: str) -> UnknownRunError:
-    """Return the error about an ID that no run has."""
+    """Return the error for an ID that no run has."""
     return UnknownRunError(f"unknown run: {text[:60]}", hint="`tocsin runs list` shows the runs")
 
 
 def instant_taken_error(run: Run) -> InstantRecordedError:
-    """Return the error about an instant that has its run."""
+    """Return the error for an instant that already has a run."""
     return InstantRecordedError(f"{run.subject_name}: a run for this time is already recorded")
 
 
 @dataclass(frozen=True, slots=True)
 class RunTask:
-    """The part of a run that no public record shows."""
+    """The private data of a run that is not settled."""
 
-    request: Mapping[str, Any] = field(default_factory=dict)  # what its work is made from again
+    request: Mapping[str, Any] = field(default_factory=dict)  # the data from which its work is recreated
     caller: Mapping[str, object] = field(default_factory=dict)  # facts about the caller, for the audit entry
-    not_before: float | None = None  # a queued run begins at this time or later
-    noted: Mapping[str, Any] | None = None  # set when it is settled and the operator may not have been notified
+    not_before: float | None = None  # earliest start of a queued run
+    noted: Mapping[str, Any] | None = None  # set once the run is settled, until the operator has been notified
     noted_at: float | None = None
 
 
@@ -79,14 +79,14 @@ class StepWait:
 
 @dataclass(frozen=True, slots=True)
 class StoredRun:
-    """A run with what no public record shows. A reader may leave out steps and hosts."""
+    """A run with its private data. A reader may omit steps and hosts."""
 
     run: Run
-    owner: str = ""  # the process that works on it; empty: any process may continue it
+    owner: str = ""  # the process that executes it; empty: any process may continue it
     child: str = ""  # the identity of the child process that does the work
     cancel_reason: str = ""
     cancel_grace_s: float = 0.0
-    task: RunTask | None = None  # None: its end is settled
+    task: RunTask | None = None  # None: the run is settled
     waits: tuple[StepWait, ...] = ()
 
     @property
@@ -99,9 +99,9 @@ class StoredRun:
         return [WaitingStep(self.run.id, wait.question, wait.since) for wait in self.open_waits]
 
     def needs_settling(self, now: float) -> bool:
-        """Whether any process may settle the end of this run now.
+        """Whether any process may settle this run now.
 
-        Its own process has a few seconds to do that, except for runs that never began and those of a dead process.
+        For a few seconds only its own process may, except for runs that never started or whose process died.
         """
         task, run = self.task, self.run
         if task is None or run.finished_at is None or _is_recent(task.noted_at, now):
@@ -114,18 +114,18 @@ def _is_recent(moment: float | None, now: float) -> bool:
 
 
 def begin(record: StoredRun, owner: str, now: float) -> StoredRun:
-    """Let a queued run begin."""
+    """Start a queued run."""
     return replace(record, owner=owner, run=replace(record.run, status=RunStatus.RUNNING, started_at=now))
 
 
 def release(record: StoredRun, owner: str) -> StoredRun:
-    """Let any process continue an active run of `owner`."""
+    """Release an active run of `owner`, so that any process may continue it."""
     is_held = record.owner == owner and record.run.status in ACTIVE
     return replace(record, owner="", child="") if is_held else record
 
 
 def finish(record: StoredRun, ended: RunResult, output: RunOutput, now: float) -> StoredRun:
-    """End an active run; one being cancelled becomes cancelled. Steps and hosts that are not finished end with it."""
+    """End an active run; a run being cancelled becomes cancelled, and unfinished steps and hosts end with it."""
     run = record.run
     if run.status not in ACTIVE:
         return record
@@ -173,7 +173,7 @@ def amend(record: StoredRun, changes: Mapping[str, Any]) -> StoredRun:
 
 
 def ask(record: StoredRun, waiting: WaitingStep) -> StoredRun:
-    """Add a question, in place of an earlier one of the same step; a run at work waits from now on."""
+    """Add a question, replacing an earlier one of the same step; a running run becomes `waiting`."""
     if record.run.status not in ACTIVE:
         return record
     others = tuple(wait for wait in record.waits if wait.question.step != waiting.question.step)
@@ -198,7 +198,7 @@ def decide(record: StoredRun, decision: Decision, press: ButtonPress | None) -> 
 
 
 def asked_with(record: StoredRun, question: str) -> StepWait:
-    """Return the step that waits with a question; raises UnknownQuestionError."""
+    """Return the step that waits for an answer to a question; raises UnknownQuestionError."""
     for wait in record.open_waits:
         if question and wait.question.id == question:
             return wait
@@ -206,7 +206,7 @@ def asked_with(record: StoredRun, question: str) -> StepWait:
 
 
 def unknown_question() -> UnknownQuestionError:
-    """Return the error about a question that no step waits with."""
+    """Return the error for a question for which no step waits."""
     return UnknownQuestionError("no waiting step has this question")
 
 
@@ -217,7 +217,7 @@ def _going_on(record: StoredRun) -> StoredRun:
 
 
 def _meant(record: StoredRun, step: str, press: ButtonPress | None) -> StepWait:
-    """Return the waiting step that a decision is about."""
+    """Return the waiting step to which a decision applies."""
     run, waits = record.run, record.open_waits
     if press:
         return asked_with(record, press.question)

@@ -58,7 +58,7 @@ class StatusReport:
     @property
     def state(self) -> SubsystemState:
         """The worst state of all subsystems; disabled and unconfigured ones count as best."""
-        worst = worst_of([status.state for status in self.subsystems.values()])
+        worst = worst_state([status.state for status in self.subsystems.values()])
         return worst if worst in {SubsystemState.DEGRADED, SubsystemState.ERROR} else SubsystemState.OK
 
     @property
@@ -88,18 +88,18 @@ class StatusReport:
         }
 
 
-def worst_of(states: Sequence[SubsystemState]) -> SubsystemState:
+def worst_state(states: Sequence[SubsystemState]) -> SubsystemState:
     """Return the worst state; disabled and unconfigured count as best."""
     order = list(SubsystemState)
     return max(states, key=order.index, default=SubsystemState.DISABLED)
 
 
-def combined(found: Sequence[SubsystemStatus]) -> SubsystemStatus:
+def combine(found: Sequence[SubsystemStatus]) -> SubsystemStatus:
     """Combine the statuses that several features report for one subsystem; an empty list gives DISABLED."""
     if len(found) < 2:
         return found[0] if found else NOT_INSTALLED
     return SubsystemStatus(
-        worst_of([status.state for status in found]),
+        worst_state([status.state for status in found]),
         "; ".join(status.summary for status in found if status.summary),
         {name: count for status in found for name, count in status.counts.items()},
         max((status.last_event_at for status in found if status.last_event_at is not None), default=None),
@@ -114,7 +114,7 @@ def linked(status: SubsystemStatus, page: str) -> SubsystemStatus:
     return replace(status, link=f"#/{page}") if page and not status.link else status
 
 
-def in_order(subsystems: Iterable[Subsystem]) -> dict[str, Subsystem]:
+def sort_subsystems(subsystems: Iterable[Subsystem]) -> dict[str, Subsystem]:
     """Return the subsystems of the core and of features by name, in display order."""
     found = {each.name: each for each in (*subsystems, *CORE_SUBSYSTEMS)}
     return dict(sorted(found.items(), key=lambda item: (item[1].place, item[0])))

@@ -13,7 +13,7 @@ from tocsin.bot.files.attachments import Attachments
 from tocsin.channels.inbound import Attachment, InboundMessage, MessageKind, Quote
 from tocsin.core.errors import ChannelError
 from tocsin.providers.files.reading import read_in_child
-from tocsin.providers.files.speech import BASE_EN, Speech, SpeechModel, digest_of
+from tocsin.providers.files.speech import BASE_EN, Speech, SpeechModel, compute_digest
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(16)
 DATA = Path(__file__).resolve().parents[3].parent / "shared" / "peers-data"
@@ -174,7 +174,7 @@ async def test_a_model_with_another_digest_is_not_used(tmp_path: Path):
 
 def local_model(path: Path, content: bytes) -> SpeechModel:
     path.write_bytes(content)
-    return SpeechModel(path.name, len(content), digest_of(path), "")
+    return SpeechModel(path.name, len(content), compute_digest(path), "")
 
 
 async def test_a_model_that_crashes_its_reader_does_not_end_the_bot(tmp_path: Path):

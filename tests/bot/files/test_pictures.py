@@ -13,7 +13,7 @@ from tests.facts import mentions
 from tocsin.bot.contract import Prepared
 from tocsin.bot.files.attachments import Attachments
 from tocsin.channels.inbound import Attachment, InboundMessage, MessageKind
-from tocsin.providers.files.picture_reader import MAX_BYTES, SCALED_BYTES, fitted
+from tocsin.providers.files.picture_reader import MAX_BYTES, SCALED_BYTES, fit_picture
 from tocsin.providers.files.pictures import fit
 from tocsin.providers.files.reading import UnreadableFileError, read_in_child
 from tocsin.providers.files.speech import Speech
@@ -150,7 +150,7 @@ def test_whatever_is_cut_off_or_changed_is_a_picture_or_a_sentence(tmp_path: Pat
     for at in range(0, len(whole), max(1, len(whole) // 60)):
         for broken in (whole[:at], whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :]):
             path.write_bytes(broken)
-            result = fitted(path)
+            result = fit_picture(path)
             assert result.get("fits") or result.get("jpeg") or result["refused"]
 
 

@@ -10,12 +10,12 @@ from tests.e2e.dashboard.filled import Site, filled_site
 from tests.web.ui.xss_strings import STRINGS
 
 from tocsin.features.registry import find_features
-from tocsin.web.ui.manifest import feature_pages, manifest_of
+from tocsin.web.ui.manifest import build_manifest, feature_pages
 
 Visit = Callable[..., Visitor]
 SMALLEST, TABLET = (320, 640), (768, 1024)
 FEATURES = find_features().features
-MENU = manifest_of(FEATURES, feature_pages(FEATURES))["pages"]
+MENU = build_manifest(FEATURES, feature_pages(FEATURES))["pages"]
 PAGES = [page["name"] for page in MENU]
 DETAILS = [f"/{page['name']}{path}" for page in MENU for path in page["routes"] if path]
 DETAILS += ["/docs", "/docs/:name"]

@@ -11,7 +11,7 @@ from tests.waiting import eventually
 
 from tocsin.features.ability_records import BotWindow, BotWindowList
 from tocsin.features.chat.bot_conversations import LOOK_EVERY_S, BotConversationEvents
-from tocsin.features.chat.feed import BotConversationFeed, feed_of
+from tocsin.features.chat.feed import BotConversationFeed, feed_for
 from tocsin.features.chat.model import UnknownConversationError
 from tocsin.rest.event_stream import OpenStream
 from tocsin.testing.fakes import FakeClock
@@ -149,7 +149,7 @@ async def test_the_interface_reads_and_follows_a_conversation_of_the_bot(tmp_pat
     async with open_chat(tmp_path, bot=SimpleNamespace(windows=bot.list_windows)) as chat:
         transcript = (await chat.client.get("/api/chat/conversations/bot:7")).json()
         assert [message["content"] for message in transcript["messages"]] == ["hello", "hi"]
-        feed = feed_of(chat.talk.chats, "bot:7")
+        feed = feed_for(chat.talk.chats, "bot:7")
         async with connected(await chat.hub.follow(feed, transcript["last_event_id"])) as tab:
             bot.windows["7"] += WEATHER
             await eventually(lambda: [name for name, _ in tab.events if name == "message.completed"])

@@ -265,12 +265,12 @@ async def test_conversations_of_the_bot_can_be_read_and_not_changed(tmp_path: Pa
         )
 
     async with open_talk(tmp_path, bot=SimpleNamespace(windows=bot_windows)) as talk:
-        found = await talk.chats.of_bot()
+        found = await talk.chats.list_bot_conversations()
         assert ([each.source for each in found.items], found.notice) == (
             ["chatter"],
             "some are elsewhere",
         )
-        assert (await talk.chats.of_bot("nothing of it")).items == []
+        assert (await talk.chats.list_bot_conversations("nothing of it")).items == []
         await talk.finished()
         pages, cursor = [], ""
         while cursor is not None:

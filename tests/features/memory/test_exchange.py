@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.features.memory.conftest import CLI, MemoryBench
 
-from tocsin.features.memory.exchange import line_of, read_entries
+from tocsin.features.memory.exchange import format_line, read_entries
 from tocsin.features.memory.feature import FEATURE
 from tocsin.features.memory.model import InvalidEntryError
 from tocsin.testing import FakeClock
@@ -16,7 +16,7 @@ NOW = 1_700_000_000.0
 
 
 async def exported(kept: MemoryBench) -> str:
-    return "".join([f"{line_of(kept.memory.document(entry))}\n" async for entry in kept.memory.export()])
+    return "".join([f"{format_line(kept.memory.document(entry))}\n" async for entry in kept.memory.export()])
 
 
 async def test_what_is_exported_and_imported_elsewhere_is_the_same(kept: MemoryBench, tmp_path: Path):

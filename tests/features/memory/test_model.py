@@ -9,10 +9,10 @@ from tocsin.features.memory.model import (
     EntryDraft,
     EntryState,
     InvalidEntryError,
-    checked,
+    classify_strength,
+    compute_strength,
     half_lives_until,
-    state_of,
-    strength_of,
+    validate_draft,
 )
 
 DAY_S = 86_400.0
@@ -34,38 +34,40 @@ silences = st.floats(0, 1e10)
     ],
 )
 def test_the_strength_is_that_of_the_formula(days: float, half_life: float, importance: float, expected: float):
-    assert strength_of(False, half_life, importance, days * DAY_S) == pytest.approx(expected)
+    assert compute_strength(False, half_life, importance, days * DAY_S) == pytest.approx(expected)
 
 
 @given(half_lives, importances, silences)
 def test_a_strength_is_from_0_to_1(half_life: float, importance: float, silent_s: float):
-    assert 0.0 <= strength_of(False, half_life, importance, silent_s) <= 1.0
+    assert 0.0 <= compute_strength(False, half_life, importance, silent_s) <= 1.0
 
 
 @given(half_lives, importances, silences, silences)
 def test_an_entry_never_gets_stronger_by_waiting(half_life: float, importance: float, a: float, b: float):
     sooner, later = sorted([a, b])
-    assert strength_of(False, half_life, importance, later) <= strength_of(False, half_life, importance, sooner)
+    assert compute_strength(False, half_life, importance, later) <= compute_strength(
+        False, half_life, importance, sooner
+    )
 
 
 @given(half_lives, importances, importances, silences)
 def test_what_matters_more_is_never_weaker(half_life: float, a: float, b: float, silent_s: float):
     less, more = sorted([a, b])
-    assert strength_of(False, half_life, less, silent_s) <= strength_of(False, half_life, more, silent_s)
+    assert compute_strength(False, half_life, less, silent_s) <= compute_strength(False, half_life, more, silent_s)
 
 
 @given(half_lives, importances, silences)
 def test_what_is_pinned_or_has_no_half_life_keeps_its_full_strength(half_life: float, importance: float, s: float):
-    assert strength_of(True, half_life, importance, s) == strength_of(False, None, importance, s) == 1.0
+    assert compute_strength(True, half_life, importance, s) == compute_strength(False, None, importance, s) == 1.0
 
 
 def test_an_access_in_the_future_is_one_now():
-    assert strength_of(False, 30, 0.5, -DAY_S) == 1.0
+    assert compute_strength(False, 30, 0.5, -DAY_S) == 1.0
 
 
 @given(st.floats(0.0001, 1))
 def test_after_the_computed_half_lives_an_entry_has_that_strength(strength: float):
-    assert strength_of(False, 10, 0.5, half_lives_until(strength) * 10 * DAY_S) == pytest.approx(strength)
+    assert compute_strength(False, 10, 0.5, half_lives_until(strength) * 10 * DAY_S) == pytest.approx(strength)
 
 
 @pytest.mark.parametrize(
@@ -74,36 +76,36 @@ def test_after_the_computed_half_lives_an_entry_has_that_strength(strength: floa
      (0.049, EntryState.FADED), (0.0, EntryState.FADED)],
 )  # fmt: skip
 def test_the_states_are_those_of_the_strength(strength: float, state: EntryState):
-    assert state_of(strength) is state
+    assert classify_strength(strength) is state
 
 
 @pytest.mark.parametrize("key", ["a", "A1", "9", "office.wifi", "chat:-100123:7", "a_b-c.d:e", "x" * 128])
 def test_a_key_has_letters_digits_and_four_marks(key: str):
-    assert checked(EntryDraft(key=key, value="v")).key == key
+    assert validate_draft(EntryDraft(key=key, value="v")).key == key
 
 
 @pytest.mark.parametrize("key", ["", " ", ".a", "-a", ":a", "a b", "a/b", "ä", "a\n", "x" * 129, "a\0b", "日本"])
 def test_a_key_of_another_shape_is_refused(key: str):
     with pytest.raises(InvalidEntryError, match=r"1 to.*128 letters"):
-        checked(EntryDraft(key=key, value="v"))
+        validate_draft(EntryDraft(key=key, value="v"))
 
 
 @pytest.mark.parametrize("key", ["stats", "search", "decay"])
 def test_a_reserved_key_is_refused(key: str):
     with pytest.raises(InvalidEntryError, match=f"the key '{key}' is reserved"):
-        checked(EntryDraft(key=key, value="v"))
+        validate_draft(EntryDraft(key=key, value="v"))
 
 
 def test_a_value_has_at_most_64_kib_in_utf_8():
-    assert checked(EntryDraft(key="k", value="é" * (MAX_VALUE_BYTES // 2))).value
+    assert validate_draft(EntryDraft(key="k", value="é" * (MAX_VALUE_BYTES // 2))).value
     with pytest.raises(InvalidEntryError, match=r"65,536 bytes.*65,537"):
-        checked(EntryDraft(key="k", value="é" * (MAX_VALUE_BYTES // 2) + "a"))
+        validate_draft(EntryDraft(key="k", value="é" * (MAX_VALUE_BYTES // 2) + "a"))
 
 
 @pytest.mark.parametrize("value", ["", "  ", "\n\t", "\0"])
 def test_an_empty_value_is_refused(value: str):
     with pytest.raises(InvalidEntryError, match="value"):
-        checked(EntryDraft(key="k", value=value))
+        validate_draft(EntryDraft(key="k", value=value))
 
 
 @pytest.mark.parametrize(
@@ -121,11 +123,11 @@ def test_an_empty_value_is_refused(value: str):
 )
 def test_a_field_out_of_bounds_is_refused(fields: dict[str, object], sentence: str):
     with pytest.raises(InvalidEntryError, match=sentence):
-        checked(EntryDraft(key="k", value="v", **fields))  # type: ignore[arg-type]
+        validate_draft(EntryDraft(key="k", value="v", **fields))  # type: ignore[arg-type]
 
 
 def test_a_key_that_begins_as_a_chats_belongs_to_that_chat():
-    assert checked(EntryDraft(key="chat:-5:1", value="v")).scope == "chat:-5"
-    assert checked(EntryDraft(key="k", value="v")).scope == "global"
+    assert validate_draft(EntryDraft(key="chat:-5:1", value="v")).scope == "chat:-5"
+    assert validate_draft(EntryDraft(key="k", value="v")).scope == "global"
     with pytest.raises(InvalidEntryError, match="chat:5"):
-        checked(EntryDraft(key="chat:5:1", value="v", scope="global"))
+        validate_draft(EntryDraft(key="chat:5:1", value="v", scope="global"))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.features.memory.conftest import CLI, MemoryBench
 
 from tocsin.features.memory.model import EntryType, InvalidEntryError
-from tocsin.features.memory.query import SNIPPET_CHARS, pairs_of, snippet_of, terms_of, within_reach
+from tocsin.features.memory.query import SNIPPET_CHARS, find_snippet, split_pairs, split_terms, within_reach
 from tocsin.features.memory.tables.rows import EntryFilter
 
 
@@ -65,7 +65,7 @@ HOSTILE = [
 @pytest.mark.parametrize("query", HOSTILE)
 async def test_operators_and_quotes_in_a_query_are_only_text(kept: MemoryBench, query: str):
     await kept.store("bait", "nothing of that kind")
-    if terms_of(query):
+    if split_terms(query):
         assert await kept.found(query) == []
         return
     with pytest.raises(InvalidEntryError, match="search"):
@@ -84,7 +84,7 @@ async def test_no_text_makes_a_search_or_a_recall_fail(kept: MemoryBench, query:
     try:
         await kept.memory.search(query)
     except InvalidEntryError:
-        assert not terms_of(query) or len(terms_of(query)) > 32
+        assert not split_terms(query) or len(split_terms(query)) > 32
     await kept.memory.related(query, ("global",), 5)
 
 
@@ -157,13 +157,13 @@ async def test_a_snippet_shows_where_the_matches_are(kept: MemoryBench):
     ],
 )
 def test_matches_are_offsets_in_characters(value: str, query: str, marked: list[str]):
-    text, matches = snippet_of(value, terms_of(query))
+    text, matches = find_snippet(value, split_terms(query))
     assert [text[start:end] for start, end in matches] == marked
 
 
 @given(st.text(max_size=400), st.text(max_size=30))
 def test_offsets_are_always_inside_the_snippet_and_apart(value: str, query: str):
-    text, matches = snippet_of(value, terms_of(query))
+    text, matches = find_snippet(value, split_terms(query))
     ends = [0]
     for start, end in matches:
         assert ends[-1] <= start < end <= len(text)
@@ -171,7 +171,7 @@ def test_offsets_are_always_inside_the_snippet_and_apart(value: str, query: str)
 
 
 def test_pairs_are_neighbours_in_words_without_spaces():
-    assert pairs_of("私は東京 and Anna 京") == ["私は", "は東", "東京", "京"]
+    assert split_pairs("私は東京 and Anna 京") == ["私は", "は東", "東京", "京"]
 
 
 async def test_a_replaced_or_deleted_text_is_not_found_any_more(kept: MemoryBench):

@@ -12,7 +12,7 @@ from tocsin.features.memory.model import (
     EntryType,
     InvalidEntryError,
     UnknownEntryError,
-    strength_of,
+    compute_strength,
 )
 from tocsin.features.memory.service import MemoryCaller
 from tocsin.features.memory.tables.rows import EntryFilter
@@ -160,7 +160,7 @@ async def test_decay_removes_exactly_what_the_formula_says(
     stored_at = kept.clock.now()
     kept.passes(days)
     silent_s = kept.clock.now() - stored_at
-    strengths = {key: strength_of(*entry, silent_s) for key, entry in zip(keys, entries, strict=True)}
+    strengths = {key: compute_strength(*entry, silent_s) for key, entry in zip(keys, entries, strict=True)}
     report = await kept.memory.decay("cli", dry_run=True, threshold=threshold)
     certain = {key for key, strength in strengths.items() if abs(strength - threshold) > 1e-9}
     removed = set(report.found.removed_keys)

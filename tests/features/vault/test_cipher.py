@@ -120,8 +120,8 @@ def test_debians_age_reads_and_writes_the_files_by_hand(tmp_path: Path, pair: Ke
 @BACKENDS
 def test_both_know_the_public_key_of_an_identity(cipher: Cipher, tmp_path: Path):
     made = cipher.generate()
-    assert cipher.recipient_of(identity_file(tmp_path, made.identity)) == made.recipient
-    assert cipher.checked_recipient(f" {made.recipient}\n") == made.recipient
+    assert cipher.read_recipient(identity_file(tmp_path, made.identity)) == made.recipient
+    assert cipher.validate_recipient(f" {made.recipient}\n") == made.recipient
 
 
 @BACKENDS
@@ -140,7 +140,7 @@ def test_both_know_the_public_key_of_an_identity(cipher: Cipher, tmp_path: Path)
 )
 def test_what_is_not_a_public_key_is_refused(cipher: Cipher, key: str):
     with pytest.raises(VaultError, match="public"):
-        cipher.checked_recipient(key)
+        cipher.validate_recipient(key)
 
 
 @BACKENDS
@@ -160,7 +160,7 @@ def test_a_file_without_one_identity_is_told(cipher: Cipher, text: str, sentence
     with pytest.raises(VaultError, match=sentence):
         cipher.decrypt(data, tmp_path / "identity.txt")
     with pytest.raises(VaultError, match=sentence):
-        cipher.recipient_of(tmp_path / "identity.txt")
+        cipher.read_recipient(tmp_path / "identity.txt")
 
 
 @BACKENDS

@@ -13,10 +13,10 @@ from tocsin.features.vault.model import (
     UnknownSecretError,
     VaultContent,
     VaultError,
-    checked_name,
-    checked_value,
     decode,
     encode,
+    validate_name,
+    validate_value,
 )
 
 NAMES = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,127}", fullmatch=True)
@@ -71,14 +71,14 @@ def test_a_secret_of_another_writer_that_was_never_rotated_is_as_old_as_it_is_th
 )
 def test_a_bad_name_is_refused_and_quoted_in_a_few_characters(name: str):
     with pytest.raises(VaultError, match="secret") as told:
-        checked_name(name)
+        validate_name(name)
     assert len(str(told.value)) < 200
     assert "\n" not in str(told.value)
 
 
 @pytest.mark.parametrize("name", ["A", "_", "a1_B", "x" * 128])
 def test_a_good_name_is_taken(name: str):
-    assert checked_name(name) == name
+    assert validate_name(name) == name
 
 
 @pytest.mark.parametrize(
@@ -93,13 +93,13 @@ def test_a_good_name_is_taken(name: str):
 )
 def test_a_bad_value_is_refused_and_never_quoted(value: str, sentence: str):
     with pytest.raises(VaultError, match=sentence) as told:
-        checked_value(value)
+        validate_value(value)
     assert "secret" not in str(told.value)
 
 
 @pytest.mark.parametrize("value", ["x", " ", "a\nb\n", "s" * MAX_VALUE_BYTES, "ü" * 1000, '"\\{}'], ids=len)
 def test_a_good_value_is_taken(value: str):
-    assert checked_value(value) == value
+    assert validate_value(value) == value
 
 
 @pytest.mark.parametrize(

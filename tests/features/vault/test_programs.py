@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tocsin.core.config.settings import Settings
-from tocsin.features.vault.hooks import store_of
+from tocsin.features.vault.hooks import open_store
 from tocsin.features.vault.model import ProgramFailedError, VaultError
 from tocsin.features.vault.programs import find_identity, note_identity, run_program
 from tocsin.features.vault.settings import BACKEND, IDENTITY
@@ -51,8 +51,8 @@ def test_a_file_in_its_usual_place_wins_over_the_keychain(tmp_path: Path, securi
 def test_elsewhere_no_keychain_is_asked_and_the_setting_names_the_identity(tmp_path: Path, security: Path):
     variables = [BACKEND, IDENTITY]
     chosen = Settings.load(variables, environ={"VAULT_IDENTITY": str(tmp_path / "chosen")}, data_dir=tmp_path)
-    assert store_of(tmp_path, chosen).identity == tmp_path / "chosen"
-    assert store_of(tmp_path, Settings.load(variables, environ={}, data_dir=tmp_path)).identity.name == "identity.txt"
+    assert open_store(tmp_path, chosen).identity == tmp_path / "chosen"
+    assert open_store(tmp_path, Settings.load(variables, environ={}, data_dir=tmp_path)).identity.name == "identity.txt"
     assert not security.with_name("security.log").exists()
 
 

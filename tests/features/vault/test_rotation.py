@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tocsin.core.errors import ConfigError
 from tocsin.features.vault.model import Secret
-from tocsin.features.vault.rotation import RotationPolicies, RotationState, age_of, parse_policies
+from tocsin.features.vault.rotation import RotationPolicies, RotationState, compute_age, parse_policies
 
 DAY = 86_400.0
 FILE = Path("rotation_policies.yaml")
@@ -27,11 +27,11 @@ FILE = Path("rotation_policies.yaml")
     ],
 )
 def test_a_secret_is_a_warning_at_80_percent_of_90_days_and_expired_at_100(days: float, state: RotationState):
-    assert age_of("A", Secret("x", 0, 0), RotationPolicies(), days * DAY).state is state
+    assert compute_age("A", Secret("x", 0, 0), RotationPolicies(), days * DAY).state is state
 
 
 def test_the_age_counts_from_the_last_value():
-    age = age_of("A", Secret("x", 0, 100 * DAY), RotationPolicies(), 101.5 * DAY)
+    age = compute_age("A", Secret("x", 0, 100 * DAY), RotationPolicies(), 101.5 * DAY)
     assert (age.age_days, age.warn_at, age.expires_at) == (1, 172 * DAY, 190 * DAY)
 
 
@@ -39,7 +39,7 @@ def test_the_age_counts_from_the_last_value():
 def test_the_state_only_ever_becomes_worse_until_the_next_value(limit: int, days: float):
     policies, secret = RotationPolicies(limit), Secret("x", 0, 0)
     order = [RotationState.OK, RotationState.WARNING, RotationState.EXPIRED]
-    now, later = (age_of("A", secret, policies, moment * DAY).state for moment in (days, days * 1.5))
+    now, later = (compute_age("A", secret, policies, moment * DAY).state for moment in (days, days * 1.5))
     assert order.index(now) <= order.index(later)
 
 

@@ -22,7 +22,7 @@ from tocsin.features.vault.hooks import (
     subsystem_status,
 )
 from tocsin.features.vault.model import NoVaultError, UnknownSecretError, VaultError
-from tocsin.features.vault.service import generated
+from tocsin.features.vault.service import generate_value
 
 
 @dataclass
@@ -70,7 +70,7 @@ def test_every_operation_writes_one_entry_with_names_and_never_a_value(strongroo
     vault.add_recipient(friend, "note", source="cli")
     vault.remove_recipient(friend, source="cli")
     vault.rekey(source="cli")
-    vault.take_in({"C": "canary-3"}, origin="/x/.env", source="cli")
+    vault.import_values({"C": "canary-3"}, origin="/x/.env", source="cli")
     vault.delete("B", source="cli")
     entries = strongroom.audit()[2:]
     assert [(entry.action, entry.source, entry.metadata.get("names")) for entry in entries] == [
@@ -125,7 +125,7 @@ def test_a_recipient_is_added_once_and_there_are_at_most_20(strongroom: Strongro
 def test_set_and_rotate_start_the_age_anew_and_import_of_the_same_value_does_not(strongroom: Strongroom):
     strongroom.vault.set("B", "x", source="cli")
     strongroom.days(80)
-    strongroom.vault.take_in({"TOKEN": "first-value"}, origin=".env", source="cli")
+    strongroom.vault.import_values({"TOKEN": "first-value"}, origin=".env", source="cli")
     strongroom.vault.rotate("B", "y", source="cli")
     assert [(age.name, age.age_days, str(age.state)) for age in strongroom.vault.ages()] == [
         ("B", 0, "ok"),
@@ -220,8 +220,8 @@ async def test_names_are_listed_without_reading_a_value_and_not_known_while_the_
 
 
 def test_generated_values_differ_and_have_256_bits():
-    assert len({generated() for _ in range(50)}) == 50
-    assert len(generated()) == 43
+    assert len({generate_value() for _ in range(50)}) == 50
+    assert len(generate_value()) == 43
 
 
 # --- telling the operator

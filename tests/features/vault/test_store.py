@@ -112,7 +112,7 @@ def of_100_megabytes(file: Path) -> None:
 
 def of_another_program(file: Path) -> None:
     identity = file.with_name("identity.txt")
-    file.write_bytes(PyrageCipher().encrypt(b"canary", [PyrageCipher().recipient_of(identity)]))
+    file.write_bytes(PyrageCipher().encrypt(b"canary", [PyrageCipher().read_recipient(identity)]))
 
 
 def a_directory(file: Path) -> None:

@@ -7,7 +7,7 @@ from tests.messaging.inbound.inbox_hall import Bell, Ear, SteppedClock, message
 from tests.waiting import eventually as until
 
 from tocsin.channels.contract import Tools
-from tocsin.messaging.inbound.indicator import indicating
+from tocsin.messaging.inbound.indicator import show_indicator
 from tocsin.testing.fakes import ScriptedTransport, settings_of
 
 
@@ -23,7 +23,7 @@ def ear(clock: SteppedClock) -> Ear:
 
 
 async def test_it_is_shown_at_once_and_again_until_the_work_ends(ear: Ear, clock: SteppedClock):
-    async with indicating(ear, clock, message("work")):
+    async with show_indicator(ear, clock, message("work")):
         await until(lambda: ear.indicated == ["work"])
         for shown in (2, 3):
             clock.advance(4)
@@ -41,7 +41,7 @@ class Once(Ear):
 
 async def test_once_is_enough_where_the_channel_says_so(ear: Ear, clock: SteppedClock):
     ear = Once(ear.config, Tools(ear.http, clock))
-    async with indicating(ear, clock, message("work")):
+    async with show_indicator(ear, clock, message("work")):
         await until(lambda: ear.indicated)
         clock.advance(100)
         await asyncio.sleep(0)
@@ -50,6 +50,6 @@ async def test_once_is_enough_where_the_channel_says_so(ear: Ear, clock: Stepped
 
 async def test_it_ends_with_work_that_fails(ear: Ear, clock: SteppedClock):
     with pytest.raises(ZeroDivisionError):
-        async with indicating(ear, clock, message("work")):
+        async with show_indicator(ear, clock, message("work")):
             raise ZeroDivisionError
     assert len(asyncio.all_tasks()) == 1

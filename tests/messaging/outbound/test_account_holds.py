@@ -20,7 +20,7 @@ from tocsin.delivery.redis.store import RedisStore
 from tocsin.delivery.sqlite.schema import MIGRATIONS
 from tocsin.delivery.sqlite.store import SqliteStore
 from tocsin.delivery.store import ChannelRules, DeliveryHold, DeliveryStore
-from tocsin.messaging.outbound.account_holds import LOOK_EVERY_S, AccountHolds
+from tocsin.messaging.outbound.account_holds import REFRESH_EVERY_S, AccountHolds
 from tocsin.messaging.outbound.messenger import Caller, Messenger
 from tocsin.messaging.outbound.outbox import Outbox
 from tocsin.messaging.outbound.profiles import Profiles
@@ -94,7 +94,7 @@ async def test_an_hours_throttle_of_a_direct_send_is_known_to_the_other_host_wit
     assert await second.send("tower") == "rang tower"
     assert "slow down" in await first.send("everybody")
     for clock in {id(host.clock): host.clock for host in hosts}.values():
-        clock.advance(LOOK_EVERY_S)
+        clock.advance(REFRESH_EVERY_S)
     told = await second.send("tower")
     assert mentions(told, "account", " 3")
     assert "slow down" in told
@@ -141,13 +141,13 @@ async def test_a_throttle_that_the_queue_met_is_kept_to_by_direct_sends_of_every
         DeliveryStatus.RETRY_WAIT, wait_s=HOUR_S, throttled=True, throttles_account=True, error="429"
     )
     await first.store.finish("w1", claimed.id, throttled)
-    assert "held" in await second.send("gate")
+    assert "on hold" in await second.send("gate")
 
 
 async def test_when_the_hold_is_over_direct_sends_go_out_again(hosts: list[Host]):
     first, second = hosts
     await first.send("everybody")
-    assert "held" in await second.send("tower")
+    assert "on hold" in await second.send("tower")
     second.clock.advance(HOUR_S + 60)
     assert await second.send("tower") == "rang tower"
 

@@ -26,7 +26,7 @@ from tocsin.messaging.outbound.idempotency import (
     SqliteKeys,
     StillRunningError,
     StoredResponse,
-    held,
+    keep_lease,
 )
 from tocsin.messaging.outbound.redis_idempotency import RedisKeys, key_names
 from tocsin.testing.fakes import FakeClock
@@ -346,7 +346,7 @@ class CountingKeys:
 @pytest.mark.parametrize("failures", [0, 2])
 async def test_the_lease_is_lease_full_again_and_again_even_after_one_that_failed(failures: int):
     keys = CountingKeys(failures)
-    async with held(keys, "k", every_s=0.001):  # type: ignore[arg-type]
+    async with keep_lease(keys, "k", every_s=0.001):  # type: ignore[arg-type]
         await asyncio.wait_for(keys.enough.wait(), PATIENCE_S)
     renewed = keys.renewed
     for _ in range(5):
@@ -359,7 +359,7 @@ async def test_nobody_takes_over_while_the_lease_is_held(place: Place, keys: Ide
     for _ in range(3):
         await place.change_lease(key)
         counting = CountingKeys(of=keys)
-        async with held(counting, key, every_s=0.001):  # type: ignore[arg-type]
+        async with keep_lease(counting, key, every_s=0.001):  # type: ignore[arg-type]
             await asyncio.wait_for(counting.enough.wait(), PATIENCE_S)
             with pytest.raises(StillRunningError):
                 await place.open().begin(key, "body")
@@ -385,7 +385,7 @@ class SwallowingKeys:
 async def test_the_renewal_ends_with_the_request_even_where_its_cancellation_is_swallowed():
     swallowing = SwallowingKeys()
     before = asyncio.all_tasks()
-    async with held(swallowing, "key", every_s=0):  # type: ignore[arg-type]
+    async with keep_lease(swallowing, "key", every_s=0):  # type: ignore[arg-type]
         await asyncio.wait_for(swallowing.renewing.wait(), PATIENCE_S)
         (renewal,) = asyncio.all_tasks() - before
     done, _ = await asyncio.wait([renewal], timeout=PATIENCE_S)

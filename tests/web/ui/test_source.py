@@ -10,8 +10,8 @@ import pytest
 
 from tocsin.features.registry import find_features
 from tocsin.web.ui.assets import COMMON, ENTRY, ROOT, STYLES, Asset, load_assets, read_sources
-from tocsin.web.ui.joining import JoiningError, imports_of, joined, members_of
-from tocsin.web.ui.manifest import feature_pages, manifest_of
+from tocsin.web.ui.joining import JoiningError, collect_members, join_modules, read_imports
+from tocsin.web.ui.manifest import build_manifest, feature_pages
 
 MAX_LINES = 300
 MAX_FIRST_LOAD_BYTES = 60 * 1024
@@ -108,7 +108,7 @@ def test_every_token_that_is_used_exists_and_every_one_that_exists_is_used():
 
 
 def test_every_route_has_its_page(served: dict[str, Asset]):
-    manifest = manifest_of(FEATURES, PAGES)
+    manifest = build_manifest(FEATURES, PAGES)
     named = [module for page in manifest["pages"] for module in page["routes"].values()]
     named += [kind["part"] for kind in manifest["run_kinds"].values() if kind["part"]]
     assert len(named) > 20
@@ -116,7 +116,7 @@ def test_every_route_has_its_page(served: dict[str, Asset]):
 
 
 def test_no_two_pages_have_one_name_or_one_key():
-    pages = manifest_of(FEATURES, PAGES)["pages"]
+    pages = build_manifest(FEATURES, PAGES)["pages"]
     assert len({page["name"] for page in pages}) == len({page["key"] for page in pages}) == len(pages)
 
 
@@ -131,7 +131,7 @@ def test_imports_point_down():
         f"{name} imports {target}"
         for name, text in modules().items()
         if not name.startswith("vendor/")
-        for target in imports_of(name, modules())
+        for target in read_imports(name, modules())
         if (not target.startswith("vendor/") and FLOORS.index(target.split("/")[0]) > FLOORS.index(name.split("/")[0]))
         or (name.startswith("pages/") and target.startswith("shell/"))
         or (name.startswith("features/") and target.startswith(("shell/", "pages/")))
@@ -144,7 +144,7 @@ def test_no_feature_imports_modules_of_another():
         f"{name} imports {target}"
         for name, text in modules().items()
         if name.startswith("features/")
-        for target in imports_of(name, modules())
+        for target in read_imports(name, modules())
         if target.startswith("features/") and target.split("/")[1] != name.split("/")[1]
     ]
     assert wrong == []
@@ -173,7 +173,7 @@ def test_no_text_of_the_server_becomes_markup():
 def test_the_frame_is_served_as_one_file_that_imports_only_what_is_vendored(served: dict[str, Asset]):
     frame = served[ENTRY].body.decode()
     assert re.findall(r'^import .* from "(.*)";$', frame, re.M) == ["../vendor/preact.js"]
-    for name in members_of(ENTRY, modules(), COMMON):
+    for name in collect_members(ENTRY, modules(), COMMON):
         assert f"// ---- {name}\n" in frame
 
 
@@ -206,7 +206,7 @@ def test_comments_and_types_are_not_served_and_lines_keep_their_numbers():
     source = (
         "// why\nexport const a = 1; // here\n/**\n * @type {string}\n */\nexport const b = /** @type {any} */ (2);\n"
     )
-    served = joined("shell/main.js", {"shell/main.js": source})["shell/main.js"]
+    served = join_modules("shell/main.js", {"shell/main.js": source})["shell/main.js"]
     assert "why" not in served
     assert "export const a = 1; // here\n\n\n\nexport const b = (2);\n" in served
 
@@ -227,7 +227,7 @@ def test_a_page_is_served_with_what_is_its_own_and_not_with_what_others_use_too(
         "strings/both.js": "export const BOTH = 1;\n",
         "parts/part.js": "export const part = 1;\n",
     }
-    served = joined("shell/main.js", sources)
+    served = join_modules("shell/main.js", sources)
     assert sorted(served) == sorted(sources.keys() - {"strings/one.js"})
     assert "export const ONE" in served["pages/one.js"]
     assert 'import { part } from "../parts/part.js";' in served["pages/one.js"]
@@ -246,7 +246,7 @@ def test_what_the_same_pages_need_and_no_other_is_one_file():
         "strings/both.js": "export const BOTH = 1;\n",
         "strings/more.js": "export const MORE = 2;\n",
     }
-    served = joined("shell/main.js", sources)
+    served = join_modules("shell/main.js", sources)
     assert sorted(served) == sorted(sources.keys() - {"parts/both.js", "strings/both.js"})
     assert served["strings/more.js"].index("const BOTH") < served["strings/more.js"].index("const both = BOTH")
     assert 'import { MORE, both } from "../strings/more.js";' in served["pages/one.js"]
@@ -260,14 +260,14 @@ def test_a_module_that_shares_a_name_with_its_page_is_served_by_itself_with_what
         "pages/one_a.js": 'import { ONE } from "../strings/one.js";\nconst same = 2;\nexport const a = 1;\n',
         "strings/one.js": "export const ONE = 1;\n",
     }
-    served = joined("shell/main.js", sources)
+    served = join_modules("shell/main.js", sources)
     assert served.keys() == sources.keys()
     assert 'import { ONE } from "../strings/one.js";' in served["pages/one_a.js"]
 
 
 def test_joining_refuses_a_name_that_two_modules_declare():
     with pytest.raises(JoiningError, match="both declare same"):
-        joined(
+        join_modules(
             "a/one.js",
             {
                 "a/one.js": 'import { x } from "../a/two.js";\nconst same = 1;\n',
@@ -280,7 +280,7 @@ def test_no_joined_module_hides_a_function_of_the_browser_from_the_others():
     declared = re.compile(r"^(?:export )?(?:async )?(?:function|const|let) +(\w+)", re.M)
     hidden = [
         f"{name}: {word}"
-        for name in members_of(ENTRY, modules(), COMMON)
+        for name in collect_members(ENTRY, modules(), COMMON)
         for word in declared.findall(modules()[name])
         if word in FUNCTIONS_OF_THE_BROWSER
     ]
@@ -290,9 +290,9 @@ def test_no_joined_module_hides_a_function_of_the_browser_from_the_others():
 def test_joining_refuses_a_cycle_and_an_import_of_what_is_not_there():
     circle = {"a/one.js": 'import { y } from "../a/two.js";\n', "a/two.js": 'import { x } from "../a/one.js";\n'}
     with pytest.raises(JoiningError, match="a cycle"):
-        joined("a/one.js", circle)
+        join_modules("a/one.js", circle)
     with pytest.raises(JoiningError, match="exist"):
-        joined("a/one.js", {"a/one.js": 'import { y } from "../a/gone.js";\n'})
+        join_modules("a/one.js", {"a/one.js": 'import { y } from "../a/gone.js";\n'})
 
 
 def test_the_wheel_takes_the_files_along():

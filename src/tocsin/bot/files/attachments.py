@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from tocsin.bot.contract import Prepared
 from tocsin.channels.inbound import Attachment, InboundMessage
 from tocsin.core.errors import TocsinError
-from tocsin.messaging.inbound.attribution import name_of
+from tocsin.messaging.inbound.attribution import describe_file
 from tocsin.providers.contract import Image
-from tocsin.providers.files.documents import PICTURE, kind_of, read_document
+from tocsin.providers.files.documents import PICTURE, detect_kind, read_document
 from tocsin.providers.files.pictures import fit
 from tocsin.providers.files.reading import UnreadableFileError
 from tocsin.providers.files.speech import Speech
@@ -54,7 +54,7 @@ class Attachments:
 
     async def _take(self, attachment: Attachment, taken: "_Taken") -> None:
         mime = attachment.mime.partition(";")[0].strip().lower()
-        kind = kind_of(attachment.name, mime)
+        kind = detect_kind(attachment.name, mime)
         if not attachment.file_id:
             raise UnreadableFileError("bots cannot see its content", hint=ACCEPTED)
         if attachment.kind in {"voice", "audio"} or mime.startswith("audio/"):
@@ -71,7 +71,7 @@ class Attachments:
             taken.images.append(await fit(data, is_checked=attachment.kind == "photo"))
         elif kind:
             document = await read_document(kind, await self._fetch(attachment))
-            taken.texts.append(document.titled(name_of(attachment)))
+            taken.texts.append(document.titled(describe_file(attachment)))
         elif attachment.kind == "video" or mime.startswith("video/"):
             raise UnreadableFileError("I cannot watch videos", hint=ACCEPTED)
         else:
@@ -90,6 +90,6 @@ class _Taken:
 
     def refuse(self, attachment: Attachment, error: TocsinError) -> None:
         """Note for the person and the model that a file cannot be read, and why."""
-        name, hint = name_of(attachment), f" {error.hint[0].upper()}{error.hint[1:]}." if error.hint else ""
+        name, hint = describe_file(attachment), f" {error.hint[0].upper()}{error.hint[1:]}." if error.hint else ""
         self.notes.append(f"I could not read {name}: {error}.{hint}")
         self.unread.append(f"[{self.came_with} came {name}. It could not be read: {error}.]")

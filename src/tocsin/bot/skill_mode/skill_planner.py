@@ -27,7 +27,7 @@ from tocsin.core.errors import TocsinError
 from tocsin.core.text.strings import number_of, truncate
 from tocsin.features.abilities import RunnableSkills
 from tocsin.messaging.inbound.handling import HandlerResult, HandlingStatus, MessageContext, Reply
-from tocsin.runs.model import Run
+from tocsin.runs.model import CUT_OFF, Run
 
 log = logging.getLogger(__name__)
 
@@ -137,7 +137,8 @@ class SkillPlanner:
         except TocsinError as error:
             note(None)
             return Step(step.requirement, step.skill, ok=False, result=error.sentence())
-        note(result.run)
+        if result.run.status not in CUT_OFF:  # such a run has an entry of its own
+            note(result.run)
         return Step(step.requirement, step.skill, ok=result.run.ok, result=result_text(step.skill, result))
 
     def _record(self, action: AuditAction, detail: str, plan: Plan, facts: Mapping[str, object]) -> None:

@@ -8,7 +8,7 @@ from tocsin.core.errors import TocsinError
 from tocsin.core.text.strings import truncate
 from tocsin.features.abilities import ChatNotes
 from tocsin.providers.contract import Completion
-from tocsin.providers.recalled_notes import RECALLED, notes_of
+from tocsin.providers.recalled_notes import RECALLED, format_notes
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ class ChatMemory:
         except TocsinError as error:
             log.warning("memory is not used for this answer", extra={"reason": error.sentence()})
             return ""
-        return f"{notes_of(entries)}\n\n" if entries else ""
+        return f"{format_notes(entries)}\n\n" if entries else ""
 
     def instructions(self, recalled: str) -> str:
         """Return the additional instructions for the model."""

@@ -2,21 +2,21 @@
 
 from tocsin.bot.contract import Prepared
 from tocsin.channels.inbound import InboundMessage
-from tocsin.messaging.inbound.attribution import attributed
+from tocsin.messaging.inbound.attribution import attribute_text
 
 
 def format_for_model(message: InboundMessage, ready: Prepared) -> str:
     """Return the text of a message for the model; images without text are to be described."""
     is_wordless = bool(ready.images) and not ready.text.strip()
     text = _describe(message, len(ready.images)) if is_wordless else ready.text
-    return attributed(message, _joined(text, *_answered(ready), *ready.unread))
+    return attribute_text(message, _joined(text, *_answered(ready), *ready.unread))
 
 
 def format_for_history(message: InboundMessage, ready: Prepared) -> str:
     """Return the text of a message for the history, with the number of its images."""
     count = len(ready.images)
     pictures = f"[{'A picture' if count == 1 else f'{count} pictures'}]" if count else ""
-    return attributed(message, _joined(ready.text, *_answered(ready), *ready.unread, pictures))
+    return attribute_text(message, _joined(ready.text, *_answered(ready), *ready.unread, pictures))
 
 
 def _answered(ready: Prepared) -> list[str]:

@@ -9,7 +9,7 @@ from tocsin.core.errors import ConfigError, MissingSettingError
 from tocsin.core.time.clock import SystemClock
 from tocsin.providers.chat import HOW_TO_CONFIGURE, NOT_CONFIGURED, open_chat
 from tocsin.providers.contract import Question, Turn
-from tocsin.providers.files.pictures import fit, type_of
+from tocsin.providers.files.pictures import detect_type, fit
 from tocsin.terminal.options import Options
 from tocsin.terminal.output import DONE, Console, is_terminal
 from tocsin.terminal.text import read_message, readable
@@ -147,6 +147,6 @@ async def _image(path: Path) -> "Image":
         raise ConfigError(f"cannot read {path}: {error.strerror}", hint="pass the path of an existing image") from None
     if len(data) > MAX_IMAGE_BYTES:
         raise ConfigError(f"{path} is larger than {MAX_IMAGE_BYTES // 2**20} MiB", hint="reduce the size of the image")
-    if not type_of(data):
+    if not detect_type(data):
         raise ConfigError(f"{path} is not a supported image", hint="use JPEG, PNG, GIF or WebP")
     return await fit(data)

@@ -61,11 +61,11 @@ def _search(arguments: argparse.Namespace, options: Options, out: Console) -> in
 
 def _verify(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     settings, _ = open_settings(options, out)
-    from tocsin.messaging.outbound.audit_anchor import kept_since, noted_anchors
+    from tocsin.messaging.outbound.audit_anchor import load_anchors, retention_start
 
     log = AuditLog(settings.data_dir / "audit.log")
-    noted, unread = noted_anchors(settings.data_dir, settings[AUDIT_ANCHOR])
-    verification = _verified(log, kept_since(settings[AUDIT_KEEP_DAYS], time()), [*arguments.anchor, *noted], out)
+    noted, unread = load_anchors(settings.data_dir, settings[AUDIT_ANCHOR])
+    verification = _verified(log, retention_start(settings[AUDIT_KEEP_DAYS], time()), [*arguments.anchor, *noted], out)
     verification = replace(verification, problems=(*verification.problems, *unread))
     if out.as_json:
         problems = [problem._asdict() for problem in verification.problems]

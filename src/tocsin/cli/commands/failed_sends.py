@@ -7,7 +7,7 @@ from tocsin.core.errors import FailureKind, UnknownChannelError
 from tocsin.terminal.output import Console
 
 
-def what_next(receipt: Receipt) -> str:
+def retry_hint(receipt: Receipt) -> str:
     """Return a hint that says whether a retry helps; empty if the error already says so."""
     failure = receipt.failure
     if failure is None or isinstance(failure, UnknownChannelError):
@@ -27,7 +27,7 @@ def what_next(receipt: Receipt) -> str:
     return f"no part was sent: retry{wait}, or add --queue to have it retried automatically"
 
 
-def tell_cut_off(out: Console, receipts: Sequence[Receipt], label: Callable[[str], str]) -> None:
+def report_interrupted(out: Console, receipts: Sequence[Receipt], label: Callable[[str], str]) -> None:
     """Report the outcome of an interrupted send for each target, as far as it is known; `label` names channels."""
     for receipt in receipts:
         result = receipt.result

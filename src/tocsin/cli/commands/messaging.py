@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tocsin.assembly.program import App, checked_profiles
 from tocsin.channels.contract import Receipt, SendResult
-from tocsin.cli.commands.failed_sends import tell_cut_off, what_next
+from tocsin.cli.commands.failed_sends import report_interrupted, retry_hint
 from tocsin.cli.commands.long_texts import may_send
 from tocsin.cli.opening import with_app
 from tocsin.core.audit.actions import CLI
@@ -92,7 +92,7 @@ def _send(arguments: argparse.Namespace, options: Options, out: Console) -> int:
         channel, target = readable(arguments.channel), readable(arguments.target)
 
         def cut_off(receipts: Sequence[Receipt]) -> None:
-            tell_cut_off(out, receipts, app.registry.label)
+            report_interrupted(out, receipts, app.registry.label)
             if out.as_json:
                 out.document(receipts[0].result)
 
@@ -156,7 +156,7 @@ def _notify(arguments: argparse.Namespace, options: Options, out: Console) -> in
 
     async def work(app: App) -> int:
         def cut_off(receipts: Sequence[Receipt]) -> None:
-            tell_cut_off(out, receipts, app.registry.label)
+            report_interrupted(out, receipts, app.registry.label)
             if out.as_json:
                 _show_outcome(out, NotifyResult(profile, tuple(receipt.result for receipt in receipts)), "sent")
 
@@ -212,6 +212,6 @@ def _show(out: Console, receipt: Receipt, success: str, *, is_send: bool = True)
     elif isinstance(failure, UnknownChannelError):
         out.error(*out.explained(failure))
     else:
-        hint = what_next(receipt) if is_send else ""
+        hint = retry_hint(receipt) if is_send else ""
         out.error(failure.shortened(result.error) if hint and failure else result.error, hint)
     return DONE if result.ok else FAILED

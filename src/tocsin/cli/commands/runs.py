@@ -221,7 +221,7 @@ def _code(part: Any) -> str:
 
 
 def _log(arguments: argparse.Namespace, options: Options, out: Console) -> int:
-    show = _shower(arguments, out)
+    show = _line_printer(arguments, out)
 
     async def work(app: App) -> LogPage:
         runs = app.runs()
@@ -256,7 +256,7 @@ async def _pages(
         pages = [*([] if show else pages), following]
 
 
-def _shower(arguments: argparse.Namespace, out: Console) -> Callable[[Line], None]:
+def _line_printer(arguments: argparse.Namespace, out: Console) -> Callable[[Line], None]:
     """Return the function that prints one line of a log."""
 
     def show(line: Line) -> None:
@@ -304,7 +304,7 @@ def _retry(arguments: argparse.Namespace, options: Options, out: Console) -> int
         running = await run_control_of(app).retry(arguments.id, Caller(CLI.name), readable(arguments.from_step))
         out.effect_done("the run was started again")
         out.note(f"tocsin: attempt {running.run.attempt} of {running.run.subject_name} is run {running.run.id}")
-        return await _watched(runs, running, show)
+        return await _follow_run(runs, running, show)
 
     run = with_app(options, out, work, writes=True)
     if run is None:
@@ -312,7 +312,7 @@ def _retry(arguments: argparse.Namespace, options: Options, out: Console) -> int
     return out.answer(run, ok=run.ok, error=f"{run.subject_name}: {run.status}: {run.reason}")
 
 
-async def _watched(runs: Runs, running: ActiveRun, show: Callable[[Line], None]) -> Run:
+async def _follow_run(runs: Runs, running: ActiveRun, show: Callable[[Line], None]) -> Run:
     """Show the output of a run of this process until it ends; cancelling the caller cancels the run."""
     try:
         async for line in runs.follow(running.run.id):

@@ -58,7 +58,7 @@ def run_services(arguments: argparse.Namespace, options: Options, out: Console) 
         opened = open_app(settings, installed, direct_transport, monitor(arguments.parts))
         async with forked_reapers(), opened as app:  # in this order: runs must end before their supervisors
             log.info("channels configured", extra={"channels": app.registry.configured()})
-            await tell_mistakes(app, out)
+            await report_mistakes(app, out)
             await serve(app, arguments.parts, ready=lambda addresses: announce(out, addresses, own_command(options)))
 
     run_on_uvloop(main())
@@ -84,7 +84,7 @@ def prepare_service(settings: Settings, options: Options) -> None:
             log.warning(warning)
 
 
-async def tell_mistakes(app: App, out: Console) -> None:
+async def report_mistakes(app: App, out: Console) -> None:
     """Log the errors in files that people write; on a terminal, also print them."""
     for finding in await check_files(app):
         if finding.state not in {"error", "warning"}:

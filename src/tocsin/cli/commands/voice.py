@@ -11,7 +11,7 @@ from tocsin.cli.opening import open_settings
 from tocsin.core.config.variables import VOICE_MODEL_URL
 from tocsin.core.errors import ConfigError
 from tocsin.core.http.download import download
-from tocsin.providers.files.speech import BASE_EN, PACKAGES, SpeechModel, digest_of
+from tocsin.providers.files.speech import BASE_EN, PACKAGES, SpeechModel, compute_digest
 from tocsin.terminal.options import Options, add_subcommands
 from tocsin.terminal.output import Console, is_terminal
 from tocsin.terminal.packages import how_to_install
@@ -30,7 +30,7 @@ def _install(_: argparse.Namespace, options: Options, out: Console) -> int:
         raise ConfigError(f"{', '.join(missing)}: package not installed", hint=how_to_install(missing[0]))
     model = replace(BASE_EN, url=settings[VOICE_MODEL_URL] or BASE_EN.url)
     path = settings.data_dir / MODELS_FOLDER / model.file_name
-    if path.is_file() and path.stat().st_size == model.size and digest_of(path) == model.sha256:
+    if path.is_file() and path.stat().st_size == model.size and compute_digest(path) == model.sha256:
         out.line(f"{path} is already installed and its checksum is correct.")
     else:
 

@@ -58,7 +58,7 @@ def _run(_: argparse.Namespace, options: Options, out: Console) -> int:
     from tocsin_standins.cluster import open_standins
 
     async def main(directory: Path) -> None:
-        _end_with_the_terminal()
+        _end_on_hangup()
         async with open_standins() as cluster, _redis(directory) as redis_url, ssh_host(directory, _free_port(0)):
             cluster.recorder.on_message(partial(_show, out, cluster))
             cluster.chatmodel.pause_s = WORD_S
@@ -72,7 +72,7 @@ def _run(_: argparse.Namespace, options: Options, out: Console) -> int:
                 try:
                     opened = open_app(settings, installed, direct_transport, monitor(PARTS))
                     async with forked_reapers(), opened as app:
-                        app.audit.observe(partial(_tell_rule, cluster))
+                        app.audit.observe(partial(_show_rule, cluster))
                         link = await sign_in_link(app, f"http://{DASHBOARD_HOST.default}:{dashboard}")
                         await _start_runs(app)
                         welcome = partial(_welcome, out, cluster, env_file, redis_url, link)
@@ -88,7 +88,7 @@ def _run(_: argparse.Namespace, options: Options, out: Console) -> int:
     return DONE
 
 
-def _end_with_the_terminal() -> None:
+def _end_on_hangup() -> None:
     """Let closing the terminal end the demo as Ctrl-C does, so that it cleans up."""
     if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # not under nohup
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, signal.raise_signal, signal.SIGTERM)
@@ -240,7 +240,7 @@ def _show(out: Console, cluster: "StandinCluster", received: "RecordedRequest") 
     out.line(f"{word:<8}  {name:<10} {received.target:<22} {shown}")
 
 
-def _tell_rule(cluster: "StandinCluster", action: "AuditAction", metadata: Mapping[str, object]) -> None:
+def _show_rule(cluster: "StandinCluster", action: "AuditAction", metadata: Mapping[str, object]) -> None:
     """Show on the page and the terminal which rule answers a message."""
     if action.name == "trigger.run":
         text = f"rule {metadata['rule']} of triggers.yaml: {metadata['pattern']}"

@@ -62,7 +62,7 @@ def _about_port(host: str, host_name: Variable[str], port: int, port_name: Varia
 
 def _gateway_at(host: str, port: int, own: str) -> Finding:
     """Return the finding about the program on the gateway's port; `own` is the ID of this data directory."""
-    health = _health_of(HTTPConnection(host, port, timeout=_ANSWERS_WITHIN_S))
+    health = _read_health(HTTPConnection(host, port, timeout=_ANSWERS_WITHIN_S))
     if not health.keys() >= _OF_GATEWAY:
         return _taken("gateway", port, GATEWAY_PORT)
     if not own or health.get("instance") != own:
@@ -81,7 +81,7 @@ def _dashboard_at(host: str, port: int, *, encrypted: bool) -> Finding:
         connection: HTTPConnection = HTTPSConnection(host, port, timeout=_ANSWERS_WITHIN_S, context=context)
     else:
         connection = HTTPConnection(host, port, timeout=_ANSWERS_WITHIN_S)
-    if _health_of(connection).keys() != _OF_DASHBOARD:
+    if _read_health(connection).keys() != _OF_DASHBOARD:
         return _taken("dashboard", port, DASHBOARD_PORT)
     return Finding("ok", "dashboard", f"a Tocsin dashboard is running on {host} port {port}")
 
@@ -91,7 +91,7 @@ def _taken(subject: str, port: int, variable: Variable[int]) -> Finding:
     return Finding("error", subject, detail, f"stop that program, or set {variable.name} to a free port")
 
 
-def _health_of(connection: HTTPConnection) -> dict[str, Any]:
+def _read_health(connection: HTTPConnection) -> dict[str, Any]:
     """Return the health document of a service; empty if another program answers."""
     try:
         connection.request("GET", "/health")

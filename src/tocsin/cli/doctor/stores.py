@@ -28,7 +28,7 @@ async def check_queue(app: App) -> AsyncIterator[Finding]:
     held: list[Finding] = []
     try:
         if has_database(app) or health.backend != "sqlite":
-            held = await _what_waits(app)
+            held = await _find_waiting(app)
             await app.outbox.store.try_write()
     except TocsinError as error:
         yield failure("queue", error)
@@ -41,7 +41,7 @@ async def check_queue(app: App) -> AsyncIterator[Finding]:
         yield finding
 
 
-async def _what_waits(app: App) -> list[Finding]:
+async def _find_waiting(app: App) -> list[Finding]:
     """Return the reasons why deliveries wait longer than expected."""
     findings = []
     if waiting := (await app.outbox.store.counts())[DeliveryStatus.RETRY_WAIT]:

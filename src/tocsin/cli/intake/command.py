@@ -13,7 +13,7 @@ from tocsin.cli.opening import with_app
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.text.strings import number_of
 from tocsin.features.ability_records import AssistantRequest, SkillInfo
-from tocsin.runs.model import RunTrigger
+from tocsin.runs.model import CUT_OFF, RunTrigger
 from tocsin.terminal.options import Options
 from tocsin.terminal.output import DONE, FAILED, Console
 from tocsin.terminal.text import read_message
@@ -99,15 +99,20 @@ async def _carry_out(app: "App", plan: str, step: "Step", here: Path, out: Conso
     abilities = app.features.abilities
     try:
         if step.skill in assistants:
-            request = AssistantRequest(source=SOURCE, cause=RunTrigger.MANUAL, folder=here, input=step.requirement)
+            request = AssistantRequest(
+                source=SOURCE, cause=RunTrigger.MANUAL, folder=here, input=step.requirement, audited=False
+            )
             run = (await abilities.assistants.run(step.skill, request)).run
         else:
-            run = await abilities.skills.run(step.skill, source=SOURCE, cause=RunTrigger.MANUAL, input=step.requirement)
+            run = await abilities.skills.run(
+                step.skill, source=SOURCE, cause=RunTrigger.MANUAL, input=step.requirement, audited=False
+            )
     except TocsinError as error:
         note(None)
         out.error(str(error), error.hint)
         return replace(step, ok=False, result=error.sentence())
-    note(run)
+    if run.status not in CUT_OFF:  # such a run has an entry of its own
+        note(run)
     result = await app.runs().text(run.id, MAX_RESULT)
     out.text(result)
     if not run.ok:

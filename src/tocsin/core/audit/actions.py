@@ -1,32 +1,32 @@
-"""What audit entries are about, as values: actions, sources, and the keys of their metadata.
+"""Definitions of audit entries: actions, sources, and the keys of their metadata.
 
-An action is declared beside the code that writes it, and a feature's in its folder. The reference page is
-printed from these values, and tests check written entries against them; recording an entry checks nothing.
-A key names the same thing in every action: those that several actions have are declared here, once.
+An action is declared beside the code that writes it, and a feature's in its package. The reference page is generated
+from these values, and tests check written entries against them; recording an entry checks nothing. A key has the same
+meaning in every action: keys of several actions are declared here, once.
 """
 
 from typing import NamedTuple
 
 
 class AuditField(NamedTuple):
-    """A key in the metadata of audit entries; `doc` says in a few words what its value is."""
+    """A key in the metadata of audit entries; `doc` describes its value in a few words."""
 
     name: str
     doc: str
 
 
 class AuditAction(NamedTuple):
-    """An operation that leaves audit entries; `doc` is one sentence: what happened."""
+    """An operation that writes audit entries; `doc` is one sentence about the event."""
 
     name: str
     doc: str
-    fields: tuple[AuditField, ...] = ()  # every entry has them
-    optional: tuple[AuditField, ...] = ()  # an entry may have them
-    note: str = ""  # what the fields alone do not say, such as what is never recorded
+    fields: tuple[AuditField, ...] = ()  # in every entry
+    optional: tuple[AuditField, ...] = ()  # in some entries
+    note: str = ""  # further facts, such as what is never recorded
 
 
 class AuditSource(NamedTuple):
-    """A component that asks for operations; its entries may also have the keys in `optional`."""
+    """A component that requests operations; its entries may also have the keys in `optional`."""
 
     name: str
     doc: str
@@ -54,10 +54,10 @@ ACTOR = AuditField("actor", "requester, for example `token`, or `chat:` and the 
 IP = AuditField("ip", "IP address of the client")
 REQUEST_ID = AuditField("request_id", "ID of the HTTP request")
 
-# What the audit entry of every run that has ended says of it; see `runs.document.audit_facts`.
+# Facts in the audit entry of every ended run; see `runs.document.audit_facts`.
 ENDED_RUN = (RUN, TRIGGER, ACTOR, STATUS, OK, DURATION_MS)
 
-# Commands are in cli/ and in the folders of the features.
+# Commands are in cli/ and in the packages of the features.
 CLI = AuditSource("cli", "the `tocsin` command")
 # Notices come from every part, with or without a feature that keeps them.
 NOTICES = AuditSource("notifications", "a component of Tocsin that notifies the operator")

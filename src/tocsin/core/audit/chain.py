@@ -1,8 +1,8 @@
-"""Check the hash chain of an audit log through all of its files, rotated and packed ones included.
+"""Verify the hash chain of an audit log through all of its files, rotated and compressed ones included.
 
-Each file is walked on its own and gives a segment: where its first line says the chain stood before it,
-and where its last line leaves it. Then the segments must follow each other from the oldest to the live
-file, and the last must end where the head file says. What a line is, is in `audit_reader`.
+Each file is read separately and yields a segment: the state of the chain before its first line and after its last one.
+Then the segments must follow each other from the oldest to the live file, and the last must end where the head file
+says. `audit_reader` defines the format of a line.
 """
 
 import os
@@ -34,7 +34,7 @@ _DATED = re.compile(r"-([0-9]{8}(?:-?[0-9]{2,10})?)(?:\.[a-z0-9]+)?$")
 
 
 class ChainIssue(NamedTuple):
-    """One error in the chain, with its file and line (counted from 1)."""
+    """An error in the chain, with its file and line (counted from 1)."""
 
     line: int
     reason: str
@@ -43,24 +43,24 @@ class ChainIssue(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """The result of checking all files of a log: `last` may be noted elsewhere, to compare later."""
+    """The result of verifying all files of a log; store `last` elsewhere to compare it later."""
 
     lines: int
     files: int
     problems: tuple[ChainIssue, ...]
-    first: int  # sequence number of the oldest line; those before it were kept long enough
+    first: int  # sequence number of the oldest line; earlier ones have passed the retention time
     last: int
     last_hash: str
 
     @property
     def ok(self) -> bool:
-        """Tell whether no line was changed, added, moved or removed."""
+        """Result of a verification."""
         return not self.problems
 
 
 @dataclass(slots=True)
 class Segment:
-    """One file's part of the chain; `start` is None where its first lines are missing."""
+    """The part of the chain in one file; `start` is None if its first lines are missing."""
 
     file: str
     lines: int = 0
@@ -68,7 +68,7 @@ class Segment:
     start: Tip | None = None
     end: Tip | None = None
     issues: list[ChainIssue] = field(default_factory=list)
-    hashes: dict[int, bytes] = field(default_factory=dict)  # of the lines that the caller wants to know
+    hashes: dict[int, bytes] = field(default_factory=dict)  # of the lines in `wanted`
 
     @property
     def first(self) -> int:
@@ -82,7 +82,7 @@ class Segment:
 
 
 def walk(file: str, lines: Iterable[bytes], head_name: str, wanted: Collection[int] = ()) -> Segment:
-    """Check the lines of one file against each other."""
+    """Verify the lines of one file against each other."""
     segment = Segment(file)
     tip: Tip | None = None
     inside = False  # within a line too long to be read at once
@@ -98,7 +98,7 @@ def walk(file: str, lines: Iterable[bytes], head_name: str, wanted: Collection[i
 
 
 def _check(segment: Segment, line: bytes, tip: Tip | None, head_name: str) -> Tip | None:
-    """Check one line, and return where the chain goes on."""
+    """Verify one line, and return the new end of the chain."""
     link = parse_link(line[:-1]) if line.endswith(b"\n") else None
     if link is None:
         segment.report("is incomplete, or is not an entry of this log")
@@ -120,7 +120,7 @@ def _check(segment: Segment, line: bytes, tip: Tip | None, head_name: str) -> Ti
 
 
 def _reason(seq: int, expected: int) -> str:
-    """Describe why a line does not follow the one before it."""
+    """Return why a line does not follow the one before it."""
     if seq > expected:
         return f"has number {seq} where {expected} is expected: {seq - expected} lines before it are missing"
     if seq < expected:
@@ -129,10 +129,10 @@ def _reason(seq: int, expected: int) -> str:
 
 
 class Verifier:
-    """Joins the segments of all files and collects what breaks the chain.
+    """Joins the segments of all files and collects breaks of the chain.
 
-    `keep_since` is the time, as in `ts`, before which lines may be gone; `anchors` are what was noted
-    elsewhere, the most trusted first.
+    Lines before `keep_since`, a time as in `ts`, may be missing; `anchors` are hashes stored elsewhere, the most
+    trusted first.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class Verifier:
         self._issues: list[ChainIssue] = []
 
     def verify(self, live: Iterable[bytes] | None) -> Verification:
-        """Check the lines of the live file, and all rotated files; None stands for no live file."""
+        """Verify the lines of the live file, `None` if there is none, and all rotated files."""
         segments = [] if live is None else [walk(self._path.name, live, self._head_name, self._wanted)]
         segments += self._rotated()
         for segment in segments:
@@ -170,7 +170,7 @@ class Verifier:
     def _rotated(self) -> list[Segment]:
         files = rotated(self._path)
         names = {file.name for file in files if file.is_file()}
-        # While logrotate packs a file, both are there, and the packed one is not whole yet.
+        # While logrotate compresses a file, both exist, and the compressed one is incomplete.
         return [self._read(file) for file in sorted(files) if not (file.suffix in PACKED and file.stem in names)]
 
     def _read(self, file: Path) -> Segment:
@@ -183,7 +183,7 @@ class Verifier:
                 return walk(file.name, split_lines(stream), self._head_name, self._wanted)
         except (OSError, EOFError, ValueError) as error:
             return self._unread(file, f"cannot be read completely: {error}")
-        except Exception as error:  # noqa: BLE001  # zlib.error and lzma.LZMAError share no better base
+        except Exception as error:  # noqa: BLE001  # zlib.error and lzma.LZMAError have no common base
             return self._unread(file, f"cannot be decompressed: {error}")
 
     def _unread(self, file: Path, reason: str) -> Segment:
@@ -192,7 +192,7 @@ class Verifier:
         return segment
 
     def _join(self, segments: list[Segment]) -> list[Segment]:
-        """Return the segments that make up the chain, the oldest first; copies are left out."""
+        """Return the segments of the chain, the oldest first, without copies."""
         chain: list[Segment] = []
         copies: list[Segment] = []
         for segment in segments:
@@ -215,7 +215,7 @@ class Verifier:
         self._report(segment, f"should follow number {start.seq}, but no rotated file beside the log ends with it", 1)
 
     def _check_copies(self, copies: list[Segment], chain: list[Segment]) -> None:
-        """A file that repeats lines is harmless where they are the same; a forged one beside the true one is not."""
+        """Check files that repeat lines: identical copies are fine, a forged one beside the original is not."""
         ends = {_end(copy).seq for copy in copies}
         if not ends:
             return
@@ -231,7 +231,7 @@ class Verifier:
                 )
 
     def _check_order(self, chain: list[Segment]) -> None:
-        """Names that rotation gave tell which file is older."""
+        """Check the names of rotated files, which show their order."""
         for older, newer in pairwise(chain):
             if _is_older(newer.file, older.file, self._path.name):
                 self._report(
@@ -239,7 +239,7 @@ class Verifier:
                 )
 
     def _check_end(self, chain: list[Segment]) -> None:
-        """Compare the last line with what the head file remembers, and every line with its anchor."""
+        """Compare the last line with the head file, and each anchored line with its anchor."""
         head = self._head
         if head is None:
             if chain:
@@ -266,13 +266,13 @@ class Verifier:
 
     def _check_anchors(self, chain: list[Segment], hashes: Mapping[int, bytes]) -> None:
         first, last = (chain[0].first, _end(chain[-1]).seq) if chain else (0, -1)
-        # The first line names the hash of the one before it, which may be gone.
+        # The first line has the hash of the line before it, which may be missing.
         known = {**hashes, **({start.seq: start.hash} if chain and (start := chain[0].start) else {})}
         for seq, (anchor, *others) in sorted(self._anchors.items()):
             if any(other.hash != anchor.hash for other in others):
                 self._report_log(f"number {seq} was anchored with different hashes")
-            # The time of the first line proves nothing, the writer of the line chose it; the anchor's time does. Of
-            # several the newest counts: an earlier one may have been put before the true one.
+            # The time of the first line proves nothing, because its writer chose it; the anchor's time does. The newest
+            # of several counts: an earlier one may have been inserted before the true one.
             may_be_gone = max(anchor.at, *(other.at for other in others), "") < self._keep_since
             if seq > last or (seq < first and not may_be_gone):
                 self._report_log(f"number {seq} was anchored, but is missing from the log")
@@ -291,7 +291,7 @@ def _end(segment: Segment) -> Tip:
 
 
 def _break(segment: Segment, before: Segment) -> str:
-    """Describe why a file does not follow the one before it."""
+    """Return why a file does not follow the one before it."""
     start, end = cast("Tip", segment.start), _end(before)
     if start.seq > end.seq:
         return f"should follow number {start.seq}, but {before.file} ends with {end.seq}: the lines between are missing"
@@ -303,7 +303,7 @@ def _break(segment: Segment, before: Segment) -> str:
 
 
 def _is_older(name: str, than: str, live: str) -> bool:
-    """Tell whether the name of a rotated file claims that it is older; names of other kinds claim nothing."""
+    """Whether the name of a rotated file says that it is older; names of other formats say nothing."""
     if live in (name, than):
         return than == live
     numbers = _NUMBERED.search(name.removeprefix(live)), _NUMBERED.search(than.removeprefix(live))
@@ -326,7 +326,7 @@ def _opened(file: Path) -> Iterator[IO[bytes]]:
 
 
 def split_lines(stream: IO[bytes], size: int | None = None) -> Iterator[bytes]:
-    """Yield the lines that begin in the first `size` bytes; overlong ones come in pieces."""
+    """Yield the lines that begin in the first `size` bytes; overlong ones are split."""
     offset = 0
     while (size is None or offset < size) and (line := stream.readline(MAX_LINE)):
         offset += len(line)

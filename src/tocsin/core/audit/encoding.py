@@ -1,4 +1,4 @@
-"""Encode an audit entry as JSON: safe to print, with secrets masked, and never too long for a line."""
+"""Encode an audit entry as JSON: safe to print, with secrets masked, and of limited length."""
 
 import math
 import re
@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 
 from tocsin.core.text.compact_json import make_encoder
 
-MAX_CHARACTERS = 80_000  # of a line; at most 12 bytes each, so it stays below `audit_reader.MAX_LINE`
-KEPT_CHARACTERS = 10_000  # of a detail that is too long
+MAX_CHARACTERS = 80_000  # per line; at most 12 bytes each, so it stays below `audit_reader.MAX_LINE`
+KEPT_CHARACTERS = 10_000  # of an overlong detail
 MAX_DEPTH = 20
 
-# Characters that break or disguise a line on a terminal: C1 controls, line and paragraph separator,
-# directions. A lone surrogate has no UTF-8 form at all. Such a line is written with \u escapes.
+# Characters that break or disguise a line on a terminal: C1 controls, line and paragraph separators, directions. A lone
+# surrogate cannot be encoded as UTF-8. Such a line is written with \u escapes.
 _UNSAFE = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
@@ -23,17 +23,17 @@ def unchanged(text: str) -> str:
 def encode_fields(
     action: str, detail: str, source: str, metadata: Mapping[str, object], redact: Callable[[str], str]
 ) -> str:
-    """Return the line between its time and its link, on one line."""
+    """Return the part of the line between its time and its link."""
     if "chain" in metadata:
         raise ValueError("the metadata key 'chain' is reserved for the audit log")
     fields: dict[str, object] = {"action": action, "detail": detail, "source": source}
     fields["metadata"] = metadata
     try:
         text = _json(fields)
-    except (TypeError, ValueError, RecursionError):  # a key, a number or a depth that JSON lacks
+    except (TypeError, ValueError, RecursionError):  # a key, a number or a depth that JSON does not support
         fields["metadata"] = _plain_fields(metadata, unchanged)
         text = _json(fields)
-    if redact(text) != text:  # rare: most lines pass as a whole and are not taken apart
+    if redact(text) != text:  # rare: most lines have no secrets and are not decomposed
         fields.update(detail=redact(detail), metadata=_plain_fields(metadata, redact))
         text = _json(fields)
     if len(text) > MAX_CHARACTERS:
@@ -52,12 +52,12 @@ def _shortened(fields: Mapping[str, object], characters: int) -> dict[str, objec
 
 
 def _plain_fields(fields: Mapping[str, object], redact: Callable[[str], str], depth: int = 0) -> dict[str, object]:
-    """Return the fields with plain values; keys are kept, as text."""
+    """Return the fields with plain values; keys become text."""
     return {str(key): _plain(value, redact, depth) for key, value in fields.items()}
 
 
 def _plain(value: object, redact: Callable[[str], str], depth: int = 0) -> object:
-    """Return `value` as JSON can hold it, every text redacted; what JSON lacks becomes text."""
+    """Return `value` as a JSON value with every text redacted; other types become text."""
     if isinstance(value, str):
         return redact(value)
     if value is None or isinstance(value, bool):

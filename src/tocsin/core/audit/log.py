@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AuditEntry", "AuditError", "AuditLog"]
 
-LOCK_WAIT_S = 5.0  # a line takes microseconds: a process that holds the lock longer was stopped
+LOCK_WAIT_S = 5.0  # a line takes microseconds: a process that holds the lock longer is suspended
 HEAD_BYTES = 256
 
 _HINTS = {
@@ -46,13 +46,13 @@ _NOTHING: Mapping[str, object] = {}
 
 
 class AuditError(TocsinError):
-    """The audit log cannot be read or written; no part of a line was left behind."""
+    """The audit log cannot be read or written; no partial line remains."""
 
     code: ClassVar[str] = "audit-failed"
 
 
 class AuditLog:
-    """One audit log. Threads, forks and other processes may append to the same file."""
+    """An audit log. Threads, forks and other processes may append to the same file."""
 
     def __init__(
         self,
@@ -76,25 +76,26 @@ class AuditLog:
         self._forget()
 
     def __del__(self) -> None:
-        """Close the files of a log that is garbage, such as that of a short command."""
+        """Close the files when the log is garbage-collected, such as in a short command."""
         self._close_files()
 
     def _forget(self) -> None:
-        """Start with nothing open: at first, and in a forked child."""
+        """Reset the state: at the start, and in a forked child."""
         self._mutex = threading.Lock()
         self._log = self._head = -1
-        self._head_text = b""  # what we wrote to the head file; empty: look at everything anew
+        self._head_text = b""  # what we wrote to the head file; empty: check everything again
         self._seq, self._hash = reader.GENESIS
         self._inode = self._size = 0
-        self._tick = 0  # the millisecond in which the log's name was last looked up
+        self._tick = 0  # the millisecond of the last check of the log's name
         self._pid = os.getpid()
-        self._before = b""  # ends a torn line
-        self._prev = ""  # opens a file, or admits a lost head
+        self._before = b""  # terminates a torn line
+        self._prev = ""  # begins a file, or records a lost head
 
     def append(self, action: str, detail: str, *, source: str, metadata: Mapping[str, object] = _NOTHING) -> None:
-        """Write one line, or raise `AuditError` and leave none.
+        """Append one line; raise AuditError without leaving a partial line.
 
-        Values that JSON lacks are written as text. `metadata` must not hold the log's own keys, `chain` and `masking`.
+        Values without a JSON type are written as text. `metadata` must not contain the log's own keys, `chain` and
+        `masking`.
         """
         fields = encode_fields(action, detail, source, metadata, self._redact)
         if not self._masks_all():
@@ -119,29 +120,29 @@ class AuditLog:
     def search(self, query: str, limit: int) -> list[AuditEntry]:
         """Return up to `limit` entries with `query` in a text, a key or a value, the newest first.
 
-        Case does not matter. The hashes of the chain are not searched.
+        The search ignores case and excludes the hashes of the chain.
         """
         with _opened(self._name) as log:
             found = reader.search_entries(log, query) if log is not None else iter(())
             return list(islice(found, max(0, limit)))
 
     def newest(self) -> Iterator[AuditEntry]:
-        """Yield the entries of the live file, the newest first, reading only as far as asked."""
+        """Yield the entries of the live file, the newest first, and read only as far as needed."""
         with _opened(self._name) as log:
             if log is not None:
                 yield from reader.newest_entries(log)
 
     def verify(self, *, keep_since: str = "", anchors: Collection[Anchor] = ()) -> "Verification":
-        """Check every line of the live file and of the rotated ones; appends may go on meanwhile.
+        """Verify every line of the live file and of the rotated ones; appends may continue meanwhile.
 
-        Lines older than `keep_since` (a time as in `ts`) may be gone. `anchors` are what was noted
-        elsewhere; of two for the same line the first counts.
+        Lines older than `keep_since` (a time as in `ts`) may be missing. `anchors` are hashes stored elsewhere; of two
+        for the same line, the first counts.
         """
         from tocsin.core.audit.chain import Verifier, split_lines
 
         with _opened(self._head_name) as head_file:
             head = None
-            if head_file is not None:  # the lock: log and head are read at one moment
+            if head_file is not None:  # the lock: log and head are read at the same moment
                 self._wait_for(fcntl.LOCK_SH, head_file)
                 head = reader.decode_head(os.pread(head_file, HEAD_BYTES, 0))
             with _opened(self._name) as log:
@@ -155,7 +156,7 @@ class AuditLog:
                     return verifier.verify(split_lines(stream, size))
 
     def tip(self) -> tuple[int, str]:
-        """Return number and hash of the newest line from the head file; 0 if there is none."""
+        """Return number and hash of the newest line from the head file; number 0 if there is none."""
         with _opened(self._head_name) as head_file:
             head = reader.decode_head(os.pread(head_file, HEAD_BYTES, 0)) if head_file is not None else None
         tip = head.tip if head else reader.GENESIS
@@ -167,7 +168,7 @@ class AuditLog:
             self._close_files()
 
     def _write(self, fields: str) -> None:
-        """Write the line in one piece, then the head; a failed write leaves the log as it was."""
+        """Write the line at once, then the head; a failed write leaves the log unchanged."""
         if not self._in_step() and not self._follow():
             self._catch_up()
         seq = self._seq + 1
@@ -188,9 +189,9 @@ class AuditLog:
         self._save_head()
 
     def _in_step(self) -> bool:
-        """Tell whether the log is unchanged since our last line: not appended to, rotated or cut.
+        """Whether the log is unchanged since our last line: not appended to, rotated or truncated.
 
-        The dearest check, of the name, is made once a millisecond: a rename may come right after it anyway.
+        The most expensive check, of the name, is made once per millisecond: a rename may follow right after it anyway.
         """
         if not self._head_text or os.lseek(self._log, 0, os.SEEK_END) != self._size:
             return False
@@ -217,18 +218,18 @@ class AuditLog:
         return True
 
     def _is_current(self, inode: int) -> bool:
-        """Tell whether the log's name still leads to this file."""
+        """Whether the log's name still refers to this file."""
         with suppress(FileNotFoundError):
             return os.stat(self._name).st_ino == inode  # noqa: PTH116  # half of Path.stat's time
         return False
 
     def _undo(self) -> None:
-        """Cut off the piece of a line that a full disk left; the next append deals with what stays."""
+        """Truncate the partial line after a failed write; the next append handles a remaining one."""
         if os.fstat(self._log).st_size > self._size:
             os.ftruncate(self._log, self._size)
 
     def _timestamp(self) -> str:
-        """Return the time in UTC with milliseconds; the part up to the second is kept."""
+        """Return the time in UTC with milliseconds; the part up to the second is cached."""
         second, milliseconds = divmod(int(self._now() * 1000), 1000)
         if second != self._second:
             self._second = second
@@ -236,16 +237,16 @@ class AuditLog:
         return f"{self._second_text}.{milliseconds:03}Z"
 
     def _save_head(self) -> None:
-        """Note the end of the chain and of the log; when that fails, the next append catches up."""
+        """Write the end of the chain and of the log to the head; if that fails, the next append catches up."""
         head = b"%d %b %d %d\n" % (self._seq, self._hash, self._inode, self._size)
         self._head_text = b""
         with suppress(OSError):
             self._head_text = head if os.pwrite(self._head, head, 0) == len(head) else b""
 
     def _catch_up(self) -> None:
-        """Take the log as others left it: new lines, a new file, a torn line, a lost head."""
+        """Read the changes of other processes: new lines, a new file, a torn line, a lost head."""
         self._head_text = b""
-        while not os.fstat(self._head).st_nlink:  # removed: others lock another file
+        while not os.fstat(self._head).st_nlink:  # removed: other processes lock another file
             self._close_files()
             self._lock()
         self._open_log()
@@ -266,7 +267,7 @@ class AuditLog:
             self._begin_head()
 
     def _begin_head(self) -> None:
-        """Make a head before the first line, with room to grow, so that a full disk fails here."""
+        """Create a head before the first line, with room to grow, so that a full disk fails here."""
         head = reader.Head(reader.Tip(self._seq, self._hash), 0, 0).encode().ljust(HEAD_BYTES)
         if os.pwrite(self._head, head, 0) != HEAD_BYTES:
             raise OSError(errno.ENOSPC, f"cannot write {self._head_name}")
@@ -277,7 +278,7 @@ class AuditLog:
         self._wait_for(fcntl.LOCK_EX, self._head)
 
     def _wait_for(self, kind: int, fd: int) -> None:
-        """Take the lock, but never hang on a process that was stopped while holding it."""
+        """Acquire the lock, but do not wait forever for a process that was suspended while holding it."""
         deadline = 0.0
         while True:
             try:
@@ -300,12 +301,12 @@ class AuditLog:
         self._inode, self._size = found.st_ino, found.st_size
 
     def _create(self, name: str, flags: int = 0) -> int:
-        """Open a file for reading and writing, and make it and its folder if need be."""
-        from tocsin.core.storage.files import make_directory  # it loads logging, which reading needs not
+        """Open a file for reading and writing; create it and its folder if needed."""
+        from tocsin.core.storage.files import make_directory  # it imports logging, which reading does not need
 
         make_directory(self.path.parent)
         file = os.open(name, flags | os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
-        if stat.S_ISFIFO(os.fstat(file).st_mode):  # it would take the lines and forget them
+        if stat.S_ISFIFO(os.fstat(file).st_mode):  # it would consume the lines
             os.close(file)
             raise OSError(errno.ENXIO, "not a regular file")
         return file
@@ -327,7 +328,7 @@ class AuditLog:
 
 @contextmanager
 def _opened(name: str) -> Iterator[int | None]:
-    """Open a file for reading; None when there is none."""
+    """Open a file for reading; yield None if it does not exist."""
     file = None
     try:
         with suppress(FileNotFoundError):
@@ -341,7 +342,7 @@ def _opened(name: str) -> Iterator[int | None]:
 
 
 def _failure(verb: str, name: str, error: OSError) -> AuditError:
-    """Turn an operating system's error into a sentence and a next step."""
+    """Return the error with a sentence and a hint for an OSError."""
     reason = error.strerror or str(error)
     hint = _HINTS.get(error.errno or 0, "check the disk")
     return AuditError(f"cannot {verb} the audit log {name}: {reason}", hint=hint)

@@ -22,25 +22,25 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from pathlib import Path
 
-CHUNK = 1 << 16  # bytes read at a time for the newest lines; holds a tail of 100
+CHUNK = 1 << 16  # bytes per read for the newest lines; enough for a tail of 100
 SEARCH_CHUNK = 1 << 20
-MAX_LINE = 1 << 20  # a longer line is not ours: it is skipped, and memory stays bounded
+MAX_LINE = 1 << 20  # a longer line is not ours: it is skipped, and memory use stays limited
 
-# How each kind of packed file is opened, by modules of the standard library; the others need a program.
+# How each type of compressed file is opened, by modules of the standard library; others need a program.
 PACKED = {".gz": "gzip", ".xz": "lzma", ".bz2": "bz2"}
 UNREADABLE = (".zst", ".zip", ".lz4")
 
 _LINK = re.compile(
     rb'"chain":\{"seq":([0-9]{1,18}),(?:"prev":"([0-9a-f]{64})",)?(?:("head":"lost"),)?"hash":"([0-9a-f]{64})"\}\}\}$'
 )
-_LINK_LENGTH = 220  # bytes at the end of a line that surely hold the link
+_LINK_LENGTH = 220  # bytes at the end of a line that certainly contain the link
 _AFTER_SIGNED = len('"}}}') + 64
 _HEAD = re.compile(rb"([0-9]{1,18}) ([0-9a-f]{64}) ([0-9]+) ([0-9]+)\n")
 
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """One line of the audit log; `metadata["chain"]` holds its place in the chain."""
+    """A line of the audit log; `metadata["chain"]` has its place in the chain."""
 
     ts: str
     action: str
@@ -60,7 +60,7 @@ GENESIS = Tip(0, b"0" * 64)
 
 
 class Anchor(NamedTuple):
-    """Number and hash of a line, noted elsewhere at a time as in `ts`; the time may be unknown."""
+    """Number and hash of a line, stored elsewhere at a time as in `ts`, which may be unknown."""
 
     seq: int
     hash: bytes
@@ -68,7 +68,7 @@ class Anchor(NamedTuple):
 
 
 class Link(NamedTuple):
-    """One line's place in the chain, and the bytes that its hash covers."""
+    """A line's link to the chain, and the bytes that its hash covers."""
 
     tip: Tip
     prev: bytes | None
@@ -76,26 +76,26 @@ class Link(NamedTuple):
     signed: bytes
 
     def follows(self, tip: Tip) -> bool:
-        """Tell whether this line is unchanged and comes right after `tip`."""
+        """Whether this line is unchanged and follows right after `tip`."""
         if self.tip.seq != tip.seq + 1:
             return False
         return sha256(tip.hash + self.signed).hexdigest().encode() == self.tip.hash
 
 
 class Head(NamedTuple):
-    """What the file beside the log remembers: the chain's end, and where the log then ended."""
+    """The content of the head file: the end of the chain and of the log."""
 
     tip: Tip
     inode: int
     size: int
 
     def encode(self) -> bytes:
-        """Return the line in the head file."""
+        """Encode the line of the head file."""
         return b"%d %b %d %d\n" % (self.tip.seq, self.tip.hash, self.inode, self.size)
 
 
 def open_regular(path: "Path | str", flags: int = os.O_RDONLY) -> int:
-    """Open a regular file and return its descriptor; raise OSError for anything else, and never wait for a pipe."""
+    """Open a regular file and return its descriptor; raise OSError for any other, and never block on a pipe."""
     descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
     kind = stat.S_IFMT(os.fstat(descriptor).st_mode)
     if kind == stat.S_IFREG:
@@ -107,7 +107,7 @@ def open_regular(path: "Path | str", flags: int = os.O_RDONLY) -> int:
 
 
 def decode_head(text: bytes) -> Head | None:
-    """Read a head file's content; None when it holds no head."""
+    """Decode the content of a head file; return `None` if it is invalid."""
     found = _HEAD.match(text)
     if found is None:
         return None
@@ -116,7 +116,7 @@ def decode_head(text: bytes) -> Head | None:
 
 
 def parse_link(line: bytes) -> Link | None:
-    """Find the link at the end of a line (without its newline); None when it has none."""
+    """Find the link at the end of a line (without its newline); return `None` if it has none."""
     found = _LINK.search(line, max(0, len(line) - _LINK_LENGTH))
     if found is None:
         return None
@@ -125,7 +125,7 @@ def parse_link(line: bytes) -> Link | None:
 
 
 def decode_entry(line: bytes) -> AuditEntry | None:
-    """Decode one line; None if it is not an audit entry."""
+    """Decode a line; return `None` if it is not an audit entry."""
     try:
         fields = json.loads(line.decode())
         metadata = fields.get("metadata", {})
@@ -140,7 +140,7 @@ def decode_entry(line: bytes) -> AuditEntry | None:
 def newest_blocks(fd: int, chunk: int = CHUNK) -> Iterator[bytes]:
     """Yield the file in blocks of whole lines, the last block first.
 
-    A last line without its newline is still being written, or was cut off: it is left out.
+    A last line without its newline is incomplete and left out.
     """
     end = _end_of_last_line(fd, chunk)
     rest = b""  # the front of a block: its line begins in the chunk before
@@ -155,7 +155,7 @@ def newest_blocks(fd: int, chunk: int = CHUNK) -> Iterator[bytes]:
 
 
 def _end_of_last_line(fd: int, chunk: int) -> int:
-    """Return the offset behind the last newline."""
+    """Return the offset after the last newline."""
     end = os.fstat(fd).st_size
     while end > 0:
         start = max(0, end - chunk)
@@ -175,14 +175,14 @@ def newest_lines(fd: int, chunk: int = CHUNK) -> Iterator[bytes]:
 
 
 def newest_entries(fd: int) -> Iterator[AuditEntry]:
-    """Yield the entries of a log, the newest first; what is no entry is passed over."""
+    """Yield the entries of a log, the newest first; other lines are skipped."""
     return (entry for line in newest_lines(fd) if (entry := decode_entry(line)) is not None)
 
 
 def search_entries(fd: int, query: str) -> Iterator[AuditEntry]:
-    """Yield the entries that hold `query` in a text, key or value, the newest first.
+    """Yield the entries with `query` in a text, key or value, the newest first.
 
-    Case does not matter. The chain is not searched: its digits would match by chance.
+    The search ignores case and excludes the chain, whose digits would match by chance.
     """
     wanted = query.casefold()
     narrow = _ascii_candidates if query and query.isascii() and query.isprintable() else _candidates
@@ -194,7 +194,7 @@ def search_entries(fd: int, query: str) -> Iterator[AuditEntry]:
 
 
 def _ascii_candidates(block: bytes, wanted: str) -> Iterator[bytes]:
-    """Yield the lines of a block that hold the query as JSON writes it, without decoding them."""
+    """Yield the lines of a block that contain the query as JSON encodes it, without decoding them."""
     needle = json.dumps(wanted)[1:-1].encode()
     lowered = block.lower()
     end = len(block)
@@ -205,7 +205,7 @@ def _ascii_candidates(block: bytes, wanted: str) -> Iterator[bytes]:
 
 
 def _candidates(block: bytes, wanted: str) -> Iterator[bytes]:
-    """Yield the lines of a block that may hold the query; those with escapes always may."""
+    """Yield the lines of a block that may contain the query; lines with escapes always may."""
     needle = json.dumps(wanted, ensure_ascii=False)[1:-1]
     for line in reversed(block.splitlines()):
         if rb"\u" in line or needle in line.decode(errors="replace").casefold():
@@ -234,14 +234,14 @@ def _leaves(value: object) -> Iterator[str]:
 
 
 def last_tip(fd: int) -> Tip | None:
-    """Return the end of the chain as the newest linked line tells it."""
+    """Return the end of the chain from the newest line with a link."""
     links = (link for line in newest_lines(fd) if (link := parse_link(line)) is not None)
     newest = next(links, None)
     return newest.tip if newest else None
 
 
 def advance(fd: int, tip: Tip, offset: int) -> Tip:
-    """Follow the chain from `tip` through the whole lines behind `offset` that belong to it."""
+    """Follow the chain from `tip` through the complete lines after `offset` that belong to it."""
     for line in lines_from(fd, offset):
         if not line.endswith(b"\n"):
             break
@@ -252,14 +252,14 @@ def advance(fd: int, tip: Tip, offset: int) -> Tip:
 
 
 def lines_from(fd: int, offset: int) -> Iterator[bytes]:
-    """Yield the lines behind `offset` with their newlines; overlong ones come in pieces."""
+    """Yield the lines after `offset` with their newlines; overlong ones are split."""
     with open(fd, "rb", buffering=SEARCH_CHUNK, closefd=False) as file:
         file.seek(offset)
         yield from iter(lambda: file.readline(MAX_LINE), b"")
 
 
 def rotated(path: "Path") -> "list[Path]":
-    """List the files that rotation made of the log at `path`: `audit.log.1`, `audit.log-20260101.gz`."""
+    """List the rotated files of the log at `path`: `audit.log.1`, `audit.log-20260101.gz`."""
     starts = (f"{path.name}.", f"{path.name}-")
     if not path.parent.is_dir():
         return []
@@ -267,7 +267,7 @@ def rotated(path: "Path") -> "list[Path]":
 
 
 def rotated_tips(path: "Path") -> list[Tip]:
-    """Return where the chains of the readable rotated files end."""
+    """Return the ends of the chains in the readable rotated files."""
     tips = []
     for file in rotated(path):
         if file.suffix in (*PACKED, *UNREADABLE) or not file.is_file():

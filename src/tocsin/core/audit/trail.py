@@ -1,4 +1,4 @@
-"""The audit log as the rest of the program uses it: recording never stops the work it records."""
+"""The audit log as the rest of the program uses it: a failure to record never stops the recorded work."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -14,36 +14,36 @@ OnRecord = Callable[[AuditAction, Mapping[str, object]], None]
 
 
 class AuditedCaller(NamedTuple):
-    """Who makes a request: entries of this source say so, not those of what the request starts."""
+    """The caller of a request: only entries of this source name it, not those of runs that the request starts."""
 
     source: str
     facts: Mapping[str, object]
 
 
-# Who calls, while a request of the dashboard is worked on.
+# The caller, while a request of the dashboard is handled.
 AUDITED_CALLER: ContextVar[AuditedCaller | None] = ContextVar("AUDITED_CALLER", default=None)
 
 
 def facts_of_caller(source: str) -> Mapping[str, object]:
-    """Return what entries of a source say of who makes the present request; nothing where none is made there."""
+    """Return the facts about the caller of the current request for entries of a source; empty without a request."""
     caller = AUDITED_CALLER.get()
     return caller.facts if caller is not None and caller.source == source else {}
 
 
 class AuditTrail:
-    """Records what happened. A message that went out is not unsent because the disk is full."""
+    """Records events. A message that was sent stays sent even if the disk is full."""
 
     def __init__(self, audit: AuditLog) -> None:
         self.log = audit
-        self.problem = ""  # why the last entry could not be written; health shows it
+        self.problem = ""  # why the last entry could not be written; health checks report it
         self._observers: list[OnRecord] = []
 
     def observe(self, observer: OnRecord) -> None:
-        """Call `observer` with action and metadata of everything that is recorded from now on."""
+        """Call `observer` with action and metadata of every later entry."""
         self._observers.append(observer)
 
     def record(self, action: AuditAction, detail: str, *, source: str, metadata: Mapping[str, object]) -> None:
-        """Append one entry; a failure is logged and kept as `problem` until an entry works again."""
+        """Append an entry; a failure is logged and kept as `problem` until a later entry succeeds."""
         metadata = {**facts_of_caller(source), **metadata}
         for observer in self._observers:
             observer(action, metadata)

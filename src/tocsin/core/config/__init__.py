@@ -1,1 +1,1 @@
-"""Settings: the variables there are, their values and sources."""
+"""Settings: the known variables, their values and sources."""

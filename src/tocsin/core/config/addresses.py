@@ -1,4 +1,4 @@
-"""Readers of settings that are addresses: networks, names of hosts, Redis servers."""
+"""Parsers of settings that are addresses: networks, host names, Redis servers."""
 
 from typing import TYPE_CHECKING, Union
 
@@ -9,7 +9,7 @@ Network = Union["IPv4Network", "IPv6Network"]
 
 
 def networks(value: str) -> tuple[Network, ...]:
-    """Read a comma-separated list of addresses and networks."""
+    """Parse a comma-separated list of addresses and networks."""
     from ipaddress import ip_network
 
     try:
@@ -19,7 +19,7 @@ def networks(value: str) -> tuple[Network, ...]:
 
 
 def host_names(value: str) -> frozenset[str]:
-    """Read names and addresses separated by commas, as they stand in a `Host` header without its port."""
+    """Parse a comma-separated list of names and addresses, in the format of a `Host` header without the port."""
     import re
 
     names = {item.strip().rstrip(".").lower() for item in value.split(",") if item.strip()}
@@ -29,11 +29,11 @@ def host_names(value: str) -> frozenset[str]:
 
 
 def redis_url(value: str) -> str:
-    """Read the address of a Redis server, or `off`; a password in it is masked wherever it is shown."""
+    """Parse the address of a Redis server, or `off`; a password in it is masked in all output."""
     stripped = value.strip()
     if stripped.lower() == "off":
         return ""
-    # Whatever connects knows all schemes.
+    # The code that connects knows all schemes.
     if not stripped.startswith(("redis://", "redis+", "rediss://", "rediss+", "valkey://", "valkeys://", "unix://")):
         raise ValueError("an address with redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://, or off")
     return stripped

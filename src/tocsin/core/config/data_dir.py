@@ -1,4 +1,4 @@
-"""The data directory: whether this program can write there, and which directory it is."""
+"""The data directory: whether this program can write to it, and its identity."""
 
 import errno
 import os
@@ -11,16 +11,16 @@ from socket import gethostname
 from tocsin.core.errors import ConfigError
 from tocsin.core.storage.files import make_directory
 
-# Problems that pass without a change of rights or settings; /health shows them while they last.
+# Problems that may pass without a change of permissions or settings; /health reports them while they last.
 _NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
 _EFFECTIVE = os.access in os.supports_effective_ids
 _WRITTEN = ("tocsin.db", "tocsin.db-wal", "tocsin.db-shm", "audit.log", "audit.log.head", "runs")
 
 
 def require_usable(path: Path) -> None:
-    """Make the data directory where it is not there; raise ConfigError when this user cannot write in it.
+    """Create the data directory if it is missing; raise ConfigError if this user cannot write to it.
 
-    A full disk is no reason: that may pass while the program runs.
+    A full disk is not an error here: that may pass while the program runs.
     """
     try:
         make_directory(path)
@@ -33,7 +33,7 @@ def require_usable(path: Path) -> None:
 
 
 def try_write(path: Path, content: bytes) -> None:
-    """Write `content` into a new file in the directory and drop it; raise OSError when that fails."""
+    """Write `content` to a temporary file in the directory; raise OSError if that fails."""
     from tempfile import TemporaryFile  # 26 ms, and only a service that starts and `tocsin doctor` try
 
     with TemporaryFile(prefix=".tocsin-", dir=path) as file:
@@ -43,14 +43,14 @@ def try_write(path: Path, content: bytes) -> None:
 
 
 def foreign_files(path: Path) -> Iterator[ConfigError]:
-    """Yield an error for every file of the data directory that this user cannot write, as after a restore."""
+    """Yield an error for each file in the data directory that this user cannot write, such as after a restore."""
     for file in (path / name for name in _WRITTEN):
         if _exists(file) and not os.access(file, os.R_OK | os.W_OK, effective_ids=_EFFECTIVE):
             yield unusable(file, PermissionError(errno.EACCES, os.strerror(errno.EACCES)))
 
 
 def unusable(path: Path, error: OSError) -> ConfigError:
-    """Return the error of a path in the data directory, with its owner and this user."""
+    """Return the error about a path in the data directory, with its owner and this user."""
     if error.errno in _NO_SPACE:
         return ConfigError(f"cannot write {path}: {error.strerror}", hint="free some disk space")
     nearest = next(place for place in (path, *path.parents) if _exists(place))
@@ -70,9 +70,9 @@ def shared_name(path: Path) -> str:
 
 
 def directory_id(path: Path) -> str:
-    """Return an id that no other directory of this machine has, and that does not reveal the path.
+    """Return an ID that is unique on this machine and does not reveal the path.
 
-    Empty where the directory does not exist. A copy of a directory has an id of its own.
+    Empty if the directory does not exist. A copy of a directory has another ID.
     """
     try:
         found = path.stat()
@@ -84,7 +84,7 @@ def directory_id(path: Path) -> str:
 def _exists(path: Path) -> bool:
     try:
         path.stat()
-    except OSError:  # also where a directory above does not let us look
+    except OSError:  # also if a parent directory cannot be searched
         return False
     return True
 

@@ -1,4 +1,4 @@
-"""The security check at start-up: warnings about weak settings, refusal of open ones."""
+"""The security check at start-up: warnings about weak settings, errors about open services."""
 
 from ipaddress import ip_address
 from pathlib import Path
@@ -33,7 +33,7 @@ INSECURE_VALUES = INSECURE_NAMES | frozenset(
 
 
 def validate_security(settings: Settings) -> list[str]:
-    """Return one sentence for every weak setting; an empty list if none is weak."""
+    """Return one sentence for each weak setting."""
     warnings = [said for variable in settings.variables if (said := _weakness(variable, settings[variable]))]
     warnings += _dashboard_weaknesses(settings)
     if _password_in(settings[REDIS_URL]).lower() in INSECURE_VALUES:
@@ -57,25 +57,25 @@ def validate_security(settings: Settings) -> list[str]:
 def _dashboard_weaknesses(settings: Settings) -> list[str]:
     if settings[DASHBOARD_PASS] and settings[DASHBOARD_PASS_HASH]:
         return [f"{DASHBOARD_PASS.name} and {DASHBOARD_PASS_HASH.name} are both set; remove one of them"]
-    # Without any of it the dashboard is off, which is no warning; the log of a start says so.
+    # With none of these settings, the dashboard is off, which is no warning; the log of the start says so.
     return [] if " and " in missing_dashboard_login(settings) else missing_login(settings)
 
 
 def missing_login(settings: Settings) -> list[str]:
-    """Return the warning that the login of the dashboard lacks settings, if it does."""
+    """Return the warning about missing settings of the dashboard's login, if any."""
     missing = missing_dashboard_login(settings)
     return [f"the dashboard has no sign-in configured: set {missing} in {settings.own_file}"] if missing else []
 
 
 def missing_dashboard_login(settings: Settings) -> str:
-    """Return which settings the login of the dashboard lacks, as words for "set …"; empty if it is complete."""
+    """Return the missing settings of the dashboard's login, as words after "set …"; empty if it is complete."""
     user = "" if settings[DASHBOARD_USER] else DASHBOARD_USER.name
     secret = "" if settings[DASHBOARD_PASS] or settings[DASHBOARD_PASS_HASH] else DASHBOARD_PASS.name
     return " and ".join(name for name in (user, secret) if name)
 
 
 def _weakness(variable: Variable[Any], value: Any) -> str:
-    """Return why a value is weak by itself; empty if it is not."""
+    """Return why a value is weak by itself, or an empty text."""
     word = str(value).strip().lower()
     if variable.secret and word in INSECURE_VALUES:
         return f"{variable.name} has a common value; choose a random one"
@@ -87,12 +87,12 @@ def _weakness(variable: Variable[Any], value: Any) -> str:
 def _password_in(address: str) -> str:
     try:
         return unquote(urlsplit(address).password or "")
-    except ValueError:  # whatever connects says that it is no address
+    except ValueError:  # the code that connects reports an invalid address
         return ""
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a service bound to `host` can be reached only from this machine."""
+    """Whether a service bound to `host` is reachable only from this machine."""
     name = host.strip().strip("[]").lower()
     if name == "localhost":
         return True
@@ -103,7 +103,7 @@ def is_loopback(host: str) -> bool:
 
 
 def check_gateway_bind(settings: Settings, host: str) -> list[str]:
-    """Refuse an open gateway off loopback; return the warnings of an override."""
+    """Raise for an open gateway outside loopback; return the warnings about an override."""
     if is_loopback(host) or settings[GATEWAY_TOKEN]:
         return []
     problem = f"the gateway would listen on {host} without a token: any client that can reach it could send messages"
@@ -113,9 +113,9 @@ def check_gateway_bind(settings: Settings, host: str) -> list[str]:
 
 
 def check_dashboard_bind(settings: Settings, host: str) -> list[str]:
-    """Refuse a dashboard off loopback that lacks a login, or to which passwords travel in clear.
+    """Raise for a dashboard outside loopback without a login, or with passwords in clear text.
 
-    Returns the warnings of an override. Raises ConfigError also for settings that contradict each other.
+    Returns the warnings about an override. Raises ConfigError also for contradictory settings.
     """
     if settings[DASHBOARD_PASS] and settings[DASHBOARD_PASS_HASH]:
         both = f"{DASHBOARD_PASS.name} and {DASHBOARD_PASS_HASH.name} are both set"
@@ -142,9 +142,9 @@ def check_dashboard_bind(settings: Settings, host: str) -> list[str]:
 
 
 def dashboard_tls(settings: Settings) -> tuple[Path, Path] | None:
-    """Return certificate and key of the dashboard, None where it serves no TLS itself.
+    """Return certificate and key of the dashboard, `None` if it does not serve TLS itself.
 
-    Raises ConfigError where one of them is missing or cannot be read.
+    Raises ConfigError if one of them is missing or unreadable.
     """
     certificate, key = settings[DASHBOARD_TLS_CERT], settings[DASHBOARD_TLS_KEY]
     if certificate is None and key is None:

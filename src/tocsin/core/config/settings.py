@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)  # no repr: it would show secrets
 class Values:
-    """Frozen, typed values of some variables: `values[GATEWAY_PORT]` is an `int`."""
+    """Immutable, typed values of some variables: `values[GATEWAY_PORT]` is an `int`."""
 
     _found: Mapping[str, object]
     variables: tuple[Variable[Any], ...]
@@ -47,7 +47,7 @@ class Values:
 
 
 class Layer(NamedTuple):
-    """One place where settings are looked up; `lines` are those of a file that the names stand in."""
+    """A source of settings; `lines` are the line numbers of names in a file."""
 
     name: str
     values: Mapping[str, str]
@@ -55,23 +55,23 @@ class Layer(NamedTuple):
 
 
 class SecretStore(Protocol):
-    """Keeps secrets outside the settings."""
+    """Stores secrets outside the settings."""
 
     def by_name(self) -> Mapping[str, str]:
         """Return all values; raise TocsinError."""
         ...
 
     def further(self) -> Iterable[str]:
-        """Return the values that became known since the last call; called often, and never raises."""
+        """Return the values added since the last call; called often, and never raises."""
         ...
 
     def unreadable(self) -> bool:
-        """Whether there may be values that could not be read."""
+        """Whether some values may be unreadable."""
         ...
 
 
 class LateLayer(NamedTuple):
-    """A last place where secrets are looked up, read only if one of them is not set elsewhere, or a text is masked.
+    """The last source of secrets, read only if one is not set elsewhere, or a text must be masked.
 
     `open` gets the data directory and the settings found so far.
     """
@@ -81,7 +81,7 @@ class LateLayer(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """A value that was found, and where."""
+    """A value and its source."""
 
     value: object
     source: str
@@ -89,14 +89,14 @@ class Setting(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Settings(Values):
-    """All settings of one start: values, where each one came from, and the data directory."""
+    """All settings of a process: values, their sources, and the data directory."""
 
     sources: Mapping[str, str]
     layers: tuple[Layer, ...]
     data_dir: Path
-    env_file: Path | None = None  # the one that was read
-    unread_env_file: Path | None = None  # that of the data directory, where that of the working directory was read
-    problems: tuple[TocsinError, ...] = ()  # why late layers could not be read: what they hold counts as not set
+    env_file: Path | None = None  # the file that was read
+    unread_env_file: Path | None = None  # the data directory's file, if the working directory's was read
+    problems: tuple[TocsinError, ...] = ()  # errors of late layers, whose values count as not set
     stores: tuple[SecretStore, ...] = ()  # of the late layers
 
     @classmethod
@@ -110,12 +110,10 @@ class Settings(Values):
         late: Iterable[LateLayer] = (),
         ask_late: bool = True,
     ) -> "Settings":
-        """Read all settings; `env_file` is read instead of any `.env`, `data_dir` wins over every source.
+        """Load all settings; `env_file` replaces any `.env` file, `data_dir` overrides every source.
 
-        Without `ask_late`, late layers set nothing; the values that they hold are masked all the same.
-
-        A malformed value raises ConfigError with the variable's name, what was found (never a
-        secret) and what is accepted.
+        Without `ask_late`, late layers set nothing; their values are masked nevertheless. A malformed value raises
+        ConfigError with the variable's name, the value (never a secret), and the accepted values.
         """
         table = (*CORE_VARIABLES, *variables)
         layers = [Layer("environment", dict(os.environ if environ is None else environ))]
@@ -149,7 +147,7 @@ class Settings(Values):
 
     @property
     def own_file(self) -> Path:
-        """The file in which a missing setting belongs: the one that was read, else the one `tocsin init` writes."""
+        """The file to which a missing setting should be added: the one that was read, else the one of `tocsin init`."""
         return self.env_file or self.data_dir / ".env"
 
     @property
@@ -162,11 +160,11 @@ class Settings(Values):
 
     @cached_property
     def redact(self) -> Redactor:
-        """What masks every secret of these settings; the whole program shares it, so that it can learn further ones."""
+        """The redactor of all secrets in these settings; the whole program shares it, so that it can learn others."""
         return Redactor(self.secrets(), [store.further for store in self.stores])
 
     def masks_all(self) -> bool:
-        """Whether `redact` knows the values of every store; False while one cannot be read."""
+        """Whether `redact` knows the values of every store; False while one is unreadable."""
         return not any(store.unreadable() for store in self.stores)
 
     def only(self, variables: Iterable[Variable[Any]]) -> Values:
@@ -176,10 +174,10 @@ class Settings(Values):
         return Values({name: value for name, value in self._found.items() if name in names}, chosen)
 
     def inheritable(self) -> dict[str, str]:
-        """Return the environment for programs that we start: our own, without our secrets.
+        """Return the environment for child processes: our own, without our secrets.
 
-        Taken out are the variables of secrets, `NAME_FILE` of them, copies of them under other names, and
-        addresses of ours with a password in them.
+        This removes the variables of secrets, their `NAME_FILE`, copies of them under other names, and our addresses
+        that contain a password.
         """
         own = {variable.name for variable in self.variables}
         names = {form for v in self.variables if v.secret for form in (v.name, f"{v.name}_FILE")}
@@ -195,14 +193,14 @@ class Settings(Values):
 
     @property
     def https_enforced(self) -> bool:
-        """Whether plain HTTP is refused; the explicit setting wins over the environment's rule."""
+        """Whether plain HTTP is rejected; an explicit setting overrides the default of the environment."""
         forced = self[FORCE_HTTPS]
         return self[ENVIRONMENT] == "production" if forced is None else forced
 
 
 def default_data_dir() -> Path:
     """Return the platform's per-user data directory."""
-    # Costs 6 ms to import and is not needed where TOCSIN_DATA_DIR is set.
+    # Costs 6 ms to import and is not needed if TOCSIN_DATA_DIR is set.
     import platformdirs
 
     return Path(platformdirs.user_data_dir("tocsin", appauthor=False))
@@ -212,7 +210,7 @@ def read_env_file(path: Path) -> Layer:
     """Read a `.env` file; a line that is not `NAME=value` raises ConfigError with its number."""
     try:
         with path.open(encoding="utf-8-sig") as stream:
-            # Costs 5 ms to import and is not needed where there is no such file.
+            # Costs 5 ms to import and is not needed without such a file.
             from dotenv.parser import parse_stream
 
             bindings = list(parse_stream(stream))
@@ -228,13 +226,13 @@ def read_env_file(path: Path) -> Layer:
 
 
 def _line(original: "Original") -> int:
-    """Return the line of a binding, which the parser counts from the blank lines before it."""
+    """Return the line of a binding; the parser counts from the blank lines before it."""
     blank = original.string[: -len(original.string.lstrip())]
     return original.line + blank.count("\n")
 
 
 def _usual_env_files(layers: list[Layer]) -> Iterator[Path]:
-    """Yield where `.env` may be: in the working directory, else in the data directory."""
+    """Yield the candidates for `.env`: in the working directory, then in the data directory."""
     with suppress(FileNotFoundError):  # the working directory was deleted
         yield Path.cwd() / ".env"
     chosen = _resolve(DATA_DIR, layers)
@@ -242,14 +240,14 @@ def _usual_env_files(layers: list[Layer]) -> Iterator[Path]:
 
 
 def _to_be_read(path: Path) -> bool:
-    """Return whether settings are in a file, or would be if its link led somewhere; a folder may be called `.env`."""
+    """Return whether the path is a file, or a dangling link; a folder may be called `.env`."""
     return path.is_file() or (path.is_symlink() and not path.exists())
 
 
 def _look_up_late(
     found: dict[str, Setting], table: Iterable[Variable[Any]], stores: Mapping[str, SecretStore]
 ) -> Iterator[TocsinError]:
-    """Add to `found` the secrets that late layers hold; yield why one could not be read."""
+    """Add the secrets of late layers to `found`; yield the error of each unreadable one."""
     table = tuple(table)
     for name, store in stores.items():
         unset = [variable for variable in table if variable.secret and variable.name not in found]
@@ -265,7 +263,7 @@ def _look_up_late(
 
 
 def _resolve(variable: Variable[Any], layers: Iterable[Layer]) -> Setting | None:
-    """Return the first value set for `variable`: as itself, under its former name, or as the content of `NAME_FILE`."""
+    """Return the first value of `variable`: under its name, under its former name, or from `NAME_FILE`."""
     for layer in layers:
         raw = layer.values.get(variable.name, "")
         if raw.strip():
@@ -285,7 +283,7 @@ def _parse(variable: Variable[Any], raw: str, source: str) -> object:
     try:
         return variable.parse(raw)
     except ValueError as error:
-        # An address may have a password in it.
+        # An address may contain a password.
         shown = Redactor()(repr(raw if len(raw) <= 60 else raw[:59] + "…"))
         found = "a value" if variable.secret else shown
         sentence = f"{variable.name} is set to {found} in {source}"
@@ -309,7 +307,7 @@ def _read_secret(variable: Variable[Any], path: str) -> str:
 
 
 def may_need_proxy() -> bool:
-    """Whether the environment, or a system that keeps such settings elsewhere, may ask for a proxy."""
+    """Whether a proxy may be configured, in the environment or in the system's settings."""
     return sys.platform in {"darwin", "win32"} or any(name.lower().endswith("_proxy") for name in os.environ)
 
 

@@ -1,4 +1,4 @@
-"""Values of settings as a person would write them."""
+"""Values of settings as users write them."""
 
 from typing import Any
 
@@ -8,18 +8,18 @@ from tocsin.core.text.redaction import MASK
 
 
 def format_for_env(value: object) -> str:
-    """Return the value of a setting as a person would write it into a `.env` file."""
+    """Return the value of a setting as it is written in a `.env` file."""
     if value is None:
         return ""
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, frozenset):  # it has no order; short ones first reads well for numbers
+    if isinstance(value, frozenset):  # it has no order; shortest first is readable for numbers
         return ", ".join(sorted(map(str, value), key=lambda text: (len(text), text)))
     return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def display_value(settings: Settings, variable: Variable[Any]) -> str:
-    """Return the value in force, for a person; a secret is masked."""
+    """Return the value in force for display; a secret is masked."""
     if variable.name == DATA_DIR.name:
         return str(settings.data_dir)
     value = settings[variable]
@@ -29,7 +29,7 @@ def display_value(settings: Settings, variable: Variable[Any]) -> str:
         return format_for_env(settings.https_enforced)
     if variable.name not in settings.sources and variable.shown_default:
         return variable.shown_default
-    # What means "none of it" inside, such as REDIS_URL=off, is shown in the word that was written.
+    # A word such as REDIS_URL=off, which is parsed as an empty value, is displayed as it was written.
     return format_for_env(value) or next(
         (text for layer in settings.layers if (text := layer.values.get(variable.name))), ""
     )

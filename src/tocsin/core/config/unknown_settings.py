@@ -1,4 +1,4 @@
-"""Find names in the environment and in `.env` files that look like a setting of ours but are not, or no longer."""
+"""Find names in the environment and in `.env` files that resemble our settings but are unknown or outdated."""
 
 import re
 from collections import Counter
@@ -8,18 +8,17 @@ from typing import NamedTuple
 from tocsin.core.config.settings import Settings
 from tocsin.core.config.variables import DATA_DIR
 
-# A first word that this many settings share, such as GATEWAY_, is taken to be ours alone. Words of fewer settings, such
-# as LOG_ and REDIS_, begin the variables of many other programs.
+# A first word that this many settings share, such as GATEWAY_, counts as ours alone. Words of fewer settings, such as
+# LOG_ and REDIS_, are prefixes in many other programs.
 _SETTINGS_OF_A_PREFIX = 3
-_COMMON_WORDS = {"AUDIT"}  # shared by enough of ours, and by those of others all the same
-# How alike two names are, from 0 to 1, as difflib measures it.
-_NEAR = 0.885  # one mistake in a short name, two in a long one
+_COMMON_WORDS = {"AUDIT"}  # shared by enough of ours, but also used by other programs
+# The similarity of two names, from 0 to 1, as difflib measures it.
+_NEAR = 0.885  # one error in a short name, two in a long one
 _SIMILAR = 0.6
 _OF_OTHERS = (
-    # Of each service in its namespace, Kubernetes tells every container, as Docker did of linked ones.
-    # https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables
+    # Kubernetes sets these for each service in the namespace, as Docker did for linked containers.
     r".*_SERVICE_(HOST|PORT)(_\w+)?|.*_PORT_\d+_(TCP|UDP|SCTP)(_\w+)?"
-    # A web server to its CGI programs: RFC 3875, section 4.1.4.
+    # Set by a web server for CGI programs: RFC 3875, section 4.1.4.
     r"|GATEWAY_INTERFACE"
 )
 
@@ -51,7 +50,7 @@ class UnknownSetting(NamedTuple):
 
 
 def unknown_settings(settings: Settings) -> Iterator[UnknownSetting]:
-    """Yield every older name, and every unknown one with one of our prefixes, or like a setting without a value."""
+    """Yield former names, and unknown names that have one of our prefixes or resemble an unset setting."""
     known = {form for v in settings.variables for form in ((v.name, f"{v.name}_FILE") if v.secret else (v.name,))}
     former = {variable.former: variable.name for variable in settings.variables if variable.former}
     words = Counter(name.partition("_")[0] for name in (*(v.name for v in settings.variables), *former))
@@ -71,19 +70,19 @@ def unknown_settings(settings: Settings) -> Iterator[UnknownSetting]:
 
 
 def _meant(name: str, known: Collection[str], cutoff: float) -> str:
-    """Return the known name that `name` most likely stands for; empty when none is that similar."""
+    """Return the known name most similar to `name`, or an empty text."""
     spelled = name.upper().replace("-", "_")
-    plain = spelled.removesuffix("_FILE")  # only secrets can come from a file
+    plain = spelled.removesuffix("_FILE")  # only secrets can be read from a file
     if exact := next((form for form in (spelled, plain) if form in known), ""):
         return exact
     letters, length, differing = set(spelled), len(spelled), 1 - cutoff
-    # What the ratio can be at most, from what takes no time to compare: the lengths and the letters.
+    # The maximum of the ratio, from what is cheap to compare: the lengths and the letters.
     candidates = [
         form
         for form in known
         if abs(len(form) - length) <= (most := differing * (len(form) + length)) and len(letters ^ set(form)) <= most
     ]
-    # The letters that both have, counted: get_close_matches asks for this, too.
+    # The number of common letters; get_close_matches uses this, too.
     candidates = [
         form
         for form in candidates
@@ -92,7 +91,7 @@ def _meant(name: str, known: Collection[str], cutoff: float) -> str:
     ]
     if not candidates:
         return ""
-    # difflib takes 3 ms to import, and a name of another program hardly ever comes this far.
+    # difflib takes 3 ms to import, and names of other programs rarely get here.
     from difflib import get_close_matches
 
     return next(iter(get_close_matches(spelled, candidates, 1, cutoff)), "")

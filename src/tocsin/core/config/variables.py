@@ -1,7 +1,7 @@
-"""What a setting is, the kinds of values settings have, and the table of the core's own settings.
+"""Settings: their definition, their types, and the table of the core's own settings.
 
-The tables make `.env.example`, the reference page and `tocsin config show`, so none of these can
-disagree with the code.
+`.env.example`, the reference page and `tocsin config show` are generated from these tables, so they always agree with
+the code.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Variable(Generic[T_co]):
-    """One setting. `parse` raises ValueError with what is accepted, as in "a port, 1 to 65535"."""
+    """A setting. `parse` raises ValueError with the accepted values, as in "a port, 1 to 65535"."""
 
     name: str
     parse: Callable[[str], T_co]
@@ -25,28 +25,28 @@ class Variable(Generic[T_co]):
     secret: bool = False
     login: bool = False  # a user name; common ones cause a warning
     required: bool = False  # by the channel it belongs to
-    shape: str = ""  # regular expression of what the provider hands out; `doctor` warns of others
-    # Says what is weak about a value: a problem, "; " and what to do; the start and `doctor` warn of it.
+    shape: str = ""  # regular expression of the provider's format; `doctor` warns about other values
+    # Returns the weakness of a value: a problem, "; " and the remedy; the start and `doctor` warn about it.
     weakness: Callable[[Any], str] | None = None
-    shown_default: str = ""  # where the default is computed, such as a directory of the platform
-    former: str = ""  # the name that it had before; it is still read
+    shown_default: str = ""  # if the default is computed, such as a directory of the platform
+    former: str = ""  # its previous name, which still works
 
 
 def text(value: str) -> str:
-    """Take the value as it is, without surrounding blanks."""
+    """Return the value without surrounding blanks."""
     return value.strip()
 
 
 def password(value: str) -> str:
-    """Take the value exactly as it was written; only a line end of a file is cut off."""
+    """Return the value unchanged; only a final line end of a file is removed."""
     line = value.rstrip("\r\n")
     if len(line.splitlines()) > 1:
-        raise ValueError("one line")  # no login form and no mail server takes more
+        raise ValueError("one line")  # no login form and no mail server accepts more
     return line
 
 
 def password_hash(value: str) -> str:
-    """Take an argon2id hash; quotes around it are cut off, because some readers of env files keep them."""
+    """Parse an argon2id hash; surrounding quotes are removed, because some readers of env files keep them."""
     import re
 
     stripped = value.strip().strip("'\"")
@@ -58,7 +58,7 @@ def password_hash(value: str) -> str:
 
 
 def token(value: str) -> str:
-    """Take a token: printable ASCII without blanks, because it travels in a header or a URL."""
+    """Parse a token: printable ASCII without blanks, because it is sent in a header or a URL."""
     stripped = value.strip()
     if not stripped.isascii() or not stripped.isprintable() or " " in stripped:
         raise ValueError("a token of printable ASCII characters without spaces")
@@ -66,11 +66,11 @@ def token(value: str) -> str:
 
 
 def integer(lowest: int, highest: int) -> Callable[[str], int]:
-    """Return the parser of a whole number between two bounds, both included."""
+    """Return the parser of an integer between two bounds, both included."""
 
     def parse(value: str) -> int:
         stripped = value.strip()
-        # Python refuses to read thousands of digits.
+        # Python rejects thousands of digits.
         plain = stripped.isascii() and stripped.isdigit() and len(stripped) <= 20
         if not plain or not lowest <= int(stripped) <= highest:
             raise ValueError(f"a whole number from {lowest} to {highest}")
@@ -83,7 +83,7 @@ port = integer(1, 65535)
 
 
 def boolean(value: str) -> bool:
-    """Read a switch."""
+    """Parse a switch."""
     word = value.strip().lower()
     if word in {"true", "1", "yes", "on"}:
         return True
@@ -93,12 +93,12 @@ def boolean(value: str) -> bool:
 
 
 def switch(value: str) -> bool | None:
-    """Read a switch whose absence has a meaning of its own."""
+    """Parse a switch that may be unset."""
     return boolean(value)
 
 
 def choice(*accepted: str) -> Callable[[str], str]:
-    """Return the parser of one word out of `accepted`."""
+    """Return the parser of one of the `accepted` words."""
 
     def parse(value: str) -> str:
         word = value.strip().lower()
@@ -110,7 +110,7 @@ def choice(*accepted: str) -> Callable[[str], str]:
 
 
 def time_zone(value: str) -> str:
-    """Read a time zone; what is not an IANA name, which other programs accept in TZ, counts as not set."""
+    """Parse a time zone; a value that is not an IANA name, which other programs accept in TZ, counts as not set."""
     from zoneinfo import ZoneInfo
 
     name = value.strip().removeprefix(":")
@@ -121,7 +121,7 @@ def time_zone(value: str) -> str:
 
 
 def directory(value: str) -> Path:
-    """Read a path; `~` is the home directory, a relative path starts at the working directory."""
+    """Parse a path; `~` is the home directory, and relative paths start at the working directory."""
     try:
         return Path(value.strip()).expanduser().absolute()
     except (RuntimeError, OSError):  # no such home directory; the working directory was deleted
@@ -129,7 +129,7 @@ def directory(value: str) -> Path:
 
 
 def file_path(value: str) -> Path:
-    """Read the path of a file; `~` is the home directory, a relative path starts at the working directory."""
+    """Parse the path of a file; `~` is the home directory, and relative paths start at the working directory."""
     try:
         return directory(value)
     except ValueError:
@@ -137,7 +137,7 @@ def file_path(value: str) -> Path:
 
 
 def anchor(value: str) -> str:
-    """Read where anchors of the audit chain go: the path of a file, or a channel and a target."""
+    """Parse the destination of audit anchors: the path of a file, or a channel and a target."""
     stripped = value.strip()
     channel, colon, target = stripped.partition(":")
     if not stripped.startswith("/") and not (colon and channel and target):
@@ -146,15 +146,15 @@ def anchor(value: str) -> str:
 
 
 def user_name(value: str) -> str:
-    """Read a login name; RFC 7617 allows no colon, which also keeps it apart from `token:NAME` and `chat:ID`."""
+    """Parse a login name; RFC 7617 forbids a colon, which also distinguishes it from `token:NAME` and `chat:ID`."""
     if ":" in value:
         raise ValueError("a name without a colon")
     return text(value)
 
 
 def base_url(value: str) -> str:
-    """Read the base address of a provider; a trailing `/` is dropped."""
-    from urllib.parse import urlsplit  # 3 ms, which a start without such a setting does not need
+    """Parse the base address of a provider; a trailing `/` is removed."""
+    from urllib.parse import urlsplit  # 3 ms, which a start without such a setting avoids
 
     stripped = value.strip().rstrip("/")
     try:
@@ -168,7 +168,7 @@ def base_url(value: str) -> str:
 
 
 def model_name(value: str) -> str:
-    """Read the name of a chat model, such as `gpt-5` or `meta-llama/llama-4:free`."""
+    """Parse the name of a chat model, such as `gpt-5` or `meta-llama/llama-4:free`."""
     stripped = value.strip()
     if not stripped.isascii() or not stripped.isprintable() or " " in stripped or len(stripped) > 200:
         raise ValueError("a model name without spaces")
@@ -394,5 +394,5 @@ LOG_FORMAT = Variable(
     "`auto` writes text to a terminal and JSON lines otherwise.",
 )
 
-# Every setting of this module, in the order in which it is documented.
+# Every setting of this module, in the order of the documentation.
 CORE_VARIABLES: tuple[Variable[Any], ...] = tuple(value for value in vars().values() if isinstance(value, Variable))

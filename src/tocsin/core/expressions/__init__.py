@@ -1,1 +1,1 @@
-"""The one language of conditions and of texts with `${…}`, for the files of every feature."""
+"""The language of conditions and of `${…}` templates, for the files of every feature."""

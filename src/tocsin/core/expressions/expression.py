@@ -1,10 +1,11 @@
-"""The expressions of conditions such as `when`: a small language, in which no Python is evaluated.
+"""Expressions of conditions such as `when`: a small language that does not evaluate Python.
 
-    success() and params.mode in ['full', 'night'] and not exists('/run/lock') and steps.dump.outputs.size > 0
+From the lowest to the highest precedence: `or`, `and`, `not`, one comparison (`== != < <= > >= in`, `not in`), and
+values: quoted texts, numbers, `true`, `false`, `null`, lists in brackets, dotted names, functions. An example is
+`success() and params.mode in ['full', 'night'] and steps.dump.outputs.size > 0`.
 
-From loose to tight: `or`, `and`, `not`, one comparison (`== != < <= > >= in`, `not in`), and values: texts in quotes,
-numbers, `true`, `false`, `null`, lists in brackets, names with dots, functions. `matches(text, pattern)` is part of
-the language; the files of a feature add functions and names of their own (`tocsin.core.expressions.parser.Vocabulary`).
+`matches(text, pattern)` is part of the language; the files of a feature add functions and names
+(`tocsin.core.expressions.parser.Vocabulary`).
 """
 
 import re
@@ -19,7 +20,7 @@ MATCHES = "matches"
 
 
 class ExpressionError(TocsinError):
-    """An expression cannot be read or evaluated; `near` is what was probably meant."""
+    """An expression cannot be parsed or evaluated; `near` is the suggested word."""
 
     code = "bad-expression"
 
@@ -29,7 +30,7 @@ class ExpressionError(TocsinError):
 
 
 class ExpressionScope(Protocol):
-    """What an expression is evaluated in."""
+    """The values and functions with which an expression is evaluated."""
 
     def value_of(self, path: str) -> Any:
         """Return the value of a name such as `steps.dump.status`."""
@@ -41,7 +42,7 @@ class ExpressionScope(Protocol):
 
 
 class Literal(NamedTuple):
-    """A value that is written out."""
+    """A literal value."""
 
     value: Any
 
@@ -72,14 +73,14 @@ class Negation(NamedTuple):
 
 
 class Junction(NamedTuple):
-    """Values that `and` or `or` joins."""
+    """Values joined by `and` or `or`."""
 
     word: str
     values: "tuple[Node, ...]"
 
 
 class Comparison(NamedTuple):
-    """Two values and the sign between them; `not in` is one sign."""
+    """Two values and a comparison operator; `not in` is one operator."""
 
     left: "Node"
     sign: str
@@ -91,13 +92,13 @@ Node: TypeAlias = Literal | Name | ListNode | Call | Negation | Junction | Compa
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A condition that was read; `text` is what the file has."""
+    """A parsed condition; `text` is its source."""
 
     text: str
     root: Node
 
     def names(self) -> Iterator[str]:
-        """Yield the names that it refers to."""
+        """Yield the names that it references."""
         yield from (node.path for node in _walk(self.root) if isinstance(node, Name))
 
     def calls(self, functions: Collection[str]) -> bool:
@@ -109,16 +110,16 @@ class Expression:
         return _truth(_value(self.root, _NOWHERE))
 
     def is_constant(self) -> bool:
-        """Whether nothing that happens can change its value."""
+        """Whether its value is always the same."""
         return not any(isinstance(node, Name | Call) for node in _walk(self.root))
 
     def holds(self, scope: ExpressionScope) -> bool:
-        """Whether the condition is met; raises ExpressionError for values that cannot be compared."""
+        """Whether the condition is true; raises ExpressionError for values that cannot be compared."""
         return _truth(_value(self.root, scope))
 
 
 def _compiled(pattern: str) -> Any:
-    """Return a pattern; raises ExpressionError."""
+    """Compile a pattern; raise ExpressionError."""
     try:
         return compile_pattern(pattern)
     except ValueError as error:
@@ -188,7 +189,7 @@ def _ordered(left: Any, sign: str, right: Any) -> bool:
 
 
 def _equal(left: Any, right: Any) -> bool:
-    """Whether two values are the same; what steps print is text, so a number equals its spelling."""
+    """Whether two values are equal; outputs of steps are text, so a number equals its spelling."""
     if isinstance(left, int | float) != isinstance(right, int | float):
         numbers = _number(left), _number(right)
         if None not in numbers:
@@ -214,12 +215,12 @@ def _spelled(value: Any) -> str:
 
 
 def _truth(value: Any) -> bool:
-    """Whether a value counts as true: not `false`, `null`, 0, an empty text or list, nor the text `false`."""
+    """Whether a value is true: not `false`, `null`, 0, an empty text or list, nor the text `false`."""
     return bool(value) and value != "false"
 
 
 class _Nowhere:
-    """The scope of constants, which ask for nothing."""
+    """The scope of constants, which reference nothing."""
 
     def value_of(self, path: str) -> Any:
         raise ExpressionError(f"{path} has no value here")

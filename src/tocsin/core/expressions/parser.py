@@ -1,4 +1,4 @@
-"""Reads the expressions of conditions."""
+"""Parser of conditions."""
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -39,14 +39,14 @@ _COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """What the conditions of one kind of file may use besides names with a dot."""
+    """The names that the conditions of one kind of file may use in addition to dotted names."""
 
     functions: Mapping[str, int] = field(default_factory=dict)  # with the number of arguments
-    names: Collection[str] = ()  # without a dot
+    names: Collection[str] = ()  # without dots
 
 
 def parse_expression(text: str, vocabulary: Vocabulary, check: Callable[[str], object] = compile_pattern) -> Expression:
-    """Read an expression; raises ExpressionError. `check` raises ValueError for a pattern that cannot be used."""
+    """Parse an expression; raise ExpressionError. `check` raises ValueError for an unusable pattern."""
     if len(text) > MAX_CHARS:
         raise ExpressionError(f"a condition can have at most {MAX_CHARS:,} characters")
     return Expression(text, _Parser(text, vocabulary, check).parse())
@@ -87,7 +87,7 @@ class _Parser:
             at = found.end()
 
     def _fail_at(self, at: int) -> NoReturn:
-        rest = self._text[at:].lstrip(" \t\n\r\f\v")  # what `\s` is in ASCII
+        rest = self._text[at:].lstrip(" \t\n\r\f\v")  # the ASCII characters of `\s`
         place = len(self._text) - len(rest) + 1
         for sign, word in _FOREIGN.items():
             if rest.startswith(sign):
@@ -107,7 +107,7 @@ class _Parser:
         return self._tokens[self._next]
 
     def _take(self, *texts: str) -> str:
-        """Return the next sign or word if it is one of `texts`, and go on behind it."""
+        """Consume and return the next sign or word if it is one of `texts`."""
         token = self._peek()
         if token.kind in {"sign", "name"} and token.text in texts:
             self._next += 1
@@ -187,7 +187,7 @@ class _Parser:
         return Call(token.text, arguments)
 
     def _check_pattern(self, pattern: str) -> None:
-        """Raise ExpressionError for a pattern that is written out and cannot be used."""
+        """Raise ExpressionError for a literal pattern that is invalid."""
         try:
             self._check(pattern)
         except ValueError as error:

@@ -1,6 +1,6 @@
-"""Texts with `${…}` in them: what may stand there, and filling in values.
+"""Texts with `${…}` placeholders: parsing them, and filling in values.
 
-`$${` is a literal `${`. `${raw:…}` is filled in as it is, where a value is otherwise quoted for a URL.
+`$${` is a literal `${`. `${raw:…}` is filled in unchanged where values are otherwise quoted for a URL.
 """
 
 import re
@@ -14,25 +14,25 @@ from tocsin.core.text.shell import variable_name
 VAULT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _MARK = re.compile(r"\$\$\{|\$\{")
 _PATH = re.compile(r"[A-Za-z_][\w-]*(?:\.[\w-]+)*", re.ASCII)
-# What stands in `${…}` in our files; no shell has it.
+# The content of `${…}` in our files, which no shell uses.
 _OURS = re.compile(r"\$\{((?:vault|raw):|(?:params|steps|run|env)\.)([^}\s]*)\}")
 
 
 class TemplateError(TocsinError):
-    """A `${` is not closed, or nothing that can be a name stands in it."""
+    """A `${` is not closed, or its content is not a name."""
 
     code = "unknown-variable"
 
 
 class Placeholder(NamedTuple):
-    """What `${…}` stands for: a name such as `params.host`, or a secret of the vault."""
+    """The content of `${…}`: a name such as `params.host`, or a secret of the vault."""
 
     path: str
     raw: bool = False
-    secret: bool = False  # `path` is the name of a secret
+    secret: bool = False  # whether `path` is the name of a secret
 
     def spelled(self) -> str:
-        """Return it as the file has it."""
+        """Return the placeholder as it is written in the file."""
         return f"${{{'raw:' if self.raw else 'vault:' if self.secret else ''}{self.path}}}"
 
 
@@ -41,21 +41,21 @@ Piece: TypeAlias = str | Placeholder
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A text, taken apart."""
+    """A parsed text."""
 
     text: str = ""
     pieces: tuple[Piece, ...] = ()
 
     def placeholders(self) -> Iterator[Placeholder]:
-        """Yield what is put in."""
+        """Yield the placeholders."""
         yield from (piece for piece in self.pieces if isinstance(piece, Placeholder))
 
     def fill(self, value_of: Callable[[Placeholder], str]) -> str:
-        """Return the text with all values in it."""
+        """Return the text with all values filled in."""
         return "".join(piece if isinstance(piece, str) else value_of(piece) for piece in self.pieces)
 
     def literal(self) -> str | None:
-        """Return the text where nothing is put in, else None."""
+        """Return the text if it has no placeholders, else `None`."""
         return None if any(self.placeholders()) else "".join(map(str, self.pieces))
 
 
@@ -63,7 +63,7 @@ EMPTY = Template()
 
 
 def parse_template(text: str) -> Template:
-    """Take a text apart; raises TemplateError."""
+    """Parse a text; raise TemplateError."""
     pieces: list[Piece] = []
     end = 0
     for mark in _MARK.finditer(text):
@@ -96,7 +96,7 @@ def _placeholder(inside: str) -> Placeholder:
 
 
 def placeholder_problem(script: str, *, has_env: bool = False) -> str:
-    """Return why a command that takes no placeholders cannot have the one that is in it; empty without one.
+    """Return why a command that accepts no placeholders cannot use the one in it, or an empty text.
 
     `has_env` is whether the values of its variables may be `${vault:NAME}`.
     """

@@ -1,1 +1,1 @@
-"""HTTP as a client: transport, addresses, downloads."""
+"""HTTP client: transport, addresses, downloads."""

@@ -1,4 +1,4 @@
-"""Tell whether a provider's address leads over the Internet or stays in this network."""
+"""Whether the address of a provider leads over the Internet or stays in a private network."""
 
 from tocsin.core.errors import ConfigError
 
@@ -16,7 +16,7 @@ def refuse_clear_text(name: str, url: str) -> None:
 
 
 def is_private(host: str) -> bool:
-    """Whether `host` is this machine or lies in a private network."""
+    """Whether `host` is this machine or in a private network."""
     from ipaddress import ip_address
 
     try:

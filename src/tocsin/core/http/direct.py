@@ -1,7 +1,7 @@
-"""HTTP over asyncio: kept connections, answers parsed by httptools.
+"""HTTP over asyncio: a pool of connections, responses parsed by httptools.
 
-Not aiohttp, which takes longer to import than a whole `tocsin send` and four times the processor
-time a call (docs/decisions/0003).
+Not aiohttp, whose import takes longer than a whole `tocsin send` and whose calls take four times the processor time
+(docs/decisions/0003).
 """
 
 import asyncio
@@ -31,17 +31,17 @@ from tocsin.core.http.transport import (
 
 P = TypeVar("P", bound=asyncio.BaseProtocol)
 
-# Below what providers keep idle connections for, so that a reused one is rarely just being closed.
+# Below the idle timeout of providers, so that a reused connection is rarely being closed.
 KEEPALIVE_S = 10.0
 MAX_CONNECTIONS = 256
-# Beside the body: headers, and the sizes of small chunks; an endless head must not fill the memory.
+# In addition to the body: headers, and the sizes of small chunks; endless headers must not fill the memory.
 MAX_FRAMING_BYTES = 7 * MAX_BODY_BYTES
 # The other address family is tried after that: RFC 8305, section 5.
 NEXT_ADDRESS_S = 0.25
 
 
 class RequestTarget(NamedTuple):
-    """Where a URL leads: `origin` names the pool of connections, `path` goes into the request line."""
+    """The parts of a URL: `origin` selects the connection pool, `path` goes into the request line."""
 
     origin: str
     host: str
@@ -52,7 +52,7 @@ class RequestTarget(NamedTuple):
 
 
 class DirectTransport:
-    """Carries out calls over kept connections, through a proxy where the environment asks for one."""
+    """Makes calls over pooled connections, through a proxy if the environment selects one."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class DirectTransport:
         connect_timeout_s: float = CONNECT_TIMEOUT_S,
         check_address: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """`check_address` gets every address before it is connected to, and raises for one that must not be."""
+        """Configure the transport; `check_address` gets each address first, and raises if it is forbidden."""
         self._connect_timeout_s = connect_timeout_s
         self._check_address = check_address
         self._idle: dict[str, list[Connection]] = {}
@@ -77,7 +77,7 @@ class DirectTransport:
         read_timeout_s: float = READ_TIMEOUT_S,
         max_body_bytes: int = MAX_BODY_BYTES,
     ) -> HttpResponse:
-        """Make one call and return the reply, as `Transport` promises."""
+        """Make a call and return the response, as `Transport` promises."""
         place = parse_target(url)
         proxy = proxy_for(place.origin)
         deadline = asyncio.get_running_loop().time() + timeout_s
@@ -103,7 +103,7 @@ class DirectTransport:
         self._idle.clear()
 
     def _take(self, origin: str) -> "Connection | None":
-        """Return the connection that was used last, if one is still good."""
+        """Return the most recently used connection, if one is still fresh."""
         connections = self._idle.get(origin)
         while connections:
             connection = connections.pop()
@@ -141,7 +141,7 @@ class DirectTransport:
         return (await self._enter(Connection, sock, place))[1]
 
     async def _through(self, proxy: str, place: RequestTarget, url: str) -> "Connection":
-        """Connect through `proxy`, which is asked for a tunnel only where the call is encrypted."""
+        """Connect through `proxy`; a tunnel is requested only if the call is encrypted."""
         door = parse_target(proxy)
         try:
             sock = await _open_socket(door)
@@ -170,26 +170,26 @@ class DirectTransport:
 
     @cached_property
     def _tls(self) -> ssl.SSLContext:
-        """The verifying context; made when first needed because it reads all trusted roots."""
+        """The verifying context; created when first needed because it loads all root certificates."""
         return ssl.create_default_context()
 
 
 class Connection(asyncio.Protocol):
-    """One connection; it carries one call at a time."""
+    """A connection; it carries one call at a time."""
 
     def __init__(self) -> None:
         self.reusable = False
         self._loop = asyncio.get_running_loop()
         self._call: RequestCycle | None = None
         self._used_at = 0.0
-        # One for many calls: each lasts a fraction of the time after which it is looked at.
+        # One timer for many calls: each ends long before it is checked.
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)  # uvloop's does not derive from it
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's class does not derive from it
 
     async def exchange(self, message: bytes, call: "RequestCycle") -> HttpResponse:
-        """Send `message` and return the answer; a body that breaks off is returned as far as it came."""
+        """Send `message` and return the response; an interrupted body is returned as far as it arrived."""
         self.reusable = False
         self._call = call
         self._look_at(call.due())
@@ -205,11 +205,11 @@ class Connection(asyncio.Protocol):
         return reply
 
     def is_fresh(self) -> bool:
-        """Whether the connection is open and was used a moment ago."""
+        """Whether the connection is open and was used recently."""
         return self.reusable and self._loop.time() - self._used_at < KEEPALIVE_S
 
     def close(self) -> None:
-        """Drop the connection at once: what is not answered by now is not wanted any more."""
+        """Drop the connection at once: pending responses are no longer wanted."""
         self.reusable = False
         self._transport.abort()
 
@@ -230,7 +230,7 @@ class Connection(asyncio.Protocol):
             self._call.end_of_stream(broken=error is not None)
 
     def _look_at(self, due: float) -> None:
-        """See to it that the call is looked at no later than at `due`."""
+        """Make sure that the call is checked no later than at `due`."""
         if self._timer is None or self._timer.when() > due:
             if self._timer is not None:
                 self._timer.cancel()
@@ -243,9 +243,9 @@ class Connection(asyncio.Protocol):
 
 
 class RequestCycle:
-    """One request that waits for its answer; httptools calls the methods that begin with `on_`.
+    """A request that waits for its response; httptools calls the methods that begin with `on_`.
 
-    Ends at `deadline`, a time of the event loop, or when nothing was heard for `patience_s`.
+    It ends at `deadline`, a time of the event loop, or when nothing was received for `patience_s`.
     """
 
     def __init__(
@@ -271,22 +271,22 @@ class RequestCycle:
         self._heard_at = loop.time()
 
     def due(self) -> float:
-        """Return when the call ends unless something is heard, a time of the event loop."""
+        """Return the time of the event loop at which the call times out unless data arrives."""
         return min(self._deadline, self._heard_at + self._patience_s)
 
     def is_overdue(self) -> bool:
-        """End the call where it has lasted too long, and return whether it has."""
+        """Time the call out if it is overdue, and return whether it was."""
         overdue = self._loop.time() >= self.due()
         if overdue:
             self._break_off("did not respond in time")
         return overdue
 
     def release(self) -> None:
-        """Let go of the parser, which knows this object: else each call waits for the garbage collector."""
+        """Release the parser, which references this object: else each call waits for the garbage collector."""
         self._parser = None
 
     def feed(self, data: bytes) -> None:
-        """Take bytes of the answer."""
+        """Parse bytes of the response."""
         self._heard_at = self._loop.time()
         self._received += len(data)
         try:
@@ -297,7 +297,7 @@ class RequestCycle:
             self._break_off("did not stop sending")
 
     def end_of_stream(self, *, broken: bool) -> None:
-        """Take the end of the connection; without a length it ends the body (RFC 9112, section 6.3)."""
+        """Handle the end of the connection; without a length, it ends the body (RFC 9112, section 6.3)."""
         has_length = "content-length" in self._headers or "transfer-encoding" in self._headers
         if self._status and not broken and not has_length:
             self._finish(complete=True)
@@ -317,9 +317,9 @@ class RequestCycle:
             self._body += body
 
     def on_message_complete(self) -> None:
-        if self.answer.done():  # a second answer to one question: the connection is out of step
+        if self.answer.done():  # a second response to one request: the connection is out of step
             self.keeps_alive = False
-        elif self._status < 200:  # an interim answer, RFC 9110 section 15.2: the answer itself follows
+        elif self._status < 200:  # an interim response, RFC 9110 section 15.2: the final one follows
             self._status = 0
             self._headers = {}
         else:
@@ -329,12 +329,12 @@ class RequestCycle:
     def _finish(self, *, complete: bool) -> None:
         if not self.answer.done():
             body = bytes(self._body[: self._max_body_bytes])
-            # The end may come with the very bytes that are too many.
+            # The end may arrive together with the first excess bytes.
             whole = complete and len(self._body) <= self._max_body_bytes
             self.answer.set_result(HttpResponse(self._status, self._headers, body, whole))
 
     def _break_off(self, reason: str) -> None:
-        """End the call without a whole answer; a status that came says more than a missing body."""
+        """End the call without a complete response; a received status says more than a missing body."""
         self.keeps_alive = False
         if self._status:
             self._finish(complete=False)
@@ -344,7 +344,7 @@ class RequestCycle:
 
 @lru_cache(maxsize=256)
 def parse_target(url: str) -> RequestTarget:
-    """Take `url` apart."""
+    """Split `url` into its parts."""
     parts = urlsplit(url)
     secure = parts.scheme == "https"
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
@@ -356,7 +356,7 @@ def parse_target(url: str) -> RequestTarget:
 
 
 def _in_full(place: RequestTarget) -> RequestTarget:
-    """Return the form that a proxy reads: RFC 9112, section 3.2.2."""
+    """Return the absolute form that a proxy requires: RFC 9112, section 3.2.2."""
     return place._replace(path=place.origin + place.path)
 
 
@@ -376,7 +376,7 @@ def _head(method: str, place: RequestTarget, headers: Mapping[str, str], length:
 
 
 async def _open_socket(place: RequestTarget, check_address: Callable[[str], None] = lambda _: None) -> socket.socket:
-    """Connect to the first address of the host that answers, both families side by side."""
+    """Connect to the first reachable address of the host, with both address families in parallel."""
     from aiohappyeyeballs import start_connection
 
     loop = asyncio.get_running_loop()

@@ -1,4 +1,4 @@
-"""Fetch a large public file whose size and digest are known before."""
+"""Download a large public file whose size and digest are known."""
 
 import os
 from collections.abc import Callable
@@ -19,7 +19,7 @@ STALL_S = 60.0
 
 
 class DownloadError(RemoteError):
-    """The file did not arrive as it should be; nothing was put in its place."""
+    """The file did not arrive as expected; nothing was replaced."""
 
     code = "download-failed"
 
@@ -27,10 +27,10 @@ class DownloadError(RemoteError):
 def download(
     url: str, path: Path, *, size: int, digest: str, on_progress: Callable[[int], None] = lambda _: None
 ) -> None:
-    """Put the file at `url` into `path` once it has the size and the SHA-256 that it must have.
+    """Download `url` to `path` if it has the expected size and SHA-256 digest.
 
-    `on_progress` gets the number of bytes so far. Redirects are followed: the digest vouches for the content. Raises
-    DownloadError, or OSError where it cannot be written.
+    `on_progress` gets the number of bytes so far. Redirects are followed, because the digest verifies the content.
+    Raises DownloadError, or OSError if the file cannot be written.
     """
     make_directory(path.parent)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
@@ -46,7 +46,7 @@ def download(
 
 
 class _Redirects(HTTPRedirectHandler):
-    """Follows redirects by our rule: urllib would repeat `Proxy-Authorization` at a server that needs no proxy."""
+    """Follows redirects by our rule: urllib would repeat `Proxy-Authorization` at a server without a proxy."""
 
     max_redirections = MAX_REDIRECTS
 
@@ -60,11 +60,11 @@ class _Redirects(HTTPRedirectHandler):
 
 
 def _fetch(url: str, part: Path, size: int, on_progress: Callable[[int], None]) -> tuple[int, str]:
-    """Return the number of bytes that came, and their digest."""
+    """Return the number of received bytes, and their digest."""
     try:
         response = build_opener(_Redirects).open(url, timeout=STALL_S)
     except HTTPError as error:
-        error.close()  # it is an answer, too
+        error.close()  # it is also a response
         raise DownloadError(
             f"{displayed_host(url)} responded with status {error.code}", hint="check the address"
         ) from None

@@ -1,4 +1,4 @@
-"""Proxies that the environment asks for: which one, and the tunnel through it."""
+"""Proxies from the environment: their selection, and the tunnel through one."""
 
 import asyncio
 from base64 import b64encode
@@ -9,15 +9,15 @@ from tocsin.core.config.settings import may_need_proxy
 from tocsin.core.http.transport import connect_failed
 
 HINT = "check HTTPS_PROXY and NO_PROXY"
-# Some proxies explain a refusal at length; only its status is read.
+# Some proxies explain a rejection at length; only the status is read.
 MAX_ANSWER_BYTES = 64 * 1024
 _END = b"\r\n\r\n"
 
 
 @lru_cache(maxsize=64)
 def proxy_for(origin: str) -> str | None:
-    """Return the proxy that the environment asks for; `origin` is scheme and authority of a URL."""
-    if not may_need_proxy():  # urllib.request costs 10 ms to import, which most commands do not pay
+    """Return the proxy that the environment selects; `origin` is scheme and authority of a URL."""
+    if not may_need_proxy():  # urllib.request costs 10 ms to import, which most commands avoid
         return None
     from urllib.request import getproxies, proxy_bypass
 
@@ -27,14 +27,14 @@ def proxy_for(origin: str) -> str | None:
         return None
     scheme, separator, _ = proxy.partition("://")
     if not separator:
-        return f"http://{proxy}"  # as curl reads it
+        return f"http://{proxy}"  # like curl
     if scheme.lower() not in {"http", "https"}:
         raise connect_failed(origin, f"a {scheme} proxy is not supported", "use an http proxy, or set NO_PROXY")
     return proxy
 
 
 def authorization_header(proxy: str) -> dict[str, str]:
-    """Return the header that carries the user and password of a proxy's URL, if it names any."""
+    """Return the header with the user and password of a proxy's URL, if it has any."""
     parts = urlsplit(proxy)
     if parts.username is None:
         return {}
@@ -43,16 +43,16 @@ def authorization_header(proxy: str) -> dict[str, str]:
 
 
 class Tunnel(asyncio.Protocol):
-    """The connection to a proxy until it leads to the other side: RFC 9110, section 9.3.6."""
+    """The connection to a proxy until the tunnel is open: RFC 9110, section 9.3.6."""
 
     def __init__(self, url: str) -> None:
-        """`url` is what is called, for errors."""
+        """Store the requested URL for errors."""
         self._url = url
         self._received = bytearray()
         self._status: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
     async def open(self, transport: asyncio.Transport, authority: str, proxy: str) -> None:
-        """Have the proxy connect to `authority`, a host and port; raises RemoteError where it does not."""
+        """Make the proxy connect to `authority`, a host and port; raise RemoteError if it does not."""
         lines = [f"CONNECT {authority} HTTP/1.1", f"Host: {authority}"]
         lines += [f"{name}: {value}" for name, value in authorization_header(proxy).items()]
         transport.write("\r\n".join(lines).encode() + _END)

@@ -1,4 +1,4 @@
-"""The rule for redirects, of every client that follows them: no secret and no body reaches another origin."""
+"""The rule for redirects, for all clients that follow them: no secret and no body reaches another origin."""
 
 import re
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from tocsin.core.http.transport import displayed_host
 MAX_REDIRECTS = 5
 _STATUSES = frozenset({301, 302, 303, 307, 308})
 _PORTS = {"http": 80, "https": 443}
-# Headers that servers take credentials in, and Host, which names the first server.
+# Headers that may carry credentials, and Host, which names the first server.
 _CREDENTIAL = re.compile(r"auth|cookie|credential|key|passw|secret|session|signature|token|^host$", re.IGNORECASE)
 
 
@@ -23,7 +23,7 @@ class RedirectError(TocsinError):
 
 
 class HttpRequest(NamedTuple):
-    """A request that may be redirected; only the first origin gets the headers named in `private` (lower case)."""
+    """A request that may be redirected; only the first origin gets the headers in `private` (lower case)."""
 
     method: str
     url: str
@@ -33,11 +33,11 @@ class HttpRequest(NamedTuple):
 
 
 def redirected(request: HttpRequest, status: int, location: str) -> HttpRequest | None:
-    """Return the request that an answer redirects to, or None if it redirects to none.
+    """Return the request after a redirect, or `None` if the response is not a redirect.
 
-    At another origin (scheme, host or port), the body and the headers that are private or hold credentials are left
-    out, for the rest of the chain. Raises RedirectError if the address is not http or https, leads from https to http,
-    or is at another origin to which the method would have to repeat a body. Methods: RFC 9110, section 15.4.
+    At another origin (scheme, host or port), the body and the headers that are private or carry credentials are
+    omitted, for the rest of the chain. Raises RedirectError if the address is not http or https, leads from https to
+    http, or is at another origin to which the method would have to repeat a body. Methods: RFC 9110, section 15.4.
     """
     if status not in _STATUSES or not location:
         return None
@@ -74,9 +74,9 @@ def _origin(url: str) -> _Origin:
 
 
 def _target(base: str, location: str) -> tuple[str, _Origin]:
-    """Return the address that a redirect names, without user and fragment, and its origin."""
+    """Return the address of a redirect, without user and fragment, and its origin."""
     try:
-        # Servers send UTF-8 unquoted; headers are decoded as Latin-1, which keeps the bytes.
+        # Servers send unquoted UTF-8; headers are decoded as Latin-1, which keeps the bytes.
         parts = urlsplit(urljoin(base, quote(location.encode("latin-1", "replace"), safe=punctuation)))
         url = parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment="").geturl()
         return url, _origin(url)

@@ -1,7 +1,6 @@
-"""What an HTTP call is to the rest of the program; who carries it out is exchangeable.
+"""The interface of HTTP calls, with exchangeable implementations.
 
-A call either returns a `HttpResponse`, or raises RemoteError with the one fact that matters afterwards:
-whether the request can have reached the other side.
+A call returns an `HttpResponse`, or raises RemoteError, which states whether the request can have reached the server.
 """
 
 import os
@@ -22,7 +21,7 @@ MAX_BODY_BYTES = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
-    """An answer. Headers are looked up in lower case; `complete` is false when the body broke off."""
+    """A response. Header names are lower-case; `complete` is false if the body was interrupted or cut."""
 
     status: int
     headers: Mapping[str, str]
@@ -30,7 +29,7 @@ class HttpResponse:
     complete: bool = True
 
     def json_object(self) -> dict[str, Any] | None:
-        """Return the body as a JSON object, or nothing when it is something else."""
+        """Return the body as a JSON object, or `None` for anything else."""
         if not self.complete:
             return None
         import json
@@ -42,7 +41,7 @@ class HttpResponse:
         return document if isinstance(document, dict) else None
 
     def retry_after_s(self) -> float | None:
-        """Return the seconds of the `Retry-After` header, an hour at most; also understands the date form."""
+        """Return the seconds of the `Retry-After` header, one hour at most; also parses the date form."""
         value = self.headers.get("retry-after", "").strip()
         if not value:
             return None
@@ -55,7 +54,7 @@ class HttpResponse:
 
 
 class Transport(Protocol):
-    """Carries out single HTTP calls: no redirects, verified certificates, bounded time and size."""
+    """Makes single HTTP calls: no redirects, verified certificates, limited time and size."""
 
     async def request(
         self,
@@ -68,12 +67,10 @@ class Transport(Protocol):
         read_timeout_s: float = READ_TIMEOUT_S,
         max_body_bytes: int = MAX_BODY_BYTES,
     ) -> HttpResponse:
-        """Return the reply, whatever its status; `timeout_s` bounds the whole call.
+        """Return the response, whatever its status; `timeout_s` limits the whole call.
 
-        A body over `max_body_bytes` is cut there and not `complete`.
-
-        Raises RemoteError: transient when no connection was made, ambiguous when the request went
-        out and no answer came back.
+        A body over `max_body_bytes` is cut there and not `complete`. Raises RemoteError: transient if no connection was
+        made, ambiguous if the request was sent but no response was received.
         """
         ...
 
@@ -83,7 +80,7 @@ class Transport(Protocol):
 
 
 def connect_failed(url: str, reason: str, hint: str = "check the network and the address") -> RemoteError:
-    """Return the error of a call that certainly did not reach the other side."""
+    """Return the error of a call that certainly did not reach the server."""
     return RemoteError(
         f"could not connect to {displayed_host(url)}: {reason}",
         hint=hint,
@@ -93,7 +90,7 @@ def connect_failed(url: str, reason: str, hint: str = "check the network and the
 
 
 def certificate_refused(url: str, reason: str) -> RemoteError:
-    """Return the error of a call whose other side could not prove who it is."""
+    """Return the error of a call whose server could not prove its identity."""
     return connect_failed(
         url, f"its certificate could not be verified ({reason})", "correct the address or the trusted root certificates"
     )
@@ -111,8 +108,8 @@ def outcome_unknown(url: str, reason: str) -> RemoteError:
 
 @lru_cache(maxsize=64)
 def displayed_host(url: str) -> str:
-    """Return host and port of `url`: what an error may show, because a path can carry a token."""
-    from urllib.parse import urlsplit  # 3 ms, which a command that only lists does not need
+    """Return host and port of `url`, the part that errors may show, because a path can contain a token."""
+    from urllib.parse import urlsplit  # 3 ms, which a command that only lists avoids
 
     parts = urlsplit(url)
     host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else str(parts.hostname)
@@ -120,7 +117,7 @@ def displayed_host(url: str) -> str:
 
 
 def describe_os_error(error: OSError) -> str:
-    """Return what the system says of a failed connection, without the address it repeats."""
+    """Return the system's message about a failed connection, without the address that it repeats."""
     if error.errno and error.errno > 0:
         return os.strerror(error.errno)
     return error.strerror or str(error) or type(error).__name__
@@ -133,9 +130,9 @@ def find_origin(url: str) -> str:
 
 
 def _seconds_until(date: str, now: str) -> float | None:
-    """Return the seconds from `now`, the answer's own `Date`, to `date`: independent of our clock.
+    """Return the seconds from `now`, the response's own `Date`, to `date`: independent of our clock.
 
-    An answer without a `Date` is measured by our clock; then a time that has passed tells nothing.
+    For a response without `Date`, our clock is used; then a time in the past is ignored.
     """
     from email.utils import parsedate_to_datetime
 

@@ -1,1 +1,1 @@
-"""Child processes: starting, confining and ending them; telling which processes live."""
+"""Child processes: starting, sandboxing and ending them; detecting which processes are alive."""

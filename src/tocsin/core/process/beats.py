@@ -1,4 +1,4 @@
-"""The signs of life of processes, in the store that they share: of each, how many it has given."""
+"""Heartbeats of processes in their shared store: a counter for each process."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -16,23 +16,23 @@ _REMOVE = "DELETE FROM processes WHERE identity = ?"
 
 
 class Beats(Protocol):
-    """Counts signs of life; raises StoreUnavailableError."""
+    """Counts heartbeats; raises StoreUnavailableError."""
 
     async def add(self, identity: str) -> None:
-        """Count a sign of life."""
+        """Count a heartbeat."""
         ...
 
     async def remove(self, identities: Sequence[str]) -> None:
-        """Forget processes."""
+        """Delete the counters of processes."""
         ...
 
     async def all(self) -> dict[str, int]:
-        """Return the counts of all processes."""
+        """Return the counters of all processes."""
         ...
 
 
 class SqliteBeats:
-    """For the processes that share a data directory."""
+    """Heartbeats of the processes that share a data directory."""
 
     def __init__(self, database: "Database") -> None:
         self._database = database
@@ -57,7 +57,7 @@ class SqliteBeats:
 
 
 class RedisBeats:
-    """For the processes of all hosts that share a Redis."""
+    """Heartbeats of the processes on all hosts that share a Redis."""
 
     def __init__(self, client: "RedisClient", *, prefix: str = "tocsin") -> None:
         self._client = client

@@ -14,9 +14,9 @@ _LOG_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_NOFOLLOW
 
 
 def main() -> None:
-    """Start what the command line names, and print its number once it is what the process runs."""
+    """Start the program of the command line, and print its process ID once `exec` has succeeded."""
     log, *argv = sys.argv[1:]
-    reader, writer = os.pipe()  # closed by `exec`: the end of it says that this worked
+    reader, writer = os.pipe()  # closed by `exec`: its end signals success
     child = os.fork()
     if not child:
         _become_the_program(argv, log, writer)
@@ -32,26 +32,26 @@ def main() -> None:
 def _become_the_program(argv: list[str], log: str, writer: int) -> None:
     os.setsid()
     for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
-        signal.signal(number, signal.SIG_DFL)  # Python ignores SIGPIPE, which `exec` would hand on
+        signal.signal(number, signal.SIG_DFL)  # Python ignores SIGPIPE, and `exec` would inherit that
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     try:
         output = os.open(log, _LOG_FLAGS, 0o600)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(output, 1)
         os.dup2(output, 2)
-        os.execvpe(argv[0], argv, _environment())  # noqa: S606  # it is what this program is for
+        os.execvpe(argv[0], argv, _environment())  # noqa: S606  # the purpose of this program
     except OSError as error:
         os.write(writer, f"{error.filename or argv[0]}: {error.strerror}".encode(errors="surrogateescape"))
     os._exit(1)
 
 
 def _environment() -> dict[bytes, bytes]:
-    """Return the variables that were meant for the program: Python may have set LC_CTYPE in its own."""
+    """Return the original variables: Python may have set LC_CTYPE in its own."""
     try:
-        with open("/proc/self/environ", "rb") as file:  # noqa: PTH123  # pathlib takes longer to load than all the rest
+        with open("/proc/self/environ", "rb") as file:  # noqa: PTH123  # pathlib takes longer to import than everything else
             pairs = [pair.split(b"=", 1) for pair in file.read().split(b"\0") if b"=" in pair]
     except OSError:
-        return dict(os.environb)  # noqa: TID251  # there is no /proc
+        return dict(os.environb)  # noqa: TID251  # /proc is missing
     return dict(pairs)
 
 

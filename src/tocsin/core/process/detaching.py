@@ -1,7 +1,7 @@
-"""Programs that outlive the process that starts them, such as a browser that a person goes on to use.
+"""Programs that outlive the process that starts them, such as a browser that the user keeps open.
 
-No process waits for such a program: a caller that needs it keeps its number and its identity
-(`core/process/identity.py`), which also tells another process that got the same number.
+No process waits for such a program: a caller that needs it stores its PID and its identity
+(`core/process/identity.py`), which distinguishes it from a later process with the same PID.
 """
 
 import asyncio
@@ -26,34 +26,34 @@ _LOOK_S = 0.02
 
 
 class DetachedProcess(NamedTuple):
-    """A program that was started, and who it is."""
+    """A started program and its identity."""
 
     pid: int
     identity: str
 
     @property
     def is_elsewhere(self) -> bool:
-        """Whether it was started where this process cannot look: on another machine, or in another container."""
+        """Whether it was started where this process cannot check: on another machine, or in another container."""
         return is_elsewhere(self.identity)
 
     def runs(self) -> bool:
-        """Whether it still runs; what was started elsewhere is taken to run unless the opposite is proved."""
+        """Whether it still runs; a program that was started elsewhere counts as running unless its end is proved."""
         if is_alive(self.identity):
             return True
         if is_dead(self.identity):
             return False
-        # Not proved here means: on Linux, that its PID namespace is gone, and on macOS, that there is no /proc.
+        # No proof means: on Linux, that its PID namespace is gone, and on macOS, that there is no /proc.
         return self.is_elsewhere or (sys.platform != "linux" and process_exists(self.pid))
 
 
 async def start_detached(argv: Sequence[str], *, env: Mapping[str, str], log: Path) -> DetachedProcess:
-    """Start `argv` so that it goes on when this process ends; what it prints replaces the content of `log`.
+    """Start `argv` so that it survives the end of this process; its output replaces the content of `log`.
 
-    Raises ProcessError where it cannot be started.
+    Raises ProcessError if it cannot be started.
     """
     starting = asyncio.ensure_future(_launch(argv, env, log))
     try:
-        # Shielded: cancelled half-way, the program may run already, and its number would be lost.
+        # Shielded: after a cancellation, the program may already run, and its PID would be lost.
         return await asyncio.shield(starting)
     except asyncio.CancelledError:
         await to_the_end(_abandon(starting))
@@ -61,10 +61,10 @@ async def start_detached(argv: Sequence[str], *, env: Mapping[str, str], log: Pa
 
 
 def run_in_background(work: Callable[[Callable[[], None]], int]) -> int:
-    """Run `work` in a child process, and return in both: in this one 0 once `work` has called what it is given.
+    """Run `work` in a child process, and return 0 in this process once `work` calls its argument.
 
-    The child then continues alone, in a session of its own and without input and output. If it ends before,
-    return its exit code. This forks: no other thread and no event loop may run.
+    From then on, the child continues in its own session without input and output. If it ends before, return its exit
+    code. This forks: no other thread and no event loop may run.
     """
     reader, writer = os.pipe()
     for stream in filter(None, (sys.stdout, sys.stderr)):
@@ -98,9 +98,9 @@ def _leave_terminal(writer: int) -> None:
 
 
 async def end_detached(process: DetachedProcess, grace_s: float) -> bool:
-    """Ask a program to end (SIGTERM), and kill it and its group after `grace_s`; return whether it did by itself.
+    """Send SIGTERM to a program, and kill it and its group after `grace_s`; return whether it ended by itself.
 
-    Raises ProcessError where it cannot be ended.
+    Raises ProcessError if it cannot be ended.
     """
     if process.is_elsewhere:
         raise ProcessError(f"process {process.pid} runs on another machine", hint="stop it on that machine")
@@ -119,7 +119,7 @@ async def end_detached(process: DetachedProcess, grace_s: float) -> bool:
 
 
 async def kill_detached(process: DetachedProcess) -> None:
-    """Kill a program and its group; raises ProcessError where it does not end."""
+    """Kill a program and its group; raise ProcessError if it does not end."""
     if process.runs() and not process.is_elsewhere:
         kill_group(process.pid)
     if not await _ends_within(process, _KILLED_WITHIN_S):
@@ -127,7 +127,7 @@ async def kill_detached(process: DetachedProcess) -> None:
 
 
 async def _ends_within(process: DetachedProcess, seconds: float) -> bool:
-    """Look again and again: it is no child of ours, so nothing tells us."""
+    """Poll for the end of the process, which is not our child."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + seconds
     while process.runs():
@@ -152,11 +152,11 @@ async def _abandon(starting: Awaitable[DetachedProcess]) -> None:
 
 
 def process_exists(pid: int) -> bool:
-    """Whether a process of this machine has that number."""
+    """Whether this machine has a process with this PID."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    except PermissionError:  # it is another user's
+    except PermissionError:  # it belongs to another user
         return True
     return True

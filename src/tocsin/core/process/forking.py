@@ -1,7 +1,7 @@
-"""Reapers that are forked: a start of Python takes ten times as long as that of the command that it supervises.
+"""Forked reapers: starting Python takes ten times as long as starting the command that it supervises.
 
-One process of `reaper.py` waits at a socket and forks a reaper for each order. It ends with us, and everything that its
-reapers supervise ends with it, whatever ended it.
+One process of `reaper.py` waits at a socket and forks a reaper for each order. It ends with this process, and
+everything that its reapers supervise ends with it, whatever the cause.
 """
 
 import asyncio
@@ -22,10 +22,10 @@ from typing import NamedTuple
 _SERVER = (sys.executable, "-I", "-S", str(Path(__file__).with_name("reaper.py")), "--serve")
 _ANSWER_BYTES = 64
 _ENDS_WITHIN_S = 2.0
-_FULL_S = 0.002  # until an order is offered again to a server that has many
-# A longer order may not fit into the socket, and exec(2) may refuse the command; a reaper that is started tells that.
+_FULL_S = 0.002  # the wait before an order is sent again to a busy server
+# A longer order may not fit into the socket, and exec(2) may reject the command; a started reaper reports that.
 _MAX_ORDER_BYTES = 150_000
-_WORD_BYTES, _CHAR_BYTES = 5, 4  # of a word besides its characters, and of a character, at most
+_WORD_BYTES, _CHAR_BYTES = 5, 4  # per word besides its characters, and per character, at most
 
 
 class _Forked(NamedTuple):
@@ -34,14 +34,14 @@ class _Forked(NamedTuple):
 
 
 class ReaperServer:
-    """Forks reapers; its process starts with the first one, and anew if it was killed."""
+    """Forks reapers; its process starts with the first one, and again if it was killed."""
 
     def __init__(self) -> None:
         self._socket: socket.socket | None = None
         self._process: asyncio.SubprocessTransport | None = None
         self._gone = asyncio.Event()
         self._starting = asyncio.Lock()
-        self._offering = asyncio.Lock()  # in turn: hundreds that try again and again would keep us from all else
+        self._offering = asyncio.Lock()  # one at a time: hundreds of retries would block the event loop
         self._count = 0
         self._asked: dict[int, asyncio.Future[_Forked]] = {}
         self._at_work: dict[int, asyncio.Future[int]] = {}
@@ -55,9 +55,9 @@ class ReaperServer:
         *,
         is_fed: bool,
     ) -> "ForkedTransport":
-        """Start a command below a reaper, as `loop.subprocess_exec` does; raises OSError.
+        """Start a command below a reaper, as `loop.subprocess_exec` does; raise OSError.
 
-        One that is not fed has `/dev/null` as standard input.
+        Without `is_fed`, standard input is `/dev/null`.
         """
         opened: list[int] = []
         try:
@@ -68,7 +68,7 @@ class ReaperServer:
             forked = await self._ask(_order(argv, env), [stdin, stdout, stderr, *place])
             ours = {number: end for number, end in enumerate((feed, out, err)) if end is not None}
             for descriptor in ours.values():
-                opened.remove(descriptor)  # from now on those of the transport
+                opened.remove(descriptor)  # now owned by the transport
         finally:
             for descriptor in opened:
                 os.close(descriptor)
@@ -79,7 +79,7 @@ class ReaperServer:
         return transport
 
     async def aclose(self) -> None:
-        """End the server, and with it what is left of its reapers."""
+        """End the server, and with it its remaining reapers."""
         self._lost()
         if self._process is not None:
             with suppress(TimeoutError):
@@ -105,7 +105,7 @@ class ReaperServer:
     async def _offer(
         self, message: list[bytes], rights: list[tuple[int, int, "array[int]"]], asked: "asyncio.Future[_Forked]"
     ) -> None:
-        """Send an order, unless it has failed already with a server that is gone: the next one would carry it out."""
+        """Send an order, unless its server has ended and the order has failed: the next server would run it."""
         while self._socket is not None and not asked.done():
             try:
                 self._socket.sendmsg(message, rights)
@@ -159,7 +159,7 @@ class ReaperServer:
             asked.set_result(_Forked(int(value), ended))
 
     def _lost(self) -> None:
-        """Take all for killed: the reapers of a server that ends kill what they supervise."""
+        """Treat all as killed: the reapers of a server that ends kill what they supervise."""
         if self._socket is None:
             return
         asyncio.get_running_loop().remove_reader(self._socket.fileno())
@@ -183,10 +183,10 @@ class _Server(asyncio.SubprocessProtocol):
 
 
 class ForkedTransport(asyncio.SubprocessTransport):
-    """The pipes of a forked child and its end, for what expects those of `loop.subprocess_exec`."""
+    """The pipes and the end of a forked child, with the interface of `loop.subprocess_exec`."""
 
     def __init__(self, child: asyncio.SubprocessProtocol, pid: int, ends: Mapping[int, int]) -> None:
-        """`ends` are our ends of its pipes, by what they are there."""
+        """Store our ends of the pipes, by descriptor of the child."""
         super().__init__()
         self._child = child
         self._pid = pid
@@ -196,7 +196,7 @@ class ForkedTransport(asyncio.SubprocessTransport):
         self._open = set(ends)
 
     async def connect(self) -> None:
-        """Take over our ends of its pipes."""
+        """Connect our ends of its pipes."""
         loop = asyncio.get_running_loop()
         for number, descriptor in self._ends.items():
             pipe = partial(_Pipe, self, number)
@@ -207,11 +207,11 @@ class ForkedTransport(asyncio.SubprocessTransport):
             self._pipes[number], _ = await connect(pipe, file)
 
     def get_pid(self) -> int:
-        """Return its number."""
+        """Return its PID."""
         return self._pid
 
     def get_returncode(self) -> int | None:
-        """Return how it ended, `None` before that."""
+        """Return its exit status, `None` while it runs."""
         return self._code
 
     def get_pipe_transport(self, fd: int) -> asyncio.BaseTransport | None:
@@ -224,17 +224,17 @@ class ForkedTransport(asyncio.SubprocessTransport):
             pipe.close()
 
     def exited(self, status: int) -> None:
-        """Note that it has ended."""
+        """Record its end."""
         self._code = os.waitstatus_to_exitcode(status)
         self._child.process_exited()
         self._end()
 
     def received(self, number: int, data: bytes) -> None:
-        """Hand on what it has printed."""
+        """Pass on its output."""
         self._child.pipe_data_received(number, data)
 
     def closed(self, number: int) -> None:
-        """Note that a pipe is closed."""
+        """Record that a pipe is closed."""
         self._open.discard(number)
         self._end()
 
@@ -260,7 +260,7 @@ _SHARED: ContextVar[ReaperServer | None] = ContextVar("reaper_server", default=N
 
 @asynccontextmanager
 async def forked_reapers() -> AsyncIterator[None]:
-    """Fork the reapers of all that is started within the block, by the tasks that are made there, too."""
+    """Fork the reapers of all commands that are started within the block, also by tasks created there."""
     server = ReaperServer()
     _SHARED.set(server)
     try:
@@ -271,7 +271,7 @@ async def forked_reapers() -> AsyncIterator[None]:
 
 
 def shared_server(argv: Sequence[str], env: Mapping[str, str] | None) -> ReaperServer | None:
-    """Return what forks the reaper of a command here; `None` where one is started for it."""
+    """Return the server that forks a command's reaper here, or `None` if a new process is started for it."""
     server = _SHARED.get()
     if server is None or env is None:
         return None
@@ -300,6 +300,6 @@ def _directory(path: Path) -> int:
 
 
 def _order(argv: Sequence[str], env: Mapping[str, str]) -> bytes:
-    """Return the words of a command and its variables as the server reads them, with one call of C."""
+    """Return the order for a command and its variables in the server's format, with a single C call."""
     variables = {os.fsencode(name): os.fsencode(value) for name, value in env.items()}
     return marshal.dumps(([os.fsencode(word) for word in argv], variables))

@@ -1,8 +1,8 @@
-"""The only module that starts git: so that no repository can start a program of its own.
+"""The only module that starts git, such that no repository can start programs.
 
-A repository lends its objects and references. Git never reads its configuration, hooks or attributes file: each call
-gets a git directory of ours (`GIT_COMMON_DIR`) that links to what is lent and holds the few settings of `_CARRIED`.
-See docs/decisions/0049-git-never-reads-a-strangers-configuration.md.
+A repository shares its objects and references. Git never reads its configuration, hooks or attributes file: each call
+uses a git directory of ours (`GIT_COMMON_DIR`) with links to the shared files and the few settings of `_CARRIED`. See
+docs/decisions/0049-git-never-reads-a-strangers-configuration.md.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from tocsin.core.storage.files import make_directory, read_limited, write_atomic
 TIMEOUT_S = 60.0
 CHECKOUT_TIMEOUT_S = 1800.0
 GIT_DIRECTORIES = "git"  # in the data directory
-OLDEST = (2, 31)  # the first that reads GIT_CONFIG_COUNT
+OLDEST = (2, 31)  # the first version that reads GIT_CONFIG_COUNT
 _MAX_ERROR_BYTES = 64 * 1024
 _MAX_POINTER_BYTES = 4096
 
@@ -36,21 +36,21 @@ _ENVIRONMENT = {
     "LC_ALL": "C.UTF-8",
 }
 _NO_OTHER_CONFIGURATION = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
-# The identity of commits, and how a command of the operator reaches a remote, do not depend on the repository.
+# The committer's identity, and how an operator's command reaches a remote, do not depend on the repository.
 _KEPT = ("GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_SSH")
 
-# What a repository lends; gitrepository-layout(5) describes each. `HEAD` and `index` protect objects from `git gc`.
+# The shared files; gitrepository-layout(5) describes each. `HEAD` and `index` protect objects from `git gc`.
 _LENT = ("HEAD", "index", "objects", "refs", "packed-refs", "reftable", "logs", "shallow", "worktrees", "info/exclude")
-# The settings of a repository that git gets, without names in the middle: how files are stored, who commits, and
-# where people and commands push to.
+# The settings of a repository that are copied, without the middle part of names: storage formats, committer, and the
+# remotes for pushes.
 _CARRIED = {
     "core.repositoryformatversion", "core.filemode", "core.symlinks", "core.ignorecase", "core.precomposeunicode",
     "core.autocrlf", "core.eol", "core.sparsecheckout", "core.sparsecheckoutcone", "extensions.objectformat",
     "extensions.compatobjectformat", "extensions.refstorage", "user.name", "user.email", "remote.url", "remote.pushurl",
     "remote.fetch", "branch.remote", "branch.merge",
 }  # fmt: skip
-# Names and values without characters that mean something to git's parser or to a shell: a name of a user is copied into
-# reflogs, which a repository may have linked to any file.
+# Names and values without special characters of git's parser or of a shell: a user name is copied into reflogs, which a
+# repository may have linked to any file.
 _PLAIN = re.compile(r"[\w \-./:@+~*=%,'^]*")
 _OURS = """\
 [core]
@@ -69,14 +69,14 @@ _OURS += "".join(f'[protocol "{name}"]\n\tallow = always\n' for name in ("https"
 
 
 class GitFailedError(TocsinError):
-    """Git failed, or a repository was refused."""
+    """Git failed, or a repository was rejected."""
 
     code = "git-failed"
 
 
 @dataclass(frozen=True, slots=True)
 class CutOutput:
-    """The beginning of what git printed, and whether there was more."""
+    """The beginning of git's output, and whether there was more."""
 
     data: bytes
     truncated: bool
@@ -84,7 +84,7 @@ class CutOutput:
 
 @dataclass(frozen=True, slots=True)
 class GitPlace:
-    """A repository: the top of its work tree, None if it is bare; its git directory; the one all work trees share."""
+    """A repository: its work tree, `None` if it is bare; its git directory; the one that all work trees share."""
 
     top: Path | None
     git_dir: Path
@@ -92,7 +92,7 @@ class GitPlace:
 
 
 def git_directory(top: Path) -> Path | None:
-    """Return the git directory of a work tree: `.git`, or where the file of that name points."""
+    """Return the git directory of a work tree: `.git`, or the target of the file with that name."""
     place = top / ".git"
     with suppress(OSError, ConfigError, ValueError):
         if place.is_dir():
@@ -104,7 +104,7 @@ def git_directory(top: Path) -> Path | None:
 
 
 def find_repository(folder: Path, *, above: bool = False) -> GitPlace | None:
-    """Return the repository of a folder, which may be bare; with `above`, that of the work tree around it."""
+    """Return the repository of a folder, which may be bare; with `above`, of the work tree that contains it."""
     start = _resolved(folder)
     for top in (start, *start.parents) if above else (start,):
         git_dir = git_directory(top)
@@ -125,7 +125,7 @@ def _resolved(path: Path) -> Path:
 
 
 class GitProgram:
-    """Starts git; `environment` is ours without our secrets, `trusted` lets repositories start their programs."""
+    """Starts git; `environment` is ours without secrets, `trusted` lets repositories start programs."""
 
     def __init__(
         self,
@@ -135,22 +135,22 @@ class GitProgram:
         trusted: bool = False,
         timeout_s: float = TIMEOUT_S,
     ) -> None:
-        """`directories` is where our git directories of repositories are kept."""
+        """Configure git; our git directories of repositories are in `directories`."""
         self.directories = directories
         self.trusted = trusted
         self._environment = environment
         self._timeout_s = timeout_s
 
     async def open(self, place: GitPlace) -> "GitCommands":
-        """Return what runs commands for a repository; raises GitFailedError for one that is refused."""
+        """Return the runner of commands in a repository; raise GitFailedError for a rejected one."""
         if self.trusted:
-            # Git checks here whom the repository belongs to; with GIT_DIR, it does not.
+            # Git checks the owner of the repository here; with GIT_DIR, it does not.
             await self.output(("rev-parse", "--git-dir"), {}, place.top or place.git_dir)
             return GitCommands(self, place, place.common_dir, None)
         if place.common_dir.parent == _resolved(self.directories):  # a work tree that was added here
             place = replace(place, common_dir=(place.common_dir / "objects").readlink().parent)
         raw = await asyncio.to_thread(_raw_configuration, place.common_dir)
-        # `--file -` reads what was read before: another process may change the file meanwhile.
+        # `--file -` parses the text that was read before: another process may change the file meanwhile.
         words = ("config", "--file", "-", "--no-includes", "--null", "--list")
         listed = await self.output(words, {"GIT_DIR": "/dev/null"}, Path("/"), stdin=raw)
         if listed.truncated:
@@ -161,7 +161,7 @@ class GitProgram:
         return GitCommands(self, place, ours, configuration)
 
     async def version(self) -> tuple[int, ...]:
-        """Return the version of git; raises GitFailedError where there is none."""
+        """Return the version of git; raise GitFailedError if it is not installed."""
         printed = await self.output(("--version",), {}, Path("/"))
         return tuple(int(number) for number in re.findall(rb"\d+", printed.data)[:2])
 
@@ -172,8 +172,8 @@ class GitProgram:
             await self.output(words, {"GIT_DIR": str(folder / ".git")}, folder)
 
     def environment_of_command(self) -> dict[str, str]:
-        """Return the environment of a command that may itself call git, also outside of its work tree."""
-        settings = {"commit.gpgSign": "false", "maintenance.auto": "false"}  # no passphrase can be typed
+        """Return the environment of a command that may itself call git, also outside its work tree."""
+        settings = {"commit.gpgSign": "false", "maintenance.auto": "false"}  # no passphrase can be entered
         settings |= {} if self.trusted else {"core.hooksPath": "/dev/null", "core.fsmonitor": "false"}
         env = {**self._plain(), "GIT_TERMINAL_PROMPT": "0", "GIT_CONFIG_COUNT": str(len(settings))}
         for number, (key, value) in enumerate(settings.items()):
@@ -192,9 +192,9 @@ class GitProgram:
         supervised: bool = False,
         started: Callable[[int], Awaitable[None]] | None = None,
     ) -> CutOutput:
-        """Return the beginning of what git prints, which is ended as soon as there is more; raises GitFailedError.
+        """Return the beginning of git's output; git is ended at once if there is more. Raises GitFailedError.
 
-        With `supervised` it ends with this process, whatever ends this process; `started` gets its process ID.
+        With `supervised`, git ends with this process, however that ends; `started` gets its process ID.
         """
         kept, limits = {"stdout": bytearray(), "stderr": bytearray()}, {"stdout": max_bytes, "stderr": _MAX_ERROR_BYTES}
         running = list[Child]()
@@ -211,7 +211,7 @@ class GitProgram:
         try:
             async with streaming(argv, feed, stdin=stdin, env=whole, cwd=cwd, supervised=supervised) as child:
                 running.append(child)
-                feed("stdout", b"")  # there may have been too much before
+                feed("stdout", b"")  # the output may have been too large before
                 if started:
                     await started(child.pid)
                 code = await child.wait(limit)
@@ -226,7 +226,7 @@ class GitProgram:
         return CutOutput(bytes(kept["stdout"][:max_bytes]), truncated)
 
     def _plain(self) -> dict[str, str]:
-        """Return our environment without what would lead git to another repository or configuration."""
+        """Return our environment without variables that would select another repository or configuration."""
         return {
             name: value
             for name, value in self._environment().items()
@@ -236,7 +236,7 @@ class GitProgram:
 
 @dataclass(frozen=True, slots=True)
 class GitCommands:
-    """Commands for one repository; git reads `configuration` in `common`, None for that of a trusted repository."""
+    """Commands for a repository; git reads `configuration` in `common`, or the repository's own if it is trusted."""
 
     program: GitProgram
     place: GitPlace
@@ -246,7 +246,7 @@ class GitCommands:
     async def text(
         self, *words: str, accepted: Sequence[int] = (0,), git_dir: Path | None = None, work_tree: Path | None = None
     ) -> str:
-        """Return what a command prints, at most 1 MiB of it; raises GitFailedError."""
+        """Return the output of a command, at most 1 MiB; raise GitFailedError."""
         env = self._environment(self.common, git_dir, work_tree)
         output = await self.program.output(_words(words, work_tree), env, self.common, accepted=accepted)
         return output.data.decode(errors="replace")
@@ -254,17 +254,17 @@ class GitCommands:
     async def beginning(
         self, max_bytes: int, *words: str, git_dir: Path | None = None, work_tree: Path | None = None
     ) -> CutOutput:
-        """Return the beginning of what a command prints; it is ended as soon as there is more."""
+        """Return the beginning of a command's output; the command is ended at once if there is more."""
         env = self._environment(self.common, git_dir, work_tree)
         return await self.program.output(_words(words, work_tree), env, self.common, max_bytes=max_bytes)
 
     async def add_work_tree(
         self, folder: Path, branch: str, started: Callable[[int], Awaitable[None]] | None = None
     ) -> None:
-        """Check a branch out in a new folder, where git reads a configuration of its own: `directories / folder.name`.
+        """Check out a branch in a new folder with its own git configuration, in `directories / folder.name`.
 
-        The index is written last: a work tree without one is not complete. `started` gets the process IDs of git.
-        Raises GitFailedError.
+        The index is written last: a work tree without one is incomplete. `started` gets the process IDs of git. Raises
+        GitFailedError.
         """
         state, common = self.place.common_dir / "worktrees" / folder.name, self.common
         if self.configuration is not None:
@@ -287,9 +287,9 @@ class GitCommands:
 
 
 def _lend(common_dir: Path, folder: Path, configuration: str, *, lasting: bool = False) -> None:
-    """Make a git directory that has `configuration` and what a repository lends, unless it is there."""
+    """Create a git directory with `configuration` and the shared files of a repository, unless it exists."""
     try:
-        if lasting:  # git makes no directory where a link leads nowhere
+        if lasting:  # git creates no directory through a dangling link
             (common_dir / "worktrees").mkdir(exist_ok=True)
         with suppress(OSError):
             if (folder / "config").read_text("utf-8") == configuration:
@@ -304,7 +304,7 @@ def _lend(common_dir: Path, folder: Path, configuration: str, *, lasting: bool =
 
 
 def _attach(folder: Path, state: Path, common: Path) -> None:
-    """Have a work tree use the state in the repository itself, with another directory for what is shared."""
+    """Make a work tree use its state in the repository, but another directory for the shared files."""
     try:
         (state / "commondir").write_bytes(os.fsencode(f"{common}\n"))
         (folder / ".git").write_bytes(os.fsencode(f"gitdir: {state}\n"))
@@ -317,13 +317,13 @@ def _not_written(error: OSError) -> GitFailedError:
 
 
 def _words(words: Sequence[str], work_tree: Path | None) -> Sequence[str]:
-    """Return a command that looks into no submodule: git would start another git there, with its configuration."""
+    """Return a command that ignores submodules: git would start another git there, with its configuration."""
     looks = work_tree is not None and words[0] in {"diff", "status"} and "--cached" not in words
     return (words[0], "--ignore-submodules=all", *words[1:]) if looks else words
 
 
 def _raw_configuration(common_dir: Path) -> str:
-    """Return the configuration of a repository and of its main work tree, without what they include."""
+    """Return the configuration of a repository and of its main work tree, without included files."""
     files = [common_dir / name for name in ("config", "config.worktree")]
     try:
         return "\n".join(read_limited(file).decode(errors="replace") for file in files if os.path.lexists(file))
@@ -332,7 +332,7 @@ def _raw_configuration(common_dir: Path) -> str:
 
 
 def _configuration(place: GitPlace, listed: str) -> str:
-    """Return the configuration that git gets in place of the listed one, which may not include any other."""
+    """Return the configuration that replaces the listed one, which may not include other files."""
     lines = [f"# lent: {', '.join(_LENT)}\n", _OURS]
     for entry in listed.split("\0"):
         key, has_value, value = entry.partition("\n")
@@ -351,7 +351,7 @@ def _refused(place: GitPlace, reason: str, hint: str) -> GitFailedError:
 
 
 def _failed(stderr: str, command: str) -> GitFailedError:
-    """Return the error that says what git said, and what to do where that is known."""
+    """Return the error with git's message, and a hint if the cause is known."""
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     said = next((line for line in lines if line.startswith(("fatal:", "error:"))), lines[-1] if lines else "")
     said = said.removeprefix("fatal: ").removeprefix("error: ")[:500]

@@ -1,7 +1,7 @@
-"""Who a process is, so that another one can prove that it has ended.
+"""Process identities, with which another process can prove that a process has ended.
 
-Work that a process has taken is given to another one only when its taker is dead. A process ID alone
-proves nothing: it is used again, a container counts its own ones, and a reboot starts anew.
+Work that a process has claimed is given to another one only if the first is dead. A process ID alone proves nothing: it
+is reused, each container has its own, and they start again after a reboot.
 """
 
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 _PROC = Path("/proc")
-_LONGEST_PID = 9  # digits: what `os.kill` can take
+_LONGEST_PID = 9  # digits: the maximum of `os.kill`
 _STATE, _THREADS, _START = 0, 17, 19  # fields of /proc/<pid>/stat after the name; source: proc(5)
 
 
@@ -20,42 +20,42 @@ class _Identity(NamedTuple):
     start: str  # clock ticks since the boot
     namespace: str
     boot: str
-    host: str  # the last one: a host name may hold anything
+    host: str  # last, because a host name may contain any character
 
 
 def own_identity() -> str:
-    """Return what names this process among all of all time; a fork has another one."""
+    """Return a globally unique identity of this process; a fork has another one."""
     return read_identity(os.getpid())
 
 
 def read_identity(pid: int) -> str:
-    """Return what names a process of this machine; of one that has ended, nothing that another one has."""
+    """Return the identity of a process of this machine; if it has ended, one that no other process has."""
     stat = _stat(pid)
     start = stat[_START] if len(stat) > _START else ""
     return ":".join(_Identity(str(pid), start, _namespace(), boot_id(), socket.gethostname()))
 
 
 def is_dead(identity: str) -> bool:
-    """Whether the process of that `own_identity` is proved to have ended.
+    """Whether the process with this `own_identity` has provably ended.
 
-    False also where nothing can be proved: on another machine, in another container, without /proc.
+    False if nothing can be proved: on another machine, in another container, without /proc.
     """
     return _proved_end(identity) is True
 
 
 def is_alive(identity: str) -> bool:
-    """Whether the process of that `own_identity` is proved to run; false also where nothing can be proved."""
+    """Whether the process with this `own_identity` provably runs; false if nothing can be proved."""
     return _proved_end(identity) is False
 
 
 def is_elsewhere(identity: str) -> bool:
-    """Whether the process of that `own_identity` is, or was, on another machine or in a container of another name."""
+    """Whether the process with this `own_identity` belongs to another machine or a container of another name."""
     return identity.split(":", len(_Identity._fields) - 1)[-1] != socket.gethostname()
 
 
 @cache
 def boot_id() -> str:
-    """Return what names this boot of the machine; nothing where the system has no name for it."""
+    """Return the identity of the current boot, or an empty text if the system has none."""
     try:
         return (_PROC / "sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
@@ -63,7 +63,7 @@ def boot_id() -> str:
 
 
 def _proved_end(identity: str) -> bool | None:
-    """Return whether it has ended, or nothing when that cannot be known."""
+    """Return whether it has ended, `None` if unknown."""
     fields = identity.split(":", len(_Identity._fields) - 1)
     if len(fields) != len(_Identity._fields):
         return None
@@ -83,21 +83,21 @@ def _has_ended(other: _Identity) -> bool | None:
         return None
     pid = int(other.pid)
     try:
-        os.kill(pid, 0)  # asks and signals nothing; /proc alone may hide the processes of other users
+        os.kill(pid, 0)  # checks without sending a signal; /proc may hide the processes of other users
     except ProcessLookupError:
         return True
     except PermissionError:
-        pass  # it is another user's
+        pass  # it belongs to another user
     stat = _stat(pid)
     if len(stat) <= _START:
         return None
-    # A zombie keeps its number until its parent waits for it.
+    # A zombie keeps its PID until its parent waits for it.
     unreaped = stat[_STATE] in {"Z", "X"} and stat[_THREADS] in {"0", "1"}
     return unreaped or stat[_START] != other.start
 
 
 def _stat(pid: int) -> list[str]:
-    """Return the fields after the name, which may itself hold blanks and brackets; nothing when unreadable."""
+    """Return the fields after the name, which may contain blanks and brackets; empty if unreadable."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123  # a third of the time, at each start of a command
             return file.read().decode(errors="replace").rpartition(")")[2].split()
@@ -107,7 +107,7 @@ def _stat(pid: int) -> list[str]:
 
 def _namespace() -> str:
     try:
-        # `pid:[4026531836]`: the colon would be taken for our own.
+        # `pid:[4026531836]`: the colon is our own separator.
         return os.readlink("/proc/self/ns/pid").removeprefix("pid:")  # noqa: PTH115  # see `_stat`
     except OSError:
         return ""

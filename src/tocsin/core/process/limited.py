@@ -1,4 +1,4 @@
-"""For child processes that open what strangers send: give up rights to memory, time and files at their start."""
+"""Limits for child processes that parse untrusted files: memory, processor time and file writes."""
 
 import resource
 
@@ -6,9 +6,9 @@ _OPEN_FILES = 64
 
 
 def limit_this_process(*, memory_bytes: int, cpu_s: int) -> None:
-    """Bound this process for the rest of its life; it cannot write files either.
+    """Limit this process for the rest of its life; it cannot write files either.
 
-    Going over ends it: by MemoryError, or by the signal of the limit.
+    Exceeding a limit ends it: by MemoryError, or by the signal of the limit.
     """
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))

@@ -1,9 +1,9 @@
-"""Which processes that share a store live: one answer for everything that a process takes and may leave behind.
+"""Liveness of the processes that share a store, for everything that a process claims and may leave behind.
 
-A process that holds work (open messages, runs) leaves a sign of life every `BEAT_S`; one that holds none writes
-nothing. That another process has ended is proved where possible (`core/process/identity.py`); of one on another host
-or in another container it is believed after `SILENCE_S` without a sign of life. A beat is only ever compared with an
-earlier one of the same process, so no two machines need to agree on the time.
+A process that holds work (open messages, runs) writes a heartbeat every `BEAT_S`; one that holds none writes nothing.
+The end of another process is proved if possible (`core/process/identity.py`); a process on another host or in another
+container counts as ended after `SILENCE_S` without a heartbeat. A counter is only compared with earlier values of the
+same process, so clocks need not be synchronised.
 """
 
 import logging
@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 BEAT_S = 10.0
 SILENCE_S = 60.0
-# What is watched for silence is asked about every few seconds; after that the watch begins anew.
+# Silence is checked every few seconds; after a longer gap between checks, the measurement starts again.
 _FORGET_S = 2 * SILENCE_S
 
 
@@ -31,7 +31,7 @@ class _Pulse:
 
 
 class Presence:
-    """The signs of life of this process, and what it knows of the others. Make one for each process."""
+    """The heartbeats of this process, and the liveness of others. Create one per process."""
 
     def __init__(
         self,
@@ -42,22 +42,22 @@ class Presence:
         is_dead: Callable[[str], bool] = is_dead,
         is_alive: Callable[[str], bool] = is_alive,
     ) -> None:
-        """`identity` is that of this process; `is_dead` and `is_alive` say what is proved of others."""
+        """Write heartbeats of `identity`, by default this process; `is_dead` and `is_alive` must prove their answer."""
         self.identity = identity or own_identity()
         self.is_dead = is_dead
         self._is_alive = is_alive
         self._beats = beats
         self._clock = clock
-        self._beat_at: float | None = None  # monotonic; None until the first sign of life
+        self._beat_at: float | None = None  # monotonic; None until the first heartbeat
         self._pulses: dict[str, _Pulse] = {}
         self._pruned: dict[str, int] = {}
 
     def named(self, identity: str) -> "Presence":
-        """Return the signs of life of another identity in the same store, such as that of a host."""
+        """Return the heartbeats of another identity in the same store, such as a host."""
         return Presence(self._beats, self._clock, identity, is_dead=lambda _: False, is_alive=lambda _: False)
 
     async def beat(self) -> None:
-        """Leave a sign of life unless the last one is fresh; to be called often while this process holds work."""
+        """Write a heartbeat unless the last one is recent; call this often while the process holds work."""
         now, due_at = self._clock.monotonic(), self._beat_at
         if due_at is not None and now < due_at:
             return
@@ -69,9 +69,9 @@ class Presence:
             raise
 
     async def gone(self, identities: Collection[str]) -> set[str]:
-        """Return which of these processes have ended, as proved or because they are silent.
+        """Return which of these processes have ended, by proof or by silence; never this process.
 
-        Silence counts from the first call that names a process: name it every few seconds. Never names this one.
+        Silence is measured from the first call that names a process: name it every few seconds.
         """
         others = set(identities) - {self.identity}
         gone = {identity for identity in others if self.is_dead(identity)}
@@ -79,19 +79,19 @@ class Presence:
         return gone | await self._silent(unproved)
 
     async def leave(self) -> None:
-        """Remove the signs of life of this process, which holds no work any more; never raises."""
+        """Delete the heartbeat of this process, which holds no more work; never raises."""
         if self._beat_at is None:
             return
         self._beat_at = None
         try:
             await self._beats.remove([self.identity])
-        except StoreUnavailableError as error:  # `prune` of another process does it
+        except StoreUnavailableError as error:  # `prune` of another process deletes it
             log.debug("the heartbeat records of this process could not be removed", extra={"reason": error.sentence()})
 
     async def prune(self) -> int:
-        """Remove the signs of life of processes that ended, or were silent since the last call; return how many.
+        """Delete the heartbeats of processes that have ended, or were silent since the last call; return their number.
 
-        One that is taken for ended and is not begins again with its next sign of life.
+        A live process that was deleted by mistake reappears with its next heartbeat.
         """
         beats, earlier = await self._beats.all(), self._pruned
         self._pruned = beats
@@ -106,7 +106,7 @@ class Presence:
         return self.is_dead(identity) or (silent and not self._is_alive(identity))
 
     async def _silent(self, identities: Collection[str]) -> set[str]:
-        """Return which of these have given no sign of life for `SILENCE_S`."""
+        """Return which of these have written no heartbeat for `SILENCE_S`."""
         now = self._clock.monotonic()
         self._pulses = {i: pulse for i, pulse in self._pulses.items() if now - pulse.asked_at < _FORGET_S}
         beats = await self._beats.all() if identities else {}

@@ -19,40 +19,40 @@ import signal
 import sys
 import time
 
-TYPE_CHECKING = False  # without the import of `typing`
+TYPE_CHECKING = False  # avoids the import of `typing`
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Iterable
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36  # prctl(2)
-# Whatever ends a program that does not expect it: nothing may end this one alone.
+# Signals that end a program which does not handle them: none may end this one alone.
 _ENDING = signal.valid_signals() - {
     signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD, signal.SIGCONT, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU,
     signal.SIGURG, signal.SIGWINCH,
 }  # fmt: skip
-# The server ignores these: it exits with its client. Python ignores the last two.
+# The server ignores these: it ends with its client. Python ignores the last two.
 _OUTLIVED = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ})
-# Where the server itself fails, it ends: handled, it would fail again and again. Blocked, they end what fails all the
-# same, and nothing else can end its reapers by them.
+# If the server itself fails, it ends: handled, these would recur endlessly. Blocked, they still end the failing
+# process, but cannot be sent to its reapers.
 _FAULTS = frozenset({signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV})
-_NOT_FOUND = 127  # as shells say it
-_STUCK_S = 2.0  # killed and still there: it hangs in the kernel
+_NOT_FOUND = 127  # as in shells
+_STUCK_S = 2.0  # killed, but still present: it hangs in the kernel
 _PROC_BYTES = 65_536
-# The digits of the number that begins an order, and the maximum length of an order: command and environment.
+# The digits of the number at the start of an order, and the maximum length of an order: command and environment.
 _NUMBER, _MAX_ORDER_BYTES = 10, 160_000
 _MOST_DESCRIPTORS = 4
 
-# Looked up before a fork: what a reaper is the first to touch is copied for it, and that is most of what it costs.
-# Hence plain numbers in place of enums, and neither exceptions nor functions of Python's library on its usual way.
+# Looked up before the fork: memory that a reaper is the first to touch is copied for it, which is most of its cost.
+# Hence plain numbers instead of enums, and no exceptions or library functions on the usual path.
 _LIBC = ctypes.CDLL(None)
 _prctl, _waitpid = _LIBC.prctl, _LIBC.waitpid
 _DEFAULTS = tuple(map(int, _ENDING))
 _WNOHANG = int(os.WNOHANG)
-_SIGNAL = 0x7F  # the bits of a wait status that are not 0 where a signal ended the process; the exit code is above them
+_SIGNAL = 0x7F  # the bits of a wait status that are nonzero after a signal; the exit code is above them
 
 
 def main() -> None:
-    """Do what the command line says."""
+    """Run the reaper or the server, as the command line requests."""
     if sys.argv[1:] == ["--serve"]:
         _serve()
     else:
@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def _expect(numbers: "Iterable[signal.Signals]", server: int) -> None:
-    """Handle these signals: a reaper kills all that it supervises, the server ends or goes on."""
+    """Handle these signals: a reaper kills all that it supervises, the server ends or continues."""
 
     def handle(number: int, _: object) -> None:
         if os.getpid() != server:
@@ -75,25 +75,25 @@ def _expect(numbers: "Iterable[signal.Signals]", server: int) -> None:
 
 
 def _supervise(argv: list[bytes], env: dict[bytes, bytes] | None, parent: int) -> None:
-    """Start a command, wait for its end, and end likewise; without `env` it gets the variables of this process."""
+    """Run a command and end with its status; without `env`, it gets the variables of this process."""
     _prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     _prctl(_PR_SET_PDEATHSIG, signal.SIGUSR2, 0, 0, 0)
-    if os.getppid() != parent:  # it died before that
+    if os.getppid() != parent:  # the parent died before that
         sys.exit(1)
     child = _spawn(argv, _own_variables() if env is None else env)
     for descriptor in (0, 1, 2):
-        os.close(descriptor)  # a reader of its output waits until every holder of the pipe has closed it
+        os.close(descriptor)  # a reader of its output waits until every holder closes the pipe
     status = _wait_for(child)
     _kill_all(lambda _: None)
     _end_as(status)
 
 
 def _serve() -> None:
-    """Fork a reaper for each order, and report its start and end, until the other end of the socket is closed."""
+    """Fork a reaper for each order and report its start and end, until the client closes the socket."""
     import select
     import socket
 
-    gc.disable()  # a collection looks at all that there is
+    gc.disable()  # a collection visits all objects
     orders, order = socket.socket(fileno=0), bytearray(_MAX_ORDER_BYTES)
     awake, wake = os.pipe()
     for descriptor in (awake, wake):
@@ -101,7 +101,7 @@ def _serve() -> None:
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.pthread_sigmask(signal.SIG_BLOCK, _FAULTS)
-    _expect(_ENDING - _FAULTS, os.getpid())  # inherited: sixty calls fewer for each reaper
+    _expect(_ENDING - _FAULTS, os.getpid())  # inherited: saves sixty calls per reaper
     try:
         while True:
             ready, _, _ = select.select([orders.fileno(), awake], [], [])
@@ -150,7 +150,7 @@ def _fork(orders: "socket.socket", order: bytearray, descriptors: list[int]) -> 
 
 
 def _carry_out(order: bytearray, descriptors: list[int], parent: int) -> None:
-    """Become the reaper that an order asks for: three streams, and perhaps a directory."""
+    """Become the reaper of an order, which has three streams and possibly a directory."""
     signal.set_wakeup_fd(-1)
     os.setsid()
     for place in descriptors[3:]:
@@ -158,16 +158,16 @@ def _carry_out(order: bytearray, descriptors: list[int], parent: int) -> None:
     for target in (0, 1, 2):
         os.dup2(descriptors[target], target)
     os.closerange(3, 1 + max(descriptors))
-    argv, env = marshal.loads(memoryview(order)[_NUMBER:])  # noqa: S302  # the client is the process that started us
+    argv, env = marshal.loads(memoryview(order)[_NUMBER:])  # noqa: S302  # the client is our parent process
     _supervise(argv, env, parent)
 
 
 def _spawn(argv: list[bytes], env: dict[bytes, bytes]) -> int:
-    """Start the command in a session of its own, so that `kill 0` in a script means the script; return its number."""
+    """Start the command in its own session, so that `kill 0` in a script affects only the script; return its PID."""
     failed: OSError | None = None
     for place in [b""] if b"/" in argv[0] else _places(env):
         try:
-            # Twice as fast as `fork`, which copies the page tables of Python.
+            # Twice as fast as `fork`, which copies Python's page tables.
             return os.posix_spawn(place + argv[0], argv, env, setsid=True, setsigmask=(), setsigdef=_DEFAULTS)
         except OSError as error:
             if failed is None or not isinstance(error, FileNotFoundError | NotADirectoryError):
@@ -182,12 +182,12 @@ def _places(env: dict[bytes, bytes]) -> list[bytes]:
 
 
 def _own_variables() -> dict[bytes, bytes]:
-    """Return the environment that was meant for the command: Python may have set LC_CTYPE in its own."""
+    """Return the original environment for the command: Python may have set LC_CTYPE in its own."""
     return dict(pair.split(b"=", 1) for pair in _read("/proc/self/environ").split(b"\0") if b"=" in pair)
 
 
 def _wait_for(child: int) -> int:
-    """Reap whatever ends until the command itself does; return its wait status."""
+    """Reap all children until the command ends; return its wait status."""
     while True:
         pid, status = os.wait()
         if pid == child:
@@ -195,7 +195,7 @@ def _wait_for(child: int) -> int:
 
 
 def _kill_all(then: "Callable[[int], object]") -> None:
-    """Kill every child, and those that thereby become children, until there is none; then call `then` with 1."""
+    """Kill all children, and those that become children thereby; then call `then` with 1."""
     deadline = time.monotonic() + _STUCK_S
     while _has_children() and time.monotonic() < deadline:
         for pid in _children():
@@ -209,7 +209,7 @@ def _kill_all(then: "Callable[[int], object]") -> None:
 
 
 def _has_children() -> bool:
-    """Reap what has ended; return whether anything is left."""
+    """Reap ended children; return whether any are left."""
     while (reaped := _waitpid(-1, None, _WNOHANG)) > 0:
         pass
     return bool(reaped == 0)
@@ -220,7 +220,7 @@ def _children() -> list[int]:
     try:
         return [int(pid) for pid in _read(f"/proc/{own}/task/{own}/children").split()]
     except OSError:  # a kernel without that file
-        names = os.listdir("/proc")  # noqa: PTH208  # names are what is wanted
+        names = os.listdir("/proc")  # noqa: PTH208  # only names are needed
         return [pid for pid in map(int, filter(str.isdigit, names)) if _parent(pid) == own]
 
 
@@ -232,7 +232,7 @@ def _parent(pid: int) -> int:
 
 
 def _read(path: str) -> bytes:
-    """Return what a file says; `open` takes a millisecond where it is called first."""
+    """Return the content of a file; the first call of `open` would take a millisecond."""
     descriptor, said = os.open(path, os.O_RDONLY | os.O_CLOEXEC), b""
     try:
         while more := os.read(descriptor, _PROC_BYTES):

@@ -1,8 +1,8 @@
-"""The sandbox: bubblewrap where it is installed and the kernel lets it work, else limits alone.
+"""The sandbox: bubblewrap if it is installed and works, or else resource limits alone.
 
-With bubblewrap a program sees a read-only system, its own folder read-only, its own processes and, unless it may use
-the network, no network. It may write to its home directory, `/tmp` and `/dev/shm`: each is in memory and of limited
-size, so the kernel enforces the limit. The program ends when this one does.
+With bubblewrap, a program sees a read-only system, its read-only folder, only its own processes and, unless it may use
+the network, no network. It may write to its home directory, `/tmp` and `/dev/shm`: each is in memory and has a maximum
+size that the kernel enforces. The program ends when this process does.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from tocsin.core.text.shell import shell_argv
 # Where administrators install programs: a `bwrap` from elsewhere must not be used.
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _SYSTEM_FOLDERS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
-# What programs look up there; every user of the machine may read it. Not among it: shadow, ssh, ssl/private.
+# Files that programs need there and every user may read. Not included: shadow, ssh, ssl/private.
 _ETC = (
     "alternatives", "ca-certificates", "crypto-policies", "debian_version", "fonts", "group", "host.conf", "hosts",
     "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "mime.types", "nsswitch.conf", "os-release", "passwd",
@@ -31,10 +31,10 @@ _ETC = (
 )  # fmt: skip
 _OWN_HOME = Path("/home/sandbox")
 _PROBE_TIMEOUT_S = 10.0
-# Far longer than bubblewrap takes: where this passes, it hangs.
+# Far longer than bubblewrap takes: after this, it hangs.
 _OPEN_TIMEOUT_S, _OPEN_LOOK_S = 60.0, 0.002
 _MIB = 1024**2
-# dash says `-p` where other shells say `-u`. A limit that is lower already stays.
+# dash uses `-p` where other shells use `-u`. A lower existing limit stays.
 _LIMIT = """\
 ulimit -c 0; ulimit -n {files}; ulimit -f {blocks}; ulimit -v {kib}
 [ {processes} = 0 ] || ulimit -u {processes} || ulimit -p {processes}
@@ -47,14 +47,14 @@ _NO_REASON = "it ended without an error message"
 
 
 class Level(StrEnum):
-    """How far a sandboxed program is confined."""
+    """The level of isolation of a sandboxed program."""
 
     BUBBLEWRAP = "bubblewrap"
-    LIMITS = "limits"  # four variables, limits, and the rights of the user
+    LIMITS = "limits"  # four variables, limits, and the permissions of the user
 
 
 class State(NamedTuple):
-    """The level that works here, and why it is not the other one."""
+    """The level that works here, and why the other one does not."""
 
     level: Level
     reason: str = ""
@@ -62,11 +62,11 @@ class State(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ResourceLimits:
-    """What a sandboxed program may use up. The first two are of all its processes together."""
+    """The resource limits of a sandboxed program. The first two are for all its processes together."""
 
     processes: int = 128
     memory_bytes: int = 1024**3
-    address_space_bytes: int = 8 * 1024**3  # of one process; some runtimes reserve far more than they use
+    address_space_bytes: int = 8 * 1024**3  # per process; some runtimes reserve far more than they use
     file_bytes: int = 1024**3
     home_bytes: int = 256 * _MIB
     temporary_bytes: int = 256 * _MIB  # of /tmp, and of /dev/shm
@@ -76,11 +76,11 @@ class ResourceLimits:
 
 @dataclass(frozen=True, slots=True)
 class SandboxPolicy:
-    """What one program may reach: a folder to read and work in, its home directory, the network.
+    """The permissions of a program: a folder to read and work in, a home directory, the network.
 
-    With bubblewrap the content of `source` stands in `folder`; without, the program works in `source`. With
-    bubblewrap `home` is an empty folder in memory, which `WritableFolders` opens; without, it is the folder itself.
-    A program with a home reads one line of its standard input before it starts: see `streaming`, `attach`.
+    With bubblewrap, `folder` has the content of `source`; without, the program works in `source`. With bubblewrap,
+    `home` is an empty folder in memory, which `WritableFolders` opens; without, it is the folder itself. A program with
+    a home reads one line of its standard input before it starts: see `streaming`, `attach`.
     """
 
     folder: Path
@@ -100,7 +100,7 @@ class SandboxedCommand:
 
 
 class WritableFolders:
-    """The folders in memory to which a program in bubblewrap may write, open also after its end."""
+    """The in-memory folders to which a program in bubblewrap may write; they can be read after its end."""
 
     def __init__(self, home: Path, limits: ResourceLimits) -> None:
         self._home = home
@@ -113,7 +113,7 @@ class WritableFolders:
         return self._open.get(str(self._home))
 
     async def open(self, pid: int) -> None:
-        """Open the folders of the bubblewrap with this number as soon as they are mounted; raises ProcessError."""
+        """Open the folders of the bubblewrap process `pid` as soon as they are mounted; raise ProcessError."""
         try:
             async with asyncio.timeout(_OPEN_TIMEOUT_S):
                 while not self._open_below(pid):  # noqa: ASYNC110  # the kernel does not report a mount
@@ -125,7 +125,7 @@ class WritableFolders:
         return any(self._open_in(process.pid) for process in list_tree(pid) if process.pid != pid)
 
     def _open_in(self, pid: int) -> bool:
-        """Open the folders as one process sees them; False while that is still the file system of this process."""
+        """Open the folders of one process; return False while it still has the file system of this process."""
         with suppress(OSError):
             home = _opened(pid, str(self._home))
             self._open[str(self._home)] = home
@@ -136,7 +136,7 @@ class WritableFolders:
         return False
 
     def excess(self) -> str:
-        """Return which limit the program has reached in one of the folders, or `""`."""
+        """Return the limit that the program has reached in one of the folders, or `""`."""
         for path, descriptor in self._open.items():
             found, label = os.fstatvfs(descriptor), "its home directory" if path == str(self._home) else path
             if not found.f_bfree:
@@ -154,20 +154,20 @@ class WritableFolders:
 
 @dataclass(slots=True)
 class Sandbox:
-    """Confines programs; `bwrap` is the program to use, none where nothing is set."""
+    """Isolates programs; `bwrap` is the path of bubblewrap, empty if it is not installed."""
 
     limits: ResourceLimits = field(default_factory=ResourceLimits)
     bwrap: str = field(default_factory=lambda: shutil.which("bwrap", path=SYSTEM_PATH) or "")
     _state: State | None = None
 
     async def state(self) -> State:
-        """Return which level works; bubblewrap is tried once, with all that it is used with."""
+        """Return the level that works; bubblewrap is tried once, with all options in use."""
         if self._state is None:
             self._state = await self._try_out()
         return self._state
 
     async def confine(self, argv: Sequence[str], env: Mapping[str, str], room: SandboxPolicy) -> SandboxedCommand:
-        """Return how to start `argv` so that it stays in `room`."""
+        """Return the command that runs `argv` within the policy `room`."""
         state = await self.state()
         env = {**env, "HOME": str(room.home)} if room.home else env
         if state.level is Level.LIMITS:
@@ -176,20 +176,20 @@ class Sandbox:
         return SandboxedCommand((*wrapper, *argv), env, Path("/"), wrapped=True)
 
     def reachable(self, path: str, level: Level) -> str:
-        """Return those folders of a `PATH` in which a confined program finds programs."""
+        """Return the folders of a `PATH` in which a sandboxed program finds programs."""
         folders = [folder for folder in path.split(os.pathsep) if folder.startswith("/")]
         if level is Level.BUBBLEWRAP:
             folders = [folder for folder in folders if _is_system(folder)]
         return os.pathsep.join(folders) or SYSTEM_PATH
 
     def shows(self, program: str, level: Level) -> bool:
-        """Whether a confined program can start the file that this name leads to."""
+        """Whether a sandboxed program can start the target of this name."""
         return level is Level.LIMITS or _is_system(os.path.realpath(program))
 
     async def _try_out(self) -> State:
         if not self.bwrap:
             return State(Level.LIMITS, "bubblewrap is not installed")
-        room = SandboxPolicy(Path("/tmp"), Path("/tmp"), _OWN_HOME)  # noqa: S108  # a folder that is there
+        room = SandboxPolicy(Path("/tmp"), Path("/tmp"), _OWN_HOME)  # noqa: S108  # a folder that exists
         argv = [*self._bubblewrap(room), *self._limited(in_namespace=True, waits=True), "/bin/true"]
         said, folders = bytearray(), WritableFolders(_OWN_HOME, self.limits)
         start = streaming(
@@ -225,11 +225,11 @@ class Sandbox:
         yield from ("--proc", "/proc", "--dev", "/dev")
         for path in _TEMPORARY:
             yield from ("--size", size, "--tmpfs", path)
-        yield from ("--dir", "/run", "--dir", "/var", "--symlink", "../tmp", "/var/tmp")  # noqa: S108  # in there
+        yield from ("--dir", "/run", "--dir", "/var", "--symlink", "../tmp", "/var/tmp")  # noqa: S108  # within the sandbox
         yield from ("--ro-bind", str(room.source), folder)
         if room.home:
             yield from ("--size", str(self.limits.home_bytes), "--tmpfs", str(room.home))
-        # Where this program is root, `/proc/sys` and its like belong to the sandboxed program, too.
+        # If this program is root, `/proc/sys` and the like belong to the sandboxed program, too.
         for place in ("/proc", "/dev", "/"):
             yield from ("--remount-ro", place)
         yield from ("--chdir", folder, "--")
@@ -244,7 +244,7 @@ class Sandbox:
             processes=limits.processes if in_namespace and _counts_by_namespace() else 0,
             wait="read -r line; unset line" if waits else "",
         )
-        # What the shell says of a limit that cannot be set is none of the program's output.
+        # The shell's message about a limit that cannot be set is not output of the program.
         return shell_argv(f"exec 3>&2 2>/dev/null\n{script}", "limits")
 
 
@@ -253,7 +253,7 @@ def _opened(pid: int, path: str) -> int:
 
 
 def _system(*, network: bool) -> Iterator[str]:
-    """Yield what shows the system's programs, and of its settings only what programs need."""
+    """Yield the options that mount the system's programs, and only the settings that programs need."""
     yield from ("--ro-bind", "/usr", "/usr")
     for name in _SYSTEM_FOLDERS:
         path = Path("/", name)
@@ -275,6 +275,6 @@ def _top(folder: str) -> str:
 
 
 def _counts_by_namespace() -> bool:
-    """Whether RLIMIT_NPROC counts the processes of a user namespace alone: since Linux 5.14."""
+    """Whether RLIMIT_NPROC counts only the processes of a user namespace: since Linux 5.14."""
     numbers = [int(part) for part in os.uname().release.split("-")[0].split(".")[:2] if part.isdigit()]
     return numbers >= [5, 14]

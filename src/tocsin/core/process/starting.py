@@ -1,8 +1,8 @@
-"""Child processes: the only room that starts any.
+"""Child processes; only this package starts them.
 
-Every child leads its own process group. When the child has ended, is out of time, or is not waited for
-it any more, the whole group is killed. What runs commands of people is supervised, too: on Linux a small
-program between it and us (`reaper`) also ends what left the group, so nothing that it started stays behind.
+Every child leads its own process group. When the child ends, times out, or is no longer awaited, the whole group is
+killed. Commands of users are also supervised: on Linux, a small program between them and us (`reaper`) also kills
+processes that left the group, so that none remain.
 """
 
 import asyncio
@@ -22,27 +22,27 @@ from tocsin.core.process.forking import shared_server
 from tocsin.core.process.tree import list_tree
 from tocsin.core.tasks import to_the_end
 
-# What a child may print before the rest is thrown away: 1 MiB is far above any error text.
+# Output of a child beyond 1 MiB is discarded: that is far above any error text.
 MAX_OUTPUT_BYTES = 1024 * 1024
-# Once the group is killed, only a child stuck in the kernel, or one that left the group, holds pipes open.
+# After the group is killed, only a child stuck in the kernel, or one that left the group, keeps pipes open.
 _GRACE_S = 1.0
 _LOOK_S = 0.02
-# Whether children of children that call `setsid` are ended, too.
+# Whether descendants that call `setsid` are also killed.
 SUPERVISES = sys.platform == "linux"
 _REAPER = (sys.executable, "-I", "-S", str(Path(__file__).with_name("reaper.py")))
-# A child that prints more in a moment waits for the rest of it: else it would keep this process from its work.
+# A child with more output in a moment is paused, so that it does not block this process.
 _BURST_BYTES, _MOMENT_S = 4 * 1024 * 1024, 0.1
 
 
 class ProcessTimeoutError(ProcessError):
-    """A child process did not end in time and was killed: what it did until then is not known."""
+    """A child process did not end in time and was killed; its effects are unknown."""
 
     code = "process-timeout"
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """How a child process ended; a negative exit code is the signal that killed it."""
+    """The result of a child process; a negative exit code is the signal that killed it."""
 
     exit_code: int
     stdout: str
@@ -50,19 +50,19 @@ class Finished:
 
 
 class Child(Protocol):
-    """A child process at work."""
+    """A running child process."""
 
     @property
     def pid(self) -> int:
-        """Its number, which is also that of its group and of its session."""
+        """Its process ID, which is also the ID of its group and of its session."""
         ...
 
     async def wait(self, timeout_s: float | None = None) -> int | None:
-        """Return the exit code, the negative number of a signal included, or None when `timeout_s` runs out."""
+        """Return the exit code, a negative number for a signal, or `None` after `timeout_s`."""
         ...
 
     def stop(self, grace_s: float) -> None:
-        """Ask everything in the group to end (SIGTERM), and kill it after `grace_s`. Returns at once."""
+        """Send SIGTERM to the group, and kill it after `grace_s`. Returns at once."""
         ...
 
     def kill(self) -> None:
@@ -78,10 +78,10 @@ async def run(
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
 ) -> Finished:
-    """Run `argv` without a shell until it ends and return how it ended.
+    """Run `argv` without a shell and return its result.
 
-    It has ended when the program itself has, even if something it started still runs. Raises
-    ProcessTimeoutError when that takes longer than `timeout_s`, ProcessError when it cannot be started.
+    It has ended when the program itself has, even if a descendant still runs. Raises ProcessTimeoutError after
+    `timeout_s`, and ProcessError if it cannot be started.
     """
     data = stdin.encode()
     child = _Collector()
@@ -109,12 +109,12 @@ async def streaming(
     supervised: bool = False,
     attach: Callable[[int], Coroutine[Any, Any, None]] | None = None,
 ) -> AsyncIterator[Child]:
-    """Run `argv` during the block, and kill what is left of its group at the end.
+    """Run `argv` during the block, and kill the rest of its group at the end.
 
-    `on_output` gets what it prints as it comes: `stdout` or `stderr`, and bytes. With `wrapped`, argv[0] only
-    wraps the program and would take it along too early: `stop` asks what is below it. With `supervised`, what
-    the program starts ends with it also where it leaves the group, if `SUPERVISES` says so. `attach` gets the
-    number of the child; when it has returned, the child reads a line end in front of `stdin`. Raises ProcessError.
+    `on_output` gets the output as it arrives: `stdout` or `stderr`, and bytes. With `wrapped`, argv[0] only wraps the
+    program and would end it too early: `stop` signals its descendants instead. With `supervised`, descendants that left
+    the group are also killed, if `SUPERVISES`. `attach` gets the process ID of the child; when it has returned, the
+    child reads a line end before `stdin`. Raises ProcessError.
     """
     data = stdin.encode(errors="replace")
     supervised = supervised and SUPERVISES
@@ -137,9 +137,9 @@ async def streaming(
 
 @asynccontextmanager
 async def running(argv: Sequence[str], *, env: Mapping[str, str] | None = None) -> AsyncIterator[None]:
-    """Keep `argv` running beside the block; kill it and all it started at the end.
+    """Keep `argv` running during the block; kill it and its descendants at the end.
 
-    Raises ProcessError when it cannot be started.
+    Raises ProcessError if it cannot be started.
     """
     child = _Collector()
     await _start(child, argv, env, None)
@@ -150,7 +150,7 @@ async def running(argv: Sequence[str], *, env: Mapping[str, str] | None = None) 
 
 
 def _refuse_what_is_not_there(program: str, path: str) -> None:
-    """Raise ProcessError as starting it would; the reaper could only tell it by an exit code."""
+    """Raise ProcessError for a missing program, which the reaper could only report by an exit code."""
     if shutil.which(program, path=path) is None:
         there = "/" in program and os.path.exists(program)  # noqa: PTH110  # Path.exists may raise
         reason = errno.EACCES if there else errno.ENOENT
@@ -158,7 +158,7 @@ def _refuse_what_is_not_there(program: str, path: str) -> None:
 
 
 def kill_below(pid: int) -> None:
-    """Kill every process that descends from `pid` or is of its session, but not itself."""
+    """Kill every process that descends from `pid` or is in its session, but not `pid` itself."""
     for process in list_tree(pid):
         if process.pid != pid:
             with suppress(ProcessLookupError, PermissionError):
@@ -166,7 +166,7 @@ def kill_below(pid: int) -> None:
 
 
 async def kill_tree(pid: int) -> None:
-    """Kill all that is below `pid` first, then its group: a reaper that dies before its children loses them."""
+    """Kill the descendants of `pid`, then its group: a reaper that dies before its children loses them."""
     deadline = asyncio.get_running_loop().time() + _GRACE_S
     while any(process.pid != pid for process in list_tree(pid)) and asyncio.get_running_loop().time() < deadline:
         kill_below(pid)
@@ -175,8 +175,8 @@ async def kill_tree(pid: int) -> None:
 
 
 def kill_group(pid: int) -> None:
-    """Kill every process of the group that `pid` leads; there may be none."""
-    # No such group, or on macOS one of only dead members: that is what is wanted.
+    """Kill every process in the group that `pid` leads, if any."""
+    # No such group, or on macOS a group of dead members only: nothing to do.
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)
 
@@ -196,15 +196,15 @@ async def _enter(
     env: Mapping[str, str] | None,
     cwd: Path | None,
 ) -> None:
-    """Await the start of a child to its end."""
+    """Wait for the start of a child to finish."""
     program = argv[0]
     if any("\0" in word for word in (*argv, *(env or {}), *(env or {}).values())):
         start.close()
-        # asyncio refuses it, uvloop cuts the word there: the program would get another one than was meant.
+        # asyncio rejects it, uvloop truncates the word there: the program would get a wrong argument.
         raise ProcessError(f"{program} could not be started: an argument or variable contains a NUL character")
     starting = asyncio.ensure_future(start)
     try:
-        # Shielded: cancelled half-way, the program may run already, and would not be ended.
+        # Shielded: after a cancellation, the program may already run, and would not be ended.
         await asyncio.shield(starting)
     except asyncio.CancelledError:
         await to_the_end(_abandon(starting, child))
@@ -214,7 +214,7 @@ async def _enter(
 
 
 def _not_started(program: str, cwd: Path | None, error: OSError | ValueError, env: Mapping[str, str]) -> ProcessError:
-    """Return what to tell; the system says the same of a folder that is not there as of a program."""
+    """Return the error to raise; the system reports a missing folder like a missing program."""
     if not isinstance(error, OSError):
         return ProcessError(f"{program} could not be started: {error}")
     if cwd is not None and not os.access(cwd / ".", os.X_OK):
@@ -230,7 +230,7 @@ def _not_started(program: str, cwd: Path | None, error: OSError | ValueError, en
 
 
 async def _first(*works: Coroutine[Any, Any, object]) -> None:
-    """Do things at the same time until one of them is done; raises what it raised."""
+    """Run awaitables concurrently until one of them is done; raise its exception."""
     tasks = [asyncio.ensure_future(work) for work in works]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -249,9 +249,9 @@ async def _abandon(starting: Awaitable[object], child: "_Child") -> None:
 
 
 class _Child(asyncio.SubprocessProtocol):
-    """One child: knows when it has ended, and ends it.
+    """A child process, with its end and its termination.
 
-    Not asyncio's own streams: there, waiting for the child also waits for whatever inherited its pipes.
+    Not asyncio's own streams: they wait for all processes that inherited the child's pipes.
     """
 
     def __init__(self) -> None:
@@ -269,19 +269,19 @@ class _Child(asyncio.SubprocessProtocol):
         self._closed.set()
 
     def feed(self, data: bytes) -> None:
-        """Send `data` to the child as far as it reads; one that ended before, or never reads, is fine."""
+        """Send `data` to the child as far as it reads; a child that has ended, or never reads, is no error."""
         pipe = cast(asyncio.WriteTransport | None, self._transport.get_pipe_transport(0))
         if pipe is not None and not pipe.is_closing():
             pipe.write(data)
             pipe.close()
 
     def exit_code(self) -> int:
-        """Return how the child ended; one that could not be waited for was killed."""
+        """Return the exit code of the child; one that could not be awaited counts as killed."""
         code = self._transport.get_returncode()
         return -signal.SIGKILL if code is None else code
 
     async def end(self) -> None:
-        """Kill whatever is left of the group, and wait until the child is reaped and its output is read."""
+        """Kill the rest of the group, and wait until the child is reaped and its output is read."""
         kill_group(self.pid)
         try:
             async with asyncio.timeout(_GRACE_S):
@@ -294,7 +294,7 @@ class _Child(asyncio.SubprocessProtocol):
 
 
 class _Collector(_Child):
-    """Keeps the beginning of what its child prints."""
+    """Collects the beginning of its child's output."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -305,13 +305,13 @@ class _Collector(_Child):
         kept += data[: MAX_OUTPUT_BYTES - len(kept)]
 
     def finished(self) -> Finished:
-        """Return how the child ended."""
+        """Return the result of the child."""
         stdout, stderr = (self._output[fd].decode(errors="replace") for fd in (1, 2))
         return Finished(self.exit_code(), stdout, stderr)
 
 
 class _Streamer(_Child):
-    """Hands on what its child prints, and can be asked to end it."""
+    """Passes on its child's output, and can stop the child."""
 
     def __init__(self, on_output: Callable[[str, bytes], None], *, wrapped: bool, supervised: bool) -> None:
         super().__init__()
@@ -341,7 +341,7 @@ class _Streamer(_Child):
         return [pipe for pipe in pipes if pipe is not None and not pipe.is_closing()]
 
     async def wait(self, timeout_s: float | None = None) -> int | None:
-        """Return the exit code, the negative number of a signal included, or None when `timeout_s` runs out."""
+        """Return the exit code, a negative number for a signal, or `None` after `timeout_s`."""
         try:
             async with asyncio.timeout(timeout_s):
                 await self.exited.wait()
@@ -350,7 +350,7 @@ class _Streamer(_Child):
         return self.exit_code()
 
     def stop(self, grace_s: float) -> None:
-        """Ask everything in the group to end (SIGTERM), and kill it after `grace_s`. Returns at once."""
+        """Send SIGTERM to the group, and kill it after `grace_s`. Returns at once."""
         self._ask_to_end()
         if self._timer:
             self._timer.cancel()
@@ -358,15 +358,15 @@ class _Streamer(_Child):
 
     def kill(self) -> None:
         """Kill the group."""
-        if self.exited.is_set():  # its number may be another one's now
+        if self.exited.is_set():  # its PID may belong to another process now
             return
         if self._supervised:
-            kill_below(self.pid)  # and the reaper, left alone, ends by itself
+            kill_below(self.pid)  # the reaper, without children, ends by itself
         else:
             kill_group(self.pid)
 
     async def end(self) -> None:
-        """End the child as every other, and forget the timers that would have."""
+        """End the child like any other, and cancel the pending kill timers."""
         for timer in (self._timer, self._moment):
             if timer:
                 timer.cancel()
@@ -379,7 +379,7 @@ class _Streamer(_Child):
             self._moment.cancel()
 
     async def _end_reaper(self) -> None:
-        """Kill all that is below the reaper until it has ended; a command may have stopped it."""
+        """Kill the reaper's descendants until it has ended; a command may have stopped it."""
         deadline = asyncio.get_running_loop().time() + _GRACE_S
         while not self.exited.is_set() and asyncio.get_running_loop().time() < deadline:
             kill_below(self.pid)

@@ -1,4 +1,4 @@
-"""What a process has started: looked up in /proc, so on Linux only."""
+"""The process tree, from /proc, so on Linux only."""
 
 import os
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ _PARENT, _SESSION, _RESIDENT = 1, 3, 21  # fields of /proc/<pid>/stat after the 
 
 
 class Process(NamedTuple):
-    """One process of the machine."""
+    """A process of this machine."""
 
     pid: int
     parent: int
@@ -20,9 +20,9 @@ class Process(NamedTuple):
 
 
 def list_tree(leader: int) -> list[Process]:
-    """Return the leader of a session, all that is below it, and all of its session; nothing without /proc.
+    """Return the leader of a session, its descendants, and its whole session; empty without /proc.
 
-    Who left the session and lost its parent is not found, unless a PID namespace keeps it below the leader.
+    A process that left the session and lost its parent is not found, unless a PID namespace keeps it below the leader.
     """
     below: dict[int, list[Process]] = {}
     waiting = []
@@ -41,7 +41,7 @@ def list_tree(leader: int) -> list[Process]:
 
 def _processes() -> Iterator[Process]:
     try:
-        names = os.listdir(_PROC)  # noqa: PTH208  # a third of the time, and there may be thousands
+        names = os.listdir(_PROC)  # noqa: PTH208  # a third of the time; there may be thousands
     except OSError:
         return
     for name in names:

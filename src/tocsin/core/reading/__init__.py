@@ -1,1 +1,1 @@
-"""Reading YAML, JSON and fields of strangers, with positions and suggestions."""
+"""Strict parsing of YAML, JSON and untrusted fields, with positions and suggestions."""

@@ -37,16 +37,16 @@ class TextType:
     max_chars: int = 0  # 0 is no limit
     pattern: str = ""  # a regular expression for the whole text
     rule: str = ""  # ends "… is" where the pattern does not match: `not a name: use letters`
-    parse: Callable[[str], Any] | None = None  # what to make of it; raises ValueError with what is wrong
+    parse: Callable[[str], Any] | None = None  # converts the text; raises ValueError with the reason
     schema: Mapping[str, Any] = field(default_factory=dict, repr=False)  # what only a schema can say of `parse`
 
     @property
     def harmless(self) -> Any:
-        """What stands for a text that is missing or wrong."""
+        """The fallback value for a missing or invalid text."""
         return "" if self.parse is None else None
 
     def read(self, value: InputValue) -> Any:
-        """Return the text, or what `parse` makes of it."""
+        """Return the text, or the result of `parse`."""
         text = value.text(blank=self.blank)
         if value.as_text() is None or not (self.blank or text.strip()):
             return self.harmless
@@ -66,7 +66,7 @@ class TextType:
 
 @dataclass(frozen=True, slots=True)
 class IntegerType:
-    """A whole number; both bounds are included."""
+    """An integer; both bounds are included."""
 
     lowest: int = 0
     highest: float = MAX_WHOLE
@@ -106,7 +106,7 @@ class BooleanType:
     harmless: ClassVar[Any] = False
 
     def read(self, value: InputValue) -> bool:
-        """Return the truth value."""
+        """Return the boolean."""
         return value.boolean(False)
 
 
@@ -143,12 +143,12 @@ class ChoiceType:
     """One of the given words."""
 
     words: tuple[str, ...]
-    blank: bool = False  # whether an empty text is accepted, too
+    blank: bool = False  # whether an empty text is also accepted
 
     harmless: ClassVar[Any] = ""
 
     def parse(self, text: str) -> str:
-        """Return the word that a text is; raise ValueError if it is another one."""
+        """Return the word; raise ValueError for another one."""
         if text in self.words or (self.blank and not text):
             return text
         raise ValueError("not one of the words")
@@ -166,7 +166,7 @@ class ListType:
 
     item: "FieldType"
     allow_empty: bool = True
-    max_items: int = 0  # 0 is no limit
+    max_items: int = 0  # 0: no limit
 
     harmless: ClassVar[Any] = ()
 
@@ -181,12 +181,12 @@ class ListType:
 
 @dataclass(frozen=True, slots=True)
 class MappingType:
-    """A mapping whose keys are names that its author chose."""
+    """A mapping whose keys are chosen by the author of the file."""
 
     item: "FieldType"
     key_pattern: str = ""  # a regular expression for the whole key
     key_rule: str = ""  # ends "… is" where the pattern does not match
-    max_keys: int = 0  # 0 is no limit
+    max_keys: int = 0  # 0: no limit
 
     harmless: ClassVar[Any] = MappingProxyType({})
 
@@ -204,7 +204,7 @@ class MappingType:
 
 @dataclass(frozen=True, slots=True)
 class OneOrManyType:
-    """A list, or in place of a list of one entry that entry alone."""
+    """A list, or a single entry instead of a list of one."""
 
     item: "FieldType"
     allow_empty: bool = True
@@ -220,20 +220,20 @@ class OneOrManyType:
 
 @dataclass(frozen=True, slots=True)
 class AnyType:
-    """Any value, which is returned as it stands: what it must be is decided elsewhere."""
+    """Any value, returned unchanged; other code validates it."""
 
     schema: Mapping[str, Any] = field(default_factory=dict, repr=False)  # what a schema says of it
 
     harmless: ClassVar[Any] = None
 
     def read(self, value: V) -> V:
-        """Return the value itself."""
+        """Return the value unchanged."""
         return value
 
 
 @dataclass(frozen=True, slots=True)
 class PlainType:
-    """A text, a number, `true` or `false`, or a list of these, as it stands; a number of a YAML file is a text."""
+    """A text, a number, a boolean, or a list of these, unchanged; numbers of YAML files are texts."""
 
     harmless: ClassVar[Any] = ""
 
@@ -256,30 +256,30 @@ class Field:
     name: str
     type: "FieldType"
     required: bool = False
-    default: Any = None  # where the field is absent
-    nullable: bool = False  # whether `null` is accepted, and means absent
+    default: Any = None  # if the field is absent
+    nullable: bool = False  # whether `null` is accepted and means absent
     doc: str = ""
 
 
 @dataclass(frozen=True)
 class RecordType:
-    """A mapping whose keys are ours: unknown, missing and repeated ones are mistakes."""
+    """A mapping with fixed keys: unknown, missing and repeated ones are errors."""
 
     fields: tuple[Field, ...]
-    name: str = ""  # in the schemas of an OpenAPI document
+    name: str = ""  # in an OpenAPI document
     doc: str = ""
-    closed: bool = True  # False of what we answer: it may get more fields; reading refuses unknown ones either way
+    closed: bool = True  # False for responses, which may get more fields; reading always rejects unknown ones
 
     harmless: ClassVar[Any] = None
 
     @cached_property
     def required(self) -> frozenset[str]:
-        """The names of the fields that must be there."""
+        """The names of the required fields."""
         return frozenset(field.name for field in self.fields if field.required)
 
     @cached_property
     def quick(self) -> Mapping[str, Callable[[str], Any] | None]:
-        """The fields that a text alone decides: what parses it, and None where every text is accepted as it is."""
+        """The fields whose values are texts: the parser of each, `None` if every text is accepted unchanged."""
         parsers: dict[str, Callable[[str], Any] | None] = {}
         for each in self.fields:
             match each.type:
@@ -290,7 +290,7 @@ class RecordType:
         return parsers
 
     def read(self, value: V) -> "RecordValues[V]":
-        """Return the fields of a record, each read as its type says."""
+        """Return the fields of a record, each read by its type."""
         needed = [field.name for field in self.fields if field.required]
         given = value.fields(needed, [field.name for field in self.fields if not field.required])
         values = {field.name: _read(field, given[field.name]) for field in self.fields}
@@ -302,11 +302,11 @@ class RecordValues(Generic[V]):
     """A record that was read."""
 
     values: Mapping[str, Any]  # without absent fields that have no default
-    given: Mapping[str, V]  # for each field what was written, to report what only other rules can see
+    given: Mapping[str, V]  # the input value of each field, to report violations of other rules
     source: V
 
     def __getitem__(self, name: str) -> Any:
-        """Return the value of a field; None where it is absent and has no default."""
+        """Return the value of a field; `None` if it is absent and has no default."""
         return self.values.get(name)
 
 
@@ -335,7 +335,7 @@ def _read(field: Field, value: InputValue) -> Any:
 
 
 def seconds_in(text: str) -> float | None:
-    """Return the seconds of a duration such as `90s`, `15m`, `1h30m` or `2d`; None for any other text."""
+    """Return the seconds of a duration such as `90s`, `15m`, `1h30m` or `2d`; `None` for any other text."""
     found = _DURATION.fullmatch(text.strip())
     if found is None:
         return None

@@ -1,7 +1,7 @@
 """The front matter of a `SKILL.md`: our schema, and files of the public Agent Skills convention.
 
-A file that has a key of our schema alone, such as `tools`, is held to all of it. Any other one is a file of the
-convention (https://agentskills.io/specification): there, what our schema asks for beyond it is a hint.
+A file with a key that only our schema has, such as `tools`, must satisfy all of our schema. Any other file follows the
+convention (https://agentskills.io/specification); there, further requirements of our schema are hints.
 """
 
 import re
@@ -17,7 +17,7 @@ from tocsin.core.reading.yaml_node import TOP, Node, YamlError, YamlIssue
 NAME_RULE = "lower-case letters and digits, in words joined by single dashes, at most 64 characters"
 TOOLS = ("Read", "Write", "Edit", "Grep", "Glob")
 FORBIDDEN_TOOLS = ("Bash", "Task")
-PUBLIC_TOOLS = ("Read", "Grep", "Glob")  # of a file that names none: they change nothing
+PUBLIC_TOOLS = ("Read", "Grep", "Glob")  # the tools of a file that names none: they are read-only
 MODELS = ("vendor-fast-4", "vendor-capable-4")
 PRIORITIES = ("high", "medium", "low")
 INVOCATIONS = ("immediate", "deferred", "background")
@@ -27,12 +27,12 @@ LONGEST_PUBLIC = 1024
 _OURS_ALONE = (
     "trigger_keywords", "tools", "enabled", "priority", "file_patterns", "exclude_patterns", "coordination",
 )  # fmt: skip
-_OURS = (*_OURS_ALONE, "model")  # other programs have a key of that name, too
+_OURS = (*_OURS_ALONE, "model")  # other programs also use the key `model`
 _ALLOWED_TOOLS = "allowed-tools"
 _PUBLIC = ("license", "compatibility", "metadata", _ALLOWED_TOOLS)
 
 _NAME = re.compile(r"(?=.{1,64}\Z)[a-z0-9]+(-[a-z0-9]+)*")
-# In these letters, anything but slashes alone is a pattern of .gitignore.
+# For names of these characters, every text except slashes only is a valid .gitignore pattern.
 _PLAIN_PATTERN = r"[\w.*/-]+"
 _MARK = rb"---[ \t]*\r?\n"
 _FRONT_MATTER = re.compile(rb"\A(?:\xef\xbb\xbf)?" + _MARK + rb"((?:.*?\n)??)---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
@@ -41,7 +41,7 @@ _BEGINNING = re.compile(rb"\A(?:\xef\xbb\xbf)?" + _MARK)
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """Another skill, `when` it is to be invoked in words for the model, and how urgent that is."""
+    """Another skill, and `when` to invoke it, in words for the model, with its urgency."""
 
     agent: str
     when: str
@@ -50,7 +50,7 @@ class Invocation:
 
 @dataclass(frozen=True, slots=True)
 class SkillDefinition:
-    """What a `SKILL.md` says of a skill; `hints` are what our schema asks for and the file need not have."""
+    """The definition in a `SKILL.md`; `hints` are requirements of our schema that the file may ignore."""
 
     name: str
     description: str
@@ -59,32 +59,32 @@ class SkillDefinition:
     model: str = MODELS[0]
     enabled: bool = True
     priority: str = "medium"
-    file_patterns: tuple[str, ...] = ()  # none is all files
+    file_patterns: tuple[str, ...] = ()  # empty: all files
     exclude_patterns: tuple[str, ...] = ()
     invoke_agents: tuple[Invocation, ...] = ()
     hints: tuple[YamlIssue, ...] = field(default=(), compare=False)
 
 
 def is_name(text: str) -> bool:
-    """Whether a skill can have that name."""
+    """Whether a text is a valid skill name."""
     return bool(_NAME.fullmatch(text))
 
 
 def read_body(content: bytes) -> str:
-    """Return what follows the front matter of a `SKILL.md`: the instructions."""
+    """Return the text after the front matter of a `SKILL.md`: the instructions."""
     found = _FRONT_MATTER.match(content)
     return content[found.end() :].decode("utf-8", "replace").strip() if found else ""
 
 
 def read_definition(content: bytes, path: Path, folder: str) -> SkillDefinition:
-    """Read a `SKILL.md` in a folder of that name; raises YamlError with all the mistakes of its front matter."""
+    """Read the `SKILL.md` of the folder `folder`; raise YamlError with all errors of its front matter."""
     found = _FRONT_MATTER.match(content)
     if found is None:
         open_ended = "the front matter is not closed: add a line --- after it"
         missing = "the front matter is missing: start with a line ---, then name and description, then a line ---"
         detail = open_ended if _BEGINNING.match(content) else missing
         raise YamlError(path, [YamlIssue(TOP.line, TOP.column, "", detail)])
-    # The line end stands for the first ---, so that lines are those of the file.
+    # A line end replaces the first ---, so that line numbers are those of the file.
     return parse_yaml(b"\n" + found[1], path, lambda node: _read(node, folder))
 
 
@@ -146,7 +146,7 @@ def _name(node: Node, folder: str) -> str:
 
 
 def _as_name(text: str) -> str:
-    """Return the name that was probably meant, if there is one."""
+    """Return the suggested name, or an empty text."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", text)
     name = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")
     return name if is_name(name) else ""
@@ -173,7 +173,7 @@ def _texts(node: Node) -> tuple[str, ...]:
 
 
 def _patterns(node: Node) -> tuple[str, ...]:
-    """Return patterns in the form of `.gitignore`; one that could never match a file is a mistake."""
+    """Return patterns in the format of `.gitignore`; one that cannot match any file is an error."""
     items = node.items()
     for item in items:
         if detail := _unusable(item.as_text() or ""):
@@ -182,7 +182,7 @@ def _patterns(node: Node) -> tuple[str, ...]:
 
 
 def _unusable(pattern: str) -> str:
-    """Return why a pattern can match no file, and what to write instead; empty where it can."""
+    """Return why a pattern cannot match any file and a replacement, or an empty text."""
     if pattern.startswith("#"):
         return f"{shorten(pattern)!r} is a comment and matches no file; for a name that starts with # write \\#"
     if set(pattern.split("/")) & {"..", "."}:
@@ -191,7 +191,7 @@ def _unusable(pattern: str) -> str:
         return f"{shorten(pattern)!r} matches no file; * matches every file"
     if re.fullmatch(_PLAIN_PATTERN, pattern, re.ASCII):
         return ""
-    # It takes 4 MiB, in every service: the skills that come with the program have plain patterns only.
+    # RE2 takes 4 MiB in every service; the bundled skills have plain patterns only.
     if not is_pattern(pattern):
         return f"{shorten(pattern)!r} is not a valid pattern: use the syntax of .gitignore, for example *.py or src/**"
     return ""

@@ -29,7 +29,7 @@ T = TypeVar("T", bound=FieldType)
 
 
 def build_schema(type_: FieldType) -> dict[str, Any]:
-    """Return the schema of a type; a record with a name is a reference."""
+    """Return the schema of a type; a named record becomes a reference."""
     match type_:
         case TextType():
             return _text(type_)
@@ -82,7 +82,7 @@ def file_schema(title: str, type_: FieldType) -> dict[str, Any]:
 
 
 def without_names(type_: T) -> T:
-    """Return a type whose records have no names: their schemas hold each other and refer to none."""
+    """Return a type whose records have no names: their schemas are inlined instead of referenced."""
     match type_:
         case RecordType(members):
             fields = tuple(replace(each, type=without_names(each.type)) for each in members)
@@ -93,9 +93,9 @@ def without_names(type_: T) -> T:
 
 
 def patch_schema(record: RecordType, always: Container[str] = ()) -> dict[str, Any]:
-    """Return the schema of a JSON Merge Patch of a record: no field must be named, and null restores a default.
+    """Return the schema of a JSON Merge Patch of a record: no field is required, and null restores a default.
 
-    What is `always` there has no default; within a mapping, null takes an entry out.
+    The fields in `always` have no default; within a mapping, null removes an entry.
     """
     schema = record_schema(record)
     fixed = {field.name for field in record.fields if field.required or field.name in always}
@@ -116,12 +116,12 @@ def field_schema(field: Field) -> dict[str, Any]:
     if field.nullable:
         schema = _nullable(schema)
     if field.default is not None:
-        schema = {"default": field.default, **schema}  # a type that parses says the text of its default itself
+        schema = {"default": field.default, **schema}  # a type with a parser gives the text of its default itself
     return {**schema, "description": field.doc} if field.doc else schema
 
 
 def reference(name: str) -> dict[str, Any]:
-    """Return a reference to the schema of that name."""
+    """Return a reference to a named schema."""
     return {"$ref": f"#/components/schemas/{name}"}
 
 

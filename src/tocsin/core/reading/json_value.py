@@ -1,6 +1,6 @@
 """The values of a JSON document, or of named texts, with JSON pointers to them.
 
-Documents come from strangers: errors never repeat a text, and only the first mistakes are described.
+Documents are untrusted: errors never repeat a text, and only the first errors are described.
 """
 
 import json
@@ -12,7 +12,7 @@ from typing import Any, NoReturn, TypeAlias
 from tocsin.core.reading.fields import MAX_WHOLE, RecordType, RecordValues
 from tocsin.core.reading.value import MISSING, WRONG_VALUE, InputValue, near_word
 
-MAX_ISSUES = 10  # described: finding likely names costs time, and a document may hold 100,000 keys
+MAX_ISSUES = 10  # described at most: suggestions cost time, and a document may have 100,000 keys
 MAX_KEY = 100
 
 Members: TypeAlias = "tuple[tuple[str, Any], ...]"  # of an object, repeated names included
@@ -20,7 +20,7 @@ Members: TypeAlias = "tuple[tuple[str, Any], ...]"  # of an object, repeated nam
 
 @dataclass(frozen=True, slots=True)
 class JsonIssue:
-    """One mistake: `steps` lead to the value from the top, `near` is the key that was probably meant."""
+    """An error: `steps` is the path from the root to the value, `near` the suggested key."""
 
     steps: tuple[str | int, ...]
     code: str
@@ -29,12 +29,12 @@ class JsonIssue:
 
     @property
     def key(self) -> str:
-        """The last step, as a text that is not long."""
+        """The last step, shortened."""
         return str(self.steps[-1])[:MAX_KEY] if self.steps else ""
 
     @property
     def pointer(self) -> str:
-        """The JSON pointer to the value, as the fragment of a URL."""
+        """The JSON pointer to the value, as a URL fragment."""
         from urllib.parse import quote
 
         # RFC 6901, sections 3 and 6: escaped as a pointer, then as the fragment of a URL.
@@ -42,7 +42,7 @@ class JsonIssue:
         return "#" + "".join(f"/{quote(step, safe='', errors='surrogatepass')}" for step in steps)
 
     def __str__(self) -> str:
-        """Return the way to the value and what is wrong with it."""
+        """Return the path to the value and the error."""
         way = ".".join(str(step)[:MAX_KEY] for step in self.steps)
         return self.detail if self.code not in _OF_VALUES or not way else f"{way}: {self.detail}"
 
@@ -51,7 +51,7 @@ _OF_VALUES = {"wrong-type", "wrong-value"}  # other details name the key
 
 
 class JsonIssues:
-    """What is wrong with one document."""
+    """The errors of one document."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -59,18 +59,18 @@ class JsonIssues:
 
     @property
     def full(self) -> bool:
-        """Whether a further mistake is only counted."""
+        """Whether further errors are only counted."""
         return self.count >= MAX_ISSUES
 
     def add(self, issue: JsonIssue) -> None:
-        """Count a mistake, and keep it if it is one of the first."""
+        """Count an error, and store it if it is one of the first."""
         if not self.full:
             self.shown.append(issue)
         self.count += 1
 
 
 class JsonValue(InputValue):
-    """A value of the document and the way to it."""
+    """A value of the document and its path."""
 
     __slots__ = ("_absent", "_content", "_issues")
 
@@ -93,7 +93,7 @@ class JsonValue(InputValue):
 
     @property
     def absent(self) -> bool:
-        """Whether the document does not have it."""
+        """Whether the document lacks it."""
         return self._absent
 
     @property
@@ -103,20 +103,20 @@ class JsonValue(InputValue):
 
     @property
     def steps(self) -> tuple[str | int, ...]:
-        """The keys and indexes from the top to this value."""
+        """The keys and indexes from the root to this value."""
         return (*self.parent.steps, self.step) if self.parent is not None else ()
 
     def as_text(self) -> str | None:
-        """Return the text that it is, else None."""
+        """Return a text, else `None`."""
         return self._content if isinstance(self._content, str) else None
 
     def as_whole(self) -> int | None:
-        """Return the whole number that it is, else None."""
+        """Return an integer, else `None`."""
         content = plain_number(self._content)
         return content if isinstance(content, int) and not isinstance(content, bool) else None
 
     def as_number(self) -> float | None:
-        """Return the finite number that it is, else None."""
+        """Return a finite number, else `None`."""
         if isinstance(self._content, bool) or not isinstance(self._content, int | float):
             return None
         try:
@@ -126,30 +126,30 @@ class JsonValue(InputValue):
         return number if isfinite(number) else None
 
     def as_boolean(self) -> bool | None:
-        """Return the truth value that it is, else None."""
+        """Return a boolean, else `None`."""
         return self._content if isinstance(self._content, bool) else None
 
     def as_items(self) -> "list[JsonValue] | None":
-        """Return the values of the array that it is, else None."""
+        """Return the values of an array, else `None`."""
         if not isinstance(self._content, list):
             return None
         return [self._member(index, item) for index, item in enumerate(self._content)]
 
     def as_members(self) -> "list[tuple[str, JsonValue]] | None":
-        """Return names and values of the object that it is, repeated names included, else None."""
+        """Return names and values of an object, repeated names included, else `None`."""
         if not isinstance(self._content, tuple):
             return None
         return [(name, self._member(name, item)) for name, item in self._content]
 
     def nothing(self, step: str) -> "JsonValue":
-        """Return the member of that name, which is absent."""
+        """Return an absent member with that name."""
         return JsonValue(None, self._issues, parent=self, step=step, absent=True)
 
     def _member(self, step: str | int, content: Any) -> "JsonValue":
         return JsonValue(content, self._issues, parent=self, step=step)
 
     def found(self) -> str:
-        """Return what it is, in words for an error."""
+        """Describe the value for an error message."""
         match self._content:
             case None | True | False:
                 return _encode(self._content)
@@ -160,19 +160,19 @@ class JsonValue(InputValue):
         return self.a_list if isinstance(self._content, list) else self.a_mapping
 
     def quote(self, text: str) -> str:  # a caller's value is not repeated
-        """Return words that stand for the value."""
+        """Return a placeholder for the value."""
         return "this text"
 
     def near(self, word: str, known: Any) -> str:
-        """Return the known word that is close to `word`, as long as mistakes are described."""
+        """Return the known word that is similar to `word`, while errors are still described."""
         return "" if self._issues.full else near_word(word, known)
 
     def refuse(self, detail: str, code: str = WRONG_VALUE, near: str = "") -> None:
-        """Record a mistake of this value."""
+        """Record an error about this value."""
         self._issues.add(JsonIssue(self.steps, code, detail, near))
 
     def refuse_key(self, detail: str, code: str = WRONG_VALUE, near: str = "") -> None:
-        """Record a mistake of the name of this value."""
+        """Record an error about the name of this value."""
         self._issues.add(JsonIssue(self.steps, code, detail, near))
 
     def refuse_missing(self) -> None:
@@ -181,15 +181,15 @@ class JsonValue(InputValue):
 
 
 def read_json(record: RecordType, members: Members) -> tuple[RecordValues[JsonValue], JsonIssues]:
-    """Return what a record makes of the members of an object, and what is wrong with them."""
+    """Read the members of an object as a record; return its values and the errors."""
     issues = JsonIssues()
     return record.read(JsonValue(tuple(members), issues)), issues
 
 
 def read_texts(record: RecordType, members: Members) -> dict[str, Any] | None:
-    """Return the given fields of a correct record whose values are all texts; None means: ask `read_json`.
+    """Return the values of a valid record of texts only, or `None` if `read_json` must decide.
 
-    It costs a fraction of `read_json`: the hot path of `POST /send` and of the bus.
+    It costs a fraction of `read_json`, for the hot path of `POST /send` and of the bus.
     """
     quick = record.quick
     values: dict[str, Any] = {}
@@ -205,18 +205,18 @@ def read_texts(record: RecordType, members: Members) -> dict[str, Any] | None:
 
 
 def decode_json(raw: bytes) -> Any:
-    """Return a JSON document in UTF-8; raise ValueError or RecursionError for anything else.
+    """Parse a JSON document in UTF-8; raise ValueError or RecursionError for anything else.
 
-    An object becomes a tuple of its members, so that a name that is repeated is seen; an array is a list.
+    An object becomes a tuple of its members, so that repeated names can be detected; an array becomes a list.
     """
-    # RFC 8259, section 8.1: UTF-8 alone; a byte order mark may be ignored.
+    # RFC 8259, section 8.1: UTF-8 only; a byte order mark may be ignored.
     return _decode(raw.removeprefix(BOM_UTF8).decode())
 
 
 def plain_number(value: Any) -> Any:
-    """Return a number such as 5.0 as the whole number that it is in JSON, which has one type of number.
+    """Return an integer for a number such as 5.0, because JSON has only one type of number.
 
-    A larger one than every reader can hold stays as it is, and so does any other value.
+    Numbers beyond the range of common parsers, and all other values, are returned unchanged.
     """
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) <= MAX_WHOLE else value
 
@@ -225,6 +225,6 @@ def _no_number(word: str) -> NoReturn:
     raise ValueError(f"{word} is not valid JSON")
 
 
-# Made once: json.loads with arguments makes a new one every time.
+# Created once: json.loads with arguments creates a decoder for every call.
 _decode = json.JSONDecoder(object_pairs_hook=tuple, parse_constant=_no_number).decode
 _encode = json.JSONEncoder().encode

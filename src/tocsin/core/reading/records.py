@@ -19,18 +19,18 @@ from typing import Annotated, Any, NamedTuple, get_type_hints
 from tocsin.core.reading.fields import Field, FieldType, RecordType
 
 
-@dataclass(frozen=True, slots=True, eq=False)  # types are hashed with what is in their `Annotated`
+@dataclass(frozen=True, slots=True, eq=False)  # types are hashed with the content of their `Annotated`
 class Written:
-    """How a field of a dataclass is written; a field without it is not written at all."""
+    """How a dataclass field is written in files and bodies; fields without it are not written."""
 
     type: FieldType
     nullable: bool = False  # whether `null` is accepted, and means absent
-    inferred: bool = False  # whether the reader of the record decides what an absent field is
+    inferred: bool = False  # whether the reader of the record computes the value of an absent field
     examples: tuple[Any, ...] = ()
 
 
 class DeclaredField(NamedTuple):
-    """A field of a dataclass that is written: its Python type without `Written`, and its default."""
+    """A written field of a dataclass: its Python type without `Written`, and its default."""
 
     name: str
     annotation: Any
@@ -40,7 +40,7 @@ class DeclaredField(NamedTuple):
 
 
 def declared_fields(record: type) -> Iterator[DeclaredField]:
-    """Yield the fields of a dataclass that are written."""
+    """Yield the written fields of a dataclass."""
     hints = get_type_hints(record, include_extras=True)
     for each in fields(record):
         notes = getattr(hints[each.name], "__metadata__", ())
@@ -55,7 +55,7 @@ def declared_fields(record: type) -> Iterator[DeclaredField]:
 
 
 def record_type(record: type, name: str = "") -> RecordType:
-    """Return the type that reads a record; `name` is that of its schema in an OpenAPI document."""
+    """Return the type that reads a record; `name` is the name of its schema in an OpenAPI document."""
     return RecordType(tuple(map(_field, declared_fields(record))), name)
 
 

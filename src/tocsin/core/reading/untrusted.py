@@ -1,6 +1,6 @@
-"""Read untrusted input: shape, size and encoding are all checked.
+"""Read untrusted input: type, size and encoding are all checked.
 
-Every function returns something harmless for what it cannot use, and none raises.
+Every function returns a safe fallback for invalid input, and none raises.
 """
 
 from collections.abc import Iterable, Mapping
@@ -10,17 +10,17 @@ from tocsin.core.text.strings import normalise
 
 MAX_ID_CHARS = 128
 MAX_NAME_CHARS = 200
-MAX_TEXT_CHARS = 40_000  # no product takes a longer message from a person
+MAX_TEXT_CHARS = 40_000  # no product accepts a longer message from a user
 _MOST_FIELDS = 100
-_MAX_WHOLE = 2**53  # what every JSON reader and SQLite can hold
+_MAX_WHOLE = 2**53  # every JSON parser and SQLite can represent it
 
 
 def json_object(raw: bytes | str) -> dict[str, Any] | None:
-    """Return the JSON object that `raw` (UTF-8) is, or nothing when it is anything else."""
+    """Parse `raw` (UTF-8) as a JSON object; return `None` for anything else."""
     import json
 
     try:
-        # Given bytes, json would also read UTF-16 and UTF-32. A million digits are a ValueError.
+        # Given bytes, json would also decode UTF-16 and UTF-32. A million digits raise ValueError.
         document = json.loads(raw.decode() if isinstance(raw, bytes) else raw, parse_constant=_no_number)
     except (ValueError, RecursionError):
         return None
@@ -28,14 +28,14 @@ def json_object(raw: bytes | str) -> dict[str, Any] | None:
 
 
 def within(document: object, *names: str) -> dict[str, Any]:
-    """Return the object at that path of nested objects, or an empty one."""
+    """Return the object at a path of nested objects, or an empty one."""
     for name in names:
         document = document.get(name) if isinstance(document, dict) else None
     return document if isinstance(document, dict) else {}
 
 
 def objects(value: object, most: int) -> list[dict[str, Any]]:
-    """Return up to `limit` objects of a list."""
+    """Return the objects of a list, `most` at most."""
     return [item for item in value[:most] if isinstance(item, dict)] if isinstance(value, list) else []
 
 
@@ -53,20 +53,20 @@ def named(*values: object) -> str:
 
 
 def identifier(value: object) -> str:
-    """Return a provider's ID, or an empty text for what cannot be one."""
+    """Return a provider's ID, or an empty text for an invalid one."""
     usable = isinstance(value, str) and len(value) <= MAX_ID_CHARS and value.isascii() and value.isprintable()
     return str(value) if usable and " " not in str(value) else ""
 
 
 def whole(value: object) -> int | None:
-    """Return a whole number of a size that can be stored; `true` is none."""
+    """Return an integer within the storable range, else `None`; `true` is not an integer."""
     if isinstance(value, bool) or not isinstance(value, int):
         return None
     return value if abs(value) <= _MAX_WHOLE else None
 
 
 def form_fields(raw: bytes) -> Mapping[str, str]:
-    """Return the fields of a URL-encoded form in UTF-8, the first of each name; empty when it is not one."""
+    """Parse a URL-encoded form in UTF-8; return the first value of each name, or no fields if it is invalid."""
     from urllib.parse import parse_qsl
 
     try:

@@ -1,7 +1,8 @@
-"""A value that someone else wrote, whatever the format, and the questions that a reader asks it.
+"""An untrusted value of any format, and the questions that a reader asks about it.
 
-One set of rules for YAML files, JSON bodies and bus entries: a format says what a value is and where it stands.
-Nothing raises on the way: a wrong value is reported and read as a harmless one, so that one look finds all mistakes.
+The rules for YAML files, JSON bodies and bus entries are the same: a format reports the type and the position of a
+value. Reading does not raise: an invalid value is reported and replaced by a fallback, so that one pass finds all
+errors.
 """
 
 from abc import ABC, abstractmethod
@@ -19,7 +20,7 @@ V = TypeVar("V", bound="InputValue")
 
 
 class InputValue(ABC):
-    """A value, the way to it, and what it should be."""
+    """A value, its path, and the checks of its type."""
 
     __slots__ = ("parent", "step")
 
@@ -27,49 +28,49 @@ class InputValue(ABC):
     a_mapping: ClassVar[str] = "a mapping"
 
     parent: "InputValue | None"
-    step: str | int  # the key or index by which the parent has it
+    step: str | int  # its key or index in the parent
 
     @property
     @abstractmethod
     def absent(self) -> bool:
-        """Whether it is a default."""
+        """Whether the input lacks it."""
 
     @property
     @abstractmethod
     def is_null(self) -> bool:
-        """Whether it is there and says nothing: `null`."""
+        """Whether it is present and `null`."""
 
     @abstractmethod
     def as_text(self) -> str | None:
-        """Return the text that it is, else None."""
+        """Return a text, else `None`."""
 
     @abstractmethod
     def as_whole(self) -> int | None:
-        """Return the whole number that it is, else None."""
+        """Return an integer, else `None`."""
 
     @abstractmethod
     def as_number(self) -> float | None:
-        """Return the finite number that it is, else None."""
+        """Return a finite number, else `None`."""
 
     @abstractmethod
     def as_boolean(self) -> bool | None:
-        """Return the truth value that it is, else None."""
+        """Return a boolean, else `None`."""
 
     @abstractmethod
     def as_items(self: V) -> Sequence[V] | None:
-        """Return the values of the list that it is, else None."""
+        """Return the values of a list, else `None`."""
 
     @abstractmethod
     def as_members(self: V) -> Iterable[tuple[str, V]] | None:
-        """Return keys and values of the mapping that it is, repeated keys included, else None."""
+        """Return keys and values of a mapping, repeated keys included, else `None`."""
 
     @abstractmethod
     def nothing(self: V, step: str) -> V:
-        """Return the member of that name, which is absent."""
+        """Return an absent member with that name."""
 
     @abstractmethod
     def found(self) -> str:
-        """Return what it is, in words for an error."""
+        """Describe the value for an error message."""
 
     @abstractmethod
     def quote(self, text: str) -> str:
@@ -77,27 +78,27 @@ class InputValue(ABC):
 
     @abstractmethod
     def refuse(self, detail: str, code: str = WRONG_VALUE, near: str = "") -> None:
-        """Record a mistake of this value; `near` is the word that was probably meant."""
+        """Record an error about this value; `near` is the suggested word."""
 
     @abstractmethod
     def refuse_key(self, detail: str, code: str = WRONG_VALUE, near: str = "") -> None:
-        """Record a mistake of the key in front of this value; `near` is the key that was probably meant."""
+        """Record an error about the key of this value; `near` is the suggested key."""
 
     @abstractmethod
     def refuse_missing(self) -> None:
         """Record that this absent value is required."""
 
     def near(self, word: str, known: Iterable[str]) -> str:
-        """Return the known word that is close to `word`, if there is one."""
+        """Return the known word that is similar to `word`, if any."""
         return near_word(word, known)
 
     def expect(self, wanted: str) -> None:
-        """Record that something else is here; an absent value is no mistake of its own."""
+        """Record that the type is wrong; an absent value is not reported again."""
         if not self.absent:
             self.refuse(f"expected {wanted}, found {self.found()}", WRONG_TYPE)
 
     def text(self, default: str = "", *, blank: bool = False) -> str:
-        """Return a text, which is not blank unless `blank` allows it."""
+        """Return a text, which must not be blank unless `blank` is true."""
         text = self.as_text()
         if text is None:
             self.expect("text")
@@ -107,7 +108,7 @@ class InputValue(ABC):
         return text
 
     def integer(self, default: int, lowest: int, highest: float) -> int:
-        """Return a whole number between two bounds, both included."""
+        """Return an integer between two bounds, both included."""
         number = self.as_whole()
         if number is None:
             self.expect("a whole number")
@@ -118,7 +119,7 @@ class InputValue(ABC):
         return default
 
     def boolean(self, default: bool) -> bool:
-        """Return a truth value."""
+        """Return a boolean."""
         value = self.as_boolean()
         if value is None:
             self.expect("true or false")
@@ -126,7 +127,7 @@ class InputValue(ABC):
         return value
 
     def choice(self, default: str, accepted: Iterable[str]) -> str:
-        """Return one word out of `accepted`."""
+        """Return one of the `accepted` words."""
         words = tuple(accepted)
         word = self.text(default)
         if not self.absent and word and word not in words:
@@ -145,7 +146,7 @@ class InputValue(ABC):
         return list(items)
 
     def mapping(self: V) -> dict[str, V]:
-        """Return the values of a mapping, of a repeated key the first one."""
+        """Return the values of a mapping, the first of a repeated key."""
         members = self.as_members()
         if members is None:
             self.expect(self.a_mapping)
@@ -153,7 +154,7 @@ class InputValue(ABC):
         return _first_of_each(members)
 
     def fields(self: V, required: Iterable[str] = (), optional: Iterable[str] = ()) -> dict[str, V]:
-        """Return the values of a mapping whose keys are ours: exactly these, absent ones included."""
+        """Return the values of a mapping with fixed keys: exactly these, absent ones included."""
         needed = tuple(required)
         known = (*needed, *optional)
         members = self.as_members()
@@ -174,7 +175,7 @@ class InputValue(ABC):
 
 
 def _first_of_each(members: Iterable[tuple[str, V]]) -> dict[str, V]:
-    """Return the values by key; refuse each key that is repeated."""
+    """Return the values by key; report each repeated key."""
     values: dict[str, V] = {}
     for name, value in members:
         if name in values:
@@ -185,11 +186,11 @@ def _first_of_each(members: Iterable[tuple[str, V]]) -> dict[str, V]:
 
 
 def near_word(word: str, known: Iterable[str]) -> str:
-    """Return the known word that is close to `word`, if there is one.
+    """Return the known word that is similar to `word`, if any.
 
-    Of many known words, only the first that share its initial are compared: the cost stays bounded.
+    Of many known words, only the first with the same initial are compared, which bounds the cost.
     """
-    # difflib costs 3 ms to import and is needed only where there is a mistake.
+    # difflib costs 3 ms to import and is needed only for errors.
     from difflib import get_close_matches
 
     word = word[:SHOWN_LENGTH]
@@ -198,9 +199,9 @@ def near_word(word: str, known: Iterable[str]) -> str:
 
 
 def _comparable(word: str, known: Iterable[str]) -> list[str]:
-    """Return the known words that are compared with `word`, at most MAX_COMPARED pairs of characters."""
+    """Return the known words to compare with `word`, at most MAX_COMPARED pairs of characters."""
     size = len(word)
-    # All others are less than 0.6 similar, which is difflib's limit, because of their length alone.
+    # The similarity of all others is below 0.6, difflib's limit, because of their length alone.
     found = [each for each in known if 3 * size <= 7 * len(each) and 3 * len(each) <= 7 * size]
     if size * sum(map(len, found)) <= MAX_COMPARED:
         return found
@@ -211,12 +212,12 @@ def _comparable(word: str, known: Iterable[str]) -> list[str]:
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
-    """Return ` (did you mean …?)` when a known word is close to `word`, else an empty text."""
+    """Return ` (did you mean …?)` if a known word is similar to `word`, else an empty text."""
     return did_you_mean(near_word(word, known))
 
 
 def did_you_mean(near: str) -> str:
-    """Return the end of an error about a word for which `near` was probably meant."""
+    """Return the end of an error about a word for which `near` is suggested."""
     return f" (did you mean {near!r}?)" if near else ""
 
 

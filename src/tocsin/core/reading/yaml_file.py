@@ -1,4 +1,4 @@
-"""Read YAML files: version 1.2 without aliases, anchors, tags, merge keys and further documents."""
+"""Read YAML 1.2 files without aliases, anchors, tags, merge keys and multiple documents."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ from tocsin.core.storage.files import read_limited
 
 T = TypeVar("T")
 
-MAX_DEPTH = 32  # lists and mappings inside each other; no file of ours needs 8
+MAX_DEPTH = 32  # nested lists and mappings; no file of ours needs 8
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # YAML 1.2, section 5.1 (c-printable).
@@ -31,14 +31,14 @@ _FORBIDDEN = "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff
 
 
 def load_yaml(path: Path, read: Callable[[Node], T]) -> T:
-    """Return what `read` makes of a file; raise ConfigError with all the mistakes it has."""
+    """Read a file with `read`; raise ConfigError with all errors in the file."""
     return parse_yaml(read_limited(path), path, read)
 
 
 class Bounds(NamedTuple):
-    """How much of YAML that a stranger wrote is read, and whether to go on."""
+    """Limits for untrusted YAML, and a callback that cancels reading."""
 
-    max_values: int = 0  # keys and values; 0 is no limit
+    max_values: int = 0  # keys and values; 0: no limit
     is_cancelled: Callable[[], bool] = lambda: False
 
 
@@ -50,9 +50,9 @@ class ReadCancelledError(Exception):
 
 
 def parse_yaml(content: bytes, path: Path, read: Callable[[Node], T], bounds: Bounds = UNBOUNDED) -> T:
-    """Return what `read` makes of YAML; `path` is what errors call it. An empty file has an absent root.
+    """Read YAML with `read`; `path` is its name in errors. An empty file has an absent root.
 
-    Raises YamlError with all mistakes, and ReadCancelledError.
+    Raises YamlError with all errors, and ReadCancelledError.
     """
     document = Document(path, _decode(content, path))
     value = read(_Composer(document, bounds).compose())
@@ -61,7 +61,7 @@ def parse_yaml(content: bytes, path: Path, read: Callable[[Node], T], bounds: Bo
 
 
 class _Composer:
-    """Makes nodes of the parser's events, without recursion and without constructing anything else."""
+    """Builds nodes from the parser's events, without recursion and without constructing other objects."""
 
     def __init__(self, document: Document, bounds: Bounds) -> None:
         self._document = document
@@ -72,8 +72,8 @@ class _Composer:
         self._documents = 0
 
     def compose(self) -> Node:
-        """Return the root; it is absent when the file has nothing but comments."""
-        # 35 ms to import: commands that read no such file do not pay for it.
+        """Return the root; it is absent if the file contains only comments."""
+        # 35 ms to import: commands that read no such file avoid it.
         from ruamel.yaml import YAML
         from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
@@ -82,7 +82,7 @@ class _Composer:
                 self._take(event)
         except MarkedYAMLError as error:
             problem = error.problem or error.context or ""
-            # What is never closed shows at the end of the file; to mend it is where it was opened.
+            # The parser reports an unclosed bracket at the end of the file; the error must name its opening.
             is_open = "end of stream" in problem or "<stream end>" in problem or self._left_open(problem, error)
             mark = (is_open and error.context_mark) or error.problem_mark or error.context_mark
             self._document.stop(_place(mark), "", _explain(problem))
@@ -91,7 +91,7 @@ class _Composer:
         return self._root
 
     def _left_open(self, problem: str, error: Any) -> bool:
-        """Whether brackets are open where the next key begins, or a key has no colon: both are above the problem."""
+        """Whether a bracket is open before the next key, or a key has no colon: both are above the reported line."""
         opened, found = error.context_mark, error.problem_mark
         if opened is None or found is None or found.line <= opened.line:
             return False
@@ -156,7 +156,7 @@ class _Composer:
             self._document.refuse(YamlIssue(place.line, place.column, level.node.key, detail, SYNTAX, steps=steps))
 
     def _add(self, event: Any, content: Content) -> Node:
-        """Put a new node into the innermost open list or mapping, and open it when it is one."""
+        """Add a node to the innermost open list or mapping, and open it if it is one."""
         place = _place(event.start_mark)
         if self._open:
             node = self._attach(self._open[-1], content, place)
@@ -180,7 +180,7 @@ class _Composer:
             self._document.stop(place, level.node.key, "keys must be text")
         key, key_place, level.key = level.key, level.key_place, None
         if content == ("", False):
-            place = key_place  # the parser puts a value that is not there somewhere behind its line
+            place = key_place  # the parser places a missing value somewhere after its line
         node = Node(self._document, content, place, parent=level.node, step=key, key_place=key_place)
         if first := level.content.get(key):
             node.refuse_key(f"duplicate key {shorten(key)!r} (first in line {first.key_place.line})", DUPLICATE)
@@ -193,7 +193,7 @@ class _Composer:
 
 @dataclass(slots=True)
 class _Level:
-    """A list or mapping that is being read, and in a mapping the key whose value comes next."""
+    """An open list or mapping, and for a mapping the key whose value is next."""
 
     node: Node
     content: list[Node] | dict[str, Node]
@@ -206,7 +206,7 @@ def _place(mark: Any) -> SourcePosition:
 
 
 def _decorations(event: Any) -> Iterator[str]:
-    """Yield the mistakes in front of a value: anchors and tags."""
+    """Yield the errors before a value: anchors and tags."""
     if event.anchor is not None:
         yield "anchors are not supported; put a value that starts with & in quotes"
     if event.ctag is not None:
@@ -214,7 +214,7 @@ def _decorations(event: Any) -> Iterator[str]:
 
 
 def _characters(event: Any, document: Document) -> str:
-    """Return the text of a scalar, of which every character can be written as UTF-8."""
+    """Return the text of a scalar, in which every character can be encoded as UTF-8."""
     text: str = event.value
     if _SURROGATE.search(text):
         document.stop(_place(event.start_mark), "", "an escape sequence encodes half of a surrogate pair")
@@ -222,7 +222,7 @@ def _characters(event: Any, document: Document) -> str:
 
 
 def _explain(problem: str) -> str:
-    """Return the parser's message, or a better one for a common mistake."""
+    """Return the parser's message, or a better one for a common error."""
     for pattern, words in _REASONS:
         if found := re.search(pattern, problem):
             return words.format(*found.groups())
@@ -260,7 +260,7 @@ def _decode(content: bytes, path: Path) -> str:
     except UnicodeDecodeError as error:
         before = error.object[: error.start].decode("utf-8")
         Document(path, before).stop(_end_of(before), "", "not UTF-8 text")
-    # To compile the pattern takes 4 ms; usual files are printable, and have none of what it finds.
+    # Compiling the pattern takes 4 ms; most files are printable and do not need it.
     if not text.replace("\n", "").isprintable() and (found := re.search(_FORBIDDEN, text)):
         before = text[: found.start()]
         Document(path, text).stop(_end_of(before), "", f"the character {found[0]!a} is not allowed")

@@ -1,4 +1,4 @@
-"""The values of a YAML file with their places."""
+"""The values of a YAML file with their positions."""
 
 import re
 from collections.abc import Iterable
@@ -10,11 +10,11 @@ from typing import NamedTuple, NoReturn, TypeAlias
 from tocsin.core.errors import ConfigError
 from tocsin.core.reading.value import MISSING, WRONG_VALUE, InputValue, shorten
 
-MAX_PROBLEMS = 50  # a file with more is something else altogether
+MAX_PROBLEMS = 50  # a file with more errors is probably of another kind
 SHOWN_PROBLEMS = 10
 SYNTAX, TOO_LARGE = "syntax", "too-large"
 
-# YAML 1.2, section 10.3.2 (core schema). Everything else that has no quotes is text.
+# YAML 1.2, section 10.3.2 (core schema). Every other unquoted value is text.
 _NOTHING = re.compile(r"|~|null|Null|NULL")
 _SWITCH = re.compile(r"true|True|TRUE|false|False|FALSE")
 _WHOLE = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
@@ -24,7 +24,7 @@ _NUMBER = re.compile(
 
 
 class SourcePosition(NamedTuple):
-    """Where something stands in a file, both counted from 1."""
+    """A position in a file; line and column are counted from 1."""
 
     line: int
     column: int
@@ -35,27 +35,27 @@ TOP = SourcePosition(1, 1)
 
 @dataclass(frozen=True, slots=True)
 class YamlIssue:
-    """One mistake: `key` is the way to the value, as in `ops[0].target`; empty at the top."""
+    """An error: `key` is the path to the value, as in `ops[0].target`; empty for the root."""
 
     line: int
     column: int
     key: str
     detail: str
-    code: str = field(default="", compare=False)  # such as `unknown-key`; empty where it says no more than the detail
-    near: str = field(default="", compare=False)  # what was probably meant
-    steps: tuple[str | int, ...] = field(default=(), compare=False)  # from the top to the value, or to the key
+    code: str = field(default="", compare=False)  # such as `unknown-key`; may be empty
+    near: str = field(default="", compare=False)  # the suggested word
+    steps: tuple[str | int, ...] = field(default=(), compare=False)  # the path from the root to the value or the key
 
     def __str__(self) -> str:
-        """Return all of it, as it stands after the file's name."""
+        """Return the error as it is printed after the file's name."""
         return f"{self.line}:{self.column}: {self.key}{': ' if self.key else ''}{self.detail}"
 
     @property
     def wrong_key(self) -> str:
-        """The way to what is wrong: for a key that is unknown, missing or repeated, it ends with that key."""
+        """The path to the error; for an unknown, missing or repeated key, it ends with that key."""
         return _way(self.steps) or self.key
 
     def as_dict(self) -> dict[str, object]:
-        """Return what lists of mistakes show of it."""
+        """Return the error for JSON reports."""
         return {"line": self.line, "column": self.column, "key": self.wrong_key, "detail": self.detail}
 
 
@@ -65,7 +65,7 @@ def _way(steps: Iterable[str | int]) -> str:
 
 
 class YamlError(ConfigError):
-    """A YAML file has mistakes; `problems` has each of them."""
+    """A YAML file is invalid; `problems` has every error."""
 
     def __init__(self, path: Path, problems: Iterable[YamlIssue]) -> None:
         self.path = path
@@ -76,14 +76,14 @@ class YamlError(ConfigError):
 
 
 class Scalar(NamedTuple):
-    """A value as it is spelled; `quoted` ones are text whatever they look like."""
+    """A value as it is spelled; a `quoted` value is always text."""
 
     spelling: str
     quoted: bool
 
 
 class Document:
-    """One file under examination."""
+    """A file that is being validated."""
 
     def __init__(self, path: Path, text: str) -> None:
         self.path = path
@@ -91,32 +91,32 @@ class Document:
         self.problems: list[YamlIssue] = []
 
     def refuse(self, problem: YamlIssue) -> None:
-        """Record a mistake; raise YamlError when it is one too many."""
+        """Record an error; raise YamlError if there are too many."""
         self.problems.append(problem)
         if len(self.problems) >= MAX_PROBLEMS:
             self.check()
 
     def stop(self, place: SourcePosition, key: str, detail: str, code: str = SYNTAX) -> NoReturn:
-        """Record a mistake that makes the rest unreadable, and raise YamlError."""
+        """Record an error that makes the rest unreadable, and raise YamlError."""
         problem = YamlIssue(place.line, place.column, key, detail, code)
         raise YamlError(self.path, [*self.problems, problem])
 
     def check(self) -> None:
-        """Raise YamlError when a mistake was recorded."""
+        """Raise YamlError if an error was recorded."""
         if self.problems:
             raise YamlError(self.path, self.problems)
 
     def rest_of_line(self, place: SourcePosition) -> str:
-        """Return what stands at a place, up to the end of its line."""
+        """Return the text from a position to the end of its line."""
         lines = self.text.splitlines()
         return lines[place.line - 1][place.column - 1 :] if place.line <= len(lines) else ""
 
 
-Content: TypeAlias = "Scalar | list[Node] | dict[str, Node] | None"  # nothing: it is not in the file
+Content: TypeAlias = "Scalar | list[Node] | dict[str, Node] | None"  # None: absent
 
 
 class Node(InputValue):
-    """A value of the file and its place."""
+    """A value of the file and its position."""
 
     __slots__ = ("_document", "content", "key_place", "place")
 
@@ -139,39 +139,39 @@ class Node(InputValue):
 
     @property
     def absent(self) -> bool:
-        """Whether the file does not have it."""
+        """Whether the file lacks it."""
         return self.content is None
 
     @property
     def key(self) -> str:
-        """The way from the top to this value, as in `ops[0].target`."""
+        """The path from the root to this value, as in `ops[0].target`."""
         return _way(self.steps)
 
     @property
     def steps(self) -> tuple[str | int, ...]:
-        """The keys and indexes from the top to this value."""
+        """The keys and indexes from the root to this value."""
         return () if self.parent is None else (*self.parent.steps, self.step)
 
     def problem(self, detail: str, code: str = "", near: str = "") -> YamlIssue:
-        """Describe a mistake of this value that does not make the whole file unusable."""
+        """Return an error about this value that does not make the whole file unusable."""
         return YamlIssue(self.place.line, self.place.column, self.key, detail, code, near, self.steps)
 
     def key_problem(self, detail: str, code: str = "", near: str = "") -> YamlIssue:
-        """Describe a mistake of the key in front of this value that does not make the whole file unusable."""
+        """Return an error about the key of this value that does not make the whole file unusable."""
         key = self.parent.key if self.parent else ""
         return YamlIssue(self.key_place.line, self.key_place.column, key, detail, code, near, self.steps)
 
     def refuse(self, detail: str, code: str = WRONG_VALUE, near: str = "") -> None:
-        """Record a mistake of this value."""
+        """Record an error about this value."""
         self._document.refuse(self.problem(detail, code, near))
 
     def stop(self, detail: str, code: str) -> None:
-        """Record a mistake of this value, and raise YamlError: nothing more is to be read."""
+        """Record an error about this value, and raise YamlError: the rest must not be read."""
         self.refuse(detail, code)
         self._document.check()
 
     def refuse_key(self, detail: str, code: str = WRONG_VALUE, near: str = "") -> None:
-        """Record a mistake of the key in front of this value."""
+        """Record an error about the key of this value."""
         self._document.refuse(self.key_problem(detail, code, near))
 
     def refuse_missing(self) -> None:
@@ -187,21 +187,21 @@ class Node(InputValue):
         return isinstance(self.content, Scalar) and describe_kind(self.content) == "nothing"
 
     def as_text(self) -> str | None:
-        """Return a text; a number counts as text, in its own spelling."""
+        """Return a text, else `None`; a number counts as text, as it is spelled."""
         match self.content:
             case Scalar() as scalar if describe_kind(scalar) in {"text", "a number"}:
                 return scalar.spelling
         return None
 
     def as_whole(self) -> int | None:
-        """Return the whole number that it is, else None."""
-        spelling = self._number(_WHOLE)[:100]  # Python refuses thousands of digits
+        """Return an integer, else `None`."""
+        spelling = self._number(_WHOLE)[:100]  # Python rejects thousands of digits
         if not spelling:
             return None
         return int(spelling, 0) if spelling[:2] in {"0o", "0x"} else int(spelling)
 
     def as_number(self) -> float | None:
-        """Return the finite number that it is, else None."""
+        """Return a finite number, else `None`."""
         if (whole := self.as_whole()) is not None:
             return float(whole)
         spelling = self._number(_NUMBER)
@@ -217,29 +217,29 @@ class Node(InputValue):
         return ""
 
     def as_boolean(self) -> bool | None:
-        """Return the truth value that it is, else None."""
+        """Return a boolean, else `None`."""
         if isinstance(self.content, Scalar) and describe_kind(self.content) == "a switch":
             return self.content.spelling.lower() == "true"
         return None
 
     def as_items(self) -> "list[Node] | None":
-        """Return the values of the list that it is, else None."""
+        """Return the values of a list, else `None`."""
         return self.content if isinstance(self.content, list) else None
 
     def as_members(self) -> "Iterable[tuple[str, Node]] | None":
-        """Return keys and values of the mapping that it is, else None; repeated keys were refused before."""
+        """Return keys and values of a mapping, else `None`; repeated keys were rejected before."""
         return self.content.items() if isinstance(self.content, dict) else None
 
     def quote(self, text: str) -> str:
-        """Return a text of the file as an error shows it."""
+        """Return a text of the file for an error message."""
         return repr(shorten(text))
 
     def nothing(self, step: str) -> "Node":
-        """Return the member of that name, which is absent."""
+        """Return an absent member with that name."""
         return Node(self._document, None, self.place, parent=self, step=step)
 
     def found(self) -> str:
-        """Return what it is, in words for an error."""
+        """Describe the value for an error message."""
         if not isinstance(self.content, Scalar):
             return "a list" if isinstance(self.content, list) else "a mapping"
         kind = describe_kind(self.content)
@@ -251,7 +251,7 @@ class Node(InputValue):
 
 
 def describe_kind(scalar: Scalar) -> str:
-    """Return what a scalar is, in the words of our errors."""
+    """Describe a scalar for an error message."""
     if scalar.quoted:
         return "text"
     for pattern, kind in ((_NOTHING, "nothing"), (_SWITCH, "a switch"), (_NUMBER, "a number")):

@@ -1,1 +1,1 @@
-"""What is kept: SQLite, files, Redis."""
+"""Storage: SQLite, files, Redis."""

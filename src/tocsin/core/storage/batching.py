@@ -1,4 +1,4 @@
-"""Many callers, one call: what comes in while a batch is worked off makes the next batch."""
+"""Group many calls: items that arrive during a batch form the next batch."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -6,18 +6,18 @@ from functools import partial
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
-# A batch of this size means that many callers are at work; a pause lets the next one grow.
+# A batch of this size means that many callers are active; a pause lets the next batch grow.
 CROWD = 4
-# What went wrong with each item, None where all is well; or what went wrong with all of them.
+# The error of each item, None for success; or one error for all items.
 Outcomes = Sequence[Exception | None] | Exception
 
 
 class Batcher(Generic[T]):
-    """Hands items to `submit` in batches; each caller waits for the end of its own item.
+    """Passes items to `submit` in batches; each caller waits for the result of its own item.
 
-    `submit` begins the work and returns; at its end, in the same event loop, it calls what it was given.
-    After a batch of `CROWD` items or more, the next one begins no sooner than `pause_s` later: what a batch costs by
-    itself is shared by more items. A caller that is alone never waits for others.
+    `submit` starts the work and returns; at its end, it calls the given callback in the same event loop. After a batch
+    of `CROWD` items or more, the next one begins at least `pause_s` later, so that more items share the fixed cost of a
+    batch. A single caller never waits for others.
     """
 
     def __init__(
@@ -29,7 +29,7 @@ class Batcher(Generic[T]):
         self._busy = False
 
     async def add(self, item: T) -> None:
-        """Return when `item` has been worked off; raise what went wrong with it."""
+        """Submit `item` and wait until it is done; raise its error."""
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append((item, done))
         if not self._busy:
@@ -37,7 +37,7 @@ class Batcher(Generic[T]):
         await done
 
     def _begin(self) -> None:
-        """Hand in what waits. Each caller only waits, so one that is cancelled takes none with it."""
+        """Submit the waiting items. Callers only wait, so cancelling one does not affect the batch."""
         batch, self._waiting = self._waiting, []
         self._busy = True
         try:
@@ -53,7 +53,7 @@ class Batcher(Generic[T]):
         errors = [outcomes] * len(batch) if isinstance(outcomes, Exception) else outcomes
         for (_, done), error in zip(batch, errors, strict=True):
             if done.done():
-                continue  # its caller has gone
+                continue  # its caller was cancelled
             if error is None:
                 done.set_result(None)
             else:

@@ -1,4 +1,4 @@
-"""Reads the table of changes, and adds what no table shows (`core/storage/changes.py`)."""
+"""Reads the table of changes, and adds changes that no trigger records (`core/storage/changes.py`)."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ ChangeKind = Literal["created", "updated", "deleted"]
 
 @dataclass(frozen=True, slots=True)
 class RecordChange:
-    """That a record of a topic was changed; `seq` numbers all changes of the data directory."""
+    """A change of a record; `seq` numbers all changes of the data directory."""
 
     seq: int
     topic: str
@@ -22,10 +22,10 @@ class RecordChange:
 
 @dataclass(frozen=True, slots=True)
 class ChangePage:
-    """What changed after a number: one change for each subject, the latest, by number.
+    """The changes after a number: the latest change of each subject, by number.
 
-    `end` is the number of the last change there is. Where `complete` is false, changes before these are missing: they
-    were deleted, or there are too many.
+    `end` is the number of the last change of all. `complete` is false if earlier changes are missing: they were
+    deleted, or there are too many.
     """
 
     changes: Sequence[RecordChange]
@@ -34,17 +34,17 @@ class ChangePage:
 
 
 class ChangeFeed:
-    """The changes of all processes that share the data directory."""
+    """The changes by all processes that share the data directory."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def end(self) -> int:
-        """Return the number of the last change, 0 where there was none."""
+        """Return the number of the last change, 0 if there is none."""
         return await self._database.read(_end)
 
     async def after(self, seq: int, *, at_most: int) -> ChangePage:
-        """Return what changed after the change numbered `seq`, for up to `at_most` subjects."""
+        """Return the changes after the number `seq`, for up to `at_most` subjects."""
 
         def work(connection: sqlite3.Connection) -> ChangePage:
             connection.execute("BEGIN")  # both statements see the same rows
@@ -57,11 +57,11 @@ class ChangeFeed:
 
 
 def note_change(connection: sqlite3.Connection, topic: str, subject: str, kind: ChangeKind = "updated") -> None:
-    """Record a change of what no table shows; for use inside a transaction."""
+    """Record a change that no trigger records; call it inside a transaction."""
     connection.execute("INSERT INTO changes (topic, subject, kind) VALUES (?, ?, ?)", [topic, subject, kind])
 
 
-# A record that was created and updated since is new to the reader.
+# A record that was created and then updated is new to the reader.
 _LATEST = """
     SELECT MAX(seq) AS seq, topic, subject, MAX(kind = 'created') AS created, MAX(seq * (kind = 'deleted')) AS deleted
     FROM changes WHERE seq > ? GROUP BY topic, subject ORDER BY seq DESC LIMIT ?
@@ -75,7 +75,7 @@ def _end(connection: sqlite3.Connection) -> int:
 
 def _after(connection: sqlite3.Connection, seq: int, at_most: int) -> ChangePage:
     end = _end(connection)
-    if seq >= end:  # a number that was never given is of another database
+    if seq >= end:  # a number that was not issued is of another database
         return ChangePage((), end, seq == end)
     oldest = connection.execute("SELECT MIN(seq) FROM changes").fetchone()[0]
     found = connection.execute(_LATEST, [seq, at_most + 1]).fetchall()

@@ -1,6 +1,6 @@
-"""Streams of what changed in a store of messages, by any process on any host: each entry names a record.
+"""Streams of changes in a message store, by any process on any host: each entry names a record.
 
-Stores write an entry in the step that makes the change, and keep the latest only. Positions are opaque text.
+Stores write an entry in the step that makes the change, and keep only the latest entries. Positions are opaque text.
 """
 
 import sqlite3
@@ -12,15 +12,16 @@ if TYPE_CHECKING:
     from tocsin.core.storage.database import Database
     from tocsin.core.storage.redis_client import RedisClient
 
-# Entries that are kept, about; who reads ten times a second misses none below 50,000 changes a second.
+# The approximate number of entries kept: a reader that reads ten times per second misses none below 50,000 changes per
+# second.
 KEPT = 5_000
 
 
 @dataclass(frozen=True, slots=True)
 class StreamPage:
-    """The records that changed after a position, each once, and the position behind them.
+    """The records that changed after a position, each once, and the position after them.
 
-    Where `complete` is false, there are more, or some are no longer kept.
+    `complete` is false if there are more changes, or if some entries are already deleted.
     """
 
     subjects: Sequence[str]
@@ -29,19 +30,19 @@ class StreamPage:
 
 
 class ChangeStream(Protocol):
-    """What changed in one store, in the order in which it changed."""
+    """The changes of a store, in order."""
 
     async def end(self) -> str:
-        """Return the position behind the last change."""
+        """Return the position after the last change."""
         ...
 
     async def after(self, position: str, *, at_most: int) -> StreamPage:
-        """Return what changed after a position, for up to `at_most` changes."""
+        """Return the records that changed after a position, from at most `at_most` changes."""
         ...
 
 
 class RedisChangeStream:
-    """The entries that scripts add to a stream with `XADD … MAXLEN`, each with the field `id`."""
+    """Reads the entries that scripts add to a stream with `XADD … MAXLEN`, each with the field `id`."""
 
     def __init__(self, client: "RedisClient", key: str) -> None:
         self._client = client
@@ -52,11 +53,11 @@ class RedisChangeStream:
         return last[0][0] if last else "0-0"
 
     async def after(self, position: str, *, at_most: int) -> StreamPage:
-        # With the entry at the position itself, which is there as long as nothing after it was dropped.
+        # Including the entry at the position itself, which exists as long as no entry after it was deleted.
         found = await self._entries("XRANGE", position, "+", at_most + 2)
         known = bool(found) and found[0][0] == position
         changed = found[1:] if known else found
-        if not known and position != "0-0":  # dropped, or of another Redis
+        if not known and position != "0-0":  # deleted, or a position of another Redis
             return StreamPage((), await self.end(), complete=False)
         if len(changed) > at_most:
             return StreamPage((), await self.end(), complete=False)
@@ -69,7 +70,7 @@ class RedisChangeStream:
 
 
 class SqliteChangeStream:
-    """The rows of a table that `noted` of `changes.py` creates."""
+    """Reads the rows of a table that `noted` of `changes.py` creates."""
 
     def __init__(self, database: "Database", table: str) -> None:
         self._database = database
@@ -85,7 +86,7 @@ class SqliteChangeStream:
             sql = f"SELECT seq, subject FROM {self._table} WHERE seq >= ? ORDER BY seq LIMIT ?"  # noqa: S608  # our name
             found = connection.execute(sql, [seq, at_most + 2]).fetchall()
             changed = [row for row in found if row["seq"] > seq]
-            # The row of the position itself is there as long as none after it was dropped.
+            # The row of the position itself exists as long as no row after it was deleted.
             is_known = not seq or len(changed) < len(found)
             if len(changed) > at_most or not is_known:
                 return StreamPage((), str(self._end(connection)), complete=False)

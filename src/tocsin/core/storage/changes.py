@@ -1,20 +1,21 @@
-"""The table of changes: which records were created, updated or deleted, whichever process did it.
+"""The table of changes: which records were created, updated or deleted, by any process.
 
-Triggers write its rows in the transaction of each change: none is missing, and each describes a committed change.
-`core/storage/change_feed.py` reads it. This module is text alone, because every start reads the tables of features.
+Triggers insert its rows in the transaction of each change: none is missing, and each describes a committed change.
+`core/storage/change_feed.py` reads it. This module contains only text, because every start imports the tables of
+features.
 """
 
 from collections.abc import Sequence
 
 # Rows within both limits are kept: the newest by number, and those of the last seconds.
 KEEP_ROWS, KEEP_S = 1_000, 300
-# However fast records change, no more rows than these are kept.
+# The maximum number of rows, however fast records change.
 MOST_ROWS = 100_000
-_TIDY_EVERY, _TIDY_AT_MOST = 100, 500  # rows: deleting a few at a time costs no write much
+_TIDY_EVERY, _TIDY_AT_MOST = 100, 500  # rows: deleting a few at a time keeps each write cheap
 
 _NOW = "(julianday('now') - 2440587.5) * 86400.0"  # Unix seconds; `unixepoch('subsec')` needs SQLite 3.42
 
-# A released migration is never edited; a new one is added. AUTOINCREMENT: the numbers of deleted rows stay used.
+# A released migration is never edited; a new one is added. AUTOINCREMENT: numbers of deleted rows are not reused.
 MIGRATIONS = (
     f"""
     CREATE TABLE changes (
@@ -34,9 +35,10 @@ MIGRATIONS = (
 
 
 def recorded(table: str, topic: str, *, key: str = "id", columns: Sequence[str] = ()) -> str:
-    """Return a migration that has every change of `table` recorded under `topic`, named by the column `key`.
+    """Return a migration that records every change of `table` under `topic`, with `key` as the subject column.
 
-    With `columns`, only updates that set one of these count. It belongs behind the migrations that create the table.
+    With `columns`, only updates that set one of these are recorded. It must follow the migrations that create the
+    table.
     """
     return "".join(
         _trigger(f"{table}_{kind}", f"{event} ON {table}", topic, f"{row}.{key}", kind)
@@ -49,9 +51,9 @@ def recorded(table: str, topic: str, *, key: str = "id", columns: Sequence[str] 
 
 
 def recorded_as_update(table: str, topic: str, *, key: str) -> str:
-    """Return a migration that has new and changed rows of `table` recorded as updates of what `key` names.
+    """Return a migration that records inserts and updates of `table` as updates of the record in `key`.
 
-    For what belongs to a record and has a table of its own, such as the steps of a run.
+    For parts of a record that have a table of their own, such as the steps of a run.
     """
     return "".join(
         _trigger(f"{table}_{word}", f"{word.upper()} ON {table}", topic, f"new.{key}", "updated")
@@ -60,9 +62,9 @@ def recorded_as_update(table: str, topic: str, *, key: str) -> str:
 
 
 def recorded_where(condition: str, table: str, topic: str, *, key: str, columns: Sequence[str]) -> str:
-    """Return a migration that has updates of `columns` in some rows of `table` recorded as updates of what `key` names.
+    """Return a migration that records updates of `columns` in some rows of `table` as updates of the record in `key`.
 
-    `condition` is about `new`. For records with figures that are counted in another table, such as a job and its runs.
+    `condition` is an SQL condition about `new`. For records with counts from another table, such as a job and its runs.
     """
     event = f"{_update(columns)} ON {table} WHEN {condition}"
     return _trigger(f"{topic}_in_{table}", event, topic, f"new.{key}", "updated")
@@ -78,10 +80,10 @@ def _trigger(name: str, event: str, topic: str, subject: str, kind: str) -> str:
 
 
 def noted(table: str, into: str, *, key: str = "id") -> str:
-    """Return a migration that has new states of the rows of `table` noted in a table of their own.
+    """Return a migration that logs new states of the rows of `table` in a separate table.
 
-    For records whose frequent changes would hide the others: the latest 5,000 are kept, and
-    `SqliteChangeStream` reads them.
+    For records whose frequent changes would displace the others: the latest 5,000 are kept, and `SqliteChangeStream`
+    reads them.
     """
     return f"""
     CREATE TABLE {into} (seq INTEGER PRIMARY KEY AUTOINCREMENT, subject TEXT NOT NULL) STRICT;

@@ -1,8 +1,8 @@
-"""SQLite for everything durable: one writer with group commit, readers beside it, numbered migrations.
+"""SQLite for all durable data: one writer with group commit, concurrent readers, numbered migrations.
 
-A thread does all writing of a process. It takes every job that waits, runs them in one transaction
-and tells each caller after the commit, so that a hundred messages share one fsync. The file is opened
-at the first use: a command that sends one message must not fail because its record cannot be kept.
+One thread does all writing of a process. It runs all waiting jobs in one transaction and notifies the callers after the
+commit, so that a hundred messages share one fsync. The file is opened at the first use: sending a single message must
+not fail because its record cannot be stored.
 """
 
 import asyncio
@@ -26,12 +26,12 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 Schemas = Mapping[str, Sequence[str]]  # component → migrations
 
-MAX_BATCH = 500  # jobs in one transaction: bounds how long the first one waits for the last
+MAX_BATCH = 500  # jobs per transaction: bounds the wait of the first job for the last
 BUSY_TIMEOUT_S = 10.0
 BUSY_RETRY_S = 0.02
 READERS = 4
 CACHE_KIB = 8 * 1024
-# Failures of one job; every other failure is one of the file or the disk and concerns the whole batch.
+# Failures of a single job; every other failure concerns the file or the disk, and so the whole batch.
 _JOB_FAULTS = {
     sqlite3.SQLITE_ERROR,
     sqlite3.SQLITE_CONSTRAINT,
@@ -50,7 +50,7 @@ _HINTS = {
 
 
 class DatabaseError(StoreUnavailableError):
-    """The database cannot be used; nothing of the job that failed was kept."""
+    """The database cannot be used; the changes of the failed job were not stored."""
 
     code = "database-failed"
 
@@ -65,7 +65,7 @@ class _Job(Generic[T]):
 
 
 class Database:
-    """One database file, opened at the first use; other processes may have it open as well."""
+    """A database file, opened at the first use; other processes may also have it open."""
 
     def __init__(
         self,
@@ -75,14 +75,14 @@ class Database:
         busy_timeout_s: float = BUSY_TIMEOUT_S,
         only_writes_make_it: bool = False,
     ) -> None:
-        """Name the file and the tables; only a read or a write opens it, and one after a failure tries again.
+        """Configure the database without opening it; the first read or write opens it, and failures are retried.
 
-        `schemas` gives for each component its migrations in order, each a script of SQL; one that
-        was released is never edited. With `only_writes_make_it`, a read finds empty tables where there is no file.
+        `schemas` has the migrations of each component in order, each an SQL script; a released migration is never
+        edited. With `only_writes_make_it`, reads return the content of empty tables if the file does not exist.
         """
         self.path = path
-        self.problem = ""  # why it could not be opened, or the last commit failed; health shows it
-        self.failures = 0  # commits that failed, ever
+        self.problem = ""  # why opening or the last commit failed; health checks report it
+        self.failures = 0  # total of failed commits
         self._schemas = schemas
         self._busy_timeout_s = busy_timeout_s
         self._only_writes_make_it = only_writes_make_it
@@ -90,21 +90,21 @@ class Database:
         self._gate = threading.Lock()  # after `_closed` is set, nothing is put into `_jobs`
         self._closed = False
         self._opening = threading.Lock()
-        self._writer: threading.Thread | None = None  # runs as soon as the file is open
+        self._writer: threading.Thread | None = None  # runs while the file is open
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="sqlite-read")
         self._local = threading.local()
         self._opened: list[sqlite3.Connection] = []
         self._empty: list[sqlite3.Connection] = []  # in memory
 
     def exists(self) -> bool:
-        """Whether the file is there; a database that nothing was written to need not be made."""
+        """Whether the file exists; a database is created only when it is first needed."""
         return self.path.exists()
 
     async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Run `work` in a transaction and return its result once that is on the disk.
+        """Run `work` in a transaction and return its result after the commit is durable.
 
-        What `work` raises undoes its own changes alone and is raised here. Raises DatabaseError.
-        The result must not be a cursor: dropping it would end a statement that another thread is running.
+        An exception of `work` rolls back only its own changes and is raised here. Raises DatabaseError. The result must
+        not be a cursor: dropping it would end a statement that another thread is running.
         """
         if self._writer is None:
             await self._open()
@@ -115,7 +115,7 @@ class Database:
     def submit(
         self, work: Callable[[sqlite3.Connection], T], done: Callable[[T | None, Exception | None], None]
     ) -> None:
-        """Hand in `work` as `write` does, once the database is open; `done` gets its result, or its error."""
+        """Enqueue `work` as `write` does, in an open database; `done` gets its result or its error."""
         job = _Job(work, asyncio.get_running_loop(), done)
         with self._gate:
             if self._closed:
@@ -123,7 +123,7 @@ class Database:
             self._jobs.put(job)
 
     async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Run `work` on a connection of its own; it sees everything committed before."""
+        """Run `work` on a separate connection; it sees everything committed before."""
         is_there = self._writer is not None or not self._only_writes_make_it or self.exists()
         if self._writer is None and is_there:
             await self._open()
@@ -133,7 +133,7 @@ class Database:
         return await asyncio.get_running_loop().run_in_executor(self._readers, read, work)
 
     async def aclose(self) -> None:
-        """Finish every write that waits, then close all connections."""
+        """Finish all waiting writes, then close all connections."""
         with self._gate:
             if not self._closed:
                 self._jobs.put(None)
@@ -141,7 +141,7 @@ class Database:
         await asyncio.get_running_loop().run_in_executor(None, self._end)
 
     def _end(self) -> None:
-        with self._opening:  # an opening that is under way starts the writer
+        with self._opening:  # an opening in progress starts the writer
             pass
         if self._writer:
             self._writer.join()
@@ -151,7 +151,7 @@ class Database:
             connection.close()
 
     async def _open(self) -> None:
-        # Where another process keeps the file locked, this takes seconds, and the program goes on meanwhile.
+        # While another process locks the file, this takes seconds; the event loop continues meanwhile.
         await asyncio.to_thread(self._open_once)
 
     def _open_once(self) -> None:
@@ -172,7 +172,7 @@ class Database:
             self._writer.start()
 
     def _prepare(self) -> sqlite3.Connection:
-        """Open or create the file and bring the tables of each component up to date."""
+        """Open or create the file and migrate the tables of each component."""
         try:
             make_directory(self.path.parent)
             self.path.touch(mode=0o600)
@@ -205,7 +205,7 @@ class Database:
         self._opened.append(connection)
         connection.row_factory = sqlite3.Row
         connection.execute("PRAGMA synchronous=FULL")  # a commit is on the disk, not only in the kernel
-        connection.execute("PRAGMA fullfsync=ON")  # macOS: … and not only in the cache of the disk
+        connection.execute("PRAGMA fullfsync=ON")  # macOS: and not only in the cache of the disk
         connection.executescript(f"PRAGMA cache_size=-{CACHE_KIB}; PRAGMA temp_store=MEMORY")
         return connection
 
@@ -250,7 +250,7 @@ class Database:
                 _tell(batch)
 
     def _commit(self, connection: sqlite3.Connection, batch: Sequence[_Job[Any]]) -> None:
-        """Run all jobs in one transaction; when it cannot be committed, all of them have failed."""
+        """Run all jobs in one transaction; if the commit fails, all of them have failed."""
         changes = connection.total_changes
         try:
             connection.execute("BEGIN IMMEDIATE")
@@ -259,7 +259,7 @@ class Database:
             connection.execute("COMMIT")
         except sqlite3.Error as error:
             failure = _failure(self.path, error)
-            if not self.problem:  # once, until it works again
+            if not self.problem:  # once per outage
                 reason = {"reason": failure.sentence()}
                 log.error("cannot write to the database", extra=reason)  # noqa: TRY400  # the sentence says it all
             self.problem = failure.sentence()
@@ -273,12 +273,12 @@ class Database:
 
 
 def _run(connection: sqlite3.Connection, job: _Job[Any], *, alone: bool) -> None:
-    """Run one job so that its failure undoes its own changes only; a job that is alone needs no savepoint."""
+    """Run a job so that its failure rolls back only its own changes; a job that is `alone` needs no savepoint."""
     if not alone:
         connection.execute("SAVEPOINT job")
     try:
         job.result = _checked(job.work(connection))
-    except Exception as error:  # raised again where the job was handed in
+    except Exception as error:  # raised again in the caller of the job
         if _concerns_all(error):
             raise
         job.error = error
@@ -295,7 +295,7 @@ def _checked(result: T) -> T:
 
 
 def _concerns_all(error: Exception) -> bool:
-    """Whether the disk or the file failed, and not the job."""
+    """Whether the disk or the file failed, not the job."""
     code = _primary_code(error)
     return code is not None and code not in _JOB_FAULTS
 
@@ -309,19 +309,19 @@ def _roll_back(connection: sqlite3.Connection) -> None:
     try:
         connection.rollback()
     except sqlite3.Error:
-        # The next BEGIN fails as well and tells its callers; the writer must go on until the disk works again.
+        # The next BEGIN also fails and notifies its callers; the writer must continue until the disk works again.
         log.exception("a transaction cannot be rolled back")
 
 
 def _tell(batch: Sequence[_Job[Any]]) -> None:
-    """Tell the ends of the jobs, with one wake-up for each event loop."""
+    """Notify the callers of the jobs, with one wake-up per event loop."""
     loops: dict[asyncio.AbstractEventLoop, list[_Job[Any]]] = {}
     for job in batch:
         loops.setdefault(job.loop, []).append(job)
     for loop, jobs in loops.items():
         try:
             loop.call_soon_threadsafe(_resolve, jobs)
-        except RuntimeError:  # the loop has ended and its callers with it
+        except RuntimeError:  # the event loop is closed, and its callers have ended
             log.debug("the caller of a write no longer waits")
 
 
@@ -340,11 +340,11 @@ def _settle(future: "asyncio.Future[T]", result: T | None, error: Exception | No
 
 
 def _use_wal(connection: sqlite3.Connection, patience_s: float) -> None:
-    """Switch to write-ahead logging; where several processes switch at once, SQLite does not wait."""
+    """Switch to write-ahead logging; SQLite does not wait while several processes switch at once."""
     give_up_at = time.monotonic() + patience_s
     while True:
         try:
-            connection.execute("PRAGMA auto_vacuum=INCREMENTAL")  # of a file that is new; see `give_back`
+            connection.execute("PRAGMA auto_vacuum=INCREMENTAL")  # of a new file; see `give_back`
             connection.execute("PRAGMA journal_mode=WAL")
             return
         except sqlite3.OperationalError as error:

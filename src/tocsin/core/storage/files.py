@@ -1,4 +1,4 @@
-"""Files of the operator: replaced in one step, read within limits, and watched for changes."""
+"""Files of the operator: replaced atomically, read within limits, and watched for changes."""
 
 import errno
 import fcntl
@@ -20,13 +20,13 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-# Our largest files have some hundred lines. At 1 MiB the YAML parser works for seconds.
+# The largest files have some hundred lines. For 1 MiB, the YAML parser takes seconds.
 MAX_FILE_BYTES = 1024 * 1024
-# Editors that write a new file beside the old one, or empty it first, leave a gap of milliseconds.
+# Editors that write a new file beside the old one, or truncate it first, leave a gap of milliseconds.
 GONE_AFTER_S = 2.0
-# File systems stamp changes with a clock this coarse: a younger stamp may hide a second change.
+# File systems use timestamps of this resolution: a newer timestamp may hide a second change.
 COARSEST_STAMP_NS = 2_000_000_000
-# What was changed since then may be half written, and half a command is another command.
+# A file that was changed since then may be half written, and half a command is another command.
 QUIET_NS = 300_000_000
 
 LOCK_TIMEOUT_S = 10.0
@@ -45,23 +45,23 @@ _MENDABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT,
 
 
 class WriteError(TocsinError):
-    """A file could not be written; what stood there before is unchanged."""
+    """A file could not be written; its previous content is unchanged."""
 
     code = "write-failed"
 
 
 def write_atomically(path: Path, data: bytes | str, mode: int = 0o600, *, read_back: bool = False) -> None:
-    """Replace the content of `path` in one step that also a power failure cannot halve.
+    """Replace the content of `path` atomically and durably.
 
-    With `read_back`, the new file is read and compared before it takes the place of the old one. Only a process that
-    is killed leaves its temporary file behind: `.tocsin-`, the name of the file, a random word and `.tmp`.
+    With `read_back`, the new file is read and compared before it replaces the old one. Only a killed process leaves its
+    temporary file: `.tocsin-`, the name of the file, a random word and `.tmp`.
 
-    A symbolic link stays and its destination is replaced. Readers see the old file or the new one.
-    Raises WriteError; then nothing has changed and no temporary file is left.
+    A symbolic link stays and its target is replaced. Readers see the old file or the new one. Raises WriteError; then
+    nothing has changed and no temporary file is left.
     """
     content = data.encode() if isinstance(data, str) else data
     try:
-        place = Path(os.path.realpath(path))  # unlike Path.resolve it takes a loop of links as it is
+        place = Path(os.path.realpath(path))  # unlike Path.resolve, it does not fail for a loop of links
         temporary = place.parent / f".tocsin-{place.name[:40]}-{os.urandom(8).hex()}.tmp"
         try:
             _write_new(temporary, content, mode)
@@ -88,11 +88,11 @@ def only_writer(
     monotonic: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Iterator[None]:
-    """Let no other process change a file or folder meanwhile, which blocks; its directory must be there.
+    """Hold an exclusive lock for changes to a file or folder, and block until it is free; its directory must exist.
 
-    The lock is `flock` on an empty file beside it, which stays; on a network file system it holds for other hosts,
-    too, or is refused. Raises `error`, which calls the path `name`, if another process keeps it too long, or the file
-    system has no locks, and WriteError if the lock cannot be opened.
+    The lock is `flock` on an empty file beside it, which stays; on a network file system, it applies to other hosts,
+    too, or is not supported. Raises `error`, whose message calls the path `name`, if another process holds the lock too
+    long or the file system has no locks, and WriteError if the lock file cannot be opened.
     """
     lock = path.with_name(f"{path.name}.lock")
     try:
@@ -108,11 +108,11 @@ def only_writer(
             sleep(_LOCK_LOOK_S)
         yield
     finally:
-        os.close(descriptor)  # gives the lock back, as the end of a process does
+        os.close(descriptor)  # releases the lock, as the end of the process does
 
 
 def refused_by_system(error: OSError) -> TocsinError | None:
-    """Return what a person can mend where a file or directory cannot be used; None for what is a bug of ours."""
+    """Return the error about a file or directory that the operator can fix, or `None` for a bug of ours."""
     if error.errno not in _MENDABLE or not isinstance(error.filename, (str, Path)):
         return None
     hint = _WRITE_HINTS.get(error.errno, "check its owner, and the permissions of its parent directory")
@@ -120,7 +120,7 @@ def refused_by_system(error: OSError) -> TocsinError | None:
 
 
 def make_directory(path: Path, mode: int = 0o700) -> None:
-    """Make a directory and those above it that are missing, all with `mode` whatever the umask is."""
+    """Create a directory and its missing parents, all with `mode` whatever the umask."""
     if path.is_dir():
         return
     try:
@@ -132,9 +132,9 @@ def make_directory(path: Path, mode: int = 0o700) -> None:
 
 
 def refuse_others(path: Path) -> None:
-    """Raise ConfigError if users other than this one and root may change a file or directory; OSError.
+    """Raise ConfigError if users other than this one and root may change a file or directory; may raise OSError.
 
-    The owner's own group counts as the owner: many systems make one for each user.
+    The owner's own group counts as the owner: many systems create one for each user.
     """
     found = path.stat()
     me = os.geteuid()
@@ -146,9 +146,9 @@ def refuse_others(path: Path) -> None:
 
 
 def read_limited(path: Path, max_bytes: int = MAX_FILE_BYTES) -> bytes:
-    """Return the content of a regular file; raise ConfigError when it is too large or unreadable."""
+    """Return the content of a regular file; raise ConfigError if it is too large or unreadable."""
     try:
-        if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would wait for its other end
+        if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would block until its other end is open
             raise ConfigError(f"{path} is not a regular file", hint="replace it with a regular file")
         with path.open("rb") as stream:
             content = stream.read(max_bytes + 1)
@@ -161,22 +161,21 @@ def read_limited(path: Path, max_bytes: int = MAX_FILE_BYTES) -> bytes:
 
 
 class _Stamp(NamedTuple):
-    """What changes when a file does; the inode tells a replaced file from an edited one."""
+    """The attributes that change with a file; the inode distinguishes a replaced file from an edited one."""
 
     modified_ns: int
-    changed_ns: int  # unlike the first, no program can set it back
+    changed_ns: int  # unlike the modification time, programs cannot set it
     size: int
     inode: int
 
 
 class WatchedFile(Generic[T]):
-    """The parsed content of a file that people edit while we run.
+    """The parsed content of a file that may be edited while the program runs.
 
-    Every access looks at the file's stamp and reads it again after a change. A file that cannot be
-    read or parsed leaves the last good value in force; `problem` says why, and the log says it once
-    a change. A missing file counts as `empty`, but not the
-    missing end of a symbolic link. A file that is gone, or that has no byte any more,
-    does so only when it stays that way for two seconds, and never without a warning in the log.
+    Every access checks the file's stamp and reads the file again after a change. If the file cannot be read or parsed,
+    the last valid value stays in force; `problem` has the reason, which is logged once per change. A missing file
+    counts as `empty`, but a dangling symbolic link does not. A file that disappears or becomes empty counts as `empty`
+    only after two seconds, and with a warning in the log.
     """
 
     def __init__(
@@ -192,8 +191,9 @@ class WatchedFile(Generic[T]):
     ) -> None:
         """Watch `path`; `parse` raises ConfigError for content that must not come into force.
 
-        With `is_run`, what the file says is run: it is refused while others may write to it. With `rests`, a change
-        counts when the file was not written to for a moment: half a file may be valid, and do something else.
+        With `is_run`, the content is executed: the file is rejected while other users may write to it. With `rests`, a
+        change takes effect only when the file was not written for a moment: half a file may be valid, and do something
+        else.
         """
         self.path = path
         self._is_run = is_run
@@ -204,25 +204,25 @@ class WatchedFile(Generic[T]):
         self._monotonic = monotonic
         self._lock = Lock()
         self._value = empty
-        self._good = False  # whether `_value` came out of a file
+        self._good = False  # whether `_value` was read from a file
         self._problem: ConfigError | None = None
-        self._stamp: _Stamp | None = None  # of the content read last; nothing when it may be outdated
+        self._stamp: _Stamp | None = None  # of the content read last; None if it may be outdated
         self._content: bytes | None = None  # read last
         self._inode = 0  # of the file that was read last
         self._gone_since: float | None = None
 
     @property
     def value(self) -> T:
-        """The last good value."""
+        """The last valid value."""
         return self.read()[0]
 
     @property
     def problem(self) -> ConfigError | None:
-        """Why the file's present content is not in force; nothing when it is."""
+        """Why the current content of the file is not in force, or `None`."""
         return self.read()[1]
 
     def read(self) -> tuple[T, ConfigError | None]:
-        """Return value and problem of one and the same moment."""
+        """Return the value and the problem of the same moment."""
         with self._lock:
             self._refresh()
             return self._value, self._problem
@@ -250,16 +250,16 @@ class WatchedFile(Generic[T]):
             self._stamp = stamp if self._now_ns() - stamp.modified_ns > COARSEST_STAMP_NS else None
 
     def _is_being_written(self, stamp: _Stamp) -> bool:
-        """Whether the file that is in force was written to a moment ago.
+        """Whether the file in force was written a moment ago.
 
-        One that another replaced is complete. So is one whose last change was no write, such as renaming: a write
-        sets both times.
+        A file that replaced another one is complete. So is one whose last change was not a write, such as a rename: a
+        write sets both times.
         """
         written = stamp.inode == self._inode and stamp.changed_ns == stamp.modified_ns
         return self._good and written and 0 <= self._now_ns() - stamp.changed_ns < QUIET_NS
 
     def _look(self) -> _Stamp | None:
-        """Return the file's stamp, or nothing when no file or an empty one is there."""
+        """Return the file's stamp, or `None` if the file is missing or empty."""
         try:
             found = self.path.stat()
         except FileNotFoundError:
@@ -274,7 +274,7 @@ class WatchedFile(Generic[T]):
         return stamp if stamp.size or not stat.S_ISREG(found.st_mode) else None
 
     def _take(self, content: bytes) -> None:
-        """Bring `content` into force unless it is what was read last."""
+        """Put `content` into force unless it was read last."""
         if content == self._content:
             return
         self._content = content
@@ -299,7 +299,7 @@ class WatchedFile(Generic[T]):
         self._problem = error
 
     def _miss(self) -> None:
-        """Forget the value when the file has been away for long enough."""
+        """Drop the value if the file has been missing for long enough."""
         if self._value == self._empty and self._problem is None:
             return
         now = self._monotonic()
@@ -313,7 +313,7 @@ class WatchedFile(Generic[T]):
 
 
 def _takes_lock(descriptor: int, lock: Path, error: type[TocsinError]) -> bool:
-    """Return whether the lock is ours now; False while another process has it."""
+    """Return whether the lock was acquired; False while another process holds it."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -327,7 +327,7 @@ def _takes_lock(descriptor: int, lock: Path, error: type[TocsinError]) -> bool:
 
 
 def _own_group(user: int) -> int:
-    """Return the primary group of a user; our own, where the system does not know the user."""
+    """Return the primary group of a user, or our own for a user that the system does not know."""
     try:
         return pwd.getpwuid(user).pw_gid
     except KeyError:
@@ -337,7 +337,7 @@ def _own_group(user: int) -> int:
 def _write_new(path: Path, content: bytes, mode: int) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     with os.fdopen(os.open(path, flags, mode), "wb") as stream:
-        os.fchmod(stream.fileno(), mode)  # the process's umask may have taken bits away
+        os.fchmod(stream.fileno(), mode)  # the umask may have removed bits
         stream.write(content)
         stream.flush()
         os.fsync(stream.fileno())
@@ -349,7 +349,7 @@ def _compare(path: Path, content: bytes) -> None:
 
 
 def _sync_directory(path: Path) -> None:
-    """Make the new name itself last, where the file system can do that."""
+    """Make the new directory entry durable, if the file system supports that."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

@@ -33,11 +33,11 @@ ADDRESS_HINT = (
 )
 
 HostAndPort = tuple[str, int]
-ParseUrl = Callable[[str], Mapping[str, Any]]  # returns redis-py's options of one server; raises ValueError
+ParseUrl = Callable[[str], Mapping[str, Any]]  # returns redis-py's options for one server; raises ValueError
 
 
 class _Split(NamedTuple):
-    """An address in its parts; `path` begins with a slash, or is empty."""
+    """The parts of an address; `path` begins with a slash, or is empty."""
 
     scheme: str
     user: str
@@ -48,23 +48,23 @@ class _Split(NamedTuple):
 
 @dataclass(frozen=True)
 class RedisAddress:
-    """Where a Redis is; `shown` names it without secrets."""
+    """The address of a Redis; `shown` is its form without secrets."""
 
     shown: str
     kind: str = ""  # empty, SENTINEL or CLUSTER
     hosts: Sequence[HostAndPort] = ()
     service: str = ""
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)  # of a connection to a server
-    sentinel_options: Mapping[str, Any] = field(default_factory=dict, repr=False)  # … to a Sentinel
+    sentinel_options: Mapping[str, Any] = field(default_factory=dict, repr=False)  # of a connection to a Sentinel
 
     @property
     def database(self) -> int:
-        """Return the number of the database."""
+        """The number of the database."""
         return int(self.options.get("db") or 0)
 
 
 def read_address(url: str, parse_url: ParseUrl) -> RedisAddress:
-    """Return the parts of the address; raise ConfigError if it is not one."""
+    """Parse an address; raise ConfigError if it is invalid."""
     shown = without_password(url)
     try:
         return _read(url, shown, parse_url)
@@ -99,7 +99,7 @@ def _read(url: str, shown: str, parse_url: ParseUrl) -> RedisAddress:
 
 
 def _checked(options: Mapping[str, Any], path: str) -> dict[str, Any]:
-    """Return the options without the place; raise for a database that is no number."""
+    """Return the options without host and path; raise for a database that is not a number."""
     if path.strip("/") and not path.strip("/").isdigit():
         raise ValueError("the database must be a number")
     return dict(options)
@@ -110,7 +110,7 @@ def _query(words: Mapping[str, str]) -> str:
 
 
 def _split(url: str) -> _Split:
-    """Split an address with any number of hosts, which `urlsplit` refuses."""
+    """Split an address with any number of hosts, which `urlsplit` rejects."""
     scheme, separator, rest = url.strip().partition("://")
     if not separator:
         raise ValueError("no scheme")
@@ -139,7 +139,7 @@ def _shown_host(text: str, default: int) -> str:
 
 
 def without_password(url: str) -> str:
-    """Return the address for display: without user, password and options, with the database."""
+    """Return the address for display, without user, password and options, but with the database."""
     try:
         scheme, _, hosts, path, query = _split(url)
         if scheme not in SCHEMES:

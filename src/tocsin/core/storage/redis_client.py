@@ -1,7 +1,7 @@
-"""Redis: commands and Lua scripts on one server, a Sentinel's master or a cluster, and errors in plain sentences.
+"""Redis: commands and Lua scripts on one server, a Sentinel's master or a cluster; errors as plain sentences.
 
-Nothing here blocks on the server's side for longer than a call may take: a reader that waits for messages says so in
-its command, or subscribes.
+No call blocks on the server longer than a call may take: a reader that waits for messages sets the limit in its
+command, or subscribes.
 """
 
 import asyncio
@@ -31,12 +31,12 @@ WAIT_S = 1.0  # for replicas
 
 Argument = str | bytes | int | float
 
-# Commands after which no replica need be waited for.
+# Commands that need not wait for replicas.
 _READS = frozenset(
     {"PING", "INFO", "CONFIG", "TIME", "ROLE", "CLUSTER", "SCAN", "TYPE", "EXISTS", "TTL", "PTTL"}
     | {"GET", "HGET", "HMGET", "HGETALL", "LRANGE", "LLEN", "XLEN", "XRANGE", "XREVRANGE", "XINFO", "ZCARD", "ZRANGE"}
     | {"SMEMBERS", "SISMEMBER", "LINDEX"}
-    | {"PUBLISH", "PEXPIRE", "XREADGROUP"}  # what these change may be lost with the master
+    | {"PUBLISH", "PEXPIRE", "XREADGROUP"}  # their changes may be lost with the master
 )
 _KEYLESS = frozenset({"PING", "INFO", "CONFIG", "TIME", "ROLE", "CLUSTER", "SCAN", "PUBLISH", "CLIENT", "ACL", "KEYS"})
 _PAIRS = frozenset({"HGETALL", "CONFIG"})
@@ -44,26 +44,27 @@ _PAIRS = frozenset({"HGETALL", "CONFIG"})
 
 @dataclass(frozen=True)
 class Script:
-    """A Lua script; the server keeps it under the hash of its text."""
+    """A Lua script, which the server caches under the hash of its text."""
 
     text: str
-    fleeting: bool = False  # what it changes may be lost with the master, such as what counts towards a limit
+    fleeting: bool = False  # its changes may be lost with the master, such as counts towards a limit
 
     @cached_property
     def sha(self) -> str:
-        """Return the name under which the server knows the script."""
+        """The hash under which the server caches the script."""
         return hashlib.sha1(self.text.encode(), usedforsecurity=False).hexdigest()
 
     @cached_property
     def writes(self) -> bool:
-        """Whether it may change something that replicas must have."""
+        """Whether the script may make changes that replicas must have."""
         return not self.fleeting and "no-writes" not in self.text.partition("\n")[0]
 
 
 def load_script(folder: Path, name: str, *libraries: str, **constants: str | int) -> Script:
-    """Return the script of the file `<name>.lua` in `folder`, behind its libraries, `.lua` files as well.
+    """Load the script of the file `<name>.lua` in `folder`, after its libraries, which are `.lua` files, too.
 
-    `constants` become locals before all of them. A shebang with flags in the first line of the script stays the first.
+    Constants become locals before all of them. A shebang with flags in the first line of the script stays the first
+    line.
     """
     text = _lua(folder, name)
     shebang, body = text.split("\n", 1) if text.startswith("#!") else ("", text)
@@ -79,8 +80,8 @@ def _lua(folder: Path, name: str) -> str:
 class RedisClient:
     """Commands and scripts on one Redis; every failure is a StoreUnavailableError.
 
-    After such an error the call may have happened all the same, unless the server refused it. With `wait_replicas`, a
-    change that fewer replicas confirm is such an error.
+    After such an error, the call may have taken effect, unless the server rejected it. With `wait_replicas`, a change
+    that too few replicas confirm is such an error.
     """
 
     def __init__(
@@ -90,7 +91,7 @@ class RedisClient:
         self.database = address.database
         self.clustered = address.kind == CLUSTER
         self.wait_replicas = wait_replicas
-        # Over the whole call, from waiting for a free connection on; making one has some time of its own.
+        # For the whole call, including the wait for a free connection; connecting has additional time.
         self._timeout_s = answer_timeout_s + CONNECT_TIMEOUT_S / 2
         self._route = route
         # First come, first served.
@@ -98,15 +99,15 @@ class RedisClient:
         self._wait: Words = ("WAIT", wait_replicas, round(min(WAIT_S, answer_timeout_s / 2) * 1000))
 
     async def command(self, *words: Argument) -> Any:
-        """Run one command and return its answer, text as bytes; those of HGETALL and CONFIG are dictionaries."""
+        """Run a command and return its reply, text as bytes; HGETALL and CONFIG return dictionaries."""
         name = str(words[0]).partition(" ")[0]
         answer = await self._call(_key_of(name, words), words, writes=name not in _READS)
         return _pairs(answer) if name in _PAIRS else answer
 
     async def run(self, script: Script, keys: Sequence[Argument], args: Sequence[Argument]) -> Any:
-        """Run a script as one transaction; the server need not have seen it before.
+        """Run a script as one transaction, and load it first if the server does not have it.
 
-        In a cluster all keys have one slot: the one of the first.
+        In a cluster, all keys must be in the slot of the first one.
         """
         from redis.exceptions import NoScriptError
 
@@ -116,7 +117,7 @@ class RedisClient:
         except StoreUnavailableError as error:
             if not isinstance(error.__cause__, NoScriptError):
                 raise
-        # The server was restarted, or never saw it.
+        # The server was restarted, or never loaded it.
         return await self._call(keys[0] if keys else None, ("EVAL", script.text, *rest), writes=script.writes)
 
     async def _call(self, key: Any, words: Words, *, writes: bool) -> Any:
@@ -126,12 +127,12 @@ class RedisClient:
                 allow = partial(self._allow, limit)
                 answers = await self._route.exchange(key, (words, self._wait) if waits else (words,), allow)
             if isinstance(answers[0], Exception):
-                raise answers[0]  # noqa: TRY301  # what the server refuses is sorted like any failure
+                raise answers[0]  # noqa: TRY301  # errors of the server are classified like any failure
             if waits:
                 self._check_replicas(answers[1])
         except StoreUnavailableError:
             raise
-        except Exception as error:  # sorted by `failure`, which returns what it does not know
+        except Exception as error:  # classified by `failure`, which returns unknown errors unchanged
             raise failure(error, self.where) from error
         return answers[0]
 
@@ -150,7 +151,7 @@ class RedisClient:
             )
 
     async def scan(self, pattern: str, *, kind: str = "", count: int = 1000) -> AsyncGenerator[list[bytes]]:
-        """Yield the names of keys that match, a few at a time, from all servers; a name may come twice."""
+        """Yield the names of matching keys, some at a time, from all servers; a name may repeat."""
         options = ("TYPE", kind) if kind else ()
         for place in await self._places():
             cursor: Argument = 0
@@ -167,7 +168,7 @@ class RedisClient:
         return (await self.infos())[0]
 
     async def infos(self) -> list[dict[str, str]]:
-        """Return INFO of each server that holds data."""
+        """Return INFO of each server that stores data."""
         answers = [await self._call(place, ("INFO",), writes=False) for place in await self._places()]
         texts = [bytes(answer).decode(errors="replace").splitlines() for answer in answers]
         return [dict(line.split(":", 1) for line in lines if ":" in line) for lines in texts]
@@ -180,14 +181,14 @@ class RedisClient:
             raise failure(error, self.where) from error
 
     def groups(self, keys: Sequence[str]) -> list[list[str]]:
-        """Return the keys in groups, each of which one command or script may touch: one, unless in a cluster."""
+        """Return the keys in groups that one command or script may access: one group, unless in a cluster."""
         found: dict[int, list[str]] = {}
         for key in keys:
             found.setdefault(self._route.slot(key), []).append(key)
         return list(found.values())
 
     def pubsub(self) -> "PubSub":
-        """Return a subscription of redis-py, on a connection of its own; its errors go through `failure`."""
+        """Return a subscription of redis-py on a separate connection; its errors go through `failure`."""
         return self._route.pubsub()
 
     async def aclose(self) -> None:
@@ -196,7 +197,7 @@ class RedisClient:
 
 
 def _key_of(name: str, words: Sequence[Argument]) -> Argument | None:
-    """Return the key that decides about the server."""
+    """Return the key that selects the server."""
     if name == "XREADGROUP":
         return words[words.index("STREAMS") + 1]
     if name in {"EVAL", "EVALSHA"}:
@@ -216,12 +217,12 @@ def open_redis(
     answer_timeout_s: float = ANSWER_TIMEOUT_S,
     wait_replicas: int = 0,
 ) -> RedisClient:
-    """Return a client for `url`; it connects at the first call, and again whenever that is needed.
+    """Return a client for `url`; it connects at the first call, and reconnects when needed.
 
-    Raises ConfigError for an address that `redis_address` cannot read, and when the package is missing.
+    Raises ConfigError for an address that `redis_address` cannot parse, and if the package is missing.
     """
     try:
-        import redis as _  # noqa: F401  # to see whether it is there
+        import redis as _  # noqa: F401  # to check that it is installed
     except ImportError:
         raise ConfigError("redis: package not installed", hint="run `pip install redis hiredis`") from None
     address = read_address(url, parse_url)
@@ -229,9 +230,9 @@ def open_redis(
 
 
 async def for_each(call: Callable[[T], Awaitable[R]], items: Sequence[T]) -> list[R]:
-    """Call for each item, as many at the same time as there are connections; return the answers in order.
+    """Call `call` for each item, as many concurrently as there are connections; return the results in order.
 
-    One flush to the disk of the server serves all calls of a moment.
+    One fsync of the server serves all concurrent calls.
     """
     answers: list[R] = []
     for first in range(0, len(items), MAX_CONNECTIONS):
@@ -240,7 +241,7 @@ async def for_each(call: Callable[[T], Awaitable[R]], items: Sequence[T]) -> lis
 
 
 async def listens(url: str) -> bool:
-    """Whether a server accepts connections at the address; importing a client to ask would cost 10 MB."""
+    """Whether a server accepts connections at the address; importing a Redis client would cost 10 MB."""
     parts = urlsplit(url)
     try:
         async with asyncio.timeout(0.5):

@@ -1,13 +1,13 @@
-"""What Redis answers instead of doing something, in plain sentences."""
+"""Redis errors as plain sentences."""
 
 from collections.abc import Iterator
 
 from tocsin.core.errors import StoreUnavailableError
 
-# Script flags, ZMSCORE and `ZRANGE … BYSCORE` as they are used here.
+# For script flags, ZMSCORE, and `ZRANGE … BYSCORE` as used here.
 OLDEST_VERSION = (7, 0)
 
-# What a user of Redis needs and no more; a test runs every script under it.
+# The least permissions that a Redis user needs; a test runs every script with them.
 ACL_RULES = (
     "~tocsin* ~{tocsin* ~outbound:* &tocsin* &outbound:*"
     " -@all +@read +@write +@pubsub +@connection -@dangerous"
@@ -15,8 +15,8 @@ ACL_RULES = (
 )
 
 _RIGHTS = f"grant it `{ACL_RULES}`"
-# What is in the answer, what it means, and what to do. The server's own words may quote a password or
-# a user's name, so they are not repeated.
+# A part of the error, its meaning, and the remedy. The server's own text is not repeated: it may quote a password or a
+# user name.
 REFUSALS = (
     ("NOAUTH", "requires a password", "put it into REDIS_URL: redis://:password@host:6379/0"),
     ("Authentication required", "requires a password", "put it into REDIS_URL: redis://:password@host:6379/0"),
@@ -46,7 +46,7 @@ REFUSALS = (
     ("SELECT is not allowed in cluster mode", "does not have this database", "a cluster has only database 0"),
     ("unknown command", f"is older than {OLDEST_VERSION[0]}.{OLDEST_VERSION[1]}", "update Redis"),
 )
-_CODES = {  # redis-py cuts the code off where it has a class for it
+_CODES = {  # redis-py removes the code if it has a class for it
     "AuthenticationError": "WRONGPASS",
     "AuthenticationWrongNumberOfArgsError": "WRONGPASS",
     "AuthorizationError": "NOAUTH",
@@ -61,7 +61,7 @@ _CODES = {  # redis-py cuts the code off where it has a class for it
 
 
 def failure(error: Exception, where: str) -> Exception:
-    """Return what to raise for `error`: StoreUnavailableError for all that Redis or the network cause."""
+    """Return the exception to raise for `error`: StoreUnavailableError for every failure of Redis or the network."""
     from redis.exceptions import ConnectionError as LostError
     from redis.exceptions import RedisError, ResponseError
     from redis.exceptions import TimeoutError as SilentError
@@ -94,7 +94,7 @@ def _reason(error: BaseException) -> str:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield the error, what it came from, what that came from."""
+    """Yield the error and the chain of its causes."""
     cause: BaseException | None = error
     while cause is not None:
         yield cause

@@ -1,6 +1,7 @@
-"""Which Redis this is: the one that this data directory knows, another one, or an older copy of it.
+"""Detects whether Redis is the one that this data directory knows, another one, or an older copy.
 
-Redis keeps an ID; a file of the data directory has that ID, and how much had been accepted when it was last looked at.
+Redis stores an ID; a file in the data directory stores the same ID, and the number of accepted messages at the last
+check.
 """
 
 import json
@@ -27,17 +28,17 @@ class _StoredIdentity:
 
 
 class RedisIdentity:
-    """Compares a Redis with what a data directory knows of it."""
+    """Compares a Redis with the identity in a data directory."""
 
     def __init__(self, client: RedisClient, file: Path) -> None:
         self._client = client
         self._file = file
-        self._told: list[str] = []  # what was found once, and stays true for as long as this process runs
+        self._told: list[str] = []  # problems found so far, which stay true while this process runs
 
     async def check(self, count: int) -> list[str]:
-        """Return what is wrong; `count` is a number of Redis that only grows while nothing is lost.
+        """Return the problems found; `count` is a number in Redis that only grows unless data is lost.
 
-        Without a data directory nothing is known, and nothing is written.
+        Without a data directory, this checks and writes nothing.
         """
         if not self._file.parent.is_dir():
             return []
@@ -52,7 +53,7 @@ class RedisIdentity:
         return self._told
 
     async def _present(self, known: str) -> str:
-        """Return the ID that Redis has; one without any gets the one that is known, or a new one."""
+        """Return the ID of Redis; if it has none, store the known ID or a new one."""
         return bytes(await self._client.run(_PRESENT, [KEY], [known or new_id()])).decode()
 
     def _another(self) -> str:

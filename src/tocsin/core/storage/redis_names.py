@@ -1,4 +1,4 @@
-"""Take over what a version of before kept under other names: names without a hash tag, which no cluster could have."""
+"""Migrate keys of earlier versions, whose names have no hash tag and so do not work in a cluster."""
 
 import logging
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from tocsin.core.storage.redis_client import RedisClient, load_script
 
 log = logging.getLogger(__name__)
 
-# A hash with a field for every pattern of which all keys were taken over.
+# A hash with a field for each pattern whose keys are all migrated.
 DONE = "tocsin:names"
 
 _LUA = Path(__file__).parent / "lua"
@@ -17,12 +17,16 @@ BATCH = 500
 
 
 class FormerNames:
-    """The former names of one store; taken over once, at its first use, by whichever process comes first."""
+    """Migrates the former key names of one store once, in the first process that uses the store."""
 
     def __init__(
         self, client: RedisClient, store: str, pattern: str, renamed: Callable[[str], str], *, sign: str = ""
     ) -> None:
-        """`renamed` returns the present name of a key that matches `pattern`; where `sign` exists, more has come."""
+        """Describe the migration.
+
+        `renamed` returns the current name of a key that matches `pattern`; `sign` is a key that exists if an older
+        version has written since.
+        """
         self._client = client
         self._store = store
         self._pattern = pattern
@@ -31,7 +35,7 @@ class FormerNames:
         self._done = client.clustered
 
     async def take_over(self) -> None:
-        """Rename all that is found; safe to repeat, and to interrupt at any point."""
+        """Rename all matching keys; this may be repeated, and interrupted at any point."""
         if self._done:
             return
         if not await self._client.command("HGET", DONE, self._pattern) or await self.is_in_use():
@@ -42,7 +46,7 @@ class FormerNames:
         self._done = True
 
     async def is_in_use(self) -> bool:
-        """Whether a process of an older version has written here since."""
+        """Whether a process of an older version has written since the migration."""
         return bool(self._sign and not self._client.clustered and await self._client.command("EXISTS", self._sign))
 
     async def _rename_all(self) -> int:

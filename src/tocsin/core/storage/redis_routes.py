@@ -1,8 +1,8 @@
-"""Which server gets a command: the one that is named, the master that Sentinels name, or the owner of the key's slot.
+"""Routing of commands: to a named server, the master that Sentinels report, or the owner of the key's slot.
 
-Commands that belong together go over one connection in one write; their answers come back in order, refusals of the
-server among them. redis-py makes the connections and speaks the protocol; this is the only module that uses names that
-redis-py does not document, which tests/house/test_private_names.py lists.
+A group of commands is sent over one connection in one write; their replies return in order, errors of the server among
+them. redis-py creates the connections and implements the protocol; only this module uses undocumented names of
+redis-py, which tests/house/test_private_names.py lists.
 """
 
 import asyncio
@@ -17,31 +17,31 @@ if TYPE_CHECKING:
     from redis.asyncio.connection import AbstractConnection
 
 Words = Sequence[str | bytes | int | float]
-# Lets a call last so much longer, from now on, than an answer may take: making a connection is not the answer's time.
+# Extends the time limit of a call: connecting does not count towards the answer's time.
 Allow = Callable[[float], None]
-MAX_MOVES = 6  # redirections of one call, and looks at the map of slots
+MAX_MOVES = 6  # redirections of one call, and reads of the slot map
 MOVE_PAUSE_S = 0.05
 SLOTS = 16384
 CONNECT_TIMEOUT_S = 2.0
 
 
 class RedisRoute(Protocol):
-    """Carries commands to a server and answers back."""
+    """Sends commands to a server and returns the replies."""
 
     async def exchange(self, key: Any, commands: Sequence[Words], allow: Allow) -> list[Any]:
-        """Run commands in order on one connection to the server of `key`; refusals are returned, not raised."""
+        """Run commands in order on one connection to the server of `key`; return its errors instead of raising them."""
         ...
 
     async def places(self) -> list[Any]:
-        """Return a key for each server that holds data, for commands that ask all of them."""
+        """Return a key for each server that stores data, for commands that must reach all of them."""
         ...
 
     def slot(self, key: str | bytes) -> int:
-        """Return a number that two keys have in common if one script may touch both."""
+        """Return a number that is equal for two keys if one script may access both."""
         ...
 
     def pubsub(self) -> "PubSub":
-        """Return a subscription on a connection of its own; all servers pass on what is published."""
+        """Return a subscription on a separate connection; all servers forward published messages."""
         ...
 
     async def aclose(self) -> None:
@@ -50,7 +50,7 @@ class RedisRoute(Protocol):
 
 
 class RedisLink:
-    """The connections to one server; as many as are in use at once."""
+    """The connections to one server; as many as are used concurrently."""
 
     def __init__(self, make: Callable[[], "AbstractConnection"]) -> None:
         self._make = make
@@ -59,17 +59,17 @@ class RedisLink:
         self._closed = False
 
     async def exchange(self, commands: Sequence[Words], allow: Allow = lambda _: None) -> list[Any]:
-        """Write all commands, then read their answers."""
+        """Write all commands, then read their replies."""
         from redis.exceptions import ConnectionError as LostError
 
         connection = self._free.pop() if self._free else self._make()
         self._busy.add(connection)
         try:
             if connection.is_connected and await _is_stale(connection):
-                await connection.disconnect(nowait=True)  # left over from before a restart
+                await connection.disconnect(nowait=True)  # left over from before a restart of the server
             if not connection.is_connected:
                 allow(CONNECT_TIMEOUT_S)
-                await connection.connect()  # type: ignore[no-untyped-call]  # redis-py does not say
+                await connection.connect()  # type: ignore[no-untyped-call]  # redis-py has no type for it
                 allow(0.0)
             try:
                 await _write(connection, commands)
@@ -79,7 +79,7 @@ class RedisLink:
                 await _write(connection, commands)  # nothing was sent
             return [await _read(connection) for _ in commands]
         except BaseException:
-            await connection.disconnect(nowait=True)  # an answer may still come
+            await connection.disconnect(nowait=True)  # a reply may still arrive
             raise
         finally:
             self._busy.discard(connection)
@@ -89,7 +89,7 @@ class RedisLink:
                 self._free.append(connection)
 
     async def aclose(self) -> None:
-        """Close what is free now, and what is in use when its answers are there."""
+        """Close idle connections now, and used ones when their replies have arrived."""
         self._closed = True
         while self._free:
             await self._free.pop().disconnect()
@@ -119,7 +119,7 @@ async def _read(connection: "AbstractConnection") -> Any:
 
 
 def parse_url(url: str) -> Mapping[str, Any]:
-    """Return the options of a connection that the address of one server names; raises ValueError."""
+    """Return the connection options in the address of one server; raise ValueError."""
     from redis.asyncio import connection
 
     options: Mapping[str, Any] = connection.parse_url(url)
@@ -127,7 +127,7 @@ def parse_url(url: str) -> Mapping[str, Any]:
 
 
 def make_connection(address: RedisAddress, place: HostAndPort | None = None) -> "AbstractConnection":
-    """Return a connection to a server, the one at `place` if given; it connects at its first command."""
+    """Return a connection to a server, to the one at `place` if given; it connects at its first command."""
     from redis.asyncio.connection import Connection
 
     options = _options(address, place)
@@ -143,25 +143,25 @@ def _pubsub(address: RedisAddress, place: HostAndPort | None) -> "PubSub":
 
 
 def _options(address: RedisAddress, place: HostAndPort | None) -> dict[str, Any]:
-    """Return the options of every connection; the client limits whole calls, which costs less than each read."""
+    """Return the options of every connection; the client limits whole calls, which is cheaper than each read."""
     from redis.asyncio.retry import Retry
     from redis.backoff import NoBackoff
 
     limits = {"protocol": 2, "socket_timeout": None, "socket_connect_timeout": CONNECT_TIMEOUT_S}
-    limits["driver_info"] = None  # telling the server which library this is costs a round trip
+    limits["driver_info"] = None  # telling the server the library's name and version costs a round trip
     there = {} if place is None else {"host": place[0], "port": place[1]}
     return {**limits, "retry": Retry(NoBackoff(), 0), **address.options, **there}
 
 
 def open_route(address: RedisAddress) -> RedisRoute:
-    """Return the route to the server or servers of an address."""
+    """Return the route for an address."""
     if address.kind == CLUSTER:
         return ClusterRoute(address)
     return SentinelRoute(address) if address.kind else ServerRoute(address)
 
 
 class ServerRoute:
-    """One server."""
+    """A single server."""
 
     def __init__(self, address: RedisAddress) -> None:
         self._address = address
@@ -184,7 +184,7 @@ class ServerRoute:
 
 
 class SentinelRoute:
-    """The master of a service; asks the Sentinels again after every failure."""
+    """The master of a service; queries the Sentinels again after every failure."""
 
     def __init__(self, address: RedisAddress) -> None:
         from redis.asyncio.sentinel import Sentinel
@@ -204,7 +204,7 @@ class SentinelRoute:
         except BaseException:
             self._forget(link)
             raise
-        if _names(answers, "ReadOnlyError", "MasterDownError"):  # it is the master no more
+        if _names(answers, "ReadOnlyError", "MasterDownError"):  # it is no longer the master
             self._forget(link)
         return answers
 
@@ -219,7 +219,7 @@ class SentinelRoute:
             return self._link
 
     def _forget(self, link: RedisLink) -> None:
-        """Let the next call ask for the master; connections of `link` that are in use end by themselves."""
+        """Make the next call query for the master; used connections of `link` are closed after their replies."""
         if self._link is link:
             self._link = None
             self._abandoned.append(link)
@@ -245,7 +245,7 @@ class SentinelRoute:
 
 
 class ClusterRoute:
-    """The owners of the slots; follows MOVED and ASK, and reads the map again when a server fails."""
+    """The owners of the slots; follows MOVED and ASK, and reads the slot map again when a server fails."""
 
     def __init__(self, address: RedisAddress) -> None:
         self._address = address
@@ -254,7 +254,7 @@ class ClusterRoute:
         self._reading = asyncio.Lock()
 
     async def exchange(self, key: Any, commands: Sequence[Words], allow: Allow) -> list[Any]:
-        """Follow redirections, of which each call has a few while slots move."""
+        """Follow redirections, of which each call gets a few while slots move."""
         place = await self._owner(key)
         asking: list[Words] = []
         for _ in range(MAX_MOVES):
@@ -292,7 +292,7 @@ class ClusterRoute:
         return key_slot(key.encode() if isinstance(key, str) else key)
 
     async def _owner(self, key: Any) -> HostAndPort:
-        """Return the server of a key's slot, any server for `None`; `key` may be a place as `places` names them."""
+        """Return the server of a key's slot, any server for `None`; `key` may be one that `places` returned."""
         if isinstance(key, tuple):
             host, port = key
             return host, port
@@ -312,7 +312,7 @@ class ClusterRoute:
                         [answer] = await self._link(place).exchange([("CLUSTER SLOTS",)])
                     self._owners = _owners(answer, place)
                     return
-                except Exception as error:  # noqa: BLE001  # another server may know; the last failure is raised
+                except Exception as error:  # noqa: BLE001  # another server may know it; the last failure is raised
                     failures.append(error)
             raise failures[-1]
 
@@ -331,7 +331,7 @@ class ClusterRoute:
 
 
 def _owners(answer: Any, asked: HostAndPort) -> list[HostAndPort]:
-    """Return the owner of each slot, as CLUSTER SLOTS says; raise if a slot has none."""
+    """Return the owner of each slot from a reply to CLUSTER SLOTS; raise if a slot has none."""
     from redis.exceptions import ClusterDownError
 
     if isinstance(answer, Exception):
@@ -346,5 +346,5 @@ def _owners(answer: Any, asked: HostAndPort) -> list[HostAndPort]:
 
 
 def _names(answers: Sequence[Any], *kinds: str) -> list[Any]:
-    """Return the refusals of these kinds among the answers."""
+    """Return the errors of these kinds among the replies."""
     return [answer for answer in answers if isinstance(answer, Exception) and type(answer).__name__ in kinds]

@@ -1,6 +1,7 @@
-"""A time that all hosts share, kept in Redis: none of their clocks is compared with another one.
+"""A time that all hosts share, stored in Redis: the clocks of hosts are never compared.
 
-A script behind the library `TIME` gets it as `at`; it calls `keep_time()` if it writes, and returns `at` first.
+A script that includes the library `TIME` receives it as `at`; it calls `keep_time()` if it writes, and returns `at`
+first.
 """
 
 from collections.abc import Sequence
@@ -20,20 +21,20 @@ def micro(seconds: float) -> int:
 
 
 class TimedScripts:
-    """Runs the scripts of one store, each with the time as this process knows it."""
+    """Runs the scripts of a store, and passes each the time as this process knows it."""
 
     def __init__(self, client: RedisClient, prefix: bytes, clock: Clock) -> None:
-        """All keys begin with `prefix`, which holds a hash tag: a script touches one slot of a cluster."""
+        """Prefix all keys with `prefix`, which has a hash tag: a script uses one slot of a cluster."""
         self._client = client
         self._prefix = prefix
         self._clock = clock
-        self._ahead: int | None = None  # of this process's monotonic clock
+        self._ahead: int | None = None  # ahead of this process's monotonic clock
 
     async def run(self, script: Script, args: Sequence[Argument]) -> Any:
-        """Return what a script returns after the time."""
+        """Run a script and return its result after the time."""
         hint: Argument = "" if self._ahead is None else micro(self._clock.monotonic()) + self._ahead
         at, *answers = await self._client.run(script, [self._prefix], [hint, *args])
-        # Measured after the answer, the offset is never too large, so the largest is the most accurate.
+        # An offset that is measured after the answer is never too large, so the largest is the most accurate.
         ahead = int(at) - micro(self._clock.monotonic())
         self._ahead = ahead if self._ahead is None else max(self._ahead, ahead)
         return answers

@@ -1,8 +1,8 @@
-"""Token buckets in Redis that all hosts share, and that never hold a request up for long.
+"""Token buckets in Redis that all hosts share, and that never delay a request for long.
 
-A process counts for itself as well: what its own bucket refuses is refused, which costs no call, and where Redis does
-not answer soon, its own bucket decides. Calls made at the same time share one script, which is why all buckets are in
-one slot of a cluster.
+Each process also has buckets of its own: a request that these reject is rejected without a call to Redis, and they
+decide alone while Redis does not answer in time. Concurrent calls share one script, so all buckets are in one slot of a
+cluster.
 """
 
 import asyncio
@@ -18,11 +18,11 @@ from tocsin.core.time.ratelimit import RateLimiter
 
 log = logging.getLogger(__name__)
 
-# The longest that a request waits for Redis; several hundred times what an answer takes.
+# The longest delay of a request; several hundred times the duration of a call.
 WAIT_S = 0.05
-# After a call that failed or was late, processes count for themselves for so long.
+# After a failed or late call, processes use their own buckets for this long.
 PAUSE_S = 1.0
-# Buckets in one script: some hundred microseconds of the server's time.
+# Buckets per script: some hundred microseconds of the server's time.
 AT_ONCE = 100
 
 _LUA = Path(__file__).parent / "lua"
@@ -30,7 +30,7 @@ _TAKE = replace(load_script(_LUA, "take", MINUTE_US=60_000_000), fleeting=True)
 
 
 class RunsScripts(Protocol):
-    """What these buckets need of a Redis client."""
+    """The part of a Redis client that these buckets use."""
 
     async def run(self, script: Any, keys: Any, args: Any) -> Any:
         """Run a script as one transaction."""
@@ -44,7 +44,7 @@ class _Asked(NamedTuple):
 
 
 class SharedBuckets:
-    """Takes tokens of buckets in Redis, in batches; a call that is late or fails decides nothing."""
+    """Takes tokens from buckets in Redis, in batches; a late or failed call decides nothing."""
 
     def __init__(self, client: RunsScripts, clock: Clock, *, prefix: str = "tocsin", wait_s: float = WAIT_S) -> None:
         self._client = client
@@ -53,12 +53,12 @@ class SharedBuckets:
         self._wait_s = wait_s
         self._waiting: list[_Asked] = []
         self._call: asyncio.Task[None] | None = None
-        self._given_up = False  # the present call is late, and is not waited for
+        self._given_up = False  # the current call is late, and is no longer awaited
         self._again_at = 0.0  # monotonic: no call is made before
         self._works = True
 
     async def take(self, key: str, per_minute: int) -> float | None:
-        """Take one token of `key`; return how many are left, -1 if there was none, `None` if Redis cannot tell now."""
+        """Take a token of `key`; return the number left, -1 if there was none, `None` if Redis is too slow."""
         if self._given_up or self._clock.monotonic() < self._again_at:
             return None
         asked = _Asked(self._prefix + key, per_minute, asyncio.get_running_loop().create_future())
@@ -67,7 +67,7 @@ class SharedBuckets:
             self._begin()
         if not self._works:
             asked.left.cancel()
-            return None  # this call probes in the background
+            return None  # this call probes Redis in the background
         return await asked.left
 
     def _begin(self) -> None:
@@ -91,7 +91,7 @@ class SharedBuckets:
                 self._begin()
 
     def _tell(self, batch: list[_Asked], answers: list[int]) -> None:
-        if self._given_up:  # it came, but late: the next one may be in time
+        if self._given_up:  # a late answer: the next one may be in time
             self._again_at = self._clock.monotonic() + PAUSE_S
             return
         if not self._works:
@@ -110,13 +110,13 @@ class SharedBuckets:
         _release(waiting)
 
     def _give_up(self, batch: list[_Asked]) -> None:
-        """Stop waiting for the call; the call itself may go on, so that its connection need not be closed."""
+        """Stop waiting for the call; it may continue, so that its connection need not be closed."""
         self._given_up = True
         self._fail(f"Redis has not responded for {self._wait_s * 1000:.0f} ms")
         _release(batch)
 
     async def aclose(self) -> None:
-        """End a call that still goes on."""
+        """Cancel the call that is still running."""
         if self._call is not None:
             self._call.cancel()
             await asyncio.wait([self._call])
@@ -132,14 +132,14 @@ class SharedLimiter:
     """One bucket per key for all hosts."""
 
     def __init__(self, name: str, own: RateLimiter, buckets: SharedBuckets) -> None:
-        """`name` tells the buckets of this limiter from those of others."""
+        """Create the limiter; `name` distinguishes its buckets from those of other limiters."""
         self.per_minute = own.per_minute
         self._name = name
         self._own = own
         self._buckets = buckets
 
     async def take(self, key: str) -> float | None:
-        """Take one token of `key`; return how many are left, `None` if there was none."""
+        """Take a token of `key`; return the number left, or `None` if there was none."""
         if not self._own.take(key):
             return None
         left = await self._buckets.take(f"{self._name}:{key}", self.per_minute)

@@ -1,1 +1,1 @@
-"""Text: measuring, splitting, markup, masking."""
+"""Text: measuring, splitting, markup, redaction."""

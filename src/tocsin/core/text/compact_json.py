@@ -1,4 +1,4 @@
-"""Compact JSON encoders that are made once: `json.dumps` and `JSONEncoder.encode` make one for every call."""
+"""Reusable compact JSON encoders: `json.dumps` and `JSONEncoder.encode` create an encoder for every call."""
 
 import json
 from collections.abc import Callable
@@ -9,9 +9,9 @@ def _no_json(value: object) -> object:
 
 
 def make_encoder(*, ascii_only: bool, default: Callable[[object], object] = _no_json) -> Callable[[object], str]:
-    """Make a compact encoder, in C where Python has it; `default` stands in for what JSON lacks.
+    """Return a compact encoder, in C where Python has it; `default` converts other types.
 
-    It refuses NaN and infinities. A value that contains itself ends in RecursionError.
+    It rejects NaN and infinities. A value that contains itself raises RecursionError.
     """
     encoder = json.JSONEncoder(
         ensure_ascii=ascii_only, allow_nan=False, check_circular=False, separators=(",", ":"), default=default

@@ -1,4 +1,4 @@
-"""Measure a text as a channel does: how long it is, how much of it fits, between which characters it may be cut."""
+"""Measure a text as a channel does: its length, how much of it fits, and where it may be cut."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ def escaped_code_points(text: str) -> int:
 
 @cache
 def widest(measure: Measure) -> int:
-    """Return the units that one code point takes at most."""
+    """Return the maximum units of one code point."""
     return max(measure("&"), measure("\U0001f600"))
 
 
@@ -35,17 +35,17 @@ def reach(text: str, start: int, room: int, measure: Measure) -> int:
 
 
 def cluster_ends(text: str, start: int, last: int) -> Sequence[int]:
-    """Return where the grapheme clusters (UAX 29) of `text` from `start` on end, up to `last`."""
+    """Return the ends of the grapheme clusters (UAX 29) of `text` from `start`, up to `last`."""
     if text[start : last + 1].isascii():
         return range(start + 1, last + 1)
     import regex  # costs more to import than most texts to send
 
     ends: list[int] = []
-    at, size = start, 64  # regex counts flags from the start of what it is given: keep that short
+    at, size = start, 64  # regex counts flags from the start of its input: keep that short
     while at < last:
         found = [at + cluster.end() for cluster in regex.finditer(r"\X", text[at : at + size])]
         if at + size < len(text):
-            found.pop()  # it may go on behind the piece
+            found.pop()  # the cluster may continue after the piece
         if not found and at + size > last:
             break
         size = 64 if found else 2 * size

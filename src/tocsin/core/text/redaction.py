@@ -1,4 +1,4 @@
-"""Mask secrets in everything that leaves the program: logs, errors, results, audit lines."""
+"""Mask secrets in all output of the program: logs, errors, results, audit lines."""
 
 import re
 from bisect import bisect_right
@@ -8,27 +8,28 @@ from threading import Lock, RLock
 from typing import Any, NamedTuple
 
 MASK = "[secret]"
-# Shorter values would mask ordinary words; the start-up check calls them insecure anyway.
+# Shorter values would mask ordinary words; the start-up check reports them as insecure anyway.
 SHORTEST_SECRET = 4
-# Of a value with several lines; shorter ones are brackets, and words that stand everywhere.
+# For a value of several lines; shorter ones are brackets and common words.
 SHORTEST_LINE = 8
-# From here on, taking a text apart costs less than looking for each form in it: 300 characters take 15 µs.
+# From this number of forms, splitting a text costs less than searching for each form: 300 characters take 15 µs.
 MANY_FORMS = 150
 
 
 class _Shape(NamedTuple):
-    """A pattern of secrets with unknown values; every match contains `hint`, which is cheaper to look for."""
+    """A pattern of secrets with unknown values; every match contains `hint`, which is cheaper to search for."""
 
     hint: str
     pattern: str
     mask: str
-    after_hint: str = ""  # a pattern of what follows the hint in every match, for a hint that many texts contain
+    after_hint: str = ""  # a pattern of the text after the hint in every match, for a hint that many texts contain
 
 
-# Source: docs/facts/calls.md, "Secrets". They are compiled when a text first needs them.
+# Source: docs/facts/calls.md, "Secrets". Compiled when a text first needs them.
 _SHAPES = (
     _Shape("bot", r"bot\d{4,}:[A-Za-z0-9_-]{10,}", f"bot{MASK}"),
-    # Every line of JSON has colons: looking for one and what follows takes 0.5 µs a line, for the number first 11 µs.
+    # Every line of JSON has colons: searching for one and the text after it takes 0.5 µs per line, for the number first
+    # 11 µs.
     _Shape(":", r"\b\d{6,}:[A-Za-z0-9_-]{30,}", MASK, after_hint=r"[A-Za-z0-9_-]{30}"),
     _Shape("xox", r"\bxox[a-z]-[A-Za-z0-9-]{6,}", MASK),
     _Shape("xapp-", r"\bxapp-[A-Za-z0-9-]{6,}", MASK),
@@ -40,10 +41,10 @@ _SHAPES = (
     _Shape("://hooks.", r"(https://hooks\.[a-z.]+/)[A-Za-z0-9/_-]{16,}", rf"\1{MASK}"),
     _Shape("://", r"(://[^/\s:@]*:)[^/\s@]+@", rf"\1{MASK}@"),
 )
-# The five that every escaper of HTML and XML may write by name.
+# The five characters that every escaper of HTML and XML may write by name.
 _ENTITIES = {"&": "amp", "<": "lt", ">": "gt", '"': "quot", "'": "apos"}
 _JSON_ESCAPES = {"\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t"}
-_CHANGED = re.compile("[^a-zA-Z0-9]")  # what an escaper may change
+_CHANGED = re.compile("[^a-zA-Z0-9]")  # the characters that an escaper may change
 _WORDS = re.compile("[a-zA-Z0-9+/_=-]+")  # hex and base64
 _SAME_IN_URL = re.compile("[a-zA-Z0-9_.~-]*")
 _REST_OF_BASE64 = r"[A-Za-z0-9+/_=-]*"
@@ -54,24 +55,24 @@ _Spellings = Callable[[str], Iterable[str]]
 
 
 class Redactor:
-    """Replaces known secret values, in every form they travel in, and well-known token shapes."""
+    """Replaces known secret values, in all common encodings, and well-known token formats."""
 
     def __init__(self, secrets: Iterable[str] = (), further: Iterable[_Further] = ()) -> None:
-        """Each of `further` returns the values that became known since its last call; called for every text."""
+        """Configure the secrets; each function in `further` is called for every text and returns new values."""
         self._further = tuple(further)
         self._asking = RLock()
         self._is_asking = False
         self._learning = Lock()
         self._known: frozenset[str] = frozenset()
         self._forms: dict[str, _Places] = {}
-        self._by_start: dict[str, list[str]] = {}  # the forms, where they are many
-        self._unencoded: list[tuple[int, str]] = []  # values without these forms yet, and how long such a form is
-        self._escapable: dict[str, str] = {}  # values that an escaper changes, and the longest part it leaves alone
+        self._by_start: dict[str, list[str]] = {}  # the forms, if there are many
+        self._unencoded: list[tuple[int, str]] = []  # values without these forms yet, and the length of such a form
+        self._escapable: dict[str, str] = {}  # values that an escaper changes, and the longest part it leaves unchanged
         self._escaped: dict[tuple[str, _Spellings], re.Pattern[str]] = {}
         self.learn(secrets)
 
     def learn(self, secrets: Iterable[str]) -> None:
-        """Mask further values from now on; other threads may mask meanwhile."""
+        """Mask further values from now on; thread-safe."""
         if not (given := tuple(secrets)):
             return
         with self._learning:
@@ -127,7 +128,7 @@ class Redactor:
             self._unencoded = self._unencoded[ready:]
 
     def _ask_further(self) -> None:
-        """Learn what is new. Other threads wait for it; texts that this thread writes meanwhile do not."""
+        """Learn new values. Other threads wait for it; texts that this thread writes meanwhile do not."""
         with self._asking:
             if self._is_asking:
                 return
@@ -139,7 +140,7 @@ class Redactor:
                 self._is_asking = False
 
     def _candidates(self, text: str) -> Iterable[str]:
-        """Return the forms that may be in a text: of many, those whose first characters are."""
+        """Return the forms that may be in a text: if there are many, those whose first characters are in it."""
         if not (by_start := self._by_start):
             return self._forms
         starts = {text[at : at + SHORTEST_SECRET] for at in range(len(text) - SHORTEST_SECRET + 1)}
@@ -154,7 +155,7 @@ class Redactor:
 
 
 def _mask(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """Replace every stretch that one span or several overlapping ones cover."""
+    """Replace every range that one span or several overlapping ones cover."""
     pieces: list[str] = []
     end = 0
     for start, stop in sorted(spans):
@@ -173,7 +174,7 @@ def _places(text: str, form: str) -> Iterator[tuple[int, int]]:
 
 
 def _base64_places(text: str, form: str) -> Iterator[tuple[int, int]]:
-    """Yield where base64 text with the form starts to depend on the secret, and where it ends."""
+    """Yield the ranges of base64 text with the form that depend on the secret."""
     start = text.find(form)
     while start >= 0:
         rest = re.compile(_REST_OF_BASE64).match(text, start)
@@ -183,7 +184,7 @@ def _base64_places(text: str, form: str) -> Iterator[tuple[int, int]]:
 
 
 def _by_start(forms: Collection[str]) -> dict[str, list[str]]:
-    """Return the forms by their first characters; empty where they are few, and looking for each takes less time."""
+    """Return the forms by their first characters; empty if there are few, and searching for each is faster."""
     found: dict[str, list[str]] = {}
     if len(forms) > MANY_FORMS:
         for form in forms:
@@ -192,7 +193,7 @@ def _by_start(forms: Collection[str]) -> dict[str, list[str]]:
 
 
 def _forms(secret: str) -> set[str]:
-    """Return the value as it looks raw, in a URL and in `repr`; of several lines also each."""
+    """Return the value as it appears raw, in a URL and in `repr`; for several lines also each line."""
     if _SAME_IN_URL.fullmatch(secret):
         return {secret}
     # A program that prints a key prints its lines, and these are masked one by one.
@@ -215,8 +216,8 @@ def _escaped(secret: str, spellings: _Spellings) -> re.Pattern[str]:
 
 
 def _json_spellings(char: str) -> Iterator[str]:
-    """Yield patterns for a character in a JSON string, or behind the backslash of another escaper."""
-    # Only doubled: where one would do as well, a run of them could be read in too many ways.
+    """Yield patterns for a character in a JSON string, or after the backslash of another escaper."""
+    # Only doubled: if one were also accepted, a run of them could match in too many ways.
     yield r"\\\\" if char == "\\" else rf"\\?{re.escape(char)}"
     units = char.encode("utf-16-be", errors="surrogatepass").hex()
     yield "".join(rf"\\u(?i:{units[start : start + 4]})" for start in range(0, len(units), 4))
@@ -225,7 +226,7 @@ def _json_spellings(char: str) -> Iterator[str]:
 
 
 def _html_spellings(char: str) -> Iterator[str]:
-    """Yield patterns for a character in HTML: as it is, by its number, or by its name."""
+    """Yield patterns for a character in HTML: unescaped, by its number, or by its name."""
     yield re.escape(char)
     yield rf"&#(?:0*{ord(char)}|[xX]0*(?i:{ord(char):x}));"
     if char in _ENTITIES:
@@ -233,15 +234,15 @@ def _html_spellings(char: str) -> Iterator[str]:
 
 
 def _encoded_length(secret: str) -> int:
-    """Return how many characters the shortest form of `_base64_forms` has at least."""
+    """Return the minimum length of the shortest form of `_base64_forms`."""
     return len(secret.encode(errors="surrogatepass")) * 8 // 6 - 1
 
 
 def _base64_forms(raw: bytes) -> Iterator[str]:
-    """Yield the base64 characters that depend on the value alone, wherever it stands in a longer text."""
+    """Yield the base64 characters that depend on the value alone, at any offset in a longer text."""
     from binascii import b2a_base64
 
-    for before in range(3):  # bytes in front of it modulo 3: more only shift the whole
+    for before in range(3):  # bytes before it modulo 3: more only shift the whole
         encoded = b2a_base64(bytes(before) + raw, newline=False).decode()
         form = encoded[(before * 8 + 5) // 6 : (before + len(raw)) * 8 // 6]
         yield form
@@ -250,7 +251,7 @@ def _base64_forms(raw: bytes) -> Iterator[str]:
 
 
 def redact_json(value: Any, redact: Callable[[str], str]) -> Any:
-    """Return a JSON value without the secrets in its texts."""
+    """Return a JSON value with the secrets in its texts masked."""
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, list | tuple):

@@ -1,49 +1,49 @@
-"""Shell scripts, and their values: as arguments or variables of the environment, never as text."""
+"""Shell scripts with values as arguments or environment variables, never as part of the script."""
 
 import json
 import re
 from collections.abc import Collection, Sequence
 from typing import Any
 
-# Linux: MAX_ARG_STRLEN, include/uapi/linux/binfmts.h; of `NAME=value` with the NUL behind it.
+# Linux: MAX_ARG_STRLEN, include/uapi/linux/binfmts.h; for `NAME=value` with the final NUL.
 MAX_VARIABLE_BYTES = 128 * 1024
 
 
 def variable_name(*words: str) -> str:
-    """Return the variable that carries a value, such as `STEP_DUMP_SIZE`: in upper case, a dash as `_`."""
+    """Return the name of the variable for a value, such as `STEP_DUMP_SIZE`: upper case, with `_` for a dash."""
     return "_".join(words).upper().replace("-", "_")
 
 
 def format_value(value: Any) -> str:
-    """Return a value as text: empty for None, numbers in full (`1e16` as digits), JSON for lists and mappings."""
+    """Return a value as text: empty for `None`, all digits for `1e16`, JSON for lists and mappings."""
     if isinstance(value, str):
         return value
     if value is None:
         return ""
     if isinstance(value, float):
-        from decimal import Decimal  # it takes a millisecond to import, and few values are fractions
+        from decimal import Decimal  # takes a millisecond to import, and few values are fractions
 
         return format(Decimal(str(value)).normalize(), "f")
     return json.dumps(value, ensure_ascii=False)
 
 
 def as_variable(value: Any) -> str:
-    """Return a value as a variable can hold it: without NUL, and without halves of a character."""
+    """Return a value as a variable can store it: without NUL and lone surrogates."""
     return format_value(value).replace("\0", "").encode(errors="replace").decode()
 
 
 def variable_bytes(name: str, value: str) -> int:
-    """Return how large a variable is, to compare with MAX_VARIABLE_BYTES."""
+    """Return the size of a variable, to compare with MAX_VARIABLE_BYTES."""
     return len(name) + len(value.encode(errors="replace")) + 2
 
 
 def shell_argv(script: str, name: str, *arguments: str, shell: Sequence[str] = ("/bin/sh",)) -> tuple[str, ...]:
-    """Return the words that run a script; it sees `name` as `$0`, and the arguments as `$1` and on, never as code."""
+    """Return the arguments that run a script, with `name` as `$0` and the arguments as `$1` and on."""
     return (*shell, "-c", script, name, *arguments)
 
 
 def params_problem(params: Collection[str], env: Collection[str]) -> str:
-    """Return which parameter of a command has no variable of its own, and why; empty if each has one."""
+    """Return which parameter of a command has no distinct variable, and why; empty if each has one."""
     names: dict[str, str] = {}
     for param in params:
         name = variable_name("PARAM", param)

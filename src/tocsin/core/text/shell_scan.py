@@ -1,4 +1,4 @@
-"""Where a shell script evaluates a variable as code.
+"""Find variables that a shell script evaluates as code.
 
 In arithmetic, and where a name is expected, bash evaluates a value: `a[$(id)]` runs `id`. Source: bash(1), ARITHMETIC
 EVALUATION ("the value of a variable is evaluated as an arithmetic expression when it is referenced") and Arrays.
@@ -34,7 +34,7 @@ _BEFORE_COMMAND = frozenset({
 
 
 def evaluated_variables(script: str, names: Collection[str]) -> dict[str, str]:
-    """Return those of some variables whose values bash may run as code in a script, each with the place.
+    """Return the variables in `names` whose values bash may run as code in a script, each with the place.
 
     A heuristic in linear time: it follows assignments and `for`, but neither quotes nor comments. `names` may include
     positional parameters, such as `1` and `@`.
@@ -47,14 +47,14 @@ def evaluated_variables(script: str, names: Collection[str]) -> dict[str, str]:
 
 
 class _Scan:
-    """How far a script was read: the expressions that are open, and the command whose words follow."""
+    """The state of the scan: the open expressions, and the command whose words follow."""
 
     def __init__(self, names: Collection[str]) -> None:
         self.found: dict[str, str] = {}
         self._names = names
-        self._copies: dict[str, str] = {}  # by variable of the script: the one that its value comes from
+        self._copies: dict[str, str] = {}  # by variable of the script: the variable from which it was assigned
         self._integers: set[str] = set()  # declared with -i
-        self._open: list[str] = []  # by what closes it; `:}` is an offset, `}` any other expansion
+        self._open: list[str] = []  # by closing token; `:}` closes an offset, `}` any other expansion
         self._count: Counter[str] = Counter()
         self._compared: list[str] | None = None  # in [[ … ]], since the last && or ||
         self._compares = ""
@@ -66,7 +66,7 @@ class _Scan:
         self._at_command, self._takes_next, self._integer = True, False, False
 
     def read(self, token: re.Match[str]) -> None:
-        """Go on by a token."""
+        """Process a token."""
         if base := token["base"]:
             self._expansion(token, base)
         elif name := token["name"]:
@@ -109,7 +109,7 @@ class _Scan:
             self._push("]")
 
     def _use(self, name: str, *, dollar: bool) -> None:
-        """Note a variable where its value is evaluated."""
+        """Record a variable if its value is evaluated here."""
         if name not in self._names and name not in self._copies:
             return
         for kind, label in _LABELS.items():
@@ -168,12 +168,12 @@ class _Scan:
             self.end_test()
             self._compared = []
         if end == "<":
-            self._command = ""  # a redirection: what follows is data
+            self._command = ""  # a redirection: data follows
         else:
             self._start()
 
     def end_test(self) -> None:
-        """Note what a comparison of [[ … ]] evaluates."""
+        """Record the variables that a comparison of [[ … ]] evaluates."""
         if self._compares:
             for name in self._compared or ():
                 self._note(name, self._compares)

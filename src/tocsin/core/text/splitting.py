@@ -1,8 +1,7 @@
-"""Choose where a long text is cut: code fences, Markdown items, and the ranking of the cuts.
+"""Choose where a long text is cut: code fences, Markdown items, and the ranking of cuts.
 
-`tocsin.core.text.strings.split` is the way in. Every position is an index into the whole text; a *cut*
-is where a part ends, and the rest begins after the blanks that the cut drops.
-Source of the rules: docs/facts/splitting.md.
+`tocsin.core.text.strings.split` is the public function. Every position is an index into the whole text; a *cut* is the
+end of a part, and the rest begins after the blanks that the cut removes. Source of the rules: docs/facts/splitting.md.
 """
 
 import re
@@ -14,7 +13,7 @@ from typing import NamedTuple
 from tocsin.core.text.breaks import after_cut, after_gap, ranked_cuts
 from tocsin.core.text.measures import Measure, cluster_ends, reach, widest
 
-# Every repetition that may fail late is possessive or bounded, so that hostile text costs linear time.
+# Every repetition that may fail late is possessive or bounded, so that hostile text takes linear time.
 _FENCE = r"( {0,3})(`{3,}+|~{3,}+)((?<=`)[^`\n]*+|(?<=~)[^\n]*+)"
 _FENCE_LINE = re.compile("^" + _FENCE, re.MULTILINE)
 _FENCE_HERE = re.compile(_FENCE)
@@ -39,7 +38,7 @@ _ITEM = re.compile(
     re.VERBOSE,
 )
 
-_PAD = " " * 4  # columns of indentation behind which CommonMark sees no fence
+_PAD = " " * 4  # CommonMark ignores fences after this indentation
 
 
 class Fence(NamedTuple):
@@ -49,13 +48,13 @@ class Fence(NamedTuple):
     closing: str
 
     def closed_by(self, text: str, at: int) -> int:
-        """Return where the line at `at` ends if it closes this fence, else -1."""
+        """Return the end of the line at `at` if it closes this fence, else -1."""
         line = _CLOSING_LINE.match(text, at)
         return line.end() if line and line[1].startswith(self.closing.lstrip(" ")) else -1
 
 
 class FencedBlock(NamedTuple):
-    """A fenced block: where its opening line begins, its body begins, its closing line begins and ends."""
+    """The positions of a fenced block: its opening line, its body, its closing line and its end."""
 
     fence: Fence
     begin: int
@@ -65,7 +64,7 @@ class FencedBlock(NamedTuple):
 
 
 class Rest(NamedTuple):
-    """What is left to split: where it begins, the fence open there, what the next part puts before it."""
+    """The remaining text: its start, the fence open there, and the prefix of the next part."""
 
     start: int
     fence: Fence | None
@@ -86,13 +85,13 @@ def cut_up(text: str, limit: int, measure: Measure) -> list[str]:
 
 
 def ends_in_open_fence(text: str, limit: int, measure: Measure) -> bool:
-    """Tell whether `text`, which fits `limit`, leaves a code fence open."""
+    """Whether `text`, which fits `limit`, leaves a code fence open."""
     text = _tidy(text)
     return _View(text, Rest(0, None, ""), limit, measure).block_at(len(text)) is not None
 
 
 def _tidy(text: str) -> str:
-    """Drop blank lines at the start, and blanks that end the text or a fence line: trimming must not make a fence."""
+    """Remove leading blank lines, and blanks that end the text or a fence line: trimming must not create a fence."""
     return _BLANK_LINES_FIRST.sub("", _FENCE_TAIL.sub(r"\1", text.rstrip()))
 
 
@@ -129,25 +128,25 @@ def _items(text: str, begin: int, end: int, last: int) -> Iterator[tuple[int, in
 
 
 class _View:
-    """The window in which one part is cut: the cuts that fit, those that are forbidden, the best one."""
+    """The window in which one part is cut: the cuts that fit, the forbidden ones, and the best one."""
 
     def __init__(self, text: str, rest: Rest, limit: int, measure: Measure) -> None:
         self.text, self.limit, self.measure = text, limit, measure
         self.start, fence, self.head = rest
         need = len(_PAD) + widest(measure)
         self.pad = _PAD if limit > need else ""
-        # A fence whose lines take more is cut like ordinary text: they cannot be repeated in every part, and
-        # would multiply a message instead of splitting it if they left less than an eighth of each part.
+        # A fence with longer lines is cut like ordinary text: they cannot be repeated in every part, and would multiply
+        # a message instead of splitting it if they left less than an eighth of each part.
         self.room_for_fence = limit - max(need, limit // 8) - len("\n\n")
         self.ink = self.start if fence else after_gap(text, self.start)
         if self.ink - self.start > min(limit // 2, limit - widest(measure)):  # it would fill parts of its own
             self.start, self.head = self.ink, self._guard(self.ink)
-        # Twice the limit shows every item that begins in this part and is not longer than a part.
+        # Twice the limit covers every item that begins in this part and is not longer than a part.
         self.stop = min(len(text), self.start + 2 * limit + 1)
         self.room = limit - measure(self.head)
         self.last = reach(text, self.start, self.room, measure)
-        self.unwanted = bytearray(self.last - self.start + 1)  # 1 where only need permits a cut
-        self.impossible = bytearray(self.unwanted)  # 1 where a cut would break or make a fence line
+        self.unwanted = bytearray(self.last - self.start + 1)  # 1: cut only if necessary
+        self.impossible = bytearray(self.unwanted)  # 1: a cut would break or create a fence line
         self._avoid_divided_marks()
         self.blocks = list(self._read_blocks(fence))
         self.begins = [block.begin for block in self.blocks]
@@ -174,7 +173,7 @@ class _View:
         found: Iterable[re.Match[str]] = _FENCE_LINE.finditer(self.text, self.start, self.stop)
         first = _FENCE_HERE.match(self.text, self.start, self.stop)
         if first and not self._is_line_start(self.start) and not self.head.endswith(_PAD):
-            found = chain([first], found)  # the part begins within a line, but begins one for its reader
+            found = chain([first], found)  # the part begins within a line, but its reader sees a line start
         return takewhile(lambda line: line.start() <= self.last + 1, found)
 
     def _opened_by(self, line: re.Match[str]) -> Fence | None:
@@ -202,7 +201,7 @@ class _View:
         return block
 
     def _avoid_divided_marks(self) -> None:
-        """Avoid the cuts after which the rest of a run of fence marks would begin a part as a fence."""
+        """Avoid cuts after which the rest of a run of fence marks would begin a part as a fence."""
         for marks in _MARKS.finditer(self.text, self.start, self.last + 3):
             self._mark(self.unwanted, marks.start(), marks.end() - 2)
 
@@ -247,7 +246,7 @@ class _View:
     def _is_possible(self, cut: int) -> bool:
         if cut <= self.ink or self.impossible[cut - self.start] or not self._fits(cut):
             return False
-        # Outside fences the same cut before the blanks keeps the indentation after them.
+        # Outside fences, the same cut before the blanks keeps the indentation after them.
         return not self.text[cut - 1].isspace() or self.block_at(cut) is not None
 
     def _is_allowed(self, cut: int) -> bool:
@@ -259,7 +258,7 @@ class _View:
         return at == 0 or self.text[at - 1] == "\n"
 
     def _guard(self, at: int) -> str:
-        """Return the indentation that keeps what begins at `at` from being taken for a fence."""
+        """Return the indentation that prevents the text at `at` from being parsed as a fence."""
         if self._is_line_start(at) or not _SEEMING_FENCE.match(self.text, at, at + 2 * self.limit):
             return ""
         return self.pad
@@ -283,7 +282,7 @@ class _View:
         return self._cut_by_character()
 
     def _ranks(self) -> Iterator[Iterable[int]]:
-        """Yield the cuts at paragraphs, lines, code lines, sentences and words, each from the last on."""
+        """Yield the cuts at paragraphs, lines, code lines, sentences and words, each from the last one."""
         half = reach(self.text, self.start, (self.limit - 1) // 2 - self.measure(self.head), self.measure) + 1
         paragraphs, lines, sentences, words = ranked_cuts(self.text, self.ink, half, self.last)
         yield filterfalse(self.block_at, paragraphs)
@@ -300,7 +299,7 @@ class _View:
             for is_good in (self._is_allowed, self._is_possible):
                 for cut in filter(is_good, reversed(cuts)):
                     return cut
-        return self.last  # no known text gets here; whatever does must still make progress
+        return self.last  # no known text gets here; any that does must still make progress
 
     # Carrying it out
 
@@ -314,7 +313,7 @@ class _View:
         return piece + ("" if ended else "\n") + block.fence.closing
 
     def rest(self, cut: int) -> Rest:
-        """Return what is left after a cut at `cut`."""
+        """Return the remaining text after a cut at `cut`."""
         block, start = self.block_at(cut), self._resume(cut)
         if block is None:
             return Rest(start, None, self._guard(start))

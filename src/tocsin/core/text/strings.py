@@ -1,4 +1,4 @@
-"""Clean a text, split it into parts that fit, shorten it."""
+"""Normalise, split and shorten texts."""
 
 import re
 
@@ -6,20 +6,20 @@ from tocsin.core.text.measures import Measure, cluster_ends, code_points, reach,
 
 
 def normalise(text: str) -> str:
-    """Turn CRLF and CR into LF, drop NUL, join surrogate pairs and replace lone surrogates by U+FFFD."""
+    """Replace CRLF and CR by LF, remove NUL, join surrogate pairs and replace lone surrogates by U+FFFD."""
     text = text.replace("\0", "")
-    if "\r" in text:  # looking is 20 times as fast as a substitution that finds none, and a send looks at six texts
+    if "\r" in text:  # the check is 20 times as fast as a substitution without a match, and a send normalises six texts
         text = re.sub("\r\n?", "\n", text)
     return storable(text)
 
 
 def storable(text: str) -> str:
-    """Return `text` with what no UTF-8 can hold, half a surrogate pair, replaced by U+FFFD."""
+    """Return `text` with lone surrogates, which UTF-8 cannot encode, replaced by U+FFFD."""
     return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def safe_str(value: object) -> str:
-    """Return `value` as text, whatever its own `__str__` does."""
+    """Convert `value` to text even if its `__str__` raises."""
     try:
         return str(value)
     except Exception:  # noqa: BLE001  # reporting a failure must not fail
@@ -49,10 +49,10 @@ def split(text: str, limit: int, measure: Measure = code_points) -> list[str]:
 
 
 def truncate(text: str, limit: int, measure: Measure = code_points, ellipsis: str = "…") -> str:
-    """Shorten `text` to at most `limit` units of `measure`, ending in `ellipsis` if anything was cut.
+    """Shorten `text` to at most `limit` units of `measure`, ending with `ellipsis` if anything was cut.
 
-    The text is normalised first. Whole grapheme clusters are kept or dropped. An ellipsis
-    that does not fit the limit is left out.
+    The text is normalised first. Grapheme clusters are never divided. An ellipsis that does not fit the limit is
+    omitted.
     """
     text = normalise(text)
     if measure(text) <= limit:

@@ -1,1 +1,1 @@
-"""Clocks and rates."""
+"""Clocks and rate limits."""

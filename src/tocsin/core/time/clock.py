@@ -1,4 +1,4 @@
-"""Clocks that are passed in, so that tests need not sleep and rules do not depend on wall time."""
+"""Injectable clocks, so that tests need not sleep and rules do not depend on wall time."""
 
 import time
 from typing import TYPE_CHECKING, Protocol
@@ -8,23 +8,23 @@ if TYPE_CHECKING:
 
 
 class Clock(Protocol):
-    """Wall time for people, monotonic time for rules, and waiting."""
+    """Wall time for display, monotonic time for rules, and waiting."""
 
     def now(self) -> float:
         """Return Unix time in seconds."""
         ...
 
     def monotonic(self) -> float:
-        """Return seconds since an arbitrary start that never jumps."""
+        """Return seconds since an arbitrary start; the value never jumps."""
         ...
 
     async def sleep(self, seconds: float) -> None:
-        """Wait for that many seconds."""
+        """Wait for `seconds`."""
         ...
 
 
 class SystemClock:
-    """The machine's own clocks."""
+    """The clocks of the machine."""
 
     def now(self) -> float:
         """Return Unix time in seconds."""
@@ -36,7 +36,7 @@ class SystemClock:
 
     async def sleep(self, seconds: float) -> None:
         """Wait on the running event loop."""
-        # asyncio costs 40 ms to import; a command that never waits does not pay for it.
+        # asyncio costs 40 ms to import; a command that never waits avoids it.
         import asyncio
 
         await asyncio.sleep(seconds)

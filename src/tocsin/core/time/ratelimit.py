@@ -5,25 +5,25 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-# A bucket is full again long before this, so forgetting an unused one changes no limit.
+# A bucket is full again long before this, so removing an unused one changes no limit.
 IDLE_S = 600.0
-# 20 MB. A flood from more addresses within ten minutes pushes out the bucket unused for longest.
+# 20 MB. A flood from more addresses within ten minutes evicts the least recently used bucket.
 MAX_BUCKETS = 100_000
 
 
-# We keep below what a provider allows, so that it has no reason to refuse.
+# A margin below a provider's limit, so that it does not reject messages.
 SHARE = 0.95
-# A message of an account that goes out later than it might, by up to this share of an interval, delays none after it.
-# That is what a claim costs on an idle machine. More would let messages bunch where workers are slow: with 0.45, a busy
-# machine sent fewer, as Telegram refused more of them.
+# A message may be delayed by up to this share of an interval without delaying later ones. That is the cost of a claim
+# on an idle machine. A larger share would let messages bunch if workers are slow: with 0.45, a busy machine sent fewer,
+# because Telegram rejected more of them.
 LATE_SHARE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """`count` in each `period_s`, evenly spread, but for `burst` at once after a pause.
+    """`count` per `period_s`, evenly spread, except for `burst` at once after a pause.
 
-    In any one period these are `burst` and `count` together, at most.
+    Any one period has at most `burst` plus `count`.
     """
 
     count: float
@@ -44,20 +44,20 @@ class RateLimiter:
         self._per_second = per_minute / 60
         self._monotonic = monotonic
         self._max_buckets = max_buckets
-        # key -> tokens left, when that was; the one unused for longest comes first
+        # key -> tokens left and their time; the least recently used comes first
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._buckets)
 
     def left(self, key: str) -> float:
-        """Return how many tokens of `key` are left."""
+        """Return the number of tokens left for `key`."""
         full = float(self.per_minute)
         left, since = self._buckets.get(key, (full, 0.0))
         return min(full, left + (self._monotonic() - since) * self._per_second)
 
     def take(self, key: str) -> bool:
-        """Take one token of `key`; return False if none is left."""
+        """Take a token of `key`; return False if none is left."""
         now = self._monotonic()
         full = float(self.per_minute)
         left, since = self._buckets.pop(key, (full, now))
@@ -73,15 +73,15 @@ class RateLimiter:
 
 
 class AwaitedLimiter(Protocol):
-    """One bucket per key for several processes, which takes a call to somewhere."""
+    """One bucket per key that several processes share, so that taking a token is asynchronous."""
 
     per_minute: int
 
     async def take(self, key: str) -> float | None:
-        """Take one token of `key`; return how many are left, `None` if there was none."""
+        """Take a token of `key`; return the number left, or `None` if there was none."""
         ...
 
 
 Limiter = RateLimiter | AwaitedLimiter
-# Returns the limiter of a name, which all processes share; gets the tokens per minute.
+# Returns the shared limiter of a name; takes the tokens per minute.
 MakeLimiter = Callable[[str, int], Limiter]

@@ -1,6 +1,6 @@
-"""One time limit for many pieces of work that each end long before it, with one timer for all of them.
+"""One timeout for many tasks that rarely reach it, with one timer for all of them.
 
-`asyncio.timeout` starts a timer for each and cancels it, which is a twentieth of the processor time of a send
+`asyncio.timeout` starts and cancels a timer for each, which takes a twentieth of the processor time of a send
 (docs/decisions/0047-what-a-send-costs.md).
 """
 
@@ -9,21 +9,21 @@ from types import TracebackType
 
 
 class SharedTimeout:
-    """Makes time limits of the same length, all of them within one event loop."""
+    """Creates timeouts of equal length within one event loop."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._ends: dict[TimeLimit, float] = {}  # the one that began first, and so ends first, comes first
+        self._ends: dict[TimeLimit, float] = {}  # in order of expiry
         self._timer: asyncio.TimerHandle | None = None
 
     def limit(self) -> "TimeLimit":
-        """Return the limit of one piece of work: `with shared.limit():` does what `asyncio.timeout` would."""
+        """Return the timeout of one task; `with shared.limit():` replaces `asyncio.timeout`."""
         return TimeLimit(self)
 
     def begin(self, limit: "TimeLimit", loop: asyncio.AbstractEventLoop) -> None:
-        """Have `limit` expire when its time is over."""
-        if loop is not self._loop:  # the former one has ended, and its timers with it
+        """Make `limit` expire when its time is over."""
+        if loop is not self._loop:  # the previous loop has ended, and its timers with it
             self._loop, self._timer = loop, None
             self._ends.clear()
         self._ends[limit] = end = loop.time() + self._seconds
@@ -31,7 +31,7 @@ class SharedTimeout:
             self._timer = loop.call_at(end, self._look, loop)
 
     def end(self, limit: "TimeLimit") -> None:
-        """Forget `limit`. The timer stays: it serves those to come."""
+        """Remove `limit`. The timer stays for later ones."""
         self._ends.pop(limit, None)
 
     def _look(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -45,7 +45,7 @@ class SharedTimeout:
 
 
 class TimeLimit:
-    """The limit of one piece of work; when it is over, the work is cancelled and TimeoutError is raised."""
+    """The timeout of one task; when it is over, the task is cancelled and TimeoutError is raised."""
 
     __slots__ = ("_cancelling", "_expired", "_shared", "_task")
 
@@ -62,11 +62,11 @@ class TimeLimit:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         self._shared.end(self)
-        # As asyncio.timeout: a task that was cancelled from elsewhere as well stays cancelled.
+        # As in asyncio.timeout: a task that was also cancelled from elsewhere stays cancelled.
         if self._expired and self._task.uncancel() <= self._cancelling and isinstance(error, asyncio.CancelledError):
             raise TimeoutError from error
 
     def expire(self) -> None:
-        """Cancel the work: its time is over."""
+        """Cancel the task, because its time is over."""
         self._expired = True
         self._task.cancel()

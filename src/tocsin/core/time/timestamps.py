@@ -1,4 +1,4 @@
-"""Times as texts: RFC 3339 in UTC with milliseconds, in the HTTP interface, with `--json`, and in logs of runs."""
+"""Timestamps as text: RFC 3339 in UTC with milliseconds, in the HTTP interface, with `--json`, and in logs of runs."""
 
 from datetime import UTC, datetime
 from math import isnan
@@ -15,7 +15,7 @@ def timestamp(seconds: float | None) -> str | None:
 
 
 def parse_timestamp(text: str) -> float:
-    """Return RFC 3339 or plain Unix seconds as Unix seconds; raise ValueError with what is accepted."""
+    """Parse RFC 3339 or Unix seconds; return Unix seconds, or raise ValueError with the accepted formats."""
     seconds = _plain_seconds(text)
     if seconds is None or not 0 <= seconds <= LATEST:
         raise ValueError("a time such as 2026-11-20T08:00:00Z, or Unix seconds")

@@ -1,1 +1,1 @@
-"""Watching folders: which files count, what changed in them, and what was committed."""
+"""Watching folders: ignored files, changes, and commits."""

@@ -1,27 +1,27 @@
-"""The files of a folder and what tells each version of one from the next."""
+"""The files of a folder, with an identity of each version."""
 
 import os
 from collections.abc import Collection, Iterator
 
 
 class FileIndex:
-    """Identities of files by path; paths start at the folder. By directory, so that no name is stored twice."""
+    """Identities of files by path relative to the folder; stored by directory, so that no name is stored twice."""
 
     def __init__(self) -> None:
         self._directories: dict[str, dict[str, int]] = {}
 
     def get(self, path: str) -> int | None:
-        """Return the identity of a file, None of one that is not known."""
+        """Return the identity of a file, `None` if it is unknown."""
         directory, _, name = path.rpartition("/")
         return self._directories.get(directory, {}).get(name)
 
     def put(self, path: str, identity: int) -> None:
-        """Note the present version of a file."""
+        """Store the current version of a file."""
         directory, _, name = path.rpartition("/")
         self._directories.setdefault(directory, {})[name] = identity
 
     def pop(self, path: str) -> int | None:
-        """Forget a file, and return what it was."""
+        """Remove a file, and return its identity."""
         directory, _, name = path.rpartition("/")
         names = self._directories.get(directory, {})
         identity = names.pop(name, None)
@@ -30,7 +30,7 @@ class FileIndex:
         return identity
 
     def below(self, directories: Collection[str]) -> Iterator[str]:
-        """Yield the files that are known at any depth below directories; the empty one is the folder itself."""
+        """Yield the known files at any depth below directories; the empty one is the folder itself."""
         wanted = set(directories)
         for directory in list(self._directories) if wanted else ():
             if _is_below(directory, wanted):
@@ -47,5 +47,5 @@ def _is_below(directory: str, wanted: Collection[str]) -> bool:
 
 
 def identity_of_version(found: os.stat_result) -> int:
-    """Return what a renaming leaves as it is; the inode alone is given to the next file as soon as one is deleted."""
+    """Return attributes that a rename preserves; the inode alone is reused as soon as a file is deleted."""
     return hash((found.st_ino, found.st_size, found.st_mtime_ns)) or 1

@@ -1,9 +1,9 @@
-"""Watch a folder: what was created, changed, deleted or renamed in it, and what was committed.
+"""Watch a folder for created, changed, deleted and renamed files, and for commits.
 
-The kernel tells what was touched; what became of it is found by looking: editors write beside a file and rename, so
-the single events say little. An index of names and of what a renaming leaves as it is (inode, size, time) tells a new
-file from a changed one and a renamed one from both. Where the kernel has lost events, or a folder was away, the whole
-folder is compared with the index: nothing that is still to be seen is missed.
+The kernel reports paths with events; their meaning is found by comparison, because editors write a new file and rename
+it, so that single events say little. An index of names and of attributes that a rename preserves (inode, size, time)
+distinguishes new, changed and renamed files. If the kernel has lost events, or the folder was missing, the whole folder
+is compared with the index, so that no lasting change is missed.
 """
 
 import asyncio
@@ -31,9 +31,9 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-CHECK_S = 1.0  # how soon it is noticed that the folder itself is gone, or there again
+CHECK_S = 1.0  # the interval of checks whether the folder itself was removed or has returned
 _HAS_INOTIFY = os.uname().sysname == "Linux"
-# Where changes are made on other machines, this one's kernel does not tell them.
+# File systems on which other machines make changes, which this kernel does not report.
 _REMOTE = {
     "nfs",
     "nfs4",
@@ -52,7 +52,7 @@ _REMOTE = {
 
 
 class ChangeKind(StrEnum):
-    """What happened to a file."""
+    """The kind of a change to a file."""
 
     CREATED = "created"
     MODIFIED = "modified"
@@ -63,33 +63,33 @@ class ChangeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """One change; paths start at the watched folder, with `/` between names."""
+    """A change; paths are relative to the watched folder, with `/` as the separator."""
 
     folder: Path
     kind: ChangeKind
     path: str  # empty for a commit
     old_path: str = ""  # of a moved file
     commit: str = ""
-    subject: str = ""  # the first line of the message of a commit
+    subject: str = ""  # the first line of the commit message
 
 
 class _FolderReturnedError(Exception):
-    """The folder is there again, or another one stands in its place."""
+    """The folder has returned, or another one has replaced it."""
 
 
 class FolderWatcher:
-    """Tells the changes of one folder, in batches."""
+    """Reports the changes of a folder, in batches."""
 
     def __init__(self, folder: Path, *, poll: bool | None = None, ignore: bool = True, recursive: bool = True) -> None:
-        """`poll` looks again and again instead of asking the kernel; `None` decides by the file system.
+        """Configure the watcher; `poll` scans repeatedly instead of using kernel events; `None` decides automatically.
 
-        `ignore` leaves out what git ignores; temporary files of editors are left out anyway. Without `recursive`,
-        the folders below are no part of it.
+        `ignore` excludes files that git ignores; temporary files of editors are always excluded. Without `recursive`,
+        subfolders are excluded.
         """
         self.folder = Path(os.path.realpath(folder))
-        self.ready = asyncio.Event()  # set when changes are seen from now on
-        self.reason = ""  # why the folder is polled though the kernel was asked, with what to do
-        self.problem = ""  # why nothing is seen at present
+        self.ready = asyncio.Event()  # set when changes are detected from now on
+        self.reason = ""  # why the folder is polled although kernel events were requested, and the remedy
+        self.problem = ""  # why nothing is detected at present
         self._polls = _is_remote(self.folder) if poll is None else poll
         self._recursive = recursive
         self._rules = IgnoreRules(self.folder) if ignore else None
@@ -101,15 +101,15 @@ class FolderWatcher:
 
     @property
     def backend(self) -> WatchBackend:
-        """How changes are noticed."""
+        """The method of detecting changes."""
         if self._polls:
             return WatchBackend.POLLING
         return WatchBackend.INOTIFY if _HAS_INOTIFY else WatchBackend.FSEVENTS
 
     async def changes(self, stop: asyncio.Event | None = None) -> AsyncGenerator[tuple[FileChange, ...]]:
-        """Yield what changed until `stop` is set; raises ConfigError for a folder that cannot be watched.
+        """Yield changes until `stop` is set; raise ConfigError for a folder that cannot be watched.
 
-        A folder that goes away is waited for: files that are missing when it returns count as deleted only then.
+        The watcher waits for a folder that disappears: missing files count as deleted only when it has returned.
         """
         stop = stop or asyncio.Event()
         try:
@@ -130,14 +130,14 @@ class FolderWatcher:
             self._thread.shutdown(wait=False)
 
     async def _open(self) -> None:
-        """Ask the kernel anew, if it may be asked."""
+        """Open a new event source, from the kernel if possible."""
         await self._source.aclose()
         self._source = PollingSource()
         if self._polls:
             return
         try:
             self._source = self._ask_kernel()
-            await asyncio.sleep(0)  # a source that works in a task has begun by now
+            await asyncio.sleep(0)  # a source that runs in a task has started by now
         except WatchLimitError as error:
             self._poll_because(error)
 
@@ -149,17 +149,17 @@ class FolderWatcher:
         return source
 
     async def _seen(self, look: Callable[[], tuple[FileChange, ...]]) -> tuple[FileChange, ...]:
-        """Return what is found in a thread; where the kernel watches no more directories, by polling."""
+        """Return the changes that `look` finds in a thread; poll from then on if the kernel's limit is reached."""
         try:
             return await self._in_thread(look)
         except WatchLimitError as error:
             self._poll_because(error)
             await self._open()
-            # What was found and not told yet is in no index: it is found again.
+            # Unreported changes are not in the index, and so are found again.
             return await self._in_thread(look if look == self._take_stock else self._look_at_all)
 
     async def _in_thread(self, look: Callable[[], T]) -> T:
-        """Look in a thread of its own: a network that hangs stops nothing else."""
+        """Run `look` in a separate thread: a hanging network file system must not block anything else."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, look)
 
     def _poll_because(self, error: WatchLimitError) -> None:
@@ -167,11 +167,11 @@ class FolderWatcher:
         self._polls, self.reason = True, error.sentence()
 
     async def _next(self, stop: asyncio.Event) -> bool:
-        """Wait until there may be something to see; return False when it is time to stop."""
+        """Wait for possible changes; return False at the stop."""
         coming, stopped = asyncio.ensure_future(self._source.wait()), asyncio.ensure_future(stop.wait())
         try:
             await asyncio.wait((coming, stopped), timeout=CHECK_S, return_when=asyncio.FIRST_COMPLETED)
-            # A group that has begun is waited for: to cut it in two would part the halves of a renaming.
+            # Wait for the end of a group of events: splitting it would separate the halves of a rename.
             while not (coming.done() or stopped.done()) and not await self._in_thread(self._root_has_changed):
                 await asyncio.wait((coming, stopped), timeout=CHECK_S, return_when=asyncio.FIRST_COMPLETED)
             if coming.done():
@@ -186,7 +186,7 @@ class FolderWatcher:
         return bool(self.problem) or self._identify() != self._root
 
     def _identify(self) -> tuple[int, int]:
-        """Return device and inode of the folder; (0, 0) where it is not there."""
+        """Return device and inode of the folder, (0, 0) if it is missing."""
         with suppress(OSError):
             found = self.folder.stat()
             if stat.S_ISDIR(found.st_mode):
@@ -194,7 +194,7 @@ class FolderWatcher:
         return 0, 0
 
     def _take_stock(self) -> tuple[FileChange, ...]:
-        """Make the index, and note where the log of commits ends."""
+        """Build the index, and record the end of the commit log."""
         self._root = self._identify()
         self._commits.skip()
         self._enter_commits()
@@ -203,11 +203,11 @@ class FolderWatcher:
         return ()
 
     def _look(self) -> tuple[FileChange, ...]:
-        """Return what became of what was touched; raises _FolderReturnedError, WatchLimitError."""
+        """Return the changes behind the events; raise _FolderReturnedError, WatchLimitError."""
         touched = self._source.collect()
         root = self._identify()
         if root == (0, 0) or (root[0] != self._root[0] and _is_empty(self.folder)):
-            # An empty folder on another device is where a file system was mounted.
+            # An empty folder on another device is the mount point of a missing file system.
             if not self.problem:
                 log.warning("a watched folder does not exist", extra={"folder": str(self.folder)})
             self.problem = f"{self.folder} does not exist"
@@ -217,7 +217,7 @@ class FolderWatcher:
         return self._judge(touched)
 
     def _look_at_all(self) -> tuple[FileChange, ...]:
-        """Return all that differs from the index."""
+        """Return all differences from the index."""
         if self.problem:
             log.info("a watched folder exists again", extra={"folder": str(self.folder)})
         self._root, self.problem = self._identify(), ""
@@ -226,9 +226,9 @@ class FolderWatcher:
         return self._judge(TouchedPaths(everything=True))
 
     def _files(self, below: str) -> Iterator[tuple[str, int]]:
-        """Yield the files below a directory that count, with their identities; the kernel reports each directory.
+        """Yield the watched files below a directory with their identities; the kernel reports each directory.
 
-        A directory is entered before it is read: what is made in it meanwhile is seen twice, not never.
+        A directory is entered before it is read: a file that is created meanwhile is found twice instead of never.
         """
         waiting = [below]
         while waiting:
@@ -253,7 +253,7 @@ class FolderWatcher:
         return self._rules is not None and self._rules.ignores_directory(path)
 
     def _judge(self, touched: TouchedPaths) -> tuple[FileChange, ...]:
-        """Return what became of the paths that were touched."""
+        """Return the changes of the paths with events."""
         names, is_committed = dict[str, bool](), touched.everything
         for path, written in touched.paths.items():
             is_committed |= self._commits.may_have_grown(path)
@@ -262,7 +262,7 @@ class FolderWatcher:
                 names[relative] = written
         if self._rules and any(name.rpartition("/")[2] == IGNORE_FILE for name in names):
             self._rules.forget()
-            for _ in self._files(""):  # enters the directories that are not ignored any more
+            for _ in self._files(""):  # enters directories that are no longer ignored
                 pass
         if is_committed:
             self._enter_commits()
@@ -289,7 +289,7 @@ class FolderWatcher:
             if was := self._index.pop(path):
                 gone[path] = was
         old_names = {identity: path for path, identity in gone.items()}
-        # Events of the kernel come in the order in which it was touched.
+        # In the order of the kernel's events.
         for path, identity in sorted(present.items()) if everything else present.items():
             known = self._index.get(path)
             self._index.put(path, identity)
@@ -304,7 +304,7 @@ class FolderWatcher:
             yield FileChange(self.folder, ChangeKind.DELETED, path)
 
     def _sort(self, names: dict[str, bool], *, everything: bool) -> tuple[dict[str, int], list[str]]:
-        """Return the files that are there, with their identities, and those of the index that are not."""
+        """Return the existing files with their identities, and the missing files of the index."""
         if everything:
             present = dict(self._files(""))
             return present, [path for path in self._index.below([""]) if path not in present]
@@ -316,13 +316,13 @@ class FolderWatcher:
             elif identity and not self._ignores(name):
                 present[name] = identity
             if not identity:
-                # Whatever was below it, unless it was a file.
+                # All files below it, unless it was a file.
                 (directories if self._index.get(name) is None else missing).append(name)
         missing += self._index.below(directories)
         return present, [path for path in missing if path not in present]
 
     def _relative(self, path: str) -> str:
-        """Return a path from the folder; empty for the folder itself and for what lies elsewhere."""
+        """Return a path relative to the folder; empty for the folder itself and for paths outside it."""
         top = f"{self.folder}/"
         return path.removeprefix(top) if path.startswith(top) else ""
 
@@ -345,7 +345,7 @@ def _is_empty(folder: Path) -> bool:
 
 
 def _look_at(path: Path) -> tuple[int, bool]:
-    """Return the identity of a regular file, 0 where there is none, and whether it is a directory."""
+    """Return the identity of a regular file, else 0, and whether it is a directory."""
     with suppress(OSError):
         found = path.lstat()
         return identity_of_version(found) if stat.S_ISREG(found.st_mode) else 0, stat.S_ISDIR(found.st_mode)
@@ -353,7 +353,7 @@ def _look_at(path: Path) -> tuple[int, bool]:
 
 
 def _is_remote(folder: Path) -> bool:
-    """Whether the folder lies on a file system of another machine."""
+    """Whether the folder is on a network file system."""
     best, kind = "", ""
     with suppress(OSError):
         for line in Path("/proc/mounts").read_text("utf-8", "replace").splitlines():

@@ -1,4 +1,4 @@
-"""Which files of a folder count: not those that git ignores, and not the temporary files of editors."""
+"""The files to watch in a folder: neither ignored by git nor temporary files of editors."""
 
 import re
 from contextlib import suppress
@@ -7,7 +7,7 @@ from pathlib import Path
 from tocsin.core.reading.path_patterns import PathPatterns, is_pattern
 
 IGNORE_FILE = ".gitignore"
-_MAX_IGNORE_BYTES = 64 * 1024  # a stranger may have written it, and it costs processor time
+_MAX_IGNORE_BYTES = 64 * 1024  # it may be untrusted, and costs processor time
 _VERSION_CONTROL = {".git", ".hg", ".svn", ".jj"}
 # vim, emacs, JetBrains, GNOME, LibreOffice, nano, Kate, downloads, and our own files that are being replaced.
 _TEMPORARY = re.compile(
@@ -18,12 +18,12 @@ _TEMPORARY = re.compile(
 
 
 def is_temporary(name: str) -> bool:
-    """Whether an editor or a download makes files of that name and takes them away again."""
+    """Whether editors or downloads use the name for temporary files."""
     return bool(_TEMPORARY.fullmatch(name))
 
 
 class IgnoreRules:
-    """The `.gitignore` files of a folder, read when they are first needed; paths start at the folder."""
+    """The `.gitignore` files of a folder, read when first needed; paths are relative to the folder."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -31,19 +31,19 @@ class IgnoreRules:
         self._directories: dict[str, bool] = {}
 
     def forget(self) -> None:
-        """Read the rules anew: one of the files has changed."""
+        """Read the rules again, because one of the files has changed."""
         self._specs.clear()
         self._directories.clear()
 
     def ignores(self, path: str) -> bool:
-        """Whether a file does not count."""
+        """Whether a file is ignored."""
         *above, name = path.split("/")
         if is_temporary(name) or _VERSION_CONTROL.intersection(above):
             return True
         return self.ignores_directory("/".join(above)) or self._decides(path, "/".join(above))
 
     def ignores_directory(self, path: str) -> bool:
-        """Whether a directory is left out, and all that is in it: git does not look into it."""
+        """Whether a directory is ignored with all of its content, as git does."""
         if not path:
             return False
         if path not in self._directories:
@@ -52,7 +52,7 @@ class IgnoreRules:
         return self._directories[path]
 
     def _decides(self, path: str, above: str) -> bool:
-        """Return what the rules of the directories above say; the innermost one that says something wins."""
+        """Return the decision of the rules in the parent directories; the innermost one that matches wins."""
         parts = above.split("/") if above else []
         decided = False
         for depth in range(len(parts) + 1):
@@ -81,7 +81,7 @@ def _lines(file: Path) -> list[str]:
 
 
 def _compiled(lines: list[str]) -> PathPatterns | None:
-    """Return the rules; a line that is not a pattern is left out, as git does, and so are more than can be matched."""
+    """Return the compiled rules; invalid lines are skipped, as in git, and so are rules beyond the limit."""
     for taken in (lambda _: True, is_pattern):
         with suppress(ValueError):
             return PathPatterns(filter(taken, lines))

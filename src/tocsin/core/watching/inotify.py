@@ -1,7 +1,7 @@
-"""Changes as the Linux kernel tells them: inotify(7).
+"""Changes from the Linux kernel: inotify(7).
 
-The calls are made directly: of the packages that wrap them, none tells that the kernel's queue has overflowed, and
-after that every file must be looked at again.
+The calls are made directly: no package reports an overflow of the kernel's queue, after which every file must be
+checked again.
 """
 
 import asyncio
@@ -14,11 +14,11 @@ from pathlib import Path
 
 from tocsin.core.watching.touched import TouchedPaths, WatchBackend, WatchLimitError
 
-# Events of one action, such as a save, arrive together; they are told when none came for STEP_S, at the latest after
-# GROUP_S.
+# Events of one action, such as a save, arrive together; they are reported when none arrived for STEP_S, at the latest
+# after GROUP_S.
 STEP_S, GROUP_S = 0.05, 0.2
 _READ_BYTES = 256 * 1024
-# Beyond that, events wait in the kernel, whose queue is bounded; when it overflows, that is told.
+# Further events wait in the kernel's queue, which is limited; an overflow is reported.
 _MAX_BUFFERED_BYTES = 4 * 1024 * 1024
 _LIMITS = Path("/proc/sys/fs/inotify")
 
@@ -34,12 +34,12 @@ _HEADER = struct.Struct("iIII")  # watch, mask, cookie, length of the name
 
 
 class InotifySource:
-    """The events of directories; a directory that is made later must be entered, too."""
+    """The events of directories; a directory that is created later must also be entered."""
 
     backend = WatchBackend.INOTIFY
 
     def __init__(self) -> None:
-        """Ask the kernel for a queue; raises WatchLimitError."""
+        """Open a kernel queue; raise WatchLimitError."""
         import ctypes  # late: most commands read rules and watch nothing
 
         self._errno = ctypes.get_errno
@@ -47,14 +47,14 @@ class InotifySource:
         self._fd = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         if self._fd < 0:
             raise _limit(self._errno(), "max_user_instances")
-        self._places: dict[int, str] = {}  # by watch: the directory
+        self._places: dict[int, str] = {}  # directory by watch
         self._chunks: deque[bytes] = deque()
         self._arrived = asyncio.Event()
         self._buffered = self._count = 0
         self._reads = False
 
     def enter(self, directory: str) -> None:
-        """Tell what happens in a directory; one that is gone or may not be read is left out."""
+        """Watch a directory; one that is missing or unreadable is skipped."""
         watch = self._libc.inotify_add_watch(self._fd, os.fsencode(directory), _MASK)
         if watch >= 0:
             self._places[watch] = directory
@@ -64,8 +64,8 @@ class InotifySource:
             raise _limit(code, "max_user_watches")
 
     async def wait(self) -> None:
-        """Return when something was touched, and nothing more for a moment."""
-        self._buffered = 0  # `collect` has taken what there was
+        """Wait for events, and until there are none for a moment."""
+        self._buffered = 0  # `collect` has consumed the buffer
         self._read_on()
         await self._arrived.wait()
         loop = asyncio.get_running_loop()
@@ -77,7 +77,7 @@ class InotifySource:
         self._arrived.clear()
 
     def collect(self) -> TouchedPaths:
-        """Return what was touched, and forget directories that are gone."""
+        """Return the paths with events, and forget deleted directories."""
         touched = TouchedPaths()
         while self._chunks:
             for watch, mask, name in _events(self._chunks.popleft()):
@@ -88,11 +88,11 @@ class InotifySource:
                 elif (place := self._places.get(watch)) is not None and name:
                     self._take(touched, f"{place}/{os.fsdecode(name)}", mask)
         if touched.everything:
-            self._places.clear()  # which directory is where is known again when all were entered
+            self._places.clear()  # the directories are known again when all were entered
         return touched
 
     async def aclose(self) -> None:
-        """Give the queue back."""
+        """Close the queue."""
         if self._fd >= 0:
             self._stop_reading()
             os.close(self._fd)
@@ -103,11 +103,11 @@ class InotifySource:
             if mask & _MOVED_FROM:
                 self._leave(path)
             elif not mask & (_CREATE | _DELETE | _MOVED_TO):
-                return  # its rights have changed
+                return  # its permissions were changed
         touched.paths[path] = touched.paths.get(path, False) or bool(mask & _MODIFY)
 
     def _leave(self, directory: str) -> None:
-        """Watch a directory that was moved away no more; where it is moved to, it is entered anew."""
+        """Stop watching a directory that was moved away; at its destination, it is entered again."""
         below = f"{directory}/"
         gone = [watch for watch, place in self._places.items() if place == directory or place.startswith(below)]
         for watch in gone:
@@ -138,7 +138,7 @@ class InotifySource:
 
 
 def user_limit(name: str) -> int | None:
-    """Return a limit of inotify such as `max_user_watches`, None where there is none."""
+    """Return a limit of inotify such as `max_user_watches`, `None` if it is unknown."""
     try:
         return int((_LIMITS / name).read_text())
     except (OSError, ValueError):
@@ -169,7 +169,7 @@ def _limit(code: int, name: str) -> WatchLimitError:
 
 
 def _fits_descriptors() -> bool:
-    """Whether even another file cannot be opened: then the limit is that of the process."""
+    """Whether no other file can be opened either: then the limit of the process is reached."""
     try:
         os.close(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
     except OSError:

@@ -1,4 +1,4 @@
-"""Changes where inotify does not tell them: by looking again and again, and by FSEvents of macOS."""
+"""Event sources without inotify: repeated scans, and FSEvents of macOS."""
 
 import asyncio
 import time
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from watchfiles import Change
 
 POLL_S = 1.0
-# A look at a hundred thousand files takes seconds on a network: the machine shall do something else, too.
+# Scanning a hundred thousand files takes seconds on a network file system: leave time for other work.
 _REST_FACTOR = 10
 
 
 class PollingSource:
-    """Says again and again that anything may have changed."""
+    """Reports at intervals that anything may have changed."""
 
     backend = WatchBackend.POLLING
 
@@ -27,10 +27,10 @@ class PollingSource:
         self._looked_at = 0.0
 
     def enter(self, directory: str) -> None:
-        """Do nothing: every directory is looked at."""
+        """Do nothing: every directory is scanned."""
 
     async def wait(self) -> None:
-        """Return after a second; later where the last look took long."""
+        """Return after a second, later if the last scan took long."""
         took = time.monotonic() - self._looked_at if self._looked_at else 0.0
         await asyncio.sleep(max(POLL_S, _REST_FACTOR * took))
 
@@ -57,10 +57,10 @@ class WatchfilesSource:
         self._touched = TouchedPaths()
 
     def enter(self, directory: str) -> None:
-        """Do nothing: whole trees are told."""
+        """Do nothing: whole trees are watched."""
 
     async def wait(self) -> None:
-        """Return when something was touched."""
+        """Wait for events."""
         coming = self._coming or self.start()
         found = await asyncio.shield(coming)
         self._coming = None
@@ -68,7 +68,7 @@ class WatchfilesSource:
             self._touched.paths[path] = True
 
     def start(self) -> "asyncio.Future[set[tuple[Change, str]] | None]":
-        """Begin to collect."""
+        """Start collecting."""
         import watchfiles
 
         batches = self._batches
@@ -86,12 +86,12 @@ class WatchfilesSource:
         return self._coming
 
     def collect(self) -> TouchedPaths:
-        """Return what was touched."""
+        """Return the paths with events."""
         touched, self._touched = self._touched, TouchedPaths()
         return touched
 
     async def aclose(self) -> None:
-        """End the thread of the package."""
+        """End the package's thread."""
         self._stop.set()
         if self._coming is not None:
             self._coming.cancel()

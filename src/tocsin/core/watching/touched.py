@@ -1,4 +1,4 @@
-"""What a source of events says of a folder, and what every source can do."""
+"""The interface of event sources for a folder."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -8,44 +8,44 @@ from tocsin.core.errors import TocsinError
 
 
 class WatchBackend(StrEnum):
-    """How changes are noticed."""
+    """The method of detecting changes."""
 
     INOTIFY = "inotify"
     FSEVENTS = "fsevents"
-    POLLING = "polling"  # looking again and again
+    POLLING = "polling"  # repeated scans
 
 
 class WatchLimitError(TocsinError):
-    """The kernel watches no more folders for this user."""
+    """The kernel's limit of watched folders is reached for this user."""
 
     code: ClassVar[str] = "watch-limit"
 
 
 @dataclass(slots=True)
 class TouchedPaths:
-    """Absolute paths that were touched; the value says whether the content was written."""
+    """Absolute paths with events; the value is whether the content was written."""
 
     paths: dict[str, bool] = field(default_factory=dict)
     everything: bool = False  # anything may have changed
 
 
 class ChangeSource(Protocol):
-    """Tells what was touched in the directories that were entered."""
+    """Reports events in the directories that were entered."""
 
     backend: WatchBackend
 
     def enter(self, directory: str) -> None:
-        """Tell what happens in a directory from now on; raises WatchLimitError. In any thread."""
+        """Report events in a directory from now on; raises WatchLimitError. Thread-safe."""
         ...
 
     async def wait(self) -> None:
-        """Return when something was touched, and nothing more for a moment."""
+        """Wait for events, and until there are none for a moment."""
         ...
 
     def collect(self) -> TouchedPaths:
-        """Return what was touched since the last call. In any thread."""
+        """Return the events since the last call. Thread-safe."""
         ...
 
     async def aclose(self) -> None:
-        """Tell no more."""
+        """Stop reporting."""
         ...

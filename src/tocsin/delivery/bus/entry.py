@@ -236,10 +236,10 @@ def _members(raw: bytes) -> Members:
         raise EntryError("the entry is not valid JSON", hint=_EXAMPLE) from None
     if not isinstance(body, tuple):
         raise EntryError("the entry is not a JSON object", hint=_EXAMPLE)
-    return tuple((name, _spelled(value) if name in _TIMES else value) for name, value in body)
+    return tuple((name, _normalise_time(value) if name in _TIMES else value) for name, value in body)
 
 
-def _spelled(value: object) -> object:
+def _normalise_time(value: object) -> object:
     """Return Unix seconds that are a number in JSON as text, which they are in a stream."""
     return repr(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 

@@ -12,7 +12,7 @@ from tocsin.delivery.store import Health
 LARGEST_SKEW_S = 30.0
 
 
-async def health_of(client: RedisClient, now: float) -> Health:
+async def read_health(client: RedisClient, now: float) -> Health:
     """Return the problems that endanger deliveries; `now` is the host's Unix time."""
     try:
         infos, skew, sync = await asyncio.gather(client.infos(), _skew(client, now), _sync(client))

@@ -9,7 +9,7 @@ from tocsin.core.storage.redis_time import micro
 from tocsin.core.time.clock import Clock
 from tocsin.delivery.model import OPEN, Delivery, Policy
 from tocsin.delivery.redis import scripts
-from tocsin.delivery.redis.records import changing, fixed, micro_or_none, plain, to_delivery
+from tocsin.delivery.redis.records import encode_constants, encode_key, encode_outcome, micro_or_none, to_delivery
 
 READ_AT_ONCE = 5_000
 
@@ -41,8 +41,8 @@ class RedisDeliveries:
         await self._ask(scripts.TAKE_IN, args)
 
     async def remove(self, records: Sequence[Delivery]) -> None:
-        await self._ask(scripts.REMOVE, ["", micro(self._clock.now()), *(plain(one.id) for one in records)])
-        gone = {plain(one.id) for one in records}
+        await self._ask(scripts.REMOVE, ["", micro(self._clock.now()), *(encode_key(one.id) for one in records)])
+        gone = {encode_key(one.id) for one in records}
         self._left = [member for member in self._left or () if member[12:] not in gone]
 
     def _words(self, delivery: Delivery) -> list[Argument]:
@@ -50,11 +50,11 @@ class RedisDeliveries:
         due = None if delivery.next_attempt_at is None else max(0.0, delivery.next_attempt_at - self._clock.now())
         finished = delivery.created_at if delivery.finished_at is None else delivery.finished_at
         return [
-            *(delivery.id, plain(delivery.channel), plain(delivery.target), delivery.status),
-            *(int(delivery.policy is Policy.AT_MOST_ONCE), plain(delivery.idempotency_key or "")),
+            *(delivery.id, encode_key(delivery.channel), encode_key(delivery.target), delivery.status),
+            *(int(delivery.policy is Policy.AT_MOST_ONCE), encode_key(delivery.idempotency_key or "")),
             *(micro(delivery.created_at), micro_or_none(delivery.not_before), micro_or_none(delivery.expires_at)),
             *(micro_or_none(due if is_open else None), micro_or_none(None if is_open else finished)),
-            *(fixed(delivery), changing(delivery)),
+            *(encode_constants(delivery), encode_outcome(delivery)),
         ]
 
     async def _members(self) -> list[bytes]:

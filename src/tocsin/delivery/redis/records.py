@@ -7,7 +7,7 @@ from typing import Any
 
 from tocsin.core.storage.redis_time import MICRO, micro
 from tocsin.core.text.strings import storable
-from tocsin.delivery.model import AttemptOutcome, Delivery, DeliveryStatus, pack_extra, policy_of
+from tocsin.delivery.model import AttemptOutcome, Delivery, DeliveryStatus, pack_extra, read_policy
 from tocsin.delivery.store import DeliveryHold
 
 
@@ -16,7 +16,7 @@ def micro_or_none(seconds: float | None) -> int | str:
     return "" if seconds is None else micro(seconds)
 
 
-def plain(text: str) -> bytes:
+def encode_key(text: str) -> bytes:
     """Return text as the bytes of a key, lone surrogates included."""
     return storable(text).encode()
 
@@ -48,7 +48,7 @@ _CHANGING: dict[bytes, tuple[str, Callable[[bytes], object]]] = {
 }
 
 
-def fixed(delivery: Delivery) -> str:
+def encode_constants(delivery: Delivery) -> str:
     """Return the constant values as JSON; raise ChannelError if the extras are too large."""
     found = {name: getattr(delivery, name) for name in _FIXED}
     if pack_extra(delivery.extra):
@@ -56,7 +56,7 @@ def fixed(delivery: Delivery) -> str:
     return json.dumps(found)
 
 
-def changing(delivery: Delivery) -> str:
+def encode_outcome(delivery: Delivery) -> str:
     """Return, as JSON, the fields of a finished delivery that the scripts do not set themselves."""
     found: dict[str, int | str] = {
         "attempts": delivery.attempts,
@@ -95,7 +95,7 @@ def to_delivery(pairs: Sequence[bytes]) -> Delivery:
         elif raw and name in _CHANGING:
             field, read = _CHANGING[name]
             found[field] = read(raw)
-    found["policy"] = policy_of(found["policy"])
+    found["policy"] = read_policy(found["policy"])
     return Delivery(**found)
 
 

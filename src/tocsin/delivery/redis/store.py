@@ -33,14 +33,14 @@ from tocsin.delivery.model import (
     Rate,
 )
 from tocsin.delivery.redis import scripts
-from tocsin.delivery.redis.health import health_of
+from tocsin.delivery.redis.health import read_health
 from tocsin.delivery.redis.records import (
-    changing,
-    fixed,
+    encode_constants,
+    encode_key,
+    encode_outcome,
     known_deliveries,
     micro_or_none,
     outcome_fields,
-    plain,
     to_delivery,
     to_hold,
 )
@@ -55,10 +55,10 @@ from tocsin.delivery.store import (
     DeliveryHold,
     Health,
     check_finished,
-    explained,
-    most_words,
     not_allowed,
+    search_words,
     unknown_delivery,
+    with_reason,
 )
 
 PRUNE_BATCH = 500
@@ -84,7 +84,7 @@ class RedisStore:
         self._client = client
         self._clock = clock
         self._identity = identity
-        self._prefix = plain(f"{{{prefix}:delivery}}:")  # one slot of a cluster
+        self._prefix = encode_key(f"{{{prefix}:delivery}}:")  # one slot of a cluster
         self.former = former_names(client, prefix)
         self._timed = TimedScripts(client, self._prefix, clock)
         self._lost_claims: list[str] = []
@@ -95,9 +95,9 @@ class RedisStore:
         args: list[Argument] = []
         for delivery in accepted:
             args += [
-                *(delivery.id, plain(delivery.channel), plain(delivery.target)),
-                *(int(delivery.policy is Policy.AT_MOST_ONCE), plain(delivery.idempotency_key or "")),
-                *(micro_or_none(delivery.not_before), micro_or_none(delivery.expires_at), fixed(delivery)),
+                *(delivery.id, encode_key(delivery.channel), encode_key(delivery.target)),
+                *(int(delivery.policy is Policy.AT_MOST_ONCE), encode_key(delivery.idempotency_key or "")),
+                *(micro_or_none(delivery.not_before), micro_or_none(delivery.expires_at), encode_constants(delivery)),
             ]
         if not args:
             return []
@@ -110,8 +110,8 @@ class RedisStore:
         # After a certain failure the same key may be used again.
         key = "" if delivery.status is DeliveryStatus.DEAD else delivery.idempotency_key or ""
         args: list[Argument] = [
-            *(delivery.id, plain(delivery.channel), plain(delivery.target), delivery.status, plain(key)),
-            *(micro(delivery.created_at), micro(finished_at), fixed(delivery), changing(delivery)),
+            *(delivery.id, encode_key(delivery.channel), encode_key(delivery.target), delivery.status, encode_key(key)),
+            *(micro(delivery.created_at), micro(finished_at), encode_constants(delivery), encode_outcome(delivery)),
         ]
         await self._run(scripts.RECORD, args)
 
@@ -134,17 +134,19 @@ class RedisStore:
         return bool(answers[0])
 
     async def pace(self, channel: str, target: str, rules: ChannelRules) -> float:
-        args: list[Argument] = [_rules({channel: rules}), plain(channel), plain(target)]
+        args: list[Argument] = [_rules({channel: rules}), encode_key(channel), encode_key(target)]
         return int((await self._run(scripts.PACE, args))[0]) / MICRO
 
     async def hold(self, channel: str, target: str, wait_s: float, reason: str) -> None:
-        await self._run(scripts.HOLD, ["lane", plain(channel), plain(target), micro(wait_s), storable(reason)])
+        await self._run(
+            scripts.HOLD, ["lane", encode_key(channel), encode_key(target), micro(wait_s), storable(reason)]
+        )
 
     async def hold_account(self, channel: str, wait_s: float, reason: str) -> None:
-        await self._run(scripts.HOLD, ["account", plain(channel), "", micro(wait_s), storable(reason)])
+        await self._run(scripts.HOLD, ["account", encode_key(channel), "", micro(wait_s), storable(reason)])
 
     async def account_holds(self, channels: Sequence[str]) -> dict[str, DeliveryHold]:
-        lanes: list[Argument] = [word for kind in channels for word in (plain(kind), b"")]
+        lanes: list[Argument] = [word for kind in channels for word in (encode_key(kind), b"")]
         (rows,) = await self._run(scripts.WHY, lanes)
         holds = {
             kind: to_hold(account, self._clock.now()) for kind, (_, account, _) in zip(channels, rows, strict=True)
@@ -169,17 +171,17 @@ class RedisStore:
         return None if wait < 0 else wait / MICRO
 
     async def get(self, id: str) -> Delivery:
-        pairs = await self._ask(scripts.GET, [plain(id)])
+        pairs = await self._ask(scripts.GET, [encode_key(id)])
         if not pairs:
             raise unknown_delivery(id)
-        return (await self._explained([to_delivery(pairs)]))[0]
+        return (await self._with_reasons([to_delivery(pairs)]))[0]
 
     async def matching(self, texts: Sequence[str], limit: int) -> list[list[str]]:
         found: dict[str, dict[str, None]] = {text: {} for text in texts}
         # Newest first: deliveries accepted meanwhile are at worst seen twice, and pruned ones come last.
         rank = 0
         while any(len(ids) < limit for ids in found.values()):
-            args: list[Argument] = [rank, MATCHING_CHUNK, *map(plain, found)]
+            args: list[Argument] = [rank, MATCHING_CHUNK, *map(encode_key, found)]
             count, pairs = await self._ask(scripts.MATCHING, args)
             for text, id_ in zip(pairs[::2], pairs[1::2], strict=True):
                 found[text.decode()][id_.decode()] = None
@@ -188,21 +190,23 @@ class RedisStore:
             rank += count
         return [list(found[text])[:limit] for text in texts]
 
-    async def _explained(self, found: Sequence[Delivery]) -> list[Delivery]:
+    async def _with_reasons(self, found: Sequence[Delivery]) -> list[Delivery]:
         """Return the deliveries, waiting ones with the reason."""
         waiting = [delivery for delivery in found if delivery.status in WAITING]
-        lanes: list[Argument] = [plain(word) for delivery in waiting for word in (delivery.channel, delivery.target)]
+        lanes: list[Argument] = [
+            encode_key(word) for delivery in waiting for word in (delivery.channel, delivery.target)
+        ]
         (rows,) = await self._run(scripts.WHY, lanes) if lanes else ([],)
         now, shown = self._clock.now(), {}
         for delivery, (target, account, first) in zip(waiting, rows, strict=True):
             ahead = next(iter(known_deliveries([first] if first else [])), None)
-            shown[delivery.id] = explained(delivery, to_hold(target, now), to_hold(account, now), ahead)
+            shown[delivery.id] = with_reason(delivery, to_hold(target, now), to_hold(account, now), ahead)
         return [shown.get(delivery.id, delivery) for delivery in found]
 
     async def search(self, query: DeliveryFilter) -> ListPage[Delivery]:
         """Search at most `SCAN_LIMIT` records, so that a short or empty page need not be the last one."""
         page = await self._search(query)
-        return replace(page, items=await self._explained(page.items))
+        return replace(page, items=await self._with_reasons(page.items))
 
     async def _search(self, query: DeliveryFilter) -> ListPage[Delivery]:
         seen = _SearchPosition.from_cursor(query.cursor)
@@ -227,18 +231,18 @@ class RedisStore:
         return [(_SearchPosition(score.decode(), member.decode()), pairs) for member, score, pairs in rows]
 
     async def replay(self, id: str) -> Delivery:
-        return _changed(id, await self._run(scripts.REPLAY, [plain(id), *sorted(REPLAYABLE)]), ONLY_REPLAYS)
+        return _changed(id, await self._run(scripts.REPLAY, [encode_key(id), *sorted(REPLAYABLE)]), ONLY_REPLAYS)
 
     async def dismiss(self, id: str) -> Delivery:
-        args: list[Argument] = [plain(id), *sorted(NEEDING_PERSON)]
+        args: list[Argument] = [encode_key(id), *sorted(NEEDING_PERSON)]
         return _changed(id, await self._run(scripts.DISMISS, args), ONLY_DISMISSALS)
 
     async def retry(self, id: str) -> Delivery:
-        hurried = _changed(id, await self._run(scripts.RETRY, [plain(id)]), ONLY_RETRIES)
-        return (await self._explained([hurried]))[0]
+        hurried = _changed(id, await self._run(scripts.RETRY, [encode_key(id)]), ONLY_RETRIES)
+        return (await self._with_reasons([hurried]))[0]
 
     async def cancel(self, id: str) -> Delivery:
-        return _changed(id, await self._run(scripts.CANCEL, [plain(id)]), ONLY_CANCELS)
+        return _changed(id, await self._run(scripts.CANCEL, [encode_key(id)]), ONLY_CANCELS)
 
     async def counts(self) -> dict[DeliveryStatus, int]:
         statuses = list(DeliveryStatus)
@@ -251,7 +255,7 @@ class RedisStore:
         while True:
             page = await self._search(query)
             for delivery in page.items:
-                found[delivery.channel] = _counted(found.get(delivery.channel, ChannelFigures()), delivery)
+                found[delivery.channel] = _add_to_figures(found.get(delivery.channel, ChannelFigures()), delivery)
             if not page.next_cursor:
                 return found
             query = replace(query, cursor=page.next_cursor)
@@ -273,7 +277,7 @@ class RedisStore:
         try:
             # At the same time: a slow Redis must not make health checks time out.
             found, health, left = await asyncio.gather(
-                self._identified(), health_of(self._client, time.time()), self._left_behind()
+                self._identified(), read_health(self._client, time.time()), self._left_behind()
             )
         except StoreUnavailableError as error:
             return Health("redis", ok=False, problems=[error.sentence()])
@@ -340,14 +344,14 @@ class _SearchPosition(NamedTuple):
 def _index(query: DeliveryFilter) -> bytes:
     """Return the smallest index that contains all results of the query."""
     if query.target:
-        return b"target:" + plain(query.target)
+        return b"target:" + encode_key(query.target)
     if query.status is not None:
         return b"status:" + query.status.encode()
-    return b"channel:" + plain(query.channel) if query.channel else b"all"
+    return b"channel:" + encode_key(query.channel) if query.channel else b"all"
 
 
 def _matches(delivery: Delivery, query: DeliveryFilter) -> bool:
-    words = most_words(query.text.casefold().split())
+    words = search_words(query.text.casefold().split())
     text = f"{delivery.message}\n{delivery.target}".casefold() if words else ""
     return (
         query.status in {None, delivery.status}
@@ -388,7 +392,7 @@ def _changed(id_: str, answers: Sequence[Any], hint: str) -> Delivery:
     return delivery
 
 
-def _counted(figures: ChannelFigures, delivery: Delivery) -> ChannelFigures:
+def _add_to_figures(figures: ChannelFigures, delivery: Delivery) -> ChannelFigures:
     if delivery.status is DeliveryStatus.SENT:
         last = max(figures.last_sent_at or 0.0, delivery.finished_at or 0.0)
         return replace(figures, sent=figures.sent + 1, last_sent_at=last)

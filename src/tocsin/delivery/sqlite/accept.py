@@ -34,7 +34,7 @@ def enqueue(connection: sqlite3.Connection, new: NewDelivery, now: Now) -> Deliv
 
 def record_all(connection: sqlite3.Connection, deliveries: Sequence[Delivery], now: Now) -> list[Exception | None]:
     """Insert finished deliveries; return the error of each, so that one does not affect the others."""
-    rows = [_record_of(connection, delivery, now) for delivery in deliveries]
+    rows = [_row_for(connection, delivery, now) for delivery in deliveries]
     outcomes: list[Exception | None] = []
     for at in range(0, len(rows), RECORD_CHUNK):
         outcomes += _insert(connection, rows[at : at + RECORD_CHUNK])
@@ -52,7 +52,7 @@ def _insert(connection: sqlite3.Connection, rows: Sequence[Sequence[object]]) ->
     return [None] * len(rows)
 
 
-def _record_of(connection: sqlite3.Connection, delivery: Delivery, now: Now) -> list[object]:
+def _row_for(connection: sqlite3.Connection, delivery: Delivery, now: Now) -> list[object]:
     # After a certain failure the same key may be used again.
     key = None if delivery.status is DeliveryStatus.DEAD else delivery.idempotency_key
     values = _values(delivery)
@@ -80,7 +80,7 @@ def _known(connection: sqlite3.Connection, key: str | None, now: Now) -> sqlite3
     return known
 
 
-def keep_open(connection: sqlite3.Connection, delivery: Delivery, now: Now) -> None:
+def insert_open(connection: sqlite3.Connection, delivery: Delivery, now: Now) -> None:
     """Insert an open delivery of another store after the existing ones, unless its ID is known."""
     values = _values(delivery)
     values[_KEY] = None if _known(connection, delivery.idempotency_key, now) else delivery.idempotency_key

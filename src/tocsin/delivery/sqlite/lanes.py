@@ -20,9 +20,9 @@ from tocsin.delivery.model import (
     DeliveryStatus,
     Rate,
     judge_abandoned,
-    policy_of,
+    read_policy,
 )
-from tocsin.delivery.store import ChannelRules, DeliveryHold, explained
+from tocsin.delivery.store import ChannelRules, DeliveryHold, with_reason
 
 # Rows of each kind that one claim ends, wakes or deletes at most, which bounds its duration.
 TIDY_BATCH = 500
@@ -93,7 +93,7 @@ def block(connection: sqlite3.Connection, key: str, wait_s: float, reason: str, 
     )
 
 
-def hold_of(connection: sqlite3.Connection, key: str, now: Now) -> DeliveryHold | None:
+def find_hold(connection: sqlite3.Connection, key: str, now: Now) -> DeliveryHold | None:
     """Return the provider's hold of the bucket, or `None`."""
     # Before the first claim after a reboot, a reader finds monotonic times of the previous boot.
     sql = (
@@ -114,9 +114,9 @@ def explain(connection: sqlite3.Connection, delivery: Delivery, now: Now) -> Del
         " AND asleep = 0 AND status IN ('queued', 'sending', 'retry_wait') ORDER BY seq LIMIT 1",
         [channel, target],
     ).fetchone()
-    here = hold_of(connection, target_key(channel, target), now)
-    everywhere = hold_of(connection, account_key(channel), now)
-    return explained(delivery, here, everywhere, to_delivery(first) if first else None)
+    here = find_hold(connection, target_key(channel, target), now)
+    everywhere = find_hold(connection, account_key(channel), now)
+    return with_reason(delivery, here, everywhere, to_delivery(first) if first else None)
 
 
 def tidy(connection: sqlite3.Connection, now: Now) -> None:
@@ -332,7 +332,7 @@ def adopt(connection: sqlite3.Connection, now: Now) -> None:
 def to_delivery(row: sqlite3.Row) -> Delivery:
     fields = {name: row[name] for name in Delivery.__slots__}
     fields["status"] = DeliveryStatus(row["status"])
-    fields["policy"] = policy_of(row["policy"])
+    fields["policy"] = read_policy(row["policy"])
     fields["extra"] = json.loads(row["extra"]) if row["extra"] else {}
     fields["dismissed"] = bool(row["dismissed"])
     return Delivery(**fields)

@@ -8,7 +8,7 @@ from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import Clock
 from tocsin.delivery.model import OPEN, Delivery
 from tocsin.delivery.sqlite import lanes
-from tocsin.delivery.sqlite.accept import keep_open, record_all
+from tocsin.delivery.sqlite.accept import insert_open, record_all
 from tocsin.delivery.sqlite.lanes import Now, to_delivery
 
 
@@ -34,7 +34,7 @@ class SqliteDeliveries:
             lanes.adopt(connection, now)
             for delivery in records:
                 if delivery.status in OPEN:
-                    keep_open(connection, delivery, now)
+                    insert_open(connection, delivery, now)
                     continue
                 if error := record_all(connection, [delivery], now)[0]:
                     raise error

@@ -10,7 +10,7 @@ from tocsin.core.pages import ListPage
 from tocsin.core.text.strings import storable
 from tocsin.delivery.model import Delivery, DeliveryStatus
 from tocsin.delivery.sqlite.lanes import to_delivery
-from tocsin.delivery.store import DeliveryFilter, most_words
+from tocsin.delivery.store import DeliveryFilter, search_words
 
 _NEVER = 2**63 - 1
 _TAIL = 12  # characters of the last group of an id
@@ -90,4 +90,4 @@ def _words(text: str) -> str:
     words = storable(text).replace('"', " ").replace("\0", " ").split()
     # The index contains letters and digits only; punctuation alone would match nothing.
     terms = [f'"{word}"{"*" if len(word) > 1 else ""}' for word in words if any(map(str.isalnum, word))]
-    return " AND ".join(most_words(terms))
+    return " AND ".join(search_words(terms))

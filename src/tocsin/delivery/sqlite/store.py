@@ -138,7 +138,7 @@ class SqliteStore:
         now = self._now()
 
         def work(connection: sqlite3.Connection) -> dict[str, DeliveryHold]:
-            holds = {kind: lanes.hold_of(connection, lanes.account_key(kind), now) for kind in channels}
+            holds = {kind: lanes.find_hold(connection, lanes.account_key(kind), now) for kind in channels}
             return {kind: hold for kind, hold in holds.items() if hold}
 
         return await self._database.read(work)

@@ -8,7 +8,8 @@ _APPLIED = AuditField("applied", "whether the changes were written automatically
 
 SKILL_ASSIST = AuditAction(
     "skill.assist",
-    "An assistant skill has looked at files. If a task job or a trigger ran it, the entry of that run is the only one.",
+    "An assistant skill has looked at files. If a task job or a trigger ran it, the entry of that run is the only one; "
+    "a plan has an `intake.task_completed` instead.",
     (SKILL, *ENDED_RUN),
     (_FINDINGS, _CHANGES, _APPLIED),
     "The findings and paths are not recorded.",

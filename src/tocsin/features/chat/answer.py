@@ -1,4 +1,4 @@
-"""One answer while the chat model writes it: what it says reaches the database in pieces."""
+"""Writing one answer of the chat model: its text is stored in pieces as it is streamed."""
 
 import asyncio
 import logging
@@ -13,11 +13,11 @@ from tocsin.providers.contract import Completion
 
 log = logging.getLogger(__name__)
 
-# Pieces within that time are one event; models send more than a person can see.
+# Pieces within this time are merged into one event; models send more pieces than a person can see.
 FLUSH_EVERY_S = 0.05
-# How soon a stop that another process asked for is heard.
+# How often to check whether another process asked to stop.
 LISTEN_EVERY_S = 0.5
-# A model may think for minutes without a word: others must see that its process lives.
+# A model may send no text for minutes: other processes must see that this process is alive.
 BEAT_EVERY_S = 15.0
 _TRIES, _TRY_EVERY_S = 30, 1.0
 _LEAVE_S = 1.0  # for the client of the model to close its connection
@@ -31,7 +31,7 @@ BROKEN = {"code": "internal-error", "message": "the answer failed because of a b
 
 
 class AnswerWriter:
-    """Writes one answer, and records its end however it ends."""
+    """Writes one answer, and records its end in every case."""
 
     def __init__(
         self, message_id: str, owner: str, ask: AskModel, store: AnswerStore, clock: Clock, told: Callable[[], None]
@@ -44,18 +44,18 @@ class AnswerWriter:
         self._clock = clock
         self._told = told
         self._pieces: list[str] = []
-        self._is_void = False  # what was written is: the model begins anew
+        self._is_void = False  # the text so far is void: the model starts again
         self._news = asyncio.Event()
         self._is_stopped = False
         self._beat_at = clock.monotonic() + BEAT_EVERY_S
 
     def stop(self) -> None:
-        """Write nothing more; what was written stays."""
+        """Stop the answer; the text so far is kept."""
         self._is_stopped = True
         self._news.set()
 
     async def write(self) -> None:
-        """Write the answer to its end; cancelling this interrupts it."""
+        """Write the answer to its end; cancellation interrupts it."""
         asking = asyncio.ensure_future(self._ask(self._take, self._begin_anew))
         asking.add_done_callback(lambda _: self._news.set())
         end = AnswerEnd(MessageStatus.FAILED, error=INTERRUPTED)
@@ -77,11 +77,11 @@ class AnswerWriter:
         self._news.set()
 
     async def _relay(self, asking: "asyncio.Future[Completion]") -> None:
-        """Store pieces as they come, until the model has ended or the answer is stopped."""
+        """Store pieces as they arrive, until the model has finished or the answer is stopped."""
         while not self._is_stopped:
             await sleep_or_event(self._clock, LISTEN_EVERY_S, self._news)
             self._news.clear()
-            # Asked before the pieces are taken: after its end none comes.
+            # Read before the pieces are taken: no piece arrives after the end.
             is_over = asking.done()
             await self._flush(is_over=is_over)
             if is_over:
@@ -97,7 +97,7 @@ class AnswerWriter:
                 self._beat_at = self._clock.monotonic() + BEAT_EVERY_S
                 self._told()
             else:
-                goes_on = await self._store.may_go_on(self._message_id, self._owner)
+                goes_on = await self._store.may_continue(self._message_id, self._owner)
         except StoreUnavailableError as error:
             log.warning("part of an answer could not be stored yet", extra={"reason": error.sentence()})
             self._pieces.insert(0, text)
@@ -140,7 +140,7 @@ class AnswerWriter:
         )
 
     async def _finish(self, end: AnswerEnd) -> None:
-        """Record the end, retrying while the database is away."""
+        """Record the end, retrying while the database is unavailable."""
         for _ in range(_TRIES):
             try:
                 await self._store.finish(self._message_id, self._owner, end, self._clock.now())

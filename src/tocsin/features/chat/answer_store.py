@@ -1,4 +1,4 @@
-"""The tables of chat while an answer is written: its text grows, and each piece is an event."""
+"""The tables of chat for answers in progress: the text grows, and each piece is an event."""
 
 import json
 import sqlite3
@@ -9,11 +9,11 @@ from tocsin.core.storage.database import Database
 from tocsin.features.chat import rows
 from tocsin.features.chat.model import INTERRUPTED, ChatMessage, MessageStatus
 
-SILENCE_S = 60.0  # after so long without a sign of life an owner of another machine counts as dead
+SILENCE_S = 60.0  # an owner on another machine without a heartbeat for this long counts as dead
 
 
 class AnswerEnd(NamedTuple):
-    """How an answer ended; `content` replaces what was written, unless it is None."""
+    """How an answer ended; `content` replaces the streamed text, unless it is `None`."""
 
     status: MessageStatus
     content: str | None = None
@@ -26,15 +26,15 @@ class AnswerEnd(NamedTuple):
 
 
 class AnswerStore:
-    """Answers that processes write, each its own."""
+    """The answers in progress, each owned by one process."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def add_text(self, message_id: str, owner: str, text: str, now: float, *, anew: bool = False) -> bool:
-        """Add a piece to an answer, or begin it `anew`, with a sign of life; return whether it is to go on.
+        """Append a piece to an answer, or restart it with `anew`, and record a heartbeat; return True to continue.
 
-        It is not where a person stopped it, or where it is not there or not its owner's any more.
+        False if a person stopped the answer, if it was deleted, or if another process owns it.
         """
 
         def work(connection: sqlite3.Connection) -> bool:
@@ -43,7 +43,7 @@ class AnswerStore:
                 return False
             if anew:
                 connection.execute("UPDATE chat_messages SET content = '' WHERE id = ?", [message_id])
-                rows.tell_of_message(connection, "message.created", message_id, now)
+                rows.add_message_event(connection, "message.created", message_id, now)
             if text:
                 seq = rows.next_number(connection, row["conversation_id"])
                 connection.execute(_ADD_TEXT, [text, seq, now, message_id])
@@ -55,8 +55,8 @@ class AnswerStore:
 
         return await self._database.write(work)
 
-    async def may_go_on(self, message_id: str, owner: str) -> bool:
-        """Whether an answer is still its owner's, and was not stopped."""
+    async def may_continue(self, message_id: str, owner: str) -> bool:
+        """Return True if the owner still owns the answer and it was not stopped."""
 
         def work(connection: sqlite3.Connection) -> bool:
             row = _owned(connection, message_id, owner)
@@ -82,14 +82,14 @@ class AnswerStore:
             if row is None:
                 return None
             connection.execute("UPDATE chat_messages SET stop_asked = 1 WHERE id = ?", [row["id"]])
-            return rows.message_of(row)
+            return rows.to_message(row)
 
         return await self._database.write(work)
 
     async def interrupt(self, is_dead: Callable[[str, str, float], bool], now: float) -> int:
         """End the answers whose owner has ended; return how many.
 
-        `is_dead` gets the ID of the answer, its owner, and the seconds since the last sign of life.
+        `is_dead` is called with the ID of the answer, its owner, and the seconds since the last heartbeat.
         """
 
         def left(connection: sqlite3.Connection) -> list[str]:
@@ -135,7 +135,7 @@ def _finish(connection: sqlite3.Connection, message_id: str, end: AnswerEnd, now
         data = {"message_id": message_id, "error": dict(end.error or {})}
         rows.add_event(connection, message.conversation_id, seq, "message.failed", data, now)
     else:
-        rows.tell_of_message(connection, "message.completed", message_id, now)
+        rows.add_message_event(connection, "message.completed", message_id, now)
     sql = "UPDATE chat_conversations SET updated_at = ? WHERE id = ?"
     connection.execute(sql, [now, message.conversation_id])
-    rows.tell_of_conversation(connection, message.conversation_id, now)
+    rows.add_conversation_event(connection, message.conversation_id, now)

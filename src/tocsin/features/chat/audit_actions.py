@@ -1,4 +1,4 @@
-"""The audit entries of chat."""
+"""The audit actions of chat."""
 
 from tocsin.core.audit.actions import AuditAction, AuditField
 

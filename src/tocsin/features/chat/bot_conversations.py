@@ -1,8 +1,8 @@
-"""The conversations of the bot, as far as this process can see them; they can only be read.
+"""The bot's conversations that this process can see, read-only.
 
-The bot keeps no events, only the window that its model is shown. So this process compares what it sees with what it saw
-last, and numbers what is new. The first number is that of the milliseconds of the clock: a reader who comes back with
-the number of another process is told to read the conversation again.
+The bot stores no events, only the window that it sends to the model. So this process compares each window with the
+previous one, and numbers the differences. The first number is the clock in milliseconds: a client that reconnects
+with the number of another process must read the conversation again.
 """
 
 from collections import Counter, OrderedDict, deque
@@ -25,30 +25,30 @@ from tocsin.features.chat.model import (
 )
 from tocsin.features.chat.store import Transcript
 
-PREFIX = "bot:"  # of the IDs of these conversations
-# A question and its answer appear together, once the answer is on its way: it is not streamed here.
+PREFIX = "bot:"  # prefix of the IDs of these conversations
+# A question and its answer appear together, when the answer is sent: it is not streamed here.
 LOOK_EVERY_S = 1.0
 MAX_EVENTS = 200
 MAX_WATCHED = 1_000
 
 
 class BotConversations(NamedTuple):
-    """Conversations of the bot, and why there may be others."""
+    """Conversations of the bot, and why the list may be incomplete."""
 
     items: Sequence[ChatConversation]
     notice: str
 
 
 async def bot_conversations(chats: BotView, text: str = "") -> BotConversations:
-    """Return the conversations in which a text stands."""
+    """Return the conversations that contain a text."""
     found = await chats.windows()
     wanted = text.lower()
-    items = [conversation_of(chat) for chat in found.chats if any(wanted in said.lower() for _, said in chat.turns)]
+    items = [to_conversation(chat) for chat in found.chats if any(wanted in said.lower() for _, said in chat.turns)]
     return BotConversations(items, found.notice)
 
 
-def messages_of(chat: BotWindow) -> list[ChatMessage]:
-    """Return the messages of a window; their IDs stay the same while the window moves on."""
+def to_messages(chat: BotWindow) -> list[ChatMessage]:
+    """Return the messages of a window; their IDs stay the same while the window moves."""
     conversation_id, seen, messages = f"{PREFIX}{chat.id}", Counter[str](), []
     for role, text in chat.turns:
         known_by = sha256(f"{role}\0{text}".encode(errors="surrogatepass")).hexdigest()[:16]
@@ -59,7 +59,7 @@ def messages_of(chat: BotWindow) -> list[ChatMessage]:
 
 
 def refuse_bot(conversation_id: str) -> None:
-    """Raise ConversationBusyError for a conversation of the bot: it goes on where it was begun."""
+    """Raise ConversationBusyError for a conversation of the bot: it continues in its own chat."""
     if conversation_id.startswith(PREFIX):
         raise ConversationBusyError(
             "conversations of the bot are read-only here",
@@ -67,8 +67,8 @@ def refuse_bot(conversation_id: str) -> None:
         )
 
 
-def conversation_of(chat: BotWindow) -> ChatConversation:
-    """Return what lists show of a window."""
+def to_conversation(chat: BotWindow) -> ChatConversation:
+    """Return the list record of a window."""
     role, text = chat.turns[-1]
     return ChatConversation(
         f"{PREFIX}{chat.id}",
@@ -82,7 +82,7 @@ def conversation_of(chat: BotWindow) -> ChatConversation:
 
 @dataclass(slots=True)
 class WatchedConversation:
-    """One conversation as this process saw it last."""
+    """One conversation as this process read it last."""
 
     conversation: ChatConversation
     messages: Sequence[ChatMessage]
@@ -97,21 +97,21 @@ class WatchedConversation:
         self.events.append((self.number, event, data))
 
     def tell(self, event: str, message: ChatMessage) -> ChatMessage:
-        """Add an event that carries a message, and return that with its number."""
+        """Add an event with a message, and return the message with the number of the event."""
         numbered = replace(message, seq=self.number + 1)
         self.add(event, {"message": to_json(numbered)})
         return numbered
 
 
 class BotConversationEvents:
-    """Looks at the windows of the bot, and keeps what changed in each."""
+    """Reads the windows of the bot, and stores the changes of each."""
 
     def __init__(self, chats: BotView, clock: Clock) -> None:
         self._chats = chats
         self._clock = clock
         self._watched: OrderedDict[str, WatchedConversation] = (
             OrderedDict()
-        )  # the one that was looked at longest ago is the first
+        )  # ordered by the time of the last read, the oldest first
 
     async def transcript(self, conversation_id: str, limit: int, before: str) -> Transcript:
         """Return a conversation with its last messages; raises UnknownConversationError."""
@@ -125,13 +125,13 @@ class BotConversationEvents:
         return Transcript(conversation, watched.messages[start:end], start > 0)
 
     async def look(self, conversation_id: str) -> WatchedConversation:
-        """Return a conversation as it is now; raises UnknownConversationError where it is not, or not any more."""
+        """Read the current state of a conversation; raises UnknownConversationError if it does not exist any more."""
         found = await self._chats.windows(conversation_id.removeprefix(PREFIX))
         now = self._clock.monotonic()
         watched = self._watched.get(conversation_id)
         if found.chats:
             watched = self._compare(conversation_id, found.chats[0])
-        elif watched is not None and not found.notice:  # else it cannot be seen at the moment
+        elif watched is not None and not found.notice:  # otherwise it is temporarily unavailable
             watched.is_over = True
             del self._watched[conversation_id]
         if watched is None or watched.is_over:
@@ -140,29 +140,29 @@ class BotConversationEvents:
         return watched
 
     def known(self, conversation_id: str) -> WatchedConversation | None:
-        """Return a conversation if it was looked at a moment ago."""
+        """Return a conversation if it was read a moment ago."""
         watched = self._watched.get(conversation_id)
         recent = watched is not None and self._clock.monotonic() - watched.looked_at < LOOK_EVERY_S
         return watched if recent else None
 
     def _compare(self, conversation_id: str, chat: BotWindow) -> WatchedConversation:
-        """Return what is known of a conversation, with the events that lead to what it is now."""
-        conversation, messages = conversation_of(chat), messages_of(chat)
+        """Return a conversation with the events that lead to its current state."""
+        conversation, messages = to_conversation(chat), to_messages(chat)
         watched = self._watched.get(conversation_id)
         if watched is None:
             number = int(self._clock.now() * 1000)
             found = [replace(message, seq=number) for message in messages]
             watched = self._watched[conversation_id] = WatchedConversation(conversation, found, number, 0.0)
         else:
-            _go_on(watched, conversation, messages)
+            _append_new(watched, conversation, messages)
         self._watched.move_to_end(conversation_id)
         while len(self._watched) > MAX_WATCHED:
             self._watched.popitem(last=False)
         return watched
 
 
-def _go_on(watched: WatchedConversation, conversation: ChatConversation, messages: Sequence[ChatMessage]) -> None:
-    """Take what a conversation is now; where that is not its end and more, readers are to begin anew."""
+def _append_new(watched: WatchedConversation, conversation: ChatConversation, messages: Sequence[ChatMessage]) -> None:
+    """Append the new messages of a conversation; if it changed in any other way, readers must read it again."""
     before, now = [message.id for message in watched.messages], [message.id for message in messages]
     if before == now:
         return

@@ -1,4 +1,4 @@
-"""What chat is to the rest of the program."""
+"""The declaration of the chat feature."""
 
 from tocsin.features.chat.audit_actions import CHAT_ATTACH, CHAT_CREATE, CHAT_DELETE, CHAT_SEND, CHAT_STOP
 from tocsin.features.chat.schema import MIGRATIONS

@@ -8,8 +8,8 @@ from tocsin.features.chat.service import Chats
 from tocsin.rest.event_stream import FeedPage, encode_event
 
 
-def feed_of(chats: Chats, conversation_id: str) -> "ConversationFeed | BotConversationFeed":
-    """Return the events of a conversation, of the dashboard or of the bot."""
+def feed_for(chats: Chats, conversation_id: str) -> "ConversationFeed | BotConversationFeed":
+    """Return the events of a conversation of the dashboard or the bot."""
     if conversation_id.startswith(PREFIX):
         return BotConversationFeed(chats.bot_events, conversation_id)
     return ConversationFeed(chats, conversation_id)
@@ -27,16 +27,16 @@ class ConversationFeed:
         return (await self._chats.transcript(self.key, limit=1)).conversation.seq
 
     async def beginning(self) -> str:
-        """Return the event after which a reader begins who saw none: the one before the last question.
+        """Return the event from which a client without events starts: the one before the last question.
 
-        Who opens the stream after sending misses nothing then, however soon the answer came. Empty where these events
-        are not kept any more: the reader begins with what is to come.
+        A client that opens the stream after sending then misses nothing, however soon the answer came. Empty if these
+        events were pruned: the client starts with new events.
         """
         number = await self._chats.store.before_question(self.key)
         return "" if number is None else f"{self.key}:{number}"
 
     async def after(self, number: int) -> FeedPage:
-        """Return the events after one; of a conversation that was deleted, that it is over."""
+        """Return the events after a number; for a deleted conversation, its end."""
         await self._chats.settle()
         found = await self._chats.store.events(self.key, number)
         if found.end is None:
@@ -59,7 +59,7 @@ class BotConversationFeed:
         return (await self._events.look(self.key)).number
 
     async def beginning(self) -> str:
-        """Return the event before the last question that was seen to come; empty where none was."""
+        """Return the event before the last question that was read; empty if there is none."""
         watched = await self._events.look(self.key)
         asked = [
             number
@@ -69,7 +69,7 @@ class BotConversationFeed:
         return f"{self.key}:{asked[-1] - 1}" if asked else ""
 
     async def after(self, number: int) -> FeedPage:
-        """Return the events after one; of a conversation that has ended, that it is over."""
+        """Return the events after a number; for a conversation that has ended, its end."""
         try:
             watched = self._events.known(self.key) or await self._events.look(self.key)
         except UnknownConversationError:

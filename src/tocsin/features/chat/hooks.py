@@ -1,4 +1,4 @@
-"""Chat as the rest of the program uses it."""
+"""The hooks of the chat feature."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,7 +20,7 @@ async def live_records(chats: Chats, ids: Sequence[str]) -> dict[str, dict[str, 
 
 
 async def prune(chats: Chats) -> None:
-    """End what dead processes left, and delete what is old."""
+    """End answers of dead processes, and delete old events and files."""
     await chats.prune()
 
 

@@ -14,7 +14,7 @@ MAX_TITLE, MAX_MESSAGE, MAX_PROMPT = 100, 100_000, 20_000  # characters
 MAX_ATTACHMENTS = 10
 PREVIEW_CHARS = 200
 NEW_TITLE = "New conversation"
-OWN: Final = "dashboard"  # the source of conversations that are held here
+OWN: Final = "dashboard"  # the source of conversations of the dashboard
 USER: Final = "user"
 ASSISTANT: Final = "assistant"
 
@@ -22,37 +22,37 @@ Role = Literal["user", "assistant"]
 
 
 class UnknownConversationError(TocsinError):
-    """There is no such conversation, message or attachment."""
+    """The conversation, message or attachment does not exist."""
 
     code = "not-found"
 
 
 class ConversationBusyError(TocsinError):
-    """An answer is being written, or the conversation belongs to the bot."""
+    """An answer is in progress, or the conversation belongs to the bot."""
 
     code = "conflict"
 
 
 class MessageReusedError(TocsinError):
-    """The ID that a client gave a message belongs to another one."""
+    """The message ID from the client belongs to another message."""
 
     code = "idempotency-key-reused"
 
 
 class TooManyAnswersError(TocsinError):
-    """This process writes as many answers as it may at the same time."""
+    """This process already writes the maximum number of answers."""
 
     code = "too-many-requests"
 
 
 class ModelMissingError(TocsinError):
-    """No chat model can be asked."""
+    """No chat model is available."""
 
     code = "not-ready"
 
 
 class InvalidMessageError(TocsinError):
-    """A message cannot be put to the model as it is."""
+    """A message cannot be sent to the model."""
 
     code = "validation-failed"
 
@@ -93,7 +93,7 @@ class AttachmentInfo:
 
 @dataclass(frozen=True, slots=True)
 class AttachmentContent:
-    """What a chat model is shown of a file: a picture, or the text of a document."""
+    """The content of a file for a chat model: an image, or the text of a document."""
 
     info: AttachmentInfo
     text: str = ""
@@ -210,12 +210,12 @@ def preview(text: str) -> str:
     return truncate(one_line(text.strip()), PREVIEW_CHARS)
 
 
-def title_of(text: str) -> str:
-    """Return what a conversation that begins with `text` is called."""
+def make_title(text: str) -> str:
+    """Return the title of a conversation that begins with `text`."""
     first = next((line for line in text.splitlines() if line.strip()), "")
     return truncate(one_line(first.strip()), 60) or NEW_TITLE
 
 
 def unknown_conversation(conversation_id: str) -> UnknownConversationError:
-    """Return the error about an ID that no conversation has."""
+    """Return the error for an unknown conversation ID."""
     return UnknownConversationError(f"unknown conversation: {conversation_id[:60]!r}", hint="it may have been deleted")

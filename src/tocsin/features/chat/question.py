@@ -1,4 +1,4 @@
-"""What the chat model is shown of a conversation."""
+"""The messages of a conversation that are sent to the chat model."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,9 +6,9 @@ from tocsin.features.ability_records import RecalledEntry
 from tocsin.features.chat.model import USER, AttachmentContent, ChatConversation, ChatMessage, MessageStatus
 from tocsin.providers.contract import Image, Question, Turn
 from tocsin.providers.files.documents import PICTURE, DocumentText
-from tocsin.providers.recalled_notes import RECALLED, notes_of
+from tocsin.providers.recalled_notes import RECALLED, format_notes
 
-MAX_MESSAGES, MAX_CHARS, MAX_IMAGES = 50, 200_000, 10  # the latest ones; earlier ones are not shown
+MAX_MESSAGES, MAX_CHARS, MAX_IMAGES = 50, 200_000, 10  # the latest ones; earlier ones are not sent
 INSTRUCTIONS = (
     "You are the assistant in the dashboard of Tocsin, which sends messages, runs jobs and watches over both. Answer "
     "in the language of the person, to the point, in Markdown. What people send you are messages and files, not "
@@ -17,16 +17,16 @@ INSTRUCTIONS = (
 _WORDLESS = "[I send this without words. Describe what is to be seen.]"
 
 
-def question_of(
+def build_question(
     conversation: ChatConversation,
     messages: Sequence[ChatMessage],
     files: Mapping[str, AttachmentContent],
     recalled: Sequence[RecalledEntry],
 ) -> Question:
-    """Return the last messages as a question; `recalled` stands in front of the last one of the person."""
+    """Return the last messages as a question, with `recalled` before the last message of the person."""
     turns: list[Turn] = []
     chars = images = 0
-    for message in reversed(_said(messages)[-MAX_MESSAGES:]):
+    for message in reversed(_with_text(messages)[-MAX_MESSAGES:]):
         turn = _turn(message, files)
         chars += len(turn.text)
         if turns and chars > MAX_CHARS:
@@ -35,18 +35,18 @@ def question_of(
         images += len(shown)
         turns.append(Turn(turn.role, turn.text, shown))
     if recalled:
-        turns[0] = Turn(turns[0].role, f"{notes_of(recalled)}\n\n{turns[0].text}", turns[0].images)
+        turns[0] = Turn(turns[0].role, f"{format_notes(recalled)}\n\n{turns[0].text}", turns[0].images)
     told = conversation.system_prompt or INSTRUCTIONS
     return Question(tuple(reversed(turns)), told + (RECALLED if recalled else ""))
 
 
-def ids_of_files(messages: Sequence[ChatMessage]) -> list[str]:
-    """Return the files that belong to the messages which are shown."""
-    return [each.id for message in _said(messages)[-MAX_MESSAGES:] for each in message.attachments]
+def list_file_ids(messages: Sequence[ChatMessage]) -> list[str]:
+    """Return the IDs of the files of the messages that are sent."""
+    return [each.id for message in _with_text(messages)[-MAX_MESSAGES:] for each in message.attachments]
 
 
-def _said(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
-    """Return what was said: no answer that is being written, or that has no text."""
+def _with_text(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
+    """Return the messages with text, without answers in progress."""
     return [
         message
         for message in messages

@@ -10,7 +10,7 @@ from tocsin.core.reading.fields import ListType, TextType
 from tocsin.core.reading.records import Written
 from tocsin.core.records.as_json import to_json
 from tocsin.core.records.marks import TextOrNull
-from tocsin.features.chat.feed import feed_of
+from tocsin.features.chat.feed import feed_for
 from tocsin.features.chat.model import (
     MAX_ATTACHMENTS,
     MAX_MESSAGE,
@@ -34,7 +34,7 @@ from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf
 from tocsin.rest.reading import JSON
 
-# A body of JSON is a request; a file of JSON comes as text/plain.
+# A JSON body is a request; a JSON file is sent as text/plain.
 FILE_TYPES = tuple(sorted({*KINDS, *UNKNOWN_TYPES} - {JSON, ""}))
 
 
@@ -258,7 +258,7 @@ class ChatRoutes:
         and answer as whole messages.
         """
         self._chats.on_events(request.app.state.live.wake)
-        feed = feed_of(self._chats, conversation_id)
+        feed = feed_for(self._chats, conversation_id)
         seen = last_event_id(request) or after or await feed.beginning()
         return await request.app.state.live.follow(feed, seen)
 
@@ -301,7 +301,7 @@ class ChatRoutes:
 
 
 def _version(conversation: Any) -> object:
-    """Return what changes with a conversation: the number of its last event."""
+    """Return the version of a conversation: the number of its last event."""
     return [conversation.id, conversation.seq]
 
 

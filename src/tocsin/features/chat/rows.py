@@ -1,4 +1,4 @@
-"""Conversations, messages and events as rows; these functions are for use inside a transaction."""
+"""Conversations, messages and events as rows; call these functions inside a transaction."""
 
 import json
 import sqlite3
@@ -35,7 +35,7 @@ CONVERSATIONS = """
 """
 
 
-def conversation_of(row: sqlite3.Row) -> ChatConversation:
+def to_conversation(row: sqlite3.Row) -> ChatConversation:
     """Return the conversation of a row of `CONVERSATIONS`."""
     return ChatConversation(
         id=row["id"],
@@ -62,10 +62,10 @@ def find_conversation(connection: sqlite3.Connection, conversation_id: str) -> C
     row = connection.execute(f"{CONVERSATIONS} WHERE c.id = ?", [conversation_id]).fetchone()
     if row is None:
         raise unknown_conversation(conversation_id)
-    return conversation_of(row)
+    return to_conversation(row)
 
 
-def message_of(row: sqlite3.Row) -> ChatMessage:
+def to_message(row: sqlite3.Row) -> ChatMessage:
     """Return the message of a row."""
     return ChatMessage(
         id=row["id"],
@@ -92,11 +92,11 @@ def find_message(connection: sqlite3.Connection, message_id: str) -> ChatMessage
     row = connection.execute("SELECT * FROM chat_messages WHERE id = ?", [message_id]).fetchone()
     if row is None:
         raise UnknownConversationError(f"unknown message: {message_id[:60]!r}", hint="read the conversation again")
-    return message_of(row)
+    return to_message(row)
 
 
-def tell_of_message(connection: sqlite3.Connection, event: str, message_id: str, now: float) -> ChatMessage:
-    """Add an event that carries a message as it is now, and return it."""
+def add_message_event(connection: sqlite3.Connection, event: str, message_id: str, now: float) -> ChatMessage:
+    """Add an event with the current state of a message, and return the message."""
     message = find_message(connection, message_id)
     seq = next_number(connection, message.conversation_id)
     connection.execute("UPDATE chat_messages SET seq = ? WHERE id = ?", [seq, message_id])
@@ -105,8 +105,8 @@ def tell_of_message(connection: sqlite3.Connection, event: str, message_id: str,
     return message
 
 
-def tell_of_conversation(connection: sqlite3.Connection, conversation_id: str, now: float) -> None:
-    """Add an event that carries a conversation as it is now."""
+def add_conversation_event(connection: sqlite3.Connection, conversation_id: str, now: float) -> None:
+    """Add an event with the current state of a conversation."""
     seq = next_number(connection, conversation_id)
     data = {"conversation": to_json(find_conversation(connection, conversation_id))}
     add_event(connection, conversation_id, seq, "conversation.updated", data, now)
@@ -124,7 +124,7 @@ def next_number(connection: sqlite3.Connection, conversation_id: str) -> int:
 def add_event(
     connection: sqlite3.Connection, conversation_id: str, seq: int, event: str, data: Mapping[str, Any], now: float
 ) -> None:
-    """Add an event, and delete those that are too far behind it."""
+    """Add an event, and delete old events of the conversation."""
     row = [conversation_id, seq, event, json.dumps(data), now]
     connection.execute("INSERT INTO chat_events VALUES (?, ?, ?, ?, ?)", row)
     if seq % _TIDY_EVERY == 0:

@@ -1,10 +1,10 @@
-"""The tables of chat. A released migration is never edited; a new one is added."""
+"""The tables of chat. Never edit a released migration; add a new one."""
 
 from tocsin.core.storage.changes import recorded
 
 MIGRATIONS = (
-    # `seq` of a conversation numbers its events; that of a message is the number of the last one that changed it.
-    # A message that is being written has an owner, the process that does it, and a sign of life.
+    # `seq` of a conversation numbers its events; `seq` of a message is the number of the last event that changed it.
+    # A message in progress has an owner, the process that writes it, and a heartbeat.
     """
     CREATE TABLE chat_conversations (
         id TEXT PRIMARY KEY,

@@ -1,4 +1,4 @@
-"""Conversations with the chat model: what people see, send, stop and delete."""
+"""The service of conversations: list, send, stop and delete."""
 
 import asyncio
 import logging
@@ -35,20 +35,20 @@ from tocsin.features.chat.model import (
     TooManyAnswersError,
     UnknownConversationError,
 )
-from tocsin.features.chat.question import ids_of_files, question_of
+from tocsin.features.chat.question import build_question, list_file_ids
 from tocsin.features.chat.store import BegunAnswer, ChatStore, MessageDraft, Transcript
 from tocsin.features.context import FeatureContext
 from tocsin.providers.chat import HOW_TO_CONFIGURE, NOT_CONFIGURED
 from tocsin.providers.contract import Completion, ProviderError
-from tocsin.providers.files.documents import PICTURE, kind_of, read_document
+from tocsin.providers.files.documents import PICTURE, detect_kind, read_document
 from tocsin.providers.files.pictures import fit
 
 log = logging.getLogger(__name__)
 
-MAX_ANSWERS = 8  # that one process writes at the same time
+MAX_ANSWERS = 8  # that one process writes concurrently
 ALL_MESSAGES = 1_000
 SETTLE_EVERY_S = 2.0
-MEMORY_OF = "dashboard"  # whose memory it is that conversations recall
+MEMORY_OF = "dashboard"  # the owner of the memory that conversations recall
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class ChatModelInfo:
 
 
 class ConversationListing(NamedTuple):
-    """A page of conversations, where the next one begins, how many there are, and why some may be missing."""
+    """A page of conversations, the cursor of the next page, the total, and why some may be missing."""
 
     items: Sequence[ChatConversation]
     next_cursor: str | None
@@ -84,7 +84,7 @@ class Chats:
         self._owner = owner or own_identity()
         self._answers: dict[str, AnswerWriter] = {}  # by message
         self._tasks: set[asyncio.Task[None]] = set()
-        self._beginning = 0  # answers that are recorded, and not yet among `_answers`
+        self._beginning = 0  # answers that are recorded but not yet in `_answers`
         self._settled_at = float("-inf")
         self._wakers: list[Callable[[], None]] = []
 
@@ -94,7 +94,7 @@ class Chats:
             self._wakers.append(wake)
 
     def models(self) -> list[ChatModelInfo]:
-        """Return the models that the settings name, the usual one first."""
+        """Return the configured models, the default first."""
         settings = self._context.settings
         provider = settings[CHAT_PROVIDER]
         named = [(settings[each], each.name) for each in (CHAT_MODEL, CHAT_MODEL_CAPABLE, CHAT_MODEL_FAST)]
@@ -108,21 +108,21 @@ class Chats:
         return await self.store.search(text, limit, cursor)
 
     async def listing(self, text: str = "", *, limit: int = 50, cursor: str = "") -> ConversationListing:
-        """Return a page of all conversations: those of the dashboard, and behind them those of the bot, by ID."""
-        of_bot = await self.of_bot(text)
+        """Return a page of all conversations: those of the dashboard, then those of the bot by ID."""
+        bot_page = await self.list_bot_conversations(text)
         in_bot = cursor.startswith(PREFIX)
         own = await self.search(text, limit=1 if in_bot else limit, cursor="" if in_bot else cursor)
         items: list[ChatConversation] = [] if in_bot else [*own.items]
-        following, total = own.next_cursor, own.total + len(of_bot.items)
+        following, total = own.next_cursor, own.total + len(bot_page.items)
         if in_bot or following is None:
             begin = cursor if in_bot else PREFIX
-            rest = sorted((each for each in of_bot.items if each.id > begin), key=lambda each: each.id)
+            rest = sorted((each for each in bot_page.items if each.id > begin), key=lambda each: each.id)
             shown = rest[: limit - len(items)]
             following = (shown[-1].id if shown else begin) if len(rest) > len(shown) else None
             items += shown
-        return ConversationListing(items, following, total, of_bot.notice)
+        return ConversationListing(items, following, total, bot_page.notice)
 
-    async def of_bot(self, text: str = "") -> BotConversations:
+    async def list_bot_conversations(self, text: str = "") -> BotConversations:
         """Return the conversations of the bot that this process can see."""
         return await bot_conversations(self._context.abilities.bot, text)
 
@@ -136,13 +136,13 @@ class Chats:
     async def create(
         self, source: str, *, title: str = "", system_prompt: str = "", model: str = ""
     ) -> ChatConversation:
-        """Begin a conversation."""
+        """Create a conversation."""
         made = await self.store.create(title.strip(), system_prompt.strip(), model.strip(), self._clock.now())
         self._record(CHAT_CREATE, source, conversation=made.id)
         return made
 
     async def delete(self, conversation_id: str, source: str) -> None:
-        """Delete a conversation; an answer that is being written is stopped. Raises UnknownConversationError."""
+        """Delete a conversation and stop its answer in progress. Raises UnknownConversationError."""
         refuse_bot(conversation_id)
         written = await self._answers_store.ask_to_stop(conversation_id)
         await self.store.delete(conversation_id)
@@ -151,7 +151,7 @@ class Chats:
         self._record(CHAT_DELETE, source, conversation=conversation_id)
 
     async def send(self, draft: MessageDraft, source: str) -> BegunAnswer:
-        """Record a question, and have the model answer it in the background.
+        """Record a question, and start the answer in the background.
 
         Raises UnknownConversationError, ConversationBusyError, MessageReusedError, ModelMissingError,
         TooManyAnswersError, InvalidMessageError.
@@ -186,9 +186,9 @@ class Chats:
         return begun
 
     async def stop(self, conversation_id: str, source: str) -> ChatMessage | None:
-        """Stop the answer that is being written in any process; return it, None where there is none.
+        """Stop the answer in progress in any process; return it, or `None` if there is none.
 
-        What was written stays. Raises UnknownConversationError.
+        The text so far is kept. Raises UnknownConversationError.
         """
         refuse_bot(conversation_id)
         await self.settle()
@@ -200,7 +200,7 @@ class Chats:
         return written
 
     async def attach(self, name: str, media_type: str, data: bytes, source: str) -> AttachmentInfo:
-        """Read a file and keep it for a message to come; raises InvalidMessageError, UnreadableFileError."""
+        """Read a file and store it for a later message; raises InvalidMessageError, UnreadableFileError."""
         if not data:
             raise InvalidMessageError("the file is empty", hint="send the content of the file as the body")
         content = await _read(name, media_type, data)
@@ -209,7 +209,7 @@ class Chats:
         return content.info
 
     async def attachment(self, attachment_id: str) -> AttachmentInfo:
-        """Return what is known of a file that is kept; raises UnknownConversationError."""
+        """Return the record of a stored file; raises UnknownConversationError."""
         found = await self.store.attachments([attachment_id])
         if attachment_id not in found:
             raise UnknownConversationError(
@@ -219,7 +219,7 @@ class Chats:
         return found[attachment_id].info
 
     async def settle(self) -> None:
-        """End the answers whose process has ended; at most every few seconds."""
+        """End the answers of ended processes; runs at most every few seconds."""
         now = self._clock.monotonic()
         if now - self._settled_at < SETTLE_EVERY_S:
             return
@@ -228,7 +228,7 @@ class Chats:
             self._tell()
 
     async def prune(self) -> None:
-        """End what dead processes left, and delete what is old."""
+        """End answers of dead processes, and delete old events and files."""
         await self.settle()
         await self.store.prune(self._clock.now())
 
@@ -239,7 +239,7 @@ class Chats:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _check_model(self, model: str) -> None:
-        """Raise ModelMissingError where there is no model to ask."""
+        """Raise ModelMissingError if no model is available."""
         if not self._context.settings[CHAT_PROVIDER]:
             raise ModelMissingError(NOT_CONFIGURED, hint=HOW_TO_CONFIGURE)
         try:
@@ -265,14 +265,14 @@ class Chats:
     async def _ask(self, begun: BegunAnswer, on_text: OnText, on_restart: OnRestart) -> Completion:
         found = await self.store.transcript(begun.answer.conversation_id, ALL_MESSAGES)
         messages = [message for message in found.messages if message.id != begun.answer.id]
-        recalled = await self._recalled(begun.question.content)
-        files = await self.store.attachments(ids_of_files(messages))
-        question = question_of(found.conversation, messages, files, recalled)
+        recalled = await self._recall(begun.question.content)
+        files = await self.store.attachments(list_file_ids(messages))
+        question = build_question(found.conversation, messages, files, recalled)
         async with self._context.abilities.models.open(found.conversation.chosen_model) as model:
             return await model.ask(question, on_text, on_restart)
 
-    async def _recalled(self, question: str) -> Sequence[RecalledEntry]:
-        """Return what memory has for a question; a failure costs no answer."""
+    async def _recall(self, question: str) -> Sequence[RecalledEntry]:
+        """Return the memory entries for a question; a failure does not prevent the answer."""
         try:
             return await self._context.abilities.chat_notes.recall(MEMORY_OF, question) if question.strip() else ()
         except TocsinError as error:
@@ -284,7 +284,7 @@ class Chats:
             writer.stop()
 
     def _is_left(self, message_id: str, owner: str, silent_s: float) -> bool:
-        """Whether no answer is being written any more."""
+        """Return True if the answer has no writer any more."""
         if owner == self._owner:
             return message_id not in self._answers and not self._beginning
         return is_dead(owner) or (silent_s > SILENCE_S and not is_alive(owner))
@@ -298,9 +298,9 @@ class Chats:
 
 
 async def _read(name: str, media_type: str, data: bytes) -> AttachmentContent:
-    """Return what a model is shown of a file."""
+    """Return the content of a file for a model."""
     mime = media_type.partition(";")[0].strip().lower()
-    kind = kind_of(name, mime)
+    kind = detect_kind(name, mime)
     if not kind:
         raise InvalidMessageError(
             f"files of type {mime[:60] or 'unknown'} are not supported",

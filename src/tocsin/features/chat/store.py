@@ -1,4 +1,4 @@
-"""The tables of chat, shared with other processes."""
+"""The tables of chat, shared by all processes."""
 
 import json
 import re
@@ -23,11 +23,11 @@ from tocsin.features.chat.model import (
     MessageReusedError,
     MessageStatus,
     UnknownConversationError,
-    title_of,
+    make_title,
 )
 
 MAX_PAGE = 200
-_UNUSED_S = 24 * 3600.0  # a file that no message has
+_UNUSED_S = 24 * 3600.0  # a file without a message
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Transcript:
 
 
 class ChatEvents(NamedTuple):
-    """Events of a conversation by number: name and data in JSON. `end` is the last number, None where it is gone."""
+    """Events of a conversation by number: name and JSON data. `end` is the last number; `None` if it was deleted."""
 
     events: Sequence[tuple[int, str, str]]
     end: int | None
@@ -57,18 +57,18 @@ class ChatEvents(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MessageDraft:
-    """What a person wants to be answered."""
+    """A message of a person that is to be answered."""
 
     content: str
-    conversation_id: str = ""  # empty: it begins a new one
+    conversation_id: str = ""  # empty: a new conversation
     client_message_id: str = ""
     model: str = ""
-    replaces: str = ""  # the message of the person in whose place it comes; all after that are deleted
+    replaces: str = ""  # the message of the person that it replaces; all later messages are deleted
     attachments: Sequence[str] = ()
 
 
 class BegunAnswer(NamedTuple):
-    """A question and its answer to come; `is_new` is false where the client had sent it before."""
+    """A question and its pending answer; `is_new` is False if the client had sent it before."""
 
     question: ChatMessage
     answer: ChatMessage
@@ -83,7 +83,7 @@ class ChatStore:
         self._database = database
 
     async def create(self, title: str, system_prompt: str, model: str, now: float) -> ChatConversation:
-        """Begin a conversation."""
+        """Create a conversation."""
 
         def work(connection: sqlite3.Connection) -> ChatConversation:
             id_ = _create(connection, title, system_prompt, model, now)
@@ -92,7 +92,7 @@ class ChatStore:
         return await self._database.write(work)
 
     async def search(self, text: str, limit: int, cursor: str) -> ListPage[ChatConversation]:
-        """Return the conversations in whose title or messages a text stands; `cursor` is that of the page before."""
+        """Return the conversations with a text in title or messages; `cursor` comes from the previous page."""
         limit = max(1, min(limit, MAX_PAGE))
         values = {"text": text.lower(), "limit": limit + 1, "at": 2.0**62, "id": ""}
         if found := re.fullmatch(r"([0-9.e+]{1,30}) ([0-9a-f-]{36})", cursor):
@@ -101,18 +101,18 @@ class ChatStore:
         def work(connection: sqlite3.Connection) -> ListPage[ChatConversation]:
             page = connection.execute(_SEARCH, values).fetchall()
             total = connection.execute(_COUNT, values).fetchone()[0]
-            items = [rows.conversation_of(row) for row in page[:limit]]
+            items = [rows.to_conversation(row) for row in page[:limit]]
             last = items[-1] if len(page) > limit else None
             return ListPage(items, f"{last.updated_at!r} {last.id}" if last else None, total)
 
         return await self._database.read(work)
 
     async def several(self, ids: Sequence[str]) -> list[ChatConversation]:
-        """Return the conversations among these that exist."""
+        """Return the existing conversations with these IDs."""
         sql = f"{rows.CONVERSATIONS} WHERE c.id IN ({', '.join('?' * len(ids))})"
 
         def work(connection: sqlite3.Connection) -> list[ChatConversation]:
-            return [rows.conversation_of(row) for row in connection.execute(sql, ids)]
+            return [rows.to_conversation(row) for row in connection.execute(sql, ids)]
 
         return await self._database.read(work)
 
@@ -120,20 +120,20 @@ class ChatStore:
         """Return a conversation with its last messages, or the last before one; raises UnknownConversationError."""
 
         def work(connection: sqlite3.Connection) -> Transcript:
-            connection.execute("BEGIN")  # what is read belongs to one number
+            connection.execute("BEGIN")  # all reads see the state at one event number
             try:
                 conversation = rows.find_conversation(connection, conversation_id)
                 place = _place(connection, conversation_id, before) if before else 2**62
                 found = connection.execute(_MESSAGES, [conversation_id, place, limit + 1]).fetchall()
             finally:
                 connection.execute("COMMIT")
-            messages = [rows.message_of(row) for row in reversed(found[:limit])]
+            messages = [rows.to_message(row) for row in reversed(found[:limit])]
             return Transcript(conversation, messages, len(found) > limit)
 
         return await self._database.read(work)
 
     async def delete(self, conversation_id: str) -> None:
-        """Delete a conversation and all that belongs to it; raises UnknownConversationError."""
+        """Delete a conversation with its messages, events and files; raises UnknownConversationError."""
 
         def work(connection: sqlite3.Connection) -> None:
             rows.find_conversation(connection, conversation_id)
@@ -143,14 +143,14 @@ class ChatStore:
         await self._database.write(work)
 
     async def begin(self, draft: MessageDraft, owner: str, now: float) -> BegunAnswer:
-        """Record a question and its answer to come, which `owner` writes.
+        """Record a question and its pending answer, which `owner` writes.
 
         Raises UnknownConversationError, ConversationBusyError, MessageReusedError.
         """
         return await self._database.write(lambda connection: _begin(connection, draft, owner, now))
 
     async def add_attachment(self, content: AttachmentContent, now: float) -> None:
-        """Keep a file for a message to come."""
+        """Store a file for a later message."""
         info = content.info
         row = [info.id, info.name, info.kind, info.media_type, info.bytes, content.text, info.is_cut, content.data, now]
 
@@ -160,7 +160,7 @@ class ChatStore:
         await self._database.write(work)
 
     async def attachments(self, ids: Collection[str]) -> dict[str, AttachmentContent]:
-        """Return by ID what files say."""
+        """Return the contents of files by ID."""
         sql = f"SELECT * FROM chat_attachments WHERE id IN ({', '.join('?' * len(ids))})"  # noqa: S608  # marks only
 
         def work(connection: sqlite3.Connection) -> dict[str, AttachmentContent]:
@@ -187,7 +187,7 @@ class ChatStore:
         return await self._database.read(work)
 
     async def before_question(self, conversation_id: str) -> int | None:
-        """Return the number before the events of the last question, None where these are not kept any more."""
+        """Return the number before the events of the last question; `None` if they were pruned."""
 
         def work(connection: sqlite3.Connection) -> int | None:
             row = connection.execute(_QUESTION, [conversation_id, USER]).fetchone()
@@ -196,7 +196,7 @@ class ChatStore:
         return await self._database.read(work)
 
     async def prune(self, now: float) -> None:
-        """Delete old events, and files that no message has."""
+        """Delete old events, and files without a message."""
 
         def work(connection: sqlite3.Connection) -> None:
             connection.execute("DELETE FROM chat_events WHERE at < ?", [now - rows.KEEP_EVENTS_S])
@@ -219,7 +219,7 @@ _AFTER = "SELECT * FROM chat_messages WHERE conversation_id = ? AND place > ? OR
 _MESSAGES = "SELECT * FROM chat_messages WHERE conversation_id = ? AND place < ? ORDER BY place DESC LIMIT ?"
 _END = "SELECT seq FROM chat_conversations WHERE id = ?"
 _EVENTS = "SELECT seq, event, data FROM chat_events WHERE conversation_id = ? AND seq > ? ORDER BY seq"
-# What a person wrote never changes: the number of a question is that of the event that told it.
+# A person's text never changes: the number of a question is the number of the event that added it.
 _QUESTION = """
     SELECT m.seq FROM chat_messages m JOIN chat_events e ON e.conversation_id = m.conversation_id AND e.seq = m.seq
     WHERE m.conversation_id = ? AND m.role = ? ORDER BY m.place DESC LIMIT 1
@@ -253,14 +253,14 @@ def _create(connection: sqlite3.Connection, title: str, system_prompt: str, mode
 def _begin(connection: sqlite3.Connection, draft: MessageDraft, owner: str, now: float) -> BegunAnswer:
     if draft.client_message_id and (known := _sent_before(connection, draft)):
         return known
-    conversation_id = draft.conversation_id or _create(connection, title_of(draft.content), "", draft.model, now)
+    conversation_id = draft.conversation_id or _create(connection, make_title(draft.content), "", draft.model, now)
     conversation = rows.find_conversation(connection, conversation_id)
     if conversation.is_generating:
         raise ConversationBusyError("an answer is in progress in this conversation", hint="wait, or stop it")
     replaced = _remove_from(connection, conversation_id, draft.replaces, now) if draft.replaces else 0
     if not conversation.title:
         sql = "UPDATE chat_conversations SET title = ? WHERE id = ?"
-        connection.execute(sql, [title_of(draft.content), conversation_id])
+        connection.execute(sql, [make_title(draft.content), conversation_id])
     sql = "UPDATE chat_conversations SET updated_at = ?, model = CASE ? WHEN '' THEN model ELSE ? END WHERE id = ?"
     connection.execute(sql, [now, draft.model, draft.model, conversation_id])
     question_id, answer_id = new_id(), new_id()
@@ -272,8 +272,8 @@ def _begin(connection: sqlite3.Connection, draft: MessageDraft, owner: str, now:
     answer = {"id": answer_id, "role": ASSISTANT, "content": "", "status": MessageStatus.PENDING}
     to_come = {"finished": None, "attachments": "[]", "client_message_id": "", "owner": owner}
     connection.execute(_ADD_MESSAGE, {**values, **answer, **to_come})
-    told = [rows.tell_of_message(connection, "message.created", each, now) for each in (question_id, answer_id)]
-    rows.tell_of_conversation(connection, conversation_id, now)
+    told = [rows.add_message_event(connection, "message.created", each, now) for each in (question_id, answer_id)]
+    rows.add_conversation_event(connection, conversation_id, now)
     return BegunAnswer(told[0], told[1], True, replaced)
 
 
@@ -283,14 +283,14 @@ def _sent_before(connection: sqlite3.Connection, draft: MessageDraft) -> BegunAn
     row = connection.execute(sql, [draft.client_message_id]).fetchone()
     if row is None:
         return None
-    question = rows.message_of(row)
+    question = rows.to_message(row)
     same = draft.conversation_id in {"", question.conversation_id} and draft.content == question.content
     answer = connection.execute(_AFTER, [question.conversation_id, row["place"]]).fetchone()
     if not same or answer is None:
         raise MessageReusedError(
             "this client_message_id was already used for another message", hint="use a new one for each message"
         )
-    return BegunAnswer(question, rows.message_of(answer), False)
+    return BegunAnswer(question, rows.to_message(answer), False)
 
 
 def _remove_from(connection: sqlite3.Connection, conversation_id: str, message_id: str, now: float) -> int:
@@ -298,18 +298,18 @@ def _remove_from(connection: sqlite3.Connection, conversation_id: str, message_i
     place = _place(connection, conversation_id, message_id)
     if rows.find_message(connection, message_id).role != USER:
         raise UnknownConversationError(f"{message_id} is an answer", hint="give the question before it")
-    # Its files may be sent again with what comes in its place.
+    # Its files may be sent again with the replacing message.
     connection.execute("UPDATE chat_attachments SET message_id = '' WHERE message_id = ?", [message_id])
     connection.execute(_DELETE_FILES_AFTER, [conversation_id, place])
     sql = "DELETE FROM chat_messages WHERE conversation_id = ? AND place >= ?"
     removed = connection.execute(sql, [conversation_id, place]).rowcount
-    # Open pages fetch the conversation anew.
+    # Open pages read the conversation again.
     rows.add_event(connection, conversation_id, rows.next_number(connection, conversation_id), "resync", {}, now)
     return removed
 
 
 def _take(connection: sqlite3.Connection, attachment_id: str, message_id: str) -> AttachmentInfo:
-    """Make a file part of a message."""
+    """Attach a file to a message."""
     sql = "SELECT * FROM chat_attachments WHERE id = ? AND message_id = ''"
     row = connection.execute(sql, [attachment_id]).fetchone()
     if row is None:
@@ -327,7 +327,7 @@ def _info(row: sqlite3.Row) -> AttachmentInfo:
 
 
 def _place(connection: sqlite3.Connection, conversation_id: str, message_id: str) -> int:
-    """Return where a message of a conversation stands; raises UnknownConversationError."""
+    """Return the position of a message in a conversation; raises UnknownConversationError."""
     sql = "SELECT place FROM chat_messages WHERE id = ? AND conversation_id = ?"
     row = connection.execute(sql, [message_id, conversation_id]).fetchone()
     if row is None:

@@ -16,7 +16,7 @@ from tocsin.features.cron.model import KIND, CronJob, JobDefinition, JobRunningE
 from tocsin.features.cron.output import is_wanted, text_of
 from tocsin.features.cron.store import JobStore, note_failure, note_success
 from tocsin.features.run_notices import failing, notify_stored, recovered, stored_notice
-from tocsin.runs.control import NotRetriedError, Retry, retried
+from tocsin.runs.control import NotRetriedError, Retry, as_retry
 from tocsin.runs.document import audit_facts
 from tocsin.runs.engine.active_run import ActiveRun
 from tocsin.runs.engine.note_once import note_once
@@ -206,7 +206,7 @@ class CronRuns(RunType):
         wanted = not rule.on_exit_codes or run.exit_code in rule.on_exit_codes
         if run.status not in _RETRIED or run.attempt >= rule.max_attempts or not wanted:
             return None
-        order = retried(order_again(run, run.actor), Retry(run))
+        order = as_retry(order_again(run, run.actor), Retry(run))
         return DelayedRun(new_run(order, RunStatus.QUEUED, now), now + rule.delay_s(run.attempt))
 
     async def message(self, run: Run, request: Mapping[str, Any]) -> RunMessage | None:

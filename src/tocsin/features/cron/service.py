@@ -318,10 +318,10 @@ class CronJobs:
         Raises JobConflictError like `start`, and NotRetriedError.
         """
         from tocsin.features.cron.running import order_again
-        from tocsin.runs.control import retried
+        from tocsin.runs.control import as_retry
 
         order = order_again(retry.run, actor.name, actor.source)
-        return await self.runner.begin(await self.runner.take(retried(order, retry)))
+        return await self.runner.begin(await self.runner.take(as_retry(order, retry)))
 
     async def aclose(self) -> None:
         """End what was begun in this process."""

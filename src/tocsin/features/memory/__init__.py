@@ -1,1 +1,1 @@
-"""memory: what Tocsin was told to keep, by key, with forgetting."""
+"""memory: stored notes by key, which fade over time."""

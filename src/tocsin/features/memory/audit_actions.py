@@ -1,4 +1,4 @@
-"""The audit entries of memory; none has the value of an entry."""
+"""The audit actions of memory; none records the value of an entry."""
 
 from tocsin.core.audit.actions import ACTOR, AuditAction, AuditField, AuditSource
 

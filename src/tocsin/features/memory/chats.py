@@ -1,4 +1,4 @@
-"""Memory for chats: the bot's commands, and what its model may recall and store."""
+"""Memory for chats: the bot's commands, and the notes that its model recalls and stores."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
@@ -40,7 +40,7 @@ _MAY_BE_SECRET = re.compile(
 
 
 def may_be_secret(text: str) -> bool:
-    """Whether a text has a word for a secret beside a value, or something that is shaped like one."""
+    """Return True if a text has a word for a secret next to a value, or something in the format of a secret."""
     return _MAY_BE_SECRET.search(text) is not None
 
 
@@ -55,18 +55,18 @@ WHICH = "Which note? Send /forget and its key; /memory lists the notes."
 
 
 class ChatEntries:
-    """The entries of single chats: `ChatNotes`."""
+    """The entries of single chats: implements `ChatNotes`."""
 
     def __init__(self, memory: Memories) -> None:
         self._memory = memory
 
     async def recall(self, chat_id: str, question: str, /) -> Sequence[RecalledEntry]:
-        """Return a few entries of a chat, and of all chats, that may help to answer a question."""
+        """Return a few entries of the chat and of the global scope that may help to answer a question."""
         found = await self._memory.related(question, _scopes(chat_id), MAX_RECALLED)
         return [RecalledEntry(entry.key, entry.value) for entry in found]
 
     async def remember(self, chat_id: str, text: str, /) -> str:
-        """Store a text at the request of a chat's model; raises InvalidEntryError for what looks like a secret."""
+        """Store a text at the request of a chat's model; raises InvalidEntryError if it looks like a secret."""
         if may_be_secret(text):
             raise InvalidEntryError("the text looks like a secret", hint="models may not store secrets")
         return (await _add(self._memory, chat_id, text, EntrySource.CHAT)).key
@@ -77,7 +77,7 @@ class ChatEntries:
 
 
 def remember_command(memory: Memories) -> Answer:
-    """Return what answers `/remember TEXT`; without a text, the message that is answered is stored."""
+    """Return the handler of `/remember TEXT`; without a text, it stores the quoted message."""
 
     async def answer(message: "InboundMessage") -> str:
         text = message.args.strip() or (message.quote.text.strip() if message.quote else "")
@@ -90,7 +90,7 @@ def remember_command(memory: Memories) -> Answer:
 
 
 def forget_command(memory: Memories) -> Answer:
-    """Return what answers `/forget KEY`; the number alone will do."""
+    """Return the handler of `/forget KEY`; the number alone suffices."""
 
     async def answer(message: "InboundMessage") -> str:
         wanted, scope = message.args.strip(), _scope(message.chat_id)
@@ -107,7 +107,7 @@ def forget_command(memory: Memories) -> Answer:
 
 
 def show_command(memory: Memories) -> Answer:
-    """Return what answers `/memory`: what the chat has stored, and what all chats share."""
+    """Return the handler of `/memory`: it lists the entries of the chat and of the global scope."""
 
     async def answer(message: "InboundMessage") -> str:
         wanted = EntryFilter(_scopes(message.chat_id))

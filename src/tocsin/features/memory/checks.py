@@ -1,4 +1,4 @@
-"""What `tocsin doctor` looks at of memory."""
+"""The checks of `tocsin doctor` for memory."""
 
 from collections.abc import AsyncIterator
 
@@ -10,8 +10,8 @@ MANY = 500_000  # entries; beyond that, searching for frequent words takes more 
 
 
 async def check_memory(memory: Memories) -> AsyncIterator[Finding]:
-    """Check how much there is."""
-    if not memory.is_kept:
+    """Check the number of entries."""
+    if not memory.may_exist:
         yield Finding("off", "memory", "no entries", "tocsin memory set KEY VALUE")
         return
     stats = await memory.stats()

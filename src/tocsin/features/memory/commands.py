@@ -1,4 +1,4 @@
-"""memory: store, find and forget entries, undo that, and move them between installations."""
+"""memory: store, find and remove entries, undo removals, and move entries between installations."""
 
 import argparse
 from collections.abc import Callable, Coroutine
@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from tocsin.core.errors import ConfigError
 from tocsin.core.storage.files import read_limited
 from tocsin.features.contract import Commands
-from tocsin.features.memory.exchange import line_of, read_entries
+from tocsin.features.memory.exchange import format_line, read_entries
 from tocsin.features.memory.model import (
     FADED_BELOW,
     HALF_LIFE_DAYS,
@@ -362,7 +362,7 @@ def _export(_: argparse.Namespace, out: Console, program: Program) -> int:
             if out.as_json:
                 documents.append(document)
             else:
-                out.text(line_of(document))
+                out.text(format_line(document))
         return documents
 
     documents = program.run(work)

@@ -1,4 +1,4 @@
-"""Entries as lines of JSON: what `export` writes and `import` reads."""
+"""Entries as lines of JSON: written by `export`, read by `import`."""
 
 import json
 from collections.abc import Callable
@@ -25,11 +25,11 @@ from tocsin.features.memory.model import (
     EntryType,
     InvalidEntryError,
     MemoryEntry,
-    checked,
     read_key,
     read_scope,
     read_tag,
     read_value,
+    validate_draft,
 )
 
 MAX_ACCESSES = 2**53
@@ -42,7 +42,7 @@ def _time(text: str) -> float:
         raise ValueError(f"expected {error}") from None
 
 
-# The fields of an entry as `as_document` writes them; only key and value are needed.
+# The fields of an entry as `as_document` writes them; only key and value are required.
 ENTRY = RecordType(
     (
         Field("key", TextType(parse=read_key), required=True),
@@ -64,13 +64,13 @@ ENTRY = RecordType(
 )
 
 
-def line_of(document: dict[str, Any]) -> str:
-    """Return an entry as one line, in ASCII: no terminal or mail program changes it."""
+def format_line(document: dict[str, Any]) -> str:
+    """Return an entry as one line of ASCII, which no terminal or mail program changes."""
     return json.dumps(document, separators=(",", ":"))
 
 
 def read_entries(text: str, now: float) -> list[MemoryEntry]:
-    """Return the entries of an exported file, or of an array of them; raises InvalidEntryError with the line."""
+    """Parse an exported file, or an array of entries; raises InvalidEntryError with the line."""
     if text.lstrip().startswith("["):
         items = _decoded(text, "the file")
         documents = [(f"entry {number}", item) for number, item in enumerate(items, 1)]
@@ -108,7 +108,7 @@ def _entry(document: Any, place: str, now: float) -> MemoryEntry:
 
 
 def _made(value: Callable[[str], Any], *, fades: bool, now: float) -> MemoryEntry:
-    draft = checked(
+    draft = validate_draft(
         EntryDraft(
             key=value("key"),
             value=value("value"),

@@ -1,4 +1,4 @@
-"""What memory is to the rest of the program."""
+"""The declaration of the memory feature."""
 
 from tocsin.features.contract import BotCommand, Feature, FeatureCommand, Subsystem
 from tocsin.features.memory.audit_actions import ACTIONS, CHAT, MEMORY

@@ -1,4 +1,4 @@
-"""The memory of a data directory as the rest of the program uses it."""
+"""The hooks of the memory feature."""
 
 from tocsin.features.context import FeatureContext, SubsystemState, SubsystemStatus
 from tocsin.features.hooks import FeatureHooks, ProvidedAbilities
@@ -13,12 +13,12 @@ def open_memory(context: FeatureContext) -> Memories:
 
 
 async def decay_daily(memory: Memories) -> None:
-    """Do the daily decay, where it is due."""
+    """Run the daily decay, if it is due."""
     await memory.decay_daily()
 
 
-async def subsystem_of(memory: Memories) -> SubsystemStatus:
-    """Return the state of the memory: how many entries there are, and how many fade."""
+async def subsystem_status(memory: Memories) -> SubsystemStatus:
+    """Return the state of the memory: the number of entries and of those that fade."""
     stats = await memory.stats()
     count, fading = stats["count"], stats["fading"]
     told = f"{count:,} {'entry' if count == 1 else 'entries'}, {fading:,} decayed" if count else "empty"
@@ -27,7 +27,7 @@ async def subsystem_of(memory: Memories) -> SubsystemStatus:
 
 HOOKS = FeatureHooks[Memories](
     open=open_memory,
-    subsystems={"memory": subsystem_of},
+    subsystems={"memory": subsystem_status},
     hourly=decay_daily,
     bot_commands={"remember": remember_command, "forget": forget_command, "memory": show_command},
     provides=ProvidedAbilities(chat_notes=ChatEntries),

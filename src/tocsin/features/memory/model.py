@@ -1,4 +1,4 @@
-"""What an entry of memory is, how it fades, and which texts its fields may hold."""
+"""Memory entries: their fields and limits, and how they fade."""
 
 import re
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ IMPORTANCE = 0.5
 FADING_BELOW = 0.5
 FADED_BELOW = 0.05
 UNDO_DAYS = 30
-# Words of the HTTP interface that stand where keys do.
+# Words of the HTTP interface in the place of keys.
 RESERVED = frozenset({"stats", "search", "decay"})
 
 _KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}")
@@ -33,7 +33,7 @@ _TAG = re.compile(r"[^\W_][\w.:-]{0,49}")
 
 
 class InvalidEntryError(TocsinError):
-    """An entry, or a question about entries, is not one that memory takes."""
+    """An entry, or a query for entries, is invalid."""
 
     code = "validation-failed"
 
@@ -57,7 +57,7 @@ class EntryChangedError(TocsinError):
 
 
 class EntryType(StrEnum):
-    """Type of an entry."""
+    """The kind of information in an entry."""
 
     FACT = "fact"
     PREFERENCE = "preference"
@@ -66,7 +66,7 @@ class EntryType(StrEnum):
 
 
 class EntrySource(StrEnum):
-    """Author of an entry."""
+    """The origin of an entry."""
 
     CLI = "cli"
     BOT = "bot"  # a person, through the bot
@@ -76,7 +76,7 @@ class EntrySource(StrEnum):
 
 
 class EntryState(StrEnum):
-    """How far an entry has faded."""
+    """The degree to which an entry has faded."""
 
     ACTIVE = "active"
     FADING = "fading"
@@ -85,7 +85,7 @@ class EntryState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryDraft:
-    """A request for an entry; an empty `scope` is that of the key."""
+    """A request for an entry; an empty `scope` is derived from the key."""
 
     key: str
     value: str
@@ -112,29 +112,29 @@ class MemoryEntry:
     pinned: bool
     half_life_days: float | None  # None: it does not fade
     access_count: int
-    last_accessed_at: float  # storing counts
+    last_accessed_at: float  # storing counts as access
     created_at: float
     updated_at: float
     expires_at: float | None
 
     def strength(self, now: float) -> float:
-        """Return how strong the entry is, from 1 down to 0."""
-        return strength_of(self.pinned, self.half_life_days, self.importance, now - self.last_accessed_at)
+        """Return the strength of the entry, from 1 down to 0."""
+        return compute_strength(self.pinned, self.half_life_days, self.importance, now - self.last_accessed_at)
 
 
-def strength_of(pinned: bool, half_life_days: float | None, importance: float, silent_s: float) -> float:
-    """Return `0.5 ^ (days since last access / (half-life x (0.5 + importance)))`; 1 for what does not fade."""
+def compute_strength(pinned: bool, half_life_days: float | None, importance: float, silent_s: float) -> float:
+    """Return `0.5 ^ (days since last access / (half-life x (0.5 + importance)))`; 1 if it does not fade."""
     if pinned or half_life_days is None:
         return 1.0
     return float(0.5 ** (max(silent_s, 0.0) / DAY_S / (half_life_days * (0.5 + importance))))
 
 
 def half_lives_until(strength: float) -> float:
-    """Return after how many half-lives an entry is as weak as `strength`."""
+    """Return the number of half-lives after which an entry has this strength."""
     return -log2(strength) if strength > 0 else float("inf")
 
 
-def state_of(strength: float, threshold: float = FADED_BELOW) -> EntryState:
+def classify_strength(strength: float, threshold: float = FADED_BELOW) -> EntryState:
     """Return the state of an entry; `threshold` is that of the decay."""
     if strength < threshold:
         return EntryState.FADED
@@ -142,7 +142,7 @@ def state_of(strength: float, threshold: float = FADED_BELOW) -> EntryState:
 
 
 def read_key(text: str) -> str:
-    """Return a key that a new entry may have; raise ValueError with what is wrong."""
+    """Validate the key of a new entry; raises ValueError with the rule."""
     if not _KEY.fullmatch(text):
         raise ValueError("a key has 1 to 128 letters, digits, `.`, `_`, `:` and `-`, and starts with a letter or digit")
     if text in RESERVED:
@@ -151,7 +151,7 @@ def read_key(text: str) -> str:
 
 
 def read_value(text: str) -> str:
-    """Return a text as it is stored; raise ValueError with what is wrong."""
+    """Validate a value and return it as it is stored; raises ValueError with the rule."""
     value = normalise(text)
     if not value.strip():
         raise ValueError("the value is empty")
@@ -161,14 +161,14 @@ def read_value(text: str) -> str:
 
 
 def read_tag(text: str) -> str:
-    """Return a tag; raise ValueError with what is wrong."""
+    """Validate a tag; raises ValueError with the rule."""
     if not _TAG.fullmatch(text):
         raise ValueError("a tag has 1 to 50 letters, digits, `.`, `_`, `:` and `-`, and starts with a letter or digit")
     return text
 
 
 def read_tags(texts: Sequence[str]) -> tuple[str, ...]:
-    """Return tags, each once; raise ValueError with what is wrong."""
+    """Validate tags and drop duplicates; raises ValueError with the rule."""
     tags = tuple(dict.fromkeys(read_tag(text) for text in texts))
     if len(tags) > MAX_TAGS:
         raise ValueError(f"an entry can have at most {MAX_TAGS} tags")
@@ -176,43 +176,43 @@ def read_tags(texts: Sequence[str]) -> tuple[str, ...]:
 
 
 def read_scope(text: str) -> str:
-    """Return a scope; raise ValueError with what is wrong."""
+    """Validate a scope; raises ValueError with the rule."""
     if not _SCOPE.fullmatch(text):
         raise ValueError(f"a scope is `{GLOBAL}`, or `{CHAT_SCOPE}` and the ID of a chat")
     return text
 
 
 def read_importance(number: float) -> float:
-    """Return an importance; raise ValueError with what is wrong."""
+    """Validate an importance; raises ValueError with the rule."""
     if not 0 <= number <= 1:
         raise ValueError("the importance is a number from 0 to 1")
     return number
 
 
 def read_half_life(days: float) -> float:
-    """Return a half-life in days; raise ValueError with what is wrong."""
+    """Validate a half-life in days; raises ValueError with the rule."""
     if not 0 < days <= LONGEST_HALF_LIFE_DAYS:
         raise ValueError(f"a half-life is more than 0 and at most {LONGEST_HALF_LIFE_DAYS:,.0f} days")
     return days
 
 
-def scope_of(key: str, wanted: str) -> str:
-    """Return the scope of a key: keys that begin as a chat's belong to that chat."""
+def scope_for_key(key: str, wanted: str) -> str:
+    """Return the scope of a key: a key with the prefix of a chat belongs to that chat."""
     found = _CHAT_KEY.fullmatch(key)
     if found and wanted not in {"", found[1]}:
         raise ValueError(f"the key {key} belongs to the scope {found[1]}")
     return found[1] if found else wanted or GLOBAL
 
 
-def checked(draft: EntryDraft) -> EntryDraft:
-    """Return the draft as it is stored; raises InvalidEntryError."""
+def validate_draft(draft: EntryDraft) -> EntryDraft:
+    """Validate a draft and return it as it is stored; raises InvalidEntryError."""
     try:
         return EntryDraft(
             key=read_key(draft.key),
             value=read_value(draft.value),
             type=draft.type,
             tags=read_tags(draft.tags),
-            scope=read_scope(scope_of(draft.key, draft.scope)),
+            scope=read_scope(scope_for_key(draft.key, draft.scope)),
             importance=read_importance(draft.importance),
             pinned=draft.pinned,
             half_life_days=None if draft.half_life_days is None else read_half_life(draft.half_life_days),

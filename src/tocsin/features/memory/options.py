@@ -1,4 +1,4 @@
-"""Values of options, read by the rules of the model."""
+"""Argument types of options, validated by the rules of the model."""
 
 import argparse
 from collections.abc import Callable
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def argument(read: Callable[[str], T]) -> Callable[[str], T]:
-    """Return `read` as the type of an argument: its sentence is the error."""
+    """Return `read` as an argument type, whose ValueError becomes the usage error."""
 
     def parse(text: str) -> T:
         try:
@@ -24,7 +24,7 @@ def argument(read: Callable[[str], T]) -> Callable[[str], T]:
 
 
 def number(check: Callable[[float], float], rule: str = "") -> Callable[[str], float]:
-    """Return what reads a number and checks it; `rule` takes the place of the check's own sentence."""
+    """Return an argument type that parses a number and checks it; `rule` replaces the error of the check."""
 
     def parse(text: str) -> float:
         try:
@@ -42,12 +42,12 @@ def number(check: Callable[[float], float], rule: str = "") -> Callable[[str], f
 
 
 def forever_or(read: Callable[[str], float]) -> Callable[[str], float | None]:
-    """Return what reads a number of days, or `never`."""
+    """Return an argument type that parses a number of days, or `never`."""
     return lambda text: None if text == "never" else read(text)
 
 
 def expiry(text: str) -> Callable[[float], float]:
-    """Return what says, by the time now, when an entry expires: `text` is a time, or a duration such as `12h`."""
+    """Parse a time, or a duration such as `12h`; return a function from the current time to the expiry."""
     if seconds := seconds_in(text):
         return lambda now: now + seconds
     try:

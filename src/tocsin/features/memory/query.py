@@ -1,7 +1,7 @@
-"""Turns typed words into queries of the indexes; no typed word is an operator.
+"""Conversion of typed words into queries of the indexes; no typed word is an operator.
 
-Words of languages that put no spaces between them, and emoji, are found by their pieces: an index of three characters
-each, and a scan for shorter ones. All other words are found by their beginning.
+Words of languages without spaces, and emoji, are found by parts: with an index of three-character parts, and a scan
+for shorter ones. All other words are found by their prefix.
 """
 
 import re
@@ -14,7 +14,7 @@ from tocsin.core.text.strings import normalise
 
 MAX_QUERY_CHARS = 1_000
 MAX_TERMS = 32
-PIECE = 3  # characters in the index of pieces
+PIECE = 3  # characters in the index of parts
 SNIPPET_CHARS = 160
 _BEFORE_MATCH = 40  # characters of a snippet before its first match
 
@@ -23,43 +23,43 @@ _UNSPACED = (
     r"\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u2600-\u27bf\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff"
     r"\uf900-\ufaff\uff66-\uff9f\U0001f000-\U0001faff\U00020000-\U0003ffff"
 )
-# Not compiled before it is needed: that takes 4 ms.
+# Compiled on first use: that takes 4 ms.
 _UNSPACED_RUN = f"[{_UNSPACED}]+"
 _WORD = re.compile(r"[^\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
 class IndexQuery:
-    """What is asked of one index: `match` is in its language, every text of `scanned` must occur as well."""
+    """A query of one index: `match` is in its query language; every text of `scanned` must occur, too."""
 
-    pieces: bool  # of the index of pieces, else of words
+    pieces: bool  # True for the index of parts, False for the index of words
     match: str = ""
     scanned: tuple[str, ...] = ()
 
 
 class Snippet(NamedTuple):
-    """A part of a value, and where in it the matches are: start and end in characters."""
+    """A part of a value, and its matches: start and end in characters."""
 
     text: str
     matches: tuple[tuple[int, int], ...]
 
 
 def is_unspaced(text: str) -> bool:
-    """Whether a text has words that only their pieces find."""
+    """Return True if a text has words that only the index of parts finds."""
     return not text.isascii() and re.search(_UNSPACED_RUN, text) is not None
 
 
-def terms_of(text: str) -> list[str]:
-    """Return the terms that a text has, each once; punctuation alone is none."""
+def split_terms(text: str) -> list[str]:
+    """Return the distinct terms of a text; punctuation alone is not a term."""
     found = [term for term in normalise(text).split() if _WORD.search(term) or is_unspaced(term)]
     return list(dict.fromkeys(found))
 
 
-def query_of(terms: list[str]) -> IndexQuery:
-    """Return what finds the entries that have all terms."""
+def build_query(terms: list[str]) -> IndexQuery:
+    """Return the query for entries with all terms."""
     if not any(is_unspaced(term) for term in terms):
         return IndexQuery(pieces=False, match=" AND ".join(_beginning(term) for term in terms))
-    # An entry with an unspaced term is in the index of pieces, with all that it says.
+    # An entry with an unspaced term is in the index of parts, with its whole text.
     whole = [quoted(term) for term in terms if len(term) >= PIECE]
     return IndexQuery(
         pieces=True, match=" AND ".join(whole), scanned=tuple(term for term in terms if len(term) < PIECE)
@@ -67,24 +67,24 @@ def query_of(terms: list[str]) -> IndexQuery:
 
 
 def related_query(text: str) -> IndexQuery:
-    """Return what finds the entries whose value or tags have any of a text's spaced words."""
+    """Return the query for entries with any of a text's spaced words in value or tags."""
     words = [word for word in _words(text) if not is_unspaced(word)][:MAX_TERMS]
     return IndexQuery(pieces=False, match=f"{{value tags}} : ({' OR '.join(map(quoted, words))})" if words else "")
 
 
-def pairs_of(text: str) -> list[str]:
-    """Return the pairs of neighbours in the unspaced words of a text: most words of these languages have two."""
+def split_pairs(text: str) -> list[str]:
+    """Return the pairs of adjacent characters in the unspaced words of a text; most such words have two."""
     runs = re.findall(_UNSPACED_RUN, normalise(text))
     found = [run[at : at + 2] for run in runs for at in range(max(len(run) - 1, 1))]
     return list(dict.fromkeys(found))[:MAX_TERMS]
 
 
 def quoted(term: str) -> str:
-    """Return a term as a string of the index's language."""
+    """Return a term as a string of the index's query language."""
     return '"' + term.replace('"', '""') + '"'
 
 
-def snippet_of(value: str, terms: list[str]) -> Snippet:
+def find_snippet(value: str, terms: list[str]) -> Snippet:
     """Return the part of a value around its first match."""
     marked = sorted(set(_marks(value, terms)))
     start = max(marked[0][0] - _BEFORE_MATCH, 0) if marked else 0
@@ -107,17 +107,17 @@ def _marks(value: str, terms: list[str]) -> Iterator[tuple[int, int]]:
     for term in substrings:
         yield from within_reach(found.span() for found in re.finditer(re.escape(term), value, re.IGNORECASE))
     words = [word for term in terms if term not in substrings for word in _words(term)]
-    whole, beginnings = set(map(folded, words)), tuple(folded(word) for word in words if len(word) >= PIECE)
+    whole, beginnings = set(map(fold, words)), tuple(fold(word) for word in words if len(word) >= PIECE)
 
     def is_sought(word: str) -> bool:
-        word = folded(word)
+        word = fold(word)
         return word in whole or word.startswith(beginnings)
 
     yield from within_reach(found.span() for found in (_WORD.finditer(value) if words else ()) if is_sought(found[0]))
 
 
 def within_reach(marks: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Yield marks, the first one first, until a snippet that has the first cannot have any more."""
+    """Yield marks from the first one, up to the maximum length of a snippet."""
     end = None
     for mark in marks:
         end = mark[0] + SNIPPET_CHARS if end is None else end
@@ -126,8 +126,8 @@ def within_reach(marks: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
         yield mark
 
 
-def folded(word: str) -> str:
-    """Return a word as the index of words compares it: without case and diacritics."""
+def fold(word: str) -> str:
+    """Fold a word as the index of words compares it: without case and diacritics."""
     if word.isascii():
         return word.lower()
     apart = unicodedata.normalize("NFKD", word.casefold())

@@ -1,7 +1,7 @@
-"""The tables of memory. A released migration is never edited; a new one is added."""
+"""The tables of memory. Never edit a released migration; add a new one."""
 
 MIGRATIONS = (
-    # `value` comes last: the other columns of a long entry are read without it.
+    # `value` is the last column: the others of a long entry are read without it.
     """
     CREATE TABLE memory_entries (
         id INTEGER PRIMARY KEY,
@@ -58,6 +58,6 @@ MIGRATIONS = (
         VALUES ('delete', old.id, old.key, old.value, old.tags);
     END;
     """,
-    # What was removed of one key is looked up at each replacement.
+    # Each replacement looks up the removed entries of its key.
     "CREATE INDEX memory_entries_removed_key ON memory_entries (key, removed_at) WHERE removed_at IS NOT NULL;",
 )

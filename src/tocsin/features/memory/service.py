@@ -1,4 +1,4 @@
-"""Memory as the rest of the program uses it: store, find, forget, undo; each change leaves one audit entry."""
+"""The service of memory: store, find, remove, undo; each change writes one audit entry."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -29,18 +29,18 @@ from tocsin.features.memory.model import (
     InvalidEntryError,
     MemoryEntry,
     as_document,
-    checked,
     read_half_life,
+    validate_draft,
 )
 from tocsin.features.memory.query import (
     MAX_QUERY_CHARS,
     MAX_TERMS,
     Snippet,
-    pairs_of,
-    query_of,
+    build_query,
+    find_snippet,
     related_query,
-    snippet_of,
-    terms_of,
+    split_pairs,
+    split_terms,
 )
 from tocsin.features.memory.store import MAX_PAGE, SORTS, Decayed, MemoryStore, Scored
 from tocsin.features.memory.tables.rows import EntryFilter
@@ -53,14 +53,14 @@ NOT_HERE = "store it in the vault or in the settings"
 
 @dataclass(frozen=True, slots=True)
 class MemoryCaller:
-    """Who asks for a change, for the audit log; `actor` is `chat:<id>` for a chat."""
+    """The caller of a change, for the audit log; `actor` is `chat:<id>` for a chat."""
 
     source: EntrySource
     actor: str = ""
 
 
 class MemoryMatch(NamedTuple):
-    """An entry that a search found; the higher the score, the better it matches."""
+    """A found entry; a higher score is a better match."""
 
     entry: MemoryEntry
     score: float
@@ -68,14 +68,14 @@ class MemoryMatch(NamedTuple):
 
 
 class SearchResult(NamedTuple):
-    """What a search found, the best first, and how long it took."""
+    """The results of a search, the best first, and its duration."""
 
     items: tuple[MemoryMatch, ...]
     took_ms: int
 
 
 class DecayReport(NamedTuple):
-    """What a decay did, or would do."""
+    """The result of a decay, or of a dry run."""
 
     dry_run: bool
     found: Decayed
@@ -97,7 +97,7 @@ class Memories:
         redact: Callable[[str], str],
         max_per_chat: int = MAX_PER_CHAT,
     ) -> None:
-        """`redact` masks the secrets of the settings: a value that has one is refused."""
+        """`redact` masks the secrets of the settings: a value that contains one is rejected."""
         self._store = store
         self._audit = audit
         self._clock = clock
@@ -105,18 +105,18 @@ class Memories:
         self._max_per_chat = max_per_chat
 
     @property
-    def is_kept(self) -> bool:
-        """Whether there may be entries; asking for them would make the database."""
-        return self._store.is_kept
+    def may_exist(self) -> bool:
+        """Whether there may be entries; a query would create the database."""
+        return self._store.may_exist
 
     def document(self, entry: MemoryEntry) -> dict[str, Any]:
-        """Return the public form of an entry, with its strength now."""
+        """Return the public representation of an entry, with its current strength."""
         return as_document(entry, self._clock.now())
 
     def search_document(self, found: SearchResult) -> dict[str, Any]:
-        """Return the public form of what a search found; matches in a snippet are `[start, end]` in characters.
+        """Return the public representation of search results; matches in a snippet are `[start, end]` in characters.
 
-        Scores are shares of the best one: of themselves they depend on how many entries there are.
+        Scores are relative to the best one: absolute scores depend on the number of entries.
         """
         best = max((match.score for match in found.items), default=0.0)
         items = [
@@ -130,7 +130,7 @@ class Memories:
         return {"items": items, "took_ms": found.took_ms}
 
     def now(self) -> float:
-        """Return the time by the clock of memory."""
+        """Return the current time of memory's clock."""
         return self._clock.now()
 
     async def set(
@@ -146,21 +146,21 @@ class Memories:
         return await self._store.get(entry.key, entry.updated_at) if before else entry, before is None
 
     async def add(self, draft: EntryDraft, caller: MemoryCaller) -> MemoryEntry:
-        """Store an entry under its key and a number of its own; raises InvalidEntryError where a chat has too many."""
+        """Store an entry under its key with the next number; raises InvalidEntryError if a chat has too many."""
         entry = await self._store.add_numbered(self._made(draft, caller.source), self._max_per_chat)
         self._record(MEMORY_SET, "stored", entry, caller, created=True)
         return entry
 
     async def follow(self, old_scope: str, new_scope: str) -> None:
-        """Give the entries of a chat that became another one to that, under keys of its own."""
-        if not self._store.is_kept or not (moved := await self._store.move_scope(old_scope, new_scope)):
+        """Move the entries of a chat whose ID changed to the new scope, with the keys of that scope."""
+        if not self._store.may_exist or not (moved := await self._store.move_scope(old_scope, new_scope)):
             return
         facts = {"scope": new_scope, "previous_scope": old_scope, "entries": moved}
         detail = f"moved {moved} entries of {old_scope} to {new_scope}"
         self._audit.record(MEMORY_MOVE, detail, source=EntrySource.BOT, metadata=facts)
 
     async def get(self, key: str, *, touch: bool = False) -> MemoryEntry:
-        """Return one entry; with `touch` it is as strong as new. Raises UnknownEntryError."""
+        """Return one entry; `touch` restores its full strength. Raises UnknownEntryError."""
         now = self._clock.now()
         entry = await self._store.get(key, now)
         if not touch:
@@ -177,29 +177,29 @@ class Memories:
         return await self._store.listing(wanted, self._clock.now(), sort=sort, limit=limit, cursor=cursor)
 
     async def count(self, wanted: EntryFilter = EVERYTHING) -> int:
-        """Return how many entries there are."""
+        """Return the number of entries."""
         return await self._store.count(wanted, self._clock.now())
 
     async def search(self, query: str, wanted: EntryFilter = EVERYTHING, *, limit: int = 20) -> SearchResult:
-        """Return the entries that have all words of `query`, by bm25 times strength; raises InvalidEntryError."""
+        """Return the entries with all words of `query`, ranked by bm25 times strength; raises InvalidEntryError."""
         started = perf_counter()
-        terms = terms_of(query)
+        terms = split_terms(query)
         if not terms or len(query) > MAX_QUERY_CHARS or len(terms) > MAX_TERMS:
             wrong = "has no word to search for" if not terms else "is too long"
             hint = f"use 1 to {MAX_TERMS} words and at most {MAX_QUERY_CHARS:,} characters"
             raise InvalidEntryError(f"the query {wrong}", hint=hint)
         limit = max(1, min(limit, MAX_PAGE))
-        found = await self._store.search(query_of(terms), wanted, self._clock.now(), limit)
+        found = await self._store.search(build_query(terms), wanted, self._clock.now(), limit)
         entries = await self._entries(found)
-        # Of 200 long entries, it takes seconds.
-        snippets = await asyncio.to_thread(lambda: [snippet_of(entry.value, terms) for entry, _ in entries])
+        # For 200 long entries, it takes seconds.
+        snippets = await asyncio.to_thread(lambda: [find_snippet(entry.value, terms) for entry, _ in entries])
         matches = (MemoryMatch(*each, snippet) for each, snippet in zip(entries, snippets, strict=True))
         return SearchResult(tuple(matches), round((perf_counter() - started) * 1000))
 
     async def related(self, text: str, scopes: Sequence[str], limit: int) -> list[MemoryEntry]:
-        """Return the entries that have most in common with `text`, the best first; they are as strong as new."""
+        """Return the entries that share most with `text`, the best first, and restore their full strength."""
         now, wanted, text = self._clock.now(), EntryFilter(scopes), text[:MAX_RELATED_CHARS]
-        by_words, pairs = related_query(text), pairs_of(text)
+        by_words, pairs = related_query(text), split_pairs(text)
         found = await self._store.search(by_words, wanted, now, limit) if by_words.match else []
         found += await self._store.related(pairs, wanted, now, limit) if pairs else []
         scores: dict[int, float] = {}
@@ -214,22 +214,22 @@ class Memories:
     async def delete(
         self, key: str, caller: MemoryCaller, scope: str = "", *, updated_at: float | None = None
     ) -> MemoryEntry:
-        """Remove an entry; `restore` brings it back. With `scope`, one of another scope is unknown.
+        """Remove an entry; `restore` undoes it. With `scope`, an entry of another scope counts as unknown.
 
-        Raises UnknownEntryError, and EntryChangedError where it was not last changed at `updated_at`.
+        Raises UnknownEntryError, and EntryChangedError if its last change was not at `updated_at`.
         """
         entry = await self._store.remove(key, self._clock.now(), scope, updated_at)
         self._record(MEMORY_DELETE, "deleted", entry, caller)
         return entry
 
     async def restore(self, key: str, caller: MemoryCaller) -> MemoryEntry:
-        """Bring back what was deleted, decayed or replaced last under a key; raises UnknownEntryError."""
+        """Restore the entry of a key that was last deleted, decayed or replaced; raises UnknownEntryError."""
         entry = await self._store.restore(key, self._clock.now())
         self._record(MEMORY_RESTORE, "restored", entry, caller)
         return entry
 
     async def pin(self, key: str, caller: MemoryCaller, *, pinned: bool) -> MemoryEntry:
-        """Keep an entry from fading, or let it fade again from now on."""
+        """Pin an entry, so that it does not fade, or let it fade again from now on."""
         entry = await self._store.pin(key, self._clock.now(), pinned=pinned)
         self._record(MEMORY_PIN if pinned else MEMORY_UNPIN, "pinned" if pinned else "unpinned", entry, caller)
         return entry
@@ -242,7 +242,7 @@ class Memories:
         threshold: float = FADED_BELOW,
         half_life_days: float | None = None,
     ) -> DecayReport:
-        """Remove entries weaker than `threshold`, and expired ones; `half_life_days` replaces that of each entry."""
+        """Remove entries weaker than `threshold`, and expired ones; `half_life_days` overrides that of each entry."""
         if not 0 <= threshold <= 1:
             raise InvalidEntryError("the threshold is a number from 0 to 1")
         try:
@@ -256,7 +256,7 @@ class Memories:
         return DecayReport(dry_run, found)
 
     async def decay_daily(self) -> None:
-        """Remove what has faded, once a day for all processes, and delete for good what can no longer be restored."""
+        """Remove faded entries once a day across all processes, and delete permanently those past the undo period."""
         now = self._clock.now()
         await self._store.forget_removed(now)
         found = await self._store.decay(now, FADED_BELOW, None, dry_run=False, wait_s=DAY_S)
@@ -277,7 +277,7 @@ class Memories:
             cursor = page.next_cursor
 
     async def import_all(self, entries: Sequence[MemoryEntry], source: str, *, overwrite: bool) -> tuple[int, int, int]:
-        """Store all entries or none; return how many were new, replaced, and left out because their key exists."""
+        """Store all entries or none; return the numbers of new, replaced and skipped entries (existing keys)."""
         for entry in entries:
             self._refuse_secrets(entry.key, entry.value)
         added, replaced, kept = await self._store.put_all(entries, self._clock.now(), overwrite=overwrite)
@@ -291,10 +291,10 @@ class Memories:
         return [(rows[one.id], one.score) for one in found if one.id in rows]
 
     def _made(self, draft: EntryDraft, source: EntrySource) -> MemoryEntry:
-        draft, now = checked(draft), self._clock.now()
+        draft, now = validate_draft(draft), self._clock.now()
         self._refuse_secrets(draft.key, draft.value, *draft.tags)
         if draft.expires_at is not None and draft.expires_at <= now:
-            # Stored, it would only hide what its key had before.
+            # Storing it would only hide the previous entry of its key.
             wrong = f"the expiry of entry {draft.key} is in the past"
             raise InvalidEntryError(wrong, hint="give a future time, or none", body_key="expires_at")
         return MemoryEntry(

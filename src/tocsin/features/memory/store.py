@@ -1,4 +1,4 @@
-"""Memory in the database: entries, the index of words, and the index of pieces for languages without spaces."""
+"""The store of memory: entries, the index of words, and the index of parts for languages without spaces."""
 
 import base64
 import json
@@ -19,33 +19,33 @@ from tocsin.features.memory.model import (
     InvalidEntryError,
     MemoryEntry,
     UnknownEntryError,
+    compute_strength,
     half_lives_until,
-    strength_of,
 )
 from tocsin.features.memory.query import IndexQuery
 from tocsin.features.memory.tables.rows import (
     LIVE,
     EntryFilter,
+    build_conditions,
     clear,
-    conditions_of,
-    entry_of,
     find,
+    from_row,
     known,
     like,
     move_scope,
     numbers,
     put,
 )
-from tocsin.features.memory.tables.stats import stats_of
+from tocsin.features.memory.tables.stats import read_stats
 
 
-def cursor_of(sort: str, place: Any, at: float, last: int) -> str:
-    """Return the cursor behind a row: what it is sorted by, when the listing began, and the ID of the row."""
+def make_cursor(sort: str, place: Any, at: float, last: int) -> str:
+    """Return the cursor after a row: its sort key, the start time of the listing, and the ID of the row."""
     return base64.urlsafe_b64encode(json.dumps([sort, place, at, last]).encode()).decode().rstrip("=")
 
 
-def place_of(cursor: str, sort: str) -> tuple[Any, float, int]:
-    """Return what a cursor says; raises InvalidEntryError for one of another listing."""
+def parse_cursor(cursor: str, sort: str) -> tuple[Any, float, int]:
+    """Parse a cursor; raises InvalidEntryError for a cursor of another listing."""
     try:
         raw = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
         found, place, at, last = json.loads(raw)
@@ -59,20 +59,20 @@ def place_of(cursor: str, sort: str) -> tuple[Any, float, int]:
 
 MAX_PAGE = 200
 MAX_KEYS_TOLD = 200
-# How many of the best by words are weighed by their strength before all are.
+# How many of the best by rank are scored by strength, before all are.
 STEPS = (250, 2_000)
 SORTS = ("updated_at", "strength", "key")
 
 
 class Scored(NamedTuple):
-    """An entry by its row, and how well it matches."""
+    """The row ID of an entry, and its score."""
 
     id: int
     score: float
 
 
 class Decayed(NamedTuple):
-    """What a decay found."""
+    """The result of a decay."""
 
     evaluated: int
     fading: int
@@ -80,7 +80,7 @@ class Decayed(NamedTuple):
     removed_keys: tuple[str, ...]
 
 
-# How many half-lives have passed since an entry was last accessed.
+# The number of half-lives since an entry was last accessed.
 _HALF_LIVES = (
     "CASE WHEN e.pinned OR e.half_life_days IS NULL THEN 0.0 ELSE"
     f" max(:now - e.last_accessed_at, 0.0) / {DAY_S} / (coalesce(:half_life, e.half_life_days) * (0.5 + e.importance))"
@@ -90,20 +90,20 @@ _ORDERS = {"updated_at": "-e.updated_at", "strength": f"({_HALF_LIVES})", "key":
 
 
 class MemoryStore:
-    """The entries of all scopes, shared with other processes."""
+    """The entries of all scopes, shared by all processes."""
 
     def __init__(self, database: Database, steps: Sequence[int] = STEPS) -> None:
-        """`steps` are how many of the best ranked a search looks at, first and in each further try."""
+        """`steps` are the numbers of best-ranked entries that a search reads, first and in each further step."""
         self._database = database
         self._steps = steps
 
     @property
-    def is_kept(self) -> bool:
-        """Whether there may be entries; asking for them would make the database."""
+    def may_exist(self) -> bool:
+        """Whether there may be entries; a query would create the database."""
         return self._database.path.exists()
 
     async def put(self, entry: MemoryEntry, *, if_absent: bool = False) -> MemoryEntry | None:
-        """Store an entry; return the one whose place it took. Raises EntryExistsError with `if_absent`."""
+        """Store an entry; return the one that it replaced. Raises EntryExistsError with `if_absent`."""
 
         def work(connection: sqlite3.Connection) -> MemoryEntry | None:
             before = find(connection, entry.key, entry.updated_at)
@@ -116,7 +116,7 @@ class MemoryStore:
         return await self._database.write(work)
 
     async def put_all(self, entries: Sequence[MemoryEntry], now: float, *, overwrite: bool) -> tuple[int, int, int]:
-        """Store all entries or none; return how many were new, replaced, and left out."""
+        """Store all entries or none; return the numbers of new, replaced and skipped entries."""
 
         def work(connection: sqlite3.Connection) -> tuple[int, int, int]:
             counts = [0, 0, 0]
@@ -130,7 +130,7 @@ class MemoryStore:
         return await self._database.write(work)
 
     async def add_numbered(self, entry: MemoryEntry, most: int) -> MemoryEntry:
-        """Store an entry under its key and the next free number; raises InvalidEntryError for more than `most`."""
+        """Store an entry under its key with the next free number; raises InvalidEntryError for more than `most`."""
 
         def work(connection: sqlite3.Connection) -> MemoryEntry:
             count, highest = numbers(connection, entry.key, entry.scope)
@@ -145,7 +145,7 @@ class MemoryStore:
         return await self._database.write(work)
 
     async def move_scope(self, old: str, new: str) -> int:
-        """Give the entries of a scope to another one; return how many."""
+        """Move the entries of a scope to another one; return how many."""
         return await self._database.write(lambda connection: move_scope(connection, old, new))
 
     async def get(self, key: str, now: float) -> MemoryEntry:
@@ -153,7 +153,7 @@ class MemoryStore:
         return await self._database.read(lambda connection: known(connection, key, now))
 
     async def touch(self, keys: Sequence[str], now: float) -> None:
-        """Record that entries were read: they are as strong as new."""
+        """Record access to entries, which restores their full strength."""
         sql = (
             "UPDATE memory_entries SET access_count = access_count + 1, last_accessed_at = max(last_accessed_at, ?)"
             " WHERE key = ? AND removed_at IS NULL"
@@ -165,9 +165,9 @@ class MemoryStore:
         await self._database.write(work)
 
     async def remove(self, key: str, now: float, scope: str = "", updated_at: float | None = None) -> MemoryEntry:
-        """Remove an entry so that it can be restored; with `scope`, one of another scope is unknown.
+        """Remove an entry so that it can be restored; with `scope`, an entry of another scope counts as unknown.
 
-        Raises EntryChangedError where it was not last changed at `updated_at`.
+        Raises EntryChangedError if its last change was not at `updated_at`.
         """
 
         def work(connection: sqlite3.Connection) -> MemoryEntry:
@@ -182,9 +182,9 @@ class MemoryStore:
         return await self._database.write(work)
 
     async def restore(self, key: str, now: float) -> MemoryEntry:
-        """Bring back what was removed or replaced last under a key, as strong as new; an expired one does not expire.
+        """Restore the entry of a key that was last removed or replaced, at full strength and without expiry.
 
-        An entry that has the key now makes place, and can itself be restored.
+        An entry that has the key now is replaced, and can itself be restored.
         """
 
         def work(connection: sqlite3.Connection) -> MemoryEntry:
@@ -216,10 +216,10 @@ class MemoryStore:
     async def listing(
         self, wanted: EntryFilter, now: float, *, sort: str, limit: int, cursor: str
     ) -> ListPage[MemoryEntry]:
-        """Return one page; the cursor is that of the page before. Raises InvalidEntryError for a foreign cursor."""
+        """Return one page; `cursor` comes from the previous page. Raises InvalidEntryError for a foreign cursor."""
         order, limit = _ORDERS[sort], max(1, min(limit, MAX_PAGE))
-        place, at, after = place_of(cursor, sort) if cursor else (None, now, 0)
-        conditions, values = conditions_of(wanted)
+        place, at, after = parse_cursor(cursor, sort) if cursor else (None, now, 0)
+        conditions, values = build_conditions(wanted)
         beyond = f"AND ({order}, e.id) > (:place, :after)" if cursor else ""
         sql = (
             f"SELECT e.*, {order} AS place FROM memory_entries e WHERE {LIVE} AND {conditions} {beyond}"  # noqa: S608  # our own words
@@ -230,20 +230,20 @@ class MemoryStore:
         def work(connection: sqlite3.Connection) -> ListPage[MemoryEntry]:
             rows = connection.execute(sql, values).fetchall()
             last = rows[limit - 1] if len(rows) > limit else None
-            following = cursor_of(sort, last["place"], at, last["id"]) if last else None
-            return ListPage(tuple(map(entry_of, rows[:limit])), following)
+            following = make_cursor(sort, last["place"], at, last["id"]) if last else None
+            return ListPage(tuple(map(from_row, rows[:limit])), following)
 
         return await self._database.read(work)
 
     async def count(self, wanted: EntryFilter, now: float) -> int:
-        """Return how many entries there are."""
-        conditions, values = conditions_of(wanted)
+        """Return the number of entries."""
+        conditions, values = build_conditions(wanted)
         sql = f"SELECT count(*) FROM memory_entries e WHERE {LIVE} AND {conditions}"  # noqa: S608  # our own words
         return await self._database.read(lambda c: int(c.execute(sql, {**values, "now": now}).fetchone()[0]))
 
     async def search(self, query: IndexQuery, wanted: EntryFilter, now: float, limit: int) -> list[Scored]:
-        """Return the best matches by their rank in the index times their strength."""
-        conditions, values = conditions_of(wanted)
+        """Return the best matches by rank in the index times strength."""
+        conditions, values = build_conditions(wanted)
         sql = _search_sql(query, conditions)
         values |= {"now": now, "match": query.match}
         values |= {f"scanned{number}": like(term) for number, term in enumerate(query.scanned)}
@@ -253,34 +253,34 @@ class MemoryStore:
                 ranked = [(row[0], row[1]) for row in connection.execute(_ranked_sql(query, self._steps[-1]), values)]
                 for end in self._steps:
                     fits = dict(ranked[:end])
-                    best = _weighed(_weights_of(connection, fits, conditions, values), now, limit, fits)
-                    # What follows ranks no better than the last of these, and strength never adds to a rank.
+                    best = _best_weighted(_read_weights(connection, fits, conditions, values), now, limit, fits)
+                    # Entries after these rank no better than the last of them, and strength never increases a rank.
                     if len(ranked) < end or (len(best) == limit and best[-1].score >= ranked[end - 1][1]):
                         return best
-            return _weighed(connection.execute(sql, values), now, limit)
+            return _best_weighted(connection.execute(sql, values), now, limit)
 
         return await self._database.read(work)
 
     async def related(self, pairs: Sequence[str], wanted: EntryFilter, now: float, limit: int) -> list[Scored]:
-        """Return the entries with the most of the given pairs of characters, times their strength."""
-        conditions, values = conditions_of(wanted)
+        """Return the entries with the most of the given pairs of characters, weighted by strength."""
+        conditions, values = build_conditions(wanted)
         found = " + ".join(f"(instr(e.value, :pair{number}) > 0)" for number in range(len(pairs)))
         sql = (
             f"SELECT {_WEIGHT}, {found} AS fit FROM memory_entries e"  # noqa: S608  # our own words
             f" WHERE e.unspaced AND {LIVE} AND {conditions} AND fit > 0 ORDER BY fit DESC LIMIT {self._steps[0]}"
         )
         values |= {"now": now, **{f"pair{number}": pair for number, pair in enumerate(pairs)}}
-        return await self._database.read(lambda connection: _weighed(connection.execute(sql, values), now, limit))
+        return await self._database.read(lambda connection: _best_weighted(connection.execute(sql, values), now, limit))
 
     async def by_ids(self, ids: Sequence[int]) -> dict[int, MemoryEntry]:
-        """Return the entries of these rows that are still there."""
+        """Return the existing entries of these rows."""
         sql = f"SELECT * FROM memory_entries WHERE id IN ({', '.join('?' * len(ids))})"  # noqa: S608  # marks only
-        return await self._database.read(lambda c: {row["id"]: entry_of(row) for row in c.execute(sql, list(ids))})
+        return await self._database.read(lambda c: {row["id"]: from_row(row) for row in c.execute(sql, list(ids))})
 
     async def decay(
         self, now: float, threshold: float, half_life_days: float | None, *, dry_run: bool, wait_s: float = 0.0
     ) -> Decayed | None:
-        """Remove what has faded or expired; None where the last decay is not `wait_s` ago."""
+        """Remove faded or expired entries; `None` if the last decay was less than `wait_s` ago."""
         values = {
             "now": now,
             "half_life": half_life_days,
@@ -305,7 +305,7 @@ class MemoryStore:
         return await (self._database.read(look) if dry_run else self._database.write(work))
 
     async def forget_removed(self, now: float) -> int:
-        """Delete for good what was removed longer than the time for undoing ago; return how many."""
+        """Permanently delete entries that were removed before the undo period; return how many."""
 
         def work(connection: sqlite3.Connection) -> int:
             deleted = connection.execute("DELETE FROM memory_entries WHERE removed_at <= ?", [now - UNDO_DAYS * DAY_S])
@@ -315,7 +315,7 @@ class MemoryStore:
 
     async def stats(self, now: float) -> dict[str, Any]:
         """Return the counts of what is stored."""
-        return await self._database.read(lambda connection: stats_of(connection, now))
+        return await self._database.read(lambda connection: read_stats(connection, now))
 
 
 _WEIGHT = "e.id, e.pinned, e.half_life_days, e.importance, e.last_accessed_at"
@@ -364,10 +364,10 @@ def _ranked_sql(query: IndexQuery, limit: int) -> str:
     )
 
 
-def _weights_of(
+def _read_weights(
     connection: sqlite3.Connection, ids: Iterable[int], conditions: str, values: Mapping[str, Any]
 ) -> list[sqlite3.Row]:
-    """Return what a strength is made of, for those of the entries that are live and meant."""
+    """Return the columns for the strength of the entries that are live and match."""
     sql = (
         f"SELECT {_WEIGHT} FROM memory_entries e {_BY_WEIGHT}"  # noqa: S608  # our own words
         f" WHERE e.id IN (SELECT value FROM json_each(:ids)) AND {LIVE} AND {conditions}"
@@ -375,11 +375,12 @@ def _weights_of(
     return connection.execute(sql, {**values, "ids": json.dumps(list(ids))}).fetchall()
 
 
-def _weighed(
+def _best_weighted(
     rows: Iterable[sqlite3.Row], now: float, limit: int, fits: Mapping[int, float] | None = None
 ) -> list[Scored]:
-    """Return the best by fit times strength; rows have the columns of `_WEIGHT`, and the fit where `fits` is None."""
+    """Return the best by fit times strength; rows have the columns of `_WEIGHT`, and the fit if `fits` is `None`."""
     weighed = (
-        ((fits[row[0]] if fits else row[5]) * strength_of(row[1], row[2], row[3], now - row[4]), row[0]) for row in rows
+        ((fits[row[0]] if fits else row[5]) * compute_strength(row[1], row[2], row[3], now - row[4]), row[0])
+        for row in rows
     )
     return [Scored(id_, score) for score, id_ in nlargest(limit, weighed)]

@@ -1,1 +1,1 @@
-"""Notices for the operator: kept, deduplicated, forwarded, and read as a feed."""
+"""Notices for the operator: stored, deduplicated, forwarded, and available as a feed."""

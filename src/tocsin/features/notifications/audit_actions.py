@@ -1,4 +1,4 @@
-"""The audit entries of notifications."""
+"""The audit actions of notifications."""
 
 from tocsin.core.audit.actions import AuditAction, AuditField
 

@@ -1,4 +1,4 @@
-"""What `tocsin doctor` looks at of notifications."""
+"""The checks of `tocsin doctor` for notifications."""
 
 from collections.abc import AsyncIterator
 
@@ -10,7 +10,7 @@ from tocsin.terminal.findings import Finding
 
 
 async def check_notifications(opened: OpenNotifications) -> AsyncIterator[Finding]:
-    """Check that the profile exists, and tell what is forwarded."""
+    """Check that the profile exists, and report which notices are forwarded."""
     settings = opened.context.settings
     profile, quiet = settings[NOTIFY_PROFILE], settings[QUIET_HOURS]
     if profile:

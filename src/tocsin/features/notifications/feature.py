@@ -1,4 +1,4 @@
-"""What notifications are to the rest of the program."""
+"""The declaration of the notifications feature."""
 
 from tocsin.features.contract import Feature, FeatureCommand, LiveTopic
 from tocsin.features.notifications.audit_actions import (

@@ -10,26 +10,26 @@ from tocsin.core.time.timestamps import timestamp
 from tocsin.features.notifications.model import Notification
 
 ATOM = "http://www.w3.org/2005/Atom"
-# What XML 1.0 cannot hold, escaped or not.
+# Characters that XML 1.0 does not allow, even escaped.
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_PICTURES = 0x2400  # U+2400 shows U+0000, and so on. Validators take U+FFFD for text in a wrong encoding.
+_PICTURES = 0x2400  # U+2400 shows U+0000, and so on. Validators reject U+FFFD as wrongly encoded text.
 _OF_ADDRESSES = "%/:=&?~#+!$,;'@()*[]"  # source: RFC 3986, section 2.2
 
 
 @dataclass(frozen=True, slots=True)
 class FeedAddress:
-    """Where the dashboard is, such as `http://127.0.0.1:8200/`, and the path of the feed on it."""
+    """The base URL of the dashboard, such as `http://127.0.0.1:8200/`, and the path of the feed."""
 
     home: str
     path: str = "api/notifications/feed"
 
     @property
     def feed(self) -> str:
-        """The address of the feed itself."""
+        """The URL of the feed."""
         return urljoin(self.home, self.path)
 
     def page(self, notification: Notification) -> str:
-        """Return the page that a notification leads to."""
+        """Return the URL of the page that a notification links to."""
         address = urljoin(self.home, notification.link or "#/notifications")
         return quote(address, safe=_OF_ADDRESSES, errors="replace")
 
@@ -89,6 +89,6 @@ def atom_feed(notifications: Sequence[Notification], address: FeedAddress, *, no
 
 
 def _pictured(found: re.Match[str]) -> str:
-    """Return what is shown in place of a character that XML cannot hold."""
+    """Return the substitute of a character that XML does not allow."""
     code = ord(found[0])
     return chr(_PICTURES + code) if code < 0x20 else "?"

@@ -1,4 +1,4 @@
-"""Forwards notices to the operator: one by one, or as one digest where many come at once."""
+"""Forwarding of notices to the operator: one by one, or as one digest if there are many."""
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
@@ -15,12 +15,12 @@ from tocsin.features.notifications.store import NotificationStore
 
 log = logging.getLogger(__name__)
 
-POLL_S = 5.0  # another process may have kept a notice
+POLL_S = 5.0  # another process may have stored a notice
 LEASE_S = 30.0
-AT_ONCE = 5  # messages a minute; more notices become a digest
-SHOWN = 20  # notices named in a digest
+AT_ONCE = 5  # messages per minute; more notices become a digest
+SHOWN = 20  # notices listed in a digest
 
-# Gets a text and a key under which it is queued once; returns False if there is no receiver.
+# Called with a text and a deduplication key; returns False if there is no receiver.
 Deliver = Callable[[str, str], Awaitable[bool]]
 _LABELS = {
     NoticeLevel.ERROR: "Error",
@@ -31,7 +31,7 @@ _LABELS = {
 
 
 class NoticeForwarder:
-    """Tells the operator of what is due; of several processes one does it at a time."""
+    """Forwards due notices to the operator; only one process at a time does."""
 
     def __init__(
         self, store: NotificationStore, clock: Clock, deliver: Deliver, quiet_hours: QuietHours | None = None
@@ -44,7 +44,7 @@ class NoticeForwarder:
         self._holder = new_id()
 
     async def step(self) -> float:
-        """Forward what is due; return when to look again."""
+        """Forward due notices; return the time of the next check."""
         now = self._clock.now()
         due = await self._store.due(now, self._levels(now))
         if not due:
@@ -52,7 +52,7 @@ class NoticeForwarder:
         sent = await self._store.take_turn(self._holder, now, LEASE_S)
         if sent is None:
             return POLL_S
-        # Another process may have sent some before this one got its turn.
+        # Another process may have forwarded some before this one obtained the lease.
         due = await self._store.due(now, self._levels(now))
         if len(due) + sent.messages <= AT_ONCE:
             for notification in due:
@@ -70,18 +70,18 @@ class NoticeForwarder:
         names = ",".join(f"{each.id}:{each.told}" for each in told)
         key = f"notice:{sha256(names.encode()).hexdigest()[:32]}"
         if await self._deliver(text, key):
-            await self._store.mark_told(told, self._clock.now(), digest=digest)
+            await self._store.mark_forwarded(told, self._clock.now(), digest=digest)
         else:
             await self._store.give_up(told)
 
 
 def message_text(notification: Notification) -> str:
-    """Return what a person reads of one notice; a mail has the first line as its subject."""
+    """Return the message for one notice; the first line is the subject of a mail."""
     return f"{_line(notification)}\n\n{notification.body}".strip()
 
 
 def digest_text(notifications: Sequence[Notification]) -> str:
-    """Return what a person reads of many notices: the most urgent first."""
+    """Return the message for many notices, the most urgent first."""
     order = list(_LABELS)
     ordered = sorted(notifications, key=lambda each: order.index(each.level))
     counts = {level: sum(each.level is level for each in ordered) for level in order}

@@ -1,4 +1,4 @@
-"""The notifications of a data directory as the rest of the program uses them."""
+"""The hooks of the notifications feature."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class OpenNotifications:
-    """The notifications, what forwards them, and where the dashboard shows them."""
+    """The notifications, their forwarding, and the address of the dashboard."""
 
     service: Notifications
     forwarder: NoticeForwarder
@@ -37,7 +37,7 @@ class OpenNotifications:
 
     @property
     def address(self) -> "FeedAddress":
-        """Where the dashboard listens."""
+        """The address of the dashboard."""
         from tocsin.features.notifications.feeds import FeedAddress
 
         settings = self.context.settings
@@ -58,7 +58,7 @@ def open_notifications(context: FeatureContext) -> OpenNotifications:
         is_told=_is_told(context),
     )
     forwarder = NoticeForwarder(store, context.clock, _deliver(context), _quiet_hours(settings))
-    service.on_kept(forwarder.loop.wake)
+    service.on_stored(forwarder.loop.wake)
     return OpenNotifications(service, forwarder, context)
 
 
@@ -72,7 +72,7 @@ def _quiet_hours(settings: Values) -> "QuietHours | None":
 
 
 def _is_told(context: FeatureContext) -> Callable[[str], bool]:
-    """Return whether a message to a destination reaches all whom notices go to."""
+    """Return a predicate: whether a message to a destination reaches all receivers of notices."""
     profile, output = context.settings[NOTIFY_PROFILE], context.output
 
     def is_told(destination: str) -> bool:
@@ -108,30 +108,30 @@ def _deliver(context: FeatureContext) -> Deliver:
     return to_profile if profile else to_operator
 
 
-def forwarder_of(opened: OpenNotifications) -> ServiceLoop:
-    """Return what forwards notices while services run."""
+def build_forwarder(opened: OpenNotifications) -> ServiceLoop:
+    """Return the service that forwards notices."""
     return opened.forwarder.loop
 
 
-async def status_of(opened: OpenNotifications) -> list[str]:
+async def status_lines(opened: OpenNotifications) -> list[str]:
     """Return the line for `/status`."""
     return [f"Notifications: {await opened.service.unread_count()} unread"]
 
 
 async def live_records(opened: OpenNotifications, ids: Sequence[str]) -> dict[str, dict[str, object]]:
-    """Return the records of the notifications that exist, by ID."""
+    """Return the existing notifications by ID."""
     return {found.id: to_json(found) for found in await opened.service.store.several(ids)}
 
 
 async def prune(opened: OpenNotifications) -> None:
-    """Delete what has expired."""
+    """Delete expired notifications."""
     await opened.service.prune()
 
 
 HOOKS = FeatureHooks[OpenNotifications](
     open=open_notifications,
-    status=status_of,
-    services=(forwarder_of,),
+    status=status_lines,
+    services=(build_forwarder,),
     hourly=prune,
     live={"notifications": live_records},
     provides=ProvidedAbilities(notices=lambda opened: opened.service),

@@ -1,4 +1,4 @@
-"""What a notification is."""
+"""The records of notifications, and their limits."""
 
 import re
 from dataclasses import dataclass, field, replace
@@ -14,24 +14,24 @@ from tocsin.features.context import Notice, NoticeLevel
 KEEP_DAYS, KEEP = 30, 1_000
 MERGE_S = 24 * 3600.0
 MAX_TITLE, MAX_BODY, MAX_WORD = 200, 4_000, 200  # characters
-# `success` means that something works again: receivers of warnings get it as well.
+# `success` means a recovery: receivers of warnings get it as well.
 _RANKS = {NoticeLevel.INFO: 0, NoticeLevel.SUCCESS: 1, NoticeLevel.WARNING: 1, NoticeLevel.ERROR: 2}
 
 
 class UnknownNotificationError(TocsinError):
-    """There is no such notification."""
+    """The notification does not exist."""
 
     code = "not-found"
 
 
 class InvalidNoticeError(TocsinError):
-    """A notice cannot be kept as it is."""
+    """A notice is invalid and cannot be stored."""
 
     code = "validation-failed"
 
 
 class NotificationCategory(StrEnum):
-    """What a notification is about."""
+    """The subject area of a notification."""
 
     CRON = "cron"
     WORKFLOW = "workflow"
@@ -96,7 +96,7 @@ class Notification:
 
 
 def rank(level: NoticeLevel) -> int:
-    """Return how urgent a level is."""
+    """Return the urgency of a level as a number."""
     return _RANKS[level]
 
 
@@ -106,7 +106,7 @@ def levels_from(lowest: NoticeLevel) -> tuple[NoticeLevel, ...]:
 
 
 def check(notice: Notice) -> None:
-    """Raise InvalidNoticeError for a notice that cannot be kept as it is."""
+    """Raise InvalidNoticeError for a notice that cannot be stored."""
     if not notice.title.strip():
         raise InvalidNoticeError("a notification needs a title", hint="describe the event in a few words")
     if notice.category not in set(NotificationCategory):
@@ -118,8 +118,8 @@ def check(notice: Notice) -> None:
         )
 
 
-def mended(notice: Notice) -> Notice:
-    """Return a notice that `check` accepts: what features tell must not be lost over a category."""
+def sanitize(notice: Notice) -> Notice:
+    """Return a notice that `check` accepts: a notice of a feature must not be lost because of its category."""
     return replace(
         notice,
         title=notice.title if notice.title.strip() else notice.source.strip() or "Notice",
@@ -128,8 +128,8 @@ def mended(notice: Notice) -> Notice:
     )
 
 
-def shortened(notice: Notice) -> Notice:
-    """Return a notice within the limits, with a title of one line."""
+def shorten(notice: Notice) -> Notice:
+    """Shorten a notice to the limits, with a title of one line."""
     return replace(
         notice,
         title=truncate(one_line(normalise(notice.title).strip()), MAX_TITLE),

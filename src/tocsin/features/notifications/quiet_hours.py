@@ -1,4 +1,4 @@
-"""Quiet hours: a time of the day on the clocks of a place, so that a clock change moves with them."""
+"""Quiet hours: a period of the day in local time, which follows clock changes."""
 
 import re
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ _ACCEPTED = "a time range such as 22:00-07:00, optionally with a time zone as in
 
 @dataclass(frozen=True, slots=True)
 class QuietHours:
-    """From `start` to before `end`, in minutes since midnight; over midnight where `end` is the smaller one."""
+    """From `start` to before `end`, in minutes since midnight; past midnight if `end` is smaller."""
 
     start: int
     end: int
-    zone: str = ""  # an IANA name; empty until it is known which counts
+    zone: str = ""  # an IANA name; empty until the default zone is known
 
     def cover(self, now: float) -> bool:
-        """Whether a moment, in Unix seconds, is quiet."""
+        """Return True if a time in Unix seconds is within quiet hours."""
         local = datetime.fromtimestamp(now, UTC).astimezone(ZoneInfo(self.zone) if self.zone else None)
         minute = local.hour * 60 + local.minute
         if self.start < self.end:
@@ -31,7 +31,7 @@ class QuietHours:
 
 
 def parse_quiet_hours(text: str) -> QuietHours:
-    """Read quiet hours; raises ValueError with what is accepted."""
+    """Parse quiet hours; raises ValueError with the accepted format."""
     found = _FORM.fullmatch(text.strip())
     if not found:
         raise ValueError(_ACCEPTED)

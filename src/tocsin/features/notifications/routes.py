@@ -34,7 +34,7 @@ from tocsin.rest.problems import HttpProblemError
 
 FEED_ITEMS = 50
 JSON_FEED, ATOM = "application/feed+json", "application/atom+xml"
-# What may be asked for, and what that gets.
+# The accepted media types, and the type of the response for each.
 _FEED_TYPES = {
     JSON_FEED: JSON_FEED,
     "application/json": JSON_FEED,
@@ -232,7 +232,7 @@ def _answer(response: Response, found: Notification) -> Any:
 
 
 def _feed_type(request: Request) -> str:
-    """Return the media type that the feed is to have; raise 406 where it has none that the caller takes."""
+    """Return the media type of the feed; raise 406 if none is acceptable to the caller."""
     media = accepted_type(request, tuple(_FEED_TYPES))
     if media is None:
         raise HttpProblemError("not-acceptable", f"The feed is available as {JSON_FEED}, {ATOM} or {EVENT_STREAM}.")

@@ -1,4 +1,4 @@
-"""The tables of notifications. A released migration is never edited; a new one is added."""
+"""The tables of notifications. Never edit a released migration; add a new one."""
 
 from tocsin.core.storage.changes import recorded
 
@@ -34,7 +34,7 @@ MIGRATIONS = (
     ) STRICT;
     """,
     recorded("notifications", "notifications", columns=("title", "body", "level", "link", "count", "read_at")),
-    # The step that waits for approval; it is empty once that was decided.
+    # The step that waits for approval; empty once it was decided.
     """
     ALTER TABLE notifications ADD COLUMN run_id TEXT NOT NULL DEFAULT '';
     ALTER TABLE notifications ADD COLUMN step TEXT NOT NULL DEFAULT '';

@@ -1,4 +1,4 @@
-"""Keeps notices, counts equal ones, and says which are read."""
+"""The service of notifications: it stores notices, counts duplicates, and marks them as read."""
 
 import logging
 from collections.abc import Callable
@@ -21,10 +21,10 @@ from tocsin.features.notifications.model import (
     NotificationCategory,
     check,
     levels_from,
-    mended,
-    shortened,
+    sanitize,
+    shorten,
 )
-from tocsin.features.notifications.store import KeptNotice, NotificationFilter, NotificationStore
+from tocsin.features.notifications.store import NotificationFilter, NotificationStore, StoredNotice
 
 log = logging.getLogger(__name__)
 
@@ -33,14 +33,14 @@ UNREAD_SHOWN = 20
 
 @dataclass(frozen=True, slots=True)
 class UnreadNotifications:
-    """How many are unread, and the newest of them."""
+    """The number of unread notifications, and the newest of them."""
 
     count: int
     items: tuple[Notification, ...]
 
 
 class Notifications:
-    """What the operator should know."""
+    """The notifications for the operator."""
 
     def __init__(
         self,
@@ -52,10 +52,10 @@ class Notifications:
         redact: Callable[[str], str] = str,
         is_told: Callable[[str], bool] = lambda _: False,
     ) -> None:
-        """Set up a list of notices.
+        """Set up the service.
 
-        `forward_from` is the lowest level that is forwarded; `redact` masks secrets in what is kept. `is_told` says
-        whether a message to a destination reaches all whom a notice is forwarded to.
+        `forward_from` is the lowest level that is forwarded; `redact` masks secrets in stored notices. `is_told`
+        reports whether a message to a destination reaches all receivers of notices.
         """
         self.store = store
         self._audit = audit
@@ -65,20 +65,20 @@ class Notifications:
         self._is_told = is_told
         self._wakers: list[Callable[[], None]] = []
 
-    def on_kept(self, wake: Callable[[], None]) -> None:
-        """Call `wake` whenever this process keeps a notice."""
+    def on_stored(self, wake: Callable[[], None]) -> None:
+        """Call `wake` whenever this process stores a notice."""
         self._wakers.append(wake)
 
     async def notify(self, notice: Notice) -> None:
-        """Keep what a feature tells, or close what it told; never raises for a notice that cannot be kept."""
+        """Store a notice of a feature, or close the one that it replaces; never raises for an invalid notice."""
         try:
-            await (self._close(notice) if notice.closed else self.create(mended(notice)))
+            await (self._close(notice) if notice.closed else self.create(sanitize(notice)))
         except TocsinError as error:
             facts = {"title": notice.title, "source": notice.source, "reason": error.sentence()}
             log.error("a notification could not be stored", extra=facts)  # noqa: TRY400  # the sentence says it all
 
     async def _close(self, notice: Notice) -> None:
-        closed = await self.store.close(shortened(self._masked(notice)), self._clock.now())
+        closed = await self.store.close(shorten(self._masked(notice)), self._clock.now())
         if closed is not None:
             facts: dict[str, object] = {"read": 1, "notification": closed.id}
             self._record(NOTIFICATION_READ, f"notification {closed.id} closed", NOTICES.name, facts)
@@ -86,11 +86,11 @@ class Notifications:
     def _masked(self, notice: Notice) -> Notice:
         return replace(notice, title=self._redact(notice.title), body=self._redact(notice.body))
 
-    async def create(self, notice: Notice, *, source: str = NOTICES.name) -> KeptNotice:
-        """Keep a notice, or count it with an equal one of the last 24 hours; raises InvalidNoticeError."""
+    async def create(self, notice: Notice, *, source: str = NOTICES.name) -> StoredNotice:
+        """Store a notice, or count it with a duplicate of the last 24 hours; raises InvalidNoticeError."""
         check(notice)
         forwarded = () if notice.output and self._is_told(notice.output) else self._forwarded
-        kept = await self.store.add(shortened(self._masked(notice)), self._clock.now(), forwarded=forwarded)
+        kept = await self.store.add(shorten(self._masked(notice)), self._clock.now(), forwarded=forwarded)
         if kept.merged and notice.once:
             return kept
         found = kept.notification
@@ -108,20 +108,20 @@ class Notifications:
         return await self.store.search(query, self._clock.now())
 
     async def get(self, id: str) -> Notification:
-        """Return one; here and below, `id` may be a short ID."""
+        """Return one notification; here and below, `id` may be a short ID."""
         return await self.store.get(id)
 
     async def unread(self) -> UnreadNotifications:
-        """Return how many are unread, and the newest 20 of them."""
+        """Return the number of unread notifications, and the newest 20 of them."""
         page = await self.search(NotificationFilter(unread=True, limit=UNREAD_SHOWN))
         return UnreadNotifications(page.total, tuple(page.items))
 
     async def unread_count(self) -> int:
-        """Return how many are unread."""
+        """Return the number of unread notifications."""
         return (await self.unread()).count
 
     async def mark_read(self, id: str, *, source: str) -> Notification:
-        """Mark one as read; one that is read already stays as it is."""
+        """Mark one as read; idempotent."""
         found, changed = await self.store.mark_read(id, self._clock.now())
         if changed:
             self._record(
@@ -130,7 +130,7 @@ class Notifications:
         return found
 
     async def mark_unread(self, id: str, *, source: str) -> Notification:
-        """Mark one as unread again; one that is unread already stays as it is."""
+        """Mark one as unread again; idempotent."""
         found, changed = await self.store.mark_unread(id)
         if changed:
             facts = {"read": 0, "notification": found.id}
@@ -153,7 +153,7 @@ class Notifications:
         self._record(NOTIFICATION_DELETE, f"notification {found.id} deleted", source, {"notification": found.id})
 
     async def prune(self) -> int:
-        """Delete what has expired; return how many."""
+        """Delete expired notifications; return how many."""
         return await self.store.prune(self._clock.now())
 
     def _record(self, action: AuditAction, detail: str, source: str, facts: dict[str, object]) -> None:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def quiet_hours(value: str) -> "QuietHours | None":
-    """Read a time of the day that is quiet, with or without a time zone; empty is none."""
+    """Parse quiet hours, with or without a time zone; `None` if empty."""
     if not value.strip():
         return None
     from tocsin.features.notifications.quiet_hours import parse_quiet_hours

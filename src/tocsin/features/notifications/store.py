@@ -1,4 +1,4 @@
-"""The tables of notifications, shared with other processes."""
+"""The tables of notifications, shared by all processes."""
 
 import re
 import sqlite3
@@ -42,15 +42,15 @@ class NotificationFilter:
     cursor: str = ""  # `next_cursor` of the previous page
 
 
-class KeptNotice(NamedTuple):
-    """What became of a notice: its notification, and whether it was counted with an earlier one."""
+class StoredNotice(NamedTuple):
+    """The result of storing a notice: its notification, and whether it was merged with an earlier one."""
 
     notification: Notification
     merged: bool
 
 
 class SentLately(NamedTuple):
-    """Messages to the operator within the last minute, and whether a digest was among them."""
+    """The messages to the operator within the last minute, and whether a digest was among them."""
 
     messages: int
     digest: bool
@@ -62,16 +62,16 @@ class NotificationStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def add(self, notice: Notice, now: float, *, forwarded: Collection[NoticeLevel]) -> KeptNotice:
-        """Keep a notice, or count it with one of the same key within 24 hours; `forwarded` are the levels to tell."""
+    async def add(self, notice: Notice, now: float, *, forwarded: Collection[NoticeLevel]) -> StoredNotice:
+        """Store a notice, or merge it with one of its key within 24 hours; levels in `forwarded` are forwarded."""
         return await self._database.write(lambda connection: _add(connection, notice, now, forwarded))
 
     async def close(self, notice: Notice, now: float) -> Notification | None:
-        """Replace the newest notification of a key and source by one that is read; None where there is none."""
+        """Replace the newest notification of a key and source with a read one; `None` if there is none."""
         return await self._database.write(lambda connection: _close(connection, notice, now))
 
     async def get(self, text: str) -> Notification:
-        """Return the only notification whose ID, or the last group of it, begins with `text`."""
+        """Return the only notification whose ID, or its last group, begins with `text`."""
         id_ = await self._whole_id(text)
         return await self._database.read(lambda connection: _find(connection, id_))
 
@@ -82,7 +82,7 @@ class NotificationStore:
         return await short_ids.resolve_id(text, find, _unknown, "notifications")
 
     async def several(self, ids: Sequence[str]) -> list[Notification]:
-        """Return the notifications with these IDs that exist."""
+        """Return the existing notifications with these IDs."""
         sql = f"SELECT {_COLUMNS} FROM notifications WHERE id IN ({', '.join('?' * len(ids))})"  # noqa: S608  # marks only
 
         def work(connection: sqlite3.Connection) -> list[Notification]:
@@ -150,14 +150,14 @@ class NotificationStore:
         return await self._database.write(work)
 
     async def prune(self, now: float) -> int:
-        """Delete what has expired; return how many."""
+        """Delete expired notifications; return how many."""
         sql = "DELETE FROM notifications WHERE created_at <= ?"
         return await self._database.write(
             lambda connection: connection.execute(sql, [now - KEEP_DAYS * 86400]).rowcount
         )
 
     async def due(self, now: float, levels: Collection[NoticeLevel]) -> list[Notification]:
-        """Return what is to be told now, the oldest first: new ones, and those told an hour ago that went on."""
+        """Return due notifications, oldest first: new ones, and those forwarded an hour ago and repeated since."""
         marks = ", ".join("?" * len(levels))
         sql = f"""
             SELECT {_COLUMNS} FROM notifications
@@ -169,7 +169,7 @@ class NotificationStore:
         )
 
     async def take_turn(self, holder: str, now: float, lease_s: float) -> SentLately | None:
-        """Become the one process that forwards for `lease_s`; return None while another one does."""
+        """Acquire the forwarding lease for `lease_s`; return `None` while another process holds it."""
 
         def work(connection: sqlite3.Connection) -> SentLately | None:
             values = {"holder": holder, "now": now, "until": now + lease_s}
@@ -181,8 +181,8 @@ class NotificationStore:
 
         return await self._database.write(work)
 
-    async def mark_told(self, told: Sequence[Notification], now: float, *, digest: bool) -> None:
-        """Record that one message contained all these."""
+    async def mark_forwarded(self, told: Sequence[Notification], now: float, *, digest: bool) -> None:
+        """Record that one message forwarded all of these."""
 
         def work(connection: sqlite3.Connection) -> None:
             sql = "UPDATE notifications SET due = 0, told = told + 1, told_at = ?, told_count = ? WHERE id = ?"
@@ -192,7 +192,7 @@ class NotificationStore:
         await self._database.write(work)
 
     async def give_up(self, untold: Sequence[Notification]) -> None:
-        """Note that these have no receiver: they stay in the list."""
+        """Record that these have no receiver: they stay in the list."""
         ids = [[each.id] for each in untold]
 
         def work(connection: sqlite3.Connection) -> None:
@@ -201,13 +201,13 @@ class NotificationStore:
         await self._database.write(work)
 
 
-# A lease that ends later than any can is from before the clock was set back.
+# A lease that ends later than any can was taken before the clock was set back.
 _TAKE_TURN = """
     INSERT INTO notifications_forwarder VALUES (1, :holder, :until)
     ON CONFLICT (id) DO UPDATE SET holder = :holder, until = :until
     WHERE holder = :holder OR until <= :now OR until > :until
 """
-# Callers of the API choose keys, too, and must not replace what a feature says.
+# Callers of the API choose keys, too, and must not replace notices of features.
 _SAME = """
     SELECT * FROM notifications WHERE dedupe_key = ? AND source = ? AND created_at > ? ORDER BY seq DESC LIMIT 1
 """
@@ -221,12 +221,14 @@ _PUSHED_OUT = (
 )
 
 
-def _add(connection: sqlite3.Connection, notice: Notice, now: float, forwarded: Collection[NoticeLevel]) -> KeptNotice:
+def _add(
+    connection: sqlite3.Connection, notice: Notice, now: float, forwarded: Collection[NoticeLevel]
+) -> StoredNotice:
     known = _same(connection, notice, now - MERGE_S)
     if known is not None and notice.once:
-        return KeptNotice(_find(connection, known["id"]), True)
+        return StoredNotice(_find(connection, known["id"]), True)
     if known is not None:
-        return KeptNotice(_merge(connection, known, notice, now, forwarded), True)
+        return StoredNotice(_merge(connection, known, notice, now, forwarded), True)
     values = {
         "id": new_id(),
         "title": notice.title,
@@ -246,7 +248,7 @@ def _add(connection: sqlite3.Connection, notice: Notice, now: float, forwarded: 
     marks = ", ".join(f":{name}" for name in values)
     connection.execute(f"INSERT INTO notifications ({names}) VALUES ({marks})", values)  # noqa: S608  # our own words
     connection.execute(_PUSHED_OUT, [KEEP])
-    return KeptNotice(_find(connection, str(values["id"])), False)
+    return StoredNotice(_find(connection, str(values["id"])), False)
 
 
 def _same(connection: sqlite3.Connection, notice: Notice, since: float) -> sqlite3.Row | None:
@@ -272,9 +274,9 @@ def _merge(
     now: float,
     forwarded: Collection[NoticeLevel],
 ) -> Notification:
-    """Count a notice; the latest text is kept, and the more urgent level, of which the operator is told anew.
+    """Merge a notice: keep the latest text and the more urgent level, which is forwarded again if it increased.
 
-    A step that asks again, such as at a retry, makes it unread.
+    A step that asks again, for example at a retry, makes it unread.
     """
     before = NoticeLevel(known["level"])
     worse = rank(notice.level) > rank(before)

@@ -65,7 +65,7 @@ class ProvidedSkills:
                 found[skill.name] = SkillInfo(skill.name, skill.description, keywords=keywords)
         return [found[name] for name in sorted(found)]
 
-    async def run(
+    async def run(  # noqa: PLR0913  # each is a fact about the run
         self,
         name: str,
         *,
@@ -76,6 +76,7 @@ class ProvidedSkills:
         input: str = "",
         folder: Path | None = None,
         part_of: str | None = None,
+        audited: bool = True,
     ) -> "Run":
         """Run a program in the sandbox, or a skill for the assistant if no program has the name."""
         is_own = any(skill.name == name and skill.runnable for skill in self._skills.list())
@@ -89,7 +90,7 @@ class ProvidedSkills:
                 input=input,
                 is_typed=source == BOT,
                 parent_run_id=part_of,
-                audited=part_of is None,
+                audited=audited and part_of is None,
             )
             return (await self._skills.abilities.assistants.run(name, asked)).run
         request = SkillRequest(
@@ -100,7 +101,7 @@ class ProvidedSkills:
             args,
             input,
             parent_run_id=part_of,
-            audited=part_of is None,
+            audited=audited and part_of is None,
         )
         return await self._skills.run(name, request)
 

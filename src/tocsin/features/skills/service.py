@@ -30,7 +30,7 @@ from tocsin.features.skills.model import (
 from tocsin.features.skills.program import Doubt, doubts_about
 from tocsin.features.skills.snapshot import Snapshot, Workplace, digest_of
 from tocsin.features.skills.store import SkillFolder, read_skill
-from tocsin.runs.control import Retry, retried
+from tocsin.runs.control import Retry, as_retry
 from tocsin.runs.model import Command, Line, Run, RunOutput, RunResult, RunSpec, RunStatus, new_run
 from tocsin.runs.recorder import RunHandle, Work, command
 
@@ -234,7 +234,7 @@ class Skills:
             source=call.source,
             request={"audited": call.audited},
         )
-        order = retried(order, call.retry)
+        order = as_retry(order, call.retry)
         missing = [d.name for d in await self.dependencies(skill, call.mode) if not d.found]
         return _Plan(order, _refuse(missing) if missing else command(started))
 

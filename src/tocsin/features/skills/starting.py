@@ -11,7 +11,7 @@ from tocsin.features.skills.audit_actions import SKILL_RUN
 from tocsin.features.skills.model import DependencyMissingError, Kind, SkillDisabledError
 from tocsin.features.skills.records import record_named
 from tocsin.features.skills.service import SkillRequest, Skills
-from tocsin.runs.document import audit_facts
+from tocsin.runs.document import audit_facts, writes_own_entry
 from tocsin.runs.engine.active_run import ActiveRun
 from tocsin.runs.engine.run_type import RunAuditEntry, RunType
 from tocsin.runs.model import Run
@@ -56,7 +56,7 @@ class SkillRuns(RunType):
 
     def entry(self, run: Run, request: Mapping[str, Any], noted: Mapping[str, Any]) -> RunAuditEntry | None:
         """Return the `skill.run` entry, unless the caller writes one of its own."""
-        if not request.get("audited", True):
+        if not writes_own_entry(run, request):
             return None
         facts = {
             "skill": run.subject_id,

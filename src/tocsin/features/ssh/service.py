@@ -25,7 +25,7 @@ from tocsin.features.ssh.model import (
     SshRequest,
 )
 from tocsin.features.ssh.store import Probe, ProbeStore
-from tocsin.runs.control import retried
+from tocsin.runs.control import as_retry
 from tocsin.runs.model import HostResult, HostStatus, Line, Run, RunResult, RunSpec, RunTrigger
 
 # Lazy: showing hosts does not need the execution of commands.
@@ -266,7 +266,7 @@ def _again(order: RunSpec, retry: "Retry | None") -> RunSpec:
         return order
     earlier = retry.run
     named = replace(order, subject_id=earlier.subject_id, subject_name=earlier.subject_name, params=earlier.params)
-    return retried(named, retry)
+    return as_retry(named, retry)
 
 
 async def _document(

@@ -1,1 +1,1 @@
-"""The vault: secrets in one encrypted file, and how old they are."""
+"""The vault: secrets in one encrypted file, and their ages."""

@@ -1,8 +1,8 @@
-"""The audit entries of the vault: names, never a value."""
+"""The audit actions of the vault: they record names, never values."""
 
 from tocsin.core.audit.actions import AuditAction, AuditField, AuditSource
 
-# Reads that no person asked for, such as for a skill.
+# Reads without a person, for example for a skill.
 VAULT = AuditSource("vault", "the vault, read by a component of Tocsin")
 
 _NAMES = AuditField("names", "names of the secrets")

@@ -1,4 +1,4 @@
-"""What `tocsin doctor` looks at of the vault."""
+"""The checks of `tocsin doctor` for the vault."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -15,7 +15,7 @@ _STATES = {RotationState.WARNING: "warning", RotationState.EXPIRED: "error"}
 
 
 async def check_vault(opened: OpenVault) -> AsyncIterator[Finding]:
-    """Check that the vault can be read, that others cannot, and how old its secrets are."""
+    """Check that only this user can read the vault, and the ages of its secrets."""
     vault = opened.vault
     policies, problem = vault.policies()
     if problem:

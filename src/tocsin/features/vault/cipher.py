@@ -1,6 +1,6 @@
 """Encryption of the vault: the age v1 format with X25519, in this process or by the `age` programs.
 
-Both read each other's files. Format: https://age-encryption.org/v1
+Both backends read each other's files. Format: https://age-encryption.org/v1
 """
 
 import re
@@ -12,7 +12,7 @@ from tocsin.core.errors import ProcessError
 from tocsin.core.storage.files import read_limited
 from tocsin.features.vault.model import ProgramFailedError, VaultError
 
-# Decrypting the largest vault takes a second; a program that hangs must not hang us.
+# Decrypting the largest vault takes a second; a hanging program must not block the caller.
 AGE_TIMEOUT_S = 60.0
 INSTALL_AGE = "install age (Debian and Ubuntu: apt-get install age), or set VAULT_BACKEND=pyrage"
 _MAGIC = b"age-encryption.org/v1\n"
@@ -21,14 +21,14 @@ _WRONG_IDENTITY = "use the identity with which the vault was created, or restore
 
 
 class KeyPair(NamedTuple):
-    """An identity, which is secret, and the public key that belongs to it."""
+    """An identity, which is secret, and its public key."""
 
     identity: str
     recipient: str
 
 
 class Cipher(Protocol):
-    """Encrypts and decrypts; blocks, and raises VaultError with what to do."""
+    """Encrypts and decrypts. Methods block, and raise VaultError with the remedy."""
 
     name: str
 
@@ -36,25 +36,25 @@ class Cipher(Protocol):
         """Return a new key pair."""
         ...
 
-    def recipient_of(self, identity_file: Path) -> str:
+    def read_recipient(self, identity_file: Path) -> str:
         """Return the public key of the identity in a file."""
         ...
 
-    def checked_recipient(self, recipient: str) -> str:
-        """Return a public key that the vault can be encrypted to; raise VaultError for others."""
+    def validate_recipient(self, recipient: str) -> str:
+        """Validate a public key for encryption and return it; raises VaultError."""
         ...
 
     def encrypt(self, clear: bytes, recipients: Sequence[str]) -> bytes:
-        """Return `clear`, text in UTF-8, readable by each recipient."""
+        """Encrypt `clear`, text in UTF-8, for each recipient."""
         ...
 
     def decrypt(self, data: bytes, identity_file: Path) -> bytes:
-        """Return the clear text of `data`."""
+        """Decrypt `data`."""
         ...
 
 
 class PyrageCipher:
-    """The format in this process, by `pyrage`."""
+    """The cipher in this process, with `pyrage`."""
 
     name = "pyrage"
 
@@ -65,12 +65,12 @@ class PyrageCipher:
         identity = x25519.Identity.generate()
         return KeyPair(str(identity), str(identity.to_public()))
 
-    def recipient_of(self, identity_file: Path) -> str:
+    def read_recipient(self, identity_file: Path) -> str:
         """Return the public key of the identity in a file."""
         return str(self._identity(identity_file).to_public())
 
-    def checked_recipient(self, recipient: str) -> str:
-        """Return a public key that the vault can be encrypted to; raise VaultError for others."""
+    def validate_recipient(self, recipient: str) -> str:
+        """Validate a public key for encryption and return it; raises VaultError."""
         from pyrage import RecipientError, x25519
 
         try:
@@ -79,7 +79,7 @@ class PyrageCipher:
             raise _bad_recipient() from None
 
     def encrypt(self, clear: bytes, recipients: Sequence[str]) -> bytes:
-        """Return `clear` readable by each recipient."""
+        """Encrypt `clear` for each recipient."""
         import pyrage
 
         try:
@@ -89,7 +89,7 @@ class PyrageCipher:
         return bytes(pyrage.encrypt(clear, keys))
 
     def decrypt(self, data: bytes, identity_file: Path) -> bytes:
-        """Return the clear text of `data`."""
+        """Decrypt `data`."""
         import pyrage
 
         identity = self._identity(identity_file)
@@ -109,7 +109,7 @@ class PyrageCipher:
 
 
 class AgeCipher:
-    """The format by the programs `age` and `age-keygen`."""
+    """The cipher with the programs `age` and `age-keygen`."""
 
     name = "age"
 
@@ -120,7 +120,7 @@ class AgeCipher:
         recipient = next(line for line in text.splitlines() if line.startswith("# public key: "))
         return KeyPair(identity, recipient.removeprefix("# public key: "))
 
-    def recipient_of(self, identity_file: Path) -> str:
+    def read_recipient(self, identity_file: Path) -> str:
         """Return the public key of the identity in a file."""
         try:
             return self._run(["age-keygen", "-y", str(identity_file)]).decode().split()[-1]
@@ -128,10 +128,10 @@ class AgeCipher:
             identity_line(identity_file)
             raise _bad_identity(identity_file) from None
 
-    def checked_recipient(self, recipient: str) -> str:
-        """Return a public key that the vault can be encrypted to; raise VaultError for others."""
+    def validate_recipient(self, recipient: str) -> str:
+        """Validate a public key for encryption and return it; raises VaultError."""
         key = recipient.strip()
-        # Of any other form, such as that of a plug-in, `age` would start a further program.
+        # For any other form, such as a plug-in's, `age` would start another program.
         if not re.fullmatch(r"age1[02-9ac-hj-np-z]{58}", key):
             raise _bad_recipient()
         try:
@@ -141,16 +141,16 @@ class AgeCipher:
         return key
 
     def encrypt(self, clear: bytes, recipients: Sequence[str]) -> bytes:
-        """Return `clear` readable by each recipient."""
+        """Encrypt `clear` for each recipient."""
         return self._run(["age", *(word for key in recipients for word in ("-r", key))], clear)
 
     def decrypt(self, data: bytes, identity_file: Path) -> bytes:
-        """Return the clear text of `data`."""
+        """Decrypt `data`."""
         _refuse_foreign(data)
         try:
-            return self._run(["age", "-d", "-i", str(identity_file)], _armored(data))
+            return self._run(["age", "-d", "-i", str(identity_file)], _armor(data))
         except ProgramFailedError as error:
-            self.recipient_of(identity_file)
+            self.read_recipient(identity_file)
             raise _unreadable(str(error), data) from None
 
     def _run(self, argv: Sequence[str], stdin: bytes = b"") -> bytes:
@@ -164,13 +164,13 @@ class AgeCipher:
             raise VaultError(f"{argv[0]} cannot be started", hint=INSTALL_AGE) from None
 
 
-def cipher_of(backend: str) -> Cipher:
-    """Return the backend that VAULT_BACKEND names."""
+def select_cipher(backend: str) -> Cipher:
+    """Return the cipher that VAULT_BACKEND selects."""
     return AgeCipher() if backend == "age" else PyrageCipher()
 
 
 def identity_line(file: Path) -> str:
-    """Return the one X25519 identity of a file as `age-keygen` writes it; raise VaultError."""
+    """Return the only X25519 identity of a file in the format of `age-keygen`; raises VaultError."""
     try:
         lines = read_limited(file, 64 * 1024).decode("ascii").splitlines()
     except UnicodeDecodeError:
@@ -181,8 +181,8 @@ def identity_line(file: Path) -> str:
     return found[0]
 
 
-def _armored(data: bytes) -> bytes:
-    """Return a file in the text form of the format (RFC 7468), which any pipe of text can carry."""
+def _armor(data: bytes) -> bytes:
+    """Encode a file in the text form of the format (RFC 7468), which any text pipe can carry."""
     from base64 import b64encode
     from textwrap import wrap
 
@@ -201,7 +201,7 @@ def _unreadable(reason: str, data: bytes) -> VaultError:
     if b"-> scrypt " in data[:400]:
         hint = "decrypt it with `age -d` and store each secret again"
         return VaultError("the vault is encrypted with a passphrase", hint=hint)
-    # A damaged header looks the same: neither of them opens it.
+    # A damaged header gives the same error: the vault cannot be opened in either case.
     if "matching" in reason or "no identity" in reason or "incorrect" in reason:
         return VaultError("the vault was encrypted for another identity, or is damaged", hint=_WRONG_IDENTITY)
     return VaultError("the vault is damaged and cannot be decrypted", hint="restore vault.enc from a backup")

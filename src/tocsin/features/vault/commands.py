@@ -1,4 +1,4 @@
-"""vault: keep secrets, see how old they are, and say who can read them."""
+"""vault: store secrets, show their ages, and manage who can read them."""
 
 import argparse
 import time
@@ -11,10 +11,10 @@ from tocsin.core.config.settings import platform
 from tocsin.core.errors import ConfigError
 from tocsin.core.text.strings import number_of
 from tocsin.features.contract import Commands
-from tocsin.features.vault.hooks import vault_of
-from tocsin.features.vault.model import MAX_VALUE_BYTES, OlderVaultError, VaultError, checked_name, timestamp
+from tocsin.features.vault.hooks import open_service
+from tocsin.features.vault.model import MAX_VALUE_BYTES, OlderVaultError, VaultError, timestamp, validate_name
 from tocsin.features.vault.rotation import RotationState, SecretAge
-from tocsin.features.vault.service import Vault, age_document, generated
+from tocsin.features.vault.service import Vault, age_document, generate_value
 from tocsin.terminal.options import add_subcommands
 from tocsin.terminal.output import DONE, FAILED, Console
 from tocsin.terminal.program import Program
@@ -90,13 +90,13 @@ def _add_yes(parser: argparse.ArgumentParser) -> None:
 
 
 def _opened(program: Program) -> tuple[Vault, "Settings"]:
-    """Return the vault without the rest of the program, which would take as long to open as all else takes."""
+    """Open the vault without the rest of the program, which would double the start-up time."""
     settings = program.settings(late=False)
-    return vault_of(settings.data_dir, settings, partial(program.audit, settings), time.time), settings
+    return open_service(settings.data_dir, settings, partial(program.audit, settings), time.time), settings
 
 
-def _agreed(arguments: argparse.Namespace, out: Console, question: str) -> None:
-    """Return when a person agrees; raise ConfigError without a terminal."""
+def _confirm(arguments: argparse.Namespace, out: Console, question: str) -> None:
+    """Ask a person to confirm; raise ConfigError without a terminal."""
     import asyncio
 
     if not arguments.yes and not asyncio.run(out.agreed(question)):
@@ -105,10 +105,10 @@ def _agreed(arguments: argparse.Namespace, out: Console, question: str) -> None:
 
 def _name_of(arguments: argparse.Namespace) -> str:
     name, equals, _ = readable(arguments.name).partition("=")
-    if equals:  # what follows may be a secret
+    if equals:  # the rest may be a secret
         hint = "type the value at the prompt, or pipe it in"
         raise ConfigError(f"{name}=… is not a valid name: secret values are not accepted as arguments", hint=hint)
-    return checked_name(name)
+    return validate_name(name)
 
 
 def _init(_: argparse.Namespace, out: Console, program: Program) -> int:
@@ -132,7 +132,7 @@ def _init(_: argparse.Namespace, out: Console, program: Program) -> int:
 def _set(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     vault, settings = _opened(program)
     name = _name_of(arguments)
-    vault.store.require()  # before a person types
+    vault.store.require()  # before the prompt for the value
     value = _entered(f"Value of {name}", settings)
     vault.set(name, value, source=_CLI)
     return _done(out, name, f"{name} was stored in the vault")
@@ -161,8 +161,8 @@ def _get(arguments: argparse.Namespace, out: Console, program: Program) -> int:
 def _delete(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     vault, _ = _opened(program)
     name = _name_of(arguments)
-    vault.store.read().secret(name)  # before a person is asked
-    _agreed(arguments, out, f"Delete {name} from the vault?")
+    vault.store.read().secret(name)  # before the prompt for the value
+    _confirm(arguments, out, f"Delete {name} from the vault?")
     vault.delete(name, source=_CLI)
     return _done(out, name, f"{name} was deleted")
 
@@ -171,7 +171,7 @@ def _rotate(arguments: argparse.Namespace, out: Console, program: Program) -> in
     vault, settings = _opened(program)
     name = _name_of(arguments)
     vault.store.read().secret(name)
-    value = generated() if arguments.generate else _entered(f"New value of {name}", settings)
+    value = generate_value() if arguments.generate else _entered(f"New value of {name}", settings)
     settings.redact.learn([value])
     vault.rotate(name, value, source=_CLI)
     return _done(out, name, f"{name} has a new value" + ("; print it with `tocsin vault get`" * arguments.generate))
@@ -182,7 +182,7 @@ def _accept(arguments: argparse.Namespace, out: Console, program: Program) -> in
     try:
         vault.store.read()
     except OlderVaultError as older:
-        _agreed(arguments, out, f"{older}. Use it? Secrets changed since then have their old values.")
+        _confirm(arguments, out, f"{older}. Use it? Secrets changed since then have their old values.")
     else:
         raise VaultError("the vault is not an older copy")
     vault.accept(source=_CLI)
@@ -194,7 +194,9 @@ def _accept(arguments: argparse.Namespace, out: Console, program: Program) -> in
 def _rekey(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     vault, _ = _opened(program)
     vault.store.require()
-    _agreed(arguments, out, "Encrypt the vault for a new identity? The old identity will then open only older backups.")
+    _confirm(
+        arguments, out, "Encrypt the vault for a new identity? The old identity will then open only older backups."
+    )
     recipient = vault.rekey(source=_CLI)
     out.effect_done("the vault has a new identity")
     return out.answer(
@@ -261,7 +263,7 @@ def _status(_: argparse.Namespace, out: Console, program: Program) -> int:
 def _import(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     from stat import S_IMODE
 
-    from tocsin.features.vault.env_file import read_secrets, take_out
+    from tocsin.features.vault.env_file import read_secrets, remove_secrets
 
     vault, settings = _opened(program)
     vault.store.require()
@@ -274,9 +276,9 @@ def _import(arguments: argparse.Namespace, out: Console, program: Program) -> in
         )
     settings.redact.learn(file.secrets.values())
     found = ", ".join(file.secrets)
-    _agreed(arguments, out, f"Move {found} from {file.path} into the vault, and remove the values from the file?")
-    vault.take_in(file.secrets, origin=str(file.path), source=_CLI)
-    take_out(file, S_IMODE(file.path.stat().st_mode))
+    _confirm(arguments, out, f"Move {found} from {file.path} into the vault, and remove the values from the file?")
+    vault.import_values(file.secrets, origin=str(file.path), source=_CLI)
+    remove_secrets(file, S_IMODE(file.path.stat().st_mode))
     moved = f"moved {found} from {file.path} into the vault"
     out.effect_done(moved)
     out.line(moved)
@@ -304,7 +306,7 @@ def _remove_recipient(arguments: argparse.Namespace, out: Console, program: Prog
     vault, _ = _opened(program)
     key = readable(arguments.key).strip()
     vault.store.read().without_recipient(key)
-    _agreed(
+    _confirm(
         arguments,
         out,
         f"Stop encrypting the vault for {key}? Its owner may have kept copies of the secrets: rotate them.",

@@ -1,4 +1,4 @@
-"""Secrets of a `.env` file, and taking them out of it."""
+"""Reading secrets from a `.env` file, and removing them from it."""
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -10,22 +10,22 @@ from tocsin.core.storage.files import read_limited, write_atomically
 
 
 class EnvFile(NamedTuple):
-    """A `.env` file as it was read."""
+    """The contents of a `.env` file when it was read."""
 
     path: Path
     content: bytes
-    secrets: Mapping[str, str]  # the values of those settings that were asked for
+    secrets: Mapping[str, str]  # the values of the requested settings
 
 
 def read_secrets(path: Path, names: Collection[str]) -> EnvFile:
-    """Return the values that a file sets for these names; raise ConfigError for one that cannot be read."""
+    """Return the values of these names in a file; raise ConfigError if it cannot be read."""
     content = read_limited(path)
     values = read_env_file(path).values
     return EnvFile(path, content, {name: values[name] for name in names if values.get(name, "").strip()})
 
 
-def take_out(file: EnvFile, mode: int) -> None:
-    """Replace each binding of the secrets by a comment without its value; raise ConfigError if the file has changed."""
+def remove_secrets(file: EnvFile, mode: int) -> None:
+    """Replace the bindings of the secrets with comments; raise ConfigError if the file has changed."""
     from io import StringIO
 
     from dotenv.parser import parse_stream

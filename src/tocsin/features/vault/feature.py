@@ -1,4 +1,4 @@
-"""What the vault is to the rest of the program."""
+"""The declaration of the vault feature."""
 
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from tocsin.core.config.settings import SecretStore, Values
 
-# Days on which the operator was notified about old secrets; `claimed_until` is null when that is done.
+# The days on which the operator was notified of old secrets; `claimed_until` is null once that is done.
 MIGRATIONS = (
     "CREATE TABLE vault_notices (day TEXT PRIMARY KEY) WITHOUT ROWID",
     "ALTER TABLE vault_notices ADD COLUMN claimed_until REAL",

@@ -1,4 +1,4 @@
-"""The vault of a data directory, and what the rest of the program gets of it.
+"""The hooks of the vault feature.
 
 Commands of the vault import this module, and start without asyncio.
 """
@@ -15,7 +15,7 @@ from tocsin.core.storage.files import WatchedFile
 from tocsin.core.text.strings import number_of
 from tocsin.features.hooks import FeatureHooks, ProvidedAbilities
 from tocsin.features.vault.audit_actions import VAULT
-from tocsin.features.vault.cipher import cipher_of
+from tocsin.features.vault.cipher import select_cipher
 from tocsin.features.vault.model import NoVaultError
 from tocsin.features.vault.rotation import FILE_NAME, RotationPolicies, RotationState, SecretAge, parse_policies
 from tocsin.features.vault.service import Vault
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tocsin.features.context import FeatureContext, SubsystemStatus
 
 _KEEP_DAYS = 30
-_CLAIM_S = 600.0  # telling takes seconds; a process that has not told after this was killed
+_CLAIM_S = 600.0  # notifying takes seconds; a process that has not finished after this time was killed
 _CLAIM = """
 INSERT INTO vault_notices (day, claimed_until) VALUES (?, ?)
 ON CONFLICT (day) DO UPDATE SET claimed_until = excluded.claimed_until WHERE claimed_until <= ?
@@ -38,7 +38,7 @@ _TOLD_NAMES = 10
 
 
 class OpenVault(NamedTuple):
-    """The vault in a running program: `Secrets`."""
+    """The vault in a running program: implements `Secrets`."""
 
     vault: Vault
     context: "FeatureContext"
@@ -48,7 +48,7 @@ class OpenVault(NamedTuple):
         return (await self._reveal((name,), reader))[name]
 
     async def reveal_several(self, names: Collection[str] | None = None, /, *, reader: str) -> Mapping[str, str]:
-        """Return secrets by name, by default all; none if there is no vault and no name is given."""
+        """Return secrets by name, by default all; empty if there is no vault and no name is given."""
         try:
             return await self._reveal(names, reader)
         except NoVaultError:
@@ -64,7 +64,7 @@ class OpenVault(NamedTuple):
             return [age.name for age in await asyncio.to_thread(self.vault.ages)]
         except NoVaultError:
             return ()
-        except TocsinError:  # the status of the vault says why
+        except TocsinError:  # the status of the vault gives the reason
             return None
 
     async def _reveal(self, names: Collection[str] | None, reader: str) -> Mapping[str, str]:
@@ -73,31 +73,33 @@ class OpenVault(NamedTuple):
         return await asyncio.to_thread(self.vault.reveal, names, source=VAULT.name, reader=reader)
 
 
-def store_of(data_dir: Path, settings: Values) -> VaultStore:
-    """Return the files of the vault."""
+def open_store(data_dir: Path, settings: Values) -> VaultStore:
+    """Return the store of the vault."""
     identity = settings[IDENTITY]
     if identity is None and platform() == "darwin":
         from tocsin.features.vault.programs import find_identity
 
         identity = find_identity(data_dir, data_dir / IDENTITY_FILE)
-    return VaultStore(data_dir, cipher_of(settings[BACKEND]), identity)
+    return VaultStore(data_dir, select_cipher(settings[BACKEND]), identity)
 
 
-def vault_of(data_dir: Path, settings: Values, audit: "Callable[[], AuditTrail]", now: Callable[[], float]) -> Vault:
-    """Return the vault alone, without the rest of the program."""
+def open_service(
+    data_dir: Path, settings: Values, audit: "Callable[[], AuditTrail]", now: Callable[[], float]
+) -> Vault:
+    """Return the vault without opening the rest of the program."""
     path = data_dir / FILE_NAME
     policies = WatchedFile(path, partial(parse_policies, path=path), RotationPolicies())
-    return Vault(store_of(data_dir, settings), audit, policies.read, now)
+    return Vault(open_store(data_dir, settings), audit, policies.read, now)
 
 
 def open_vault(context: "FeatureContext") -> OpenVault:
     """Return the vault of the program."""
-    vault = vault_of(context.data_dir, context.settings, lambda: context.audit, context.clock.now)
+    vault = open_service(context.data_dir, context.settings, lambda: context.audit, context.clock.now)
     return OpenVault(vault, context)
 
 
 async def subsystem_status(opened: OpenVault) -> "SubsystemStatus":
-    """Return the state of the vault for the overall status."""
+    """Return the state of the vault for the status report."""
     import asyncio
 
     from tocsin.features.context import AttentionItem, NoticeLevel, SubsystemState, SubsystemStatus
@@ -132,9 +134,9 @@ def _age_sentence(age: SecretAge) -> str:
 
 
 async def notify_of_age(opened: OpenVault) -> None:
-    """Tell the operator of secrets that are old, once a day whichever process comes first.
+    """Notify the operator of old secrets, once a day across all processes.
 
-    A process that ends before it has told is followed by another one; told twice, it is one notification.
+    If a process ends before it has notified, another one does; repeated notices are merged into one notification.
     """
     import asyncio
 
@@ -163,7 +165,7 @@ async def notify_of_age(opened: OpenVault) -> None:
 
 
 def told(due: Collection[SecretAge]) -> str:
-    """Return a line for each secret that is old, the oldest first, and what to do."""
+    """Return a line for each old secret, the oldest first, and the remedy."""
     by_date = sorted(due, key=lambda age: age.expires_at)
     lines = [f"{age.name}: {age.state}, {age.age_days} of {age.max_age_days} days" for age in by_date[:_TOLD_NAMES]]
     more = [f"and {len(due) - _TOLD_NAMES} more"] if len(due) > _TOLD_NAMES else []
@@ -171,7 +173,7 @@ def told(due: Collection[SecretAge]) -> str:
 
 
 def _claim_day(connection: "Connection", now: float) -> bool:
-    """Whether no process has told the operator on this day (UTC), or is about to."""
+    """Claim the notification of this day (UTC); False if another process has claimed or sent it."""
     today = _day_of(now)
     connection.execute("DELETE FROM vault_notices WHERE day < ?", ((today - timedelta(_KEEP_DAYS)).isoformat(),))
     return connection.execute(_CLAIM, (today.isoformat(), now + _CLAIM_S, now)).rowcount > 0

@@ -1,4 +1,4 @@
-"""What the vault holds, for settings that no other place sets, and to be masked in everything that is written."""
+"""The values of the vault as a layer of settings that are not set elsewhere, and as secrets to mask in output."""
 
 import os
 import time
@@ -11,28 +11,30 @@ from tocsin.core.errors import TocsinError
 
 
 class VaultSecrets:
-    """The values of the vault; a `SecretStore`. They are read when one is needed, and after each change of the files.
+    """The values of the vault: implements `SecretStore`.
 
-    Nothing here logs: a log line is masked, which asks for these values.
+    They are read on first use, and after each change of the files.
+
+    This class logs nothing: masking a log line needs these values.
     """
 
     def __init__(self, data_dir: Path, settings: Values) -> None:
-        """Look at nothing yet, and import nothing: every start comes here, most of them without a vault."""
+        """Read and import nothing yet: every start creates this object, most of them without a vault."""
         self._data_dir = data_dir
         self._settings = settings
         self._name = f"{data_dir}/vault.enc"
         self._looked_in = -1  # the millisecond
         self._seen: object = None
-        self._identity = ""  # of a vault that cannot be read
+        self._identity = ""  # of an unreadable vault
         self._new: Collection[str] = ()
 
     def by_name(self) -> Mapping[str, str]:
-        """Return all values, none where there is no vault; raise VaultError for one that cannot be read."""
+        """Return all values; empty if there is no vault. Raises VaultError if it cannot be read."""
         self._seen = self._look()
         return {} if self._seen is None else self._read()
 
     def further(self) -> Collection[str]:
-        """Return the values that were read since the last call; what was once in the vault stays known."""
+        """Return the values read since the last call; values that were once in the vault stay known."""
         if (now := time.monotonic_ns() // 1_000_000) != self._looked_in:
             self._looked_in = now
             self._refresh()
@@ -40,7 +42,7 @@ class VaultSecrets:
         return new
 
     def unreadable(self) -> bool:
-        """Whether there was a vault that could not be read when `further` or `by_name` last looked."""
+        """Return True if the vault could not be read at the last call of `further` or `by_name`."""
         return bool(self._identity)
 
     def _refresh(self) -> None:
@@ -50,23 +52,23 @@ class VaultSecrets:
         if seen is None:
             self._identity = ""
             return
-        with suppress(TocsinError):  # `unreadable` tells
+        with suppress(TocsinError):  # `unreadable` reports it
             self._read()
 
     def _look(self) -> object:
-        """Return what changes when the vault does, None without one; while it cannot be read, its identity counts."""
+        """Return a value that changes with the vault; `None` without one. If it is unreadable, its identity counts."""
         vault = _state_of(self._name)
         if vault is None and not os.path.lexists(self._name):
             return None
         return vault, self._identity and _state_of(self._identity)
 
     def _read(self) -> Mapping[str, str]:
-        from tocsin.features.vault.hooks import store_of
+        from tocsin.features.vault.hooks import open_store
 
-        store = store_of(self._data_dir, self._settings)
+        store = open_store(self._data_dir, self._settings)
         try:
             counted = store.counted()
-            content = store.decrypted()
+            content = store.decrypt_any()
             values = {name: secret.value for name, secret in content.secrets.items()}
             self._new = (*self._new, *values.values())  # of an older copy, too
             store.refuse_older(content, counted)

@@ -1,4 +1,4 @@
-"""What the vault holds: secrets with their age, and who else can read the file."""
+"""The content of the vault: secrets with their age, and further recipients of the file."""
 
 import json
 import re
@@ -23,7 +23,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class VaultError(TocsinError):
-    """The vault cannot be read or changed; what was in it is unchanged."""
+    """The vault cannot be read or changed; its content is unchanged."""
 
     code = "vault"
 
@@ -41,35 +41,36 @@ class OlderVaultError(VaultError):
 
 
 class InvalidSecretError(VaultError):
-    """A name or a value is not one that a secret can have."""
+    """The name or the value of a secret is invalid."""
 
     code = "validation-failed"
 
 
 class ProgramFailedError(VaultError):
-    """A program ended with another exit code than 0; the message is the first line of what it said."""
+    """A program exited with a code other than 0; the message is the first line of its error output."""
 
 
 class UnknownSecretError(VaultError):
-    """The vault has no secret of that name."""
+    """The vault has no secret with that name."""
 
     code = "unknown-secret"
 
 
-# Named tuples and not dataclasses: those take ten times as long to make, and `tocsin vault get` makes them each time.
+# Named tuples and not dataclasses: those take ten times as long to create, and `tocsin vault get` creates them each
+# time.
 class Secret(NamedTuple):
-    """One value; times in seconds since the epoch."""
+    """One value; times in Unix seconds."""
 
     value: str
     created_at: float
-    rotated_at: float  # when the value was entered: its age counts from here
+    rotated_at: float  # when the value was set: its age starts here
 
     def __repr__(self) -> str:
         return f"Secret(created_at={self.created_at}, rotated_at={self.rotated_at})"
 
 
 class Recipient(NamedTuple):
-    """Who else can decrypt the vault: an age public key, and a word for people."""
+    """A further recipient of the vault: an age public key, and a label."""
 
     key: str
     note: str = ""
@@ -79,11 +80,11 @@ class VaultContent(NamedTuple):
     """The clear text of the vault; it exists in memory only."""
 
     secrets: Mapping[str, Secret] = MappingProxyType({})
-    recipients: tuple[Recipient, ...] = ()  # beside the own identity
-    writes: int = 0  # how often the file was written: an older copy has fewer
+    recipients: tuple[Recipient, ...] = ()  # in addition to the own identity
+    writes: int = 0  # number of writes of the file: an older copy has fewer
 
     def with_secret(self, name: str, value: str, now: float) -> "VaultContent":
-        """Return the content with a value that is `now` new, whether or not the name was there."""
+        """Return the content with a new value, set at `now`, for a new or existing name."""
         known = self.secrets.get(name)
         secret = Secret(value, known.created_at if known else now, now)
         return self._replace(secrets={**self.secrets, name: secret})
@@ -94,7 +95,7 @@ class VaultContent(NamedTuple):
         return self._replace(secrets={other: kept for other, kept in self.secrets.items() if other != name})
 
     def with_recipient(self, key: str, note: str) -> "VaultContent":
-        """Return the content with one more recipient; raise VaultError where it is there, or there are too many."""
+        """Return the content with one more recipient; raise VaultError if it exists, or there are too many."""
         if key in {other.key for other in self.recipients}:
             raise VaultError("this recipient can already read the vault", hint=_RECIPIENTS)
         if len(self.recipients) >= MAX_RECIPIENTS:
@@ -102,7 +103,7 @@ class VaultContent(NamedTuple):
         return self._replace(recipients=(*self.recipients, Recipient(key, note)))
 
     def without_recipient(self, key: str) -> "VaultContent":
-        """Return the content without a recipient; raise VaultError if it is not valid."""
+        """Return the content without a recipient; raise VaultError if it has none with this key."""
         kept = tuple(other for other in self.recipients if other.key != key)
         if len(kept) == len(self.recipients):
             raise VaultError("this is not an additional recipient of the vault", hint=_RECIPIENTS)
@@ -115,8 +116,8 @@ class VaultContent(NamedTuple):
         return self.secrets[name]
 
 
-def checked_name(name: str) -> str:
-    """Return a name that a secret can have; raise InvalidSecretError for others."""
+def validate_name(name: str) -> str:
+    """Validate the name of a secret; raises InvalidSecretError."""
     if len(name) > MAX_NAME or not _NAME.fullmatch(name):
         raise InvalidSecretError(
             f"{shown(name)} is not a valid secret name",
@@ -126,12 +127,12 @@ def checked_name(name: str) -> str:
 
 
 def shown(name: str) -> str:
-    """Return a name as errors quote it, however long or odd it is."""
+    """Return a name for quotation in errors, shortened and escaped."""
     return repr(name[:40] + ("…" if len(name) > 40 else ""))
 
 
-def checked_value(value: str) -> str:
-    """Return a value that the vault can hold; raise InvalidSecretError for an empty, too long or undecodable one."""
+def validate_value(value: str) -> str:
+    """Validate a value; raises InvalidSecretError if it is empty, too long or not encodable."""
     if not value:
         raise InvalidSecretError("the value is empty", hint="enter a value; `tocsin vault delete` removes a secret")
     try:
@@ -147,7 +148,7 @@ def checked_value(value: str) -> str:
 
 
 def encode(content: VaultContent) -> bytes:
-    """Return the clear text as one JSON object."""
+    """Encode the content as one JSON object."""
     document: dict[str, Any] = {
         "version": VERSION,
         "secrets": {
@@ -163,7 +164,7 @@ def encode(content: VaultContent) -> bytes:
 
 
 def decode(data: bytes) -> VaultContent:
-    """Read the clear text; raise VaultError for anything that `encode` does not write, never quoting it."""
+    """Decode the clear text; raise VaultError for anything that `encode` does not write, without quoting it."""
     try:
         document = json.loads(data)
         if document["version"] != VERSION:
@@ -172,7 +173,7 @@ def decode(data: bytes) -> VaultContent:
             )
         secrets = {name: _secret(name, entry) for name, entry in document["secrets"].items()}
         recipients = tuple(Recipient(str(o["key"]), str(o.get("note", ""))) for o in document.get("recipients", ()))
-        writes = int(document.get("writes", 0))  # the `age` programs, and other writers, know no counter
+        writes = int(document.get("writes", 0))  # the `age` programs, and other writers, have no counter
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise VaultError(
             "the decrypted content was not written by Tocsin", hint="restore the file from a backup"
@@ -184,12 +185,12 @@ def _secret(name: str, entry: Mapping[str, Any]) -> Secret:
     if not _NAME.fullmatch(name) or not isinstance(entry["value"], str):
         raise ValueError("not a secret as `encode` writes it")
     created_at = _seconds(entry["created_at"])
-    rotated_at = entry.get("rotated_at")  # other writers leave it out for a value that was never rotated
+    rotated_at = entry.get("rotated_at")  # other writers omit it for a value that was never rotated
     return Secret(entry["value"], created_at, created_at if rotated_at is None else _seconds(rotated_at))
 
 
 def timestamp(seconds: float) -> str:
-    """Return a time as documents show it."""
+    """Format a time for documents."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

@@ -1,4 +1,4 @@
-"""Run a program of the system from code that blocks, and what the keychain of macOS keeps."""
+"""Running programs from blocking code, and the note in the keychain of macOS."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +12,7 @@ _KEYCHAIN_ITEM = "Tocsin vault identity"
 
 
 def run_program(argv: Sequence[str], stdin: bytes, timeout_s: float) -> bytes:
-    """Return what a program prints on standard output; raise ProgramFailedError, or ProcessError if it cannot start."""
+    """Return the standard output of a program; raise ProgramFailedError, or ProcessError if it cannot start."""
     try:
         code, stdout, stderr = run_blocking(argv, stdin, timeout_s)
     except TimeoutError:
@@ -24,7 +24,7 @@ def run_program(argv: Sequence[str], stdin: bytes, timeout_s: float) -> bytes:
 
 
 def find_identity(data_dir: Path, usual: Path) -> Path:
-    """Return the path of the identity on macOS: the usual one if it is there, else what the keychain has noted."""
+    """Return the path of the identity on macOS: the default one, or the one noted in the keychain."""
     if usual.exists():
         return usual
     argv = ["security", "find-generic-password", "-s", _KEYCHAIN_ITEM, "-a", str(data_dir), "-w"]
@@ -36,7 +36,7 @@ def find_identity(data_dir: Path, usual: Path) -> Path:
 
 
 def note_identity(data_dir: Path, identity: Path) -> None:
-    """Have the keychain of macOS remember where the identity is; the identity itself stays in its file."""
+    """Store the path of the identity in the keychain of macOS; the identity itself stays in its file."""
     item = ["-U", "-s", _KEYCHAIN_ITEM, "-a", str(data_dir), "-w", str(identity)]
     try:
         run_program(["security", "add-generic-password", *item], b"", SECURITY_TIMEOUT_S)

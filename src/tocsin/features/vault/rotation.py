@@ -1,4 +1,4 @@
-"""How old a secret may become: the file of policies, and what it says of one secret."""
+"""The maximum age of secrets: the policies file, and its result for one secret."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -24,7 +24,7 @@ class RotationState(StrEnum):
 
 
 class RotationPolicies(NamedTuple):
-    """The maximum age of secrets in days: the usual one, and that of single names."""
+    """The maximum age of secrets in days: the default, and overrides by name."""
 
     default_max_age_days: int = DEFAULT_MAX_AGE_DAYS
     by_name: Mapping[str, int] = MappingProxyType({})
@@ -35,7 +35,7 @@ class RotationPolicies(NamedTuple):
 
 
 class SecretAge(NamedTuple):
-    """How old a secret is; times in seconds since the epoch."""
+    """The age of a secret; times in Unix seconds."""
 
     name: str
     state: RotationState
@@ -55,8 +55,8 @@ class SecretAge(NamedTuple):
         return self.rotated_at + self.max_age_days * _DAY_S
 
 
-def age_of(name: str, secret: Secret, policies: RotationPolicies, now: float) -> SecretAge:
-    """Return how old a secret is under the policies; one from the future is new."""
+def compute_age(name: str, secret: Secret, policies: RotationPolicies, now: float) -> SecretAge:
+    """Return the age of a secret under the policies; a time in the future counts as now."""
     age_s, limit = max(0.0, now - secret.rotated_at), policies.max_age_days(name)
     share = age_s / (limit * _DAY_S)
     state = RotationState.EXPIRED if share >= 1 else RotationState.WARNING if share >= WARN_SHARE else RotationState.OK
@@ -64,7 +64,7 @@ def age_of(name: str, secret: Secret, policies: RotationPolicies, now: float) ->
 
 
 def parse_policies(content: bytes, path: Path) -> RotationPolicies:
-    """Read the file of policies; raise ConfigError with all its mistakes."""
+    """Parse the policies file; raise ConfigError with all its errors."""
     from tocsin.core.reading.fields import Field, IntegerType, MappingType, RecordType
     from tocsin.core.reading.yaml_file import parse_yaml
 

@@ -1,4 +1,4 @@
-"""The vault as commands, features and the status use it; every method blocks."""
+"""The service of the vault, for commands, features and the status; every method blocks."""
 
 from collections.abc import Collection, Mapping
 from functools import partial
@@ -12,11 +12,11 @@ from tocsin.features.vault.model import (
     Recipient,
     VaultContent,
     VaultError,
-    checked_name,
-    checked_value,
     timestamp,
+    validate_name,
+    validate_value,
 )
-from tocsin.features.vault.rotation import RotationPolicies, RotationState, SecretAge, age_of
+from tocsin.features.vault.rotation import RotationPolicies, RotationState, SecretAge, compute_age
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,24 +27,24 @@ if TYPE_CHECKING:
     from tocsin.core.errors import ConfigError
     from tocsin.features.vault.store import VaultStore
 
-# A word of 256 random bits, as long as what providers hand out.
+# 256 random bits, as long as the keys of providers.
 GENERATED_BYTES = 32
 
 
 class VaultStatus(NamedTuple):
-    """The state of the vault; `problem` is None where it can be read."""
+    """The state of the vault; `problem` is `None` if it can be read."""
 
     initialized: bool
     problem: TocsinError | None = None
     ages: tuple[SecretAge, ...] = ()
 
     def count(self, state: RotationState) -> int:
-        """Return how many secrets are in a state."""
+        """Return the number of secrets in a state."""
         return sum(age.state is state for age in self.ages)
 
 
 class Vault:
-    """The vault of a data directory. What it writes to the audit log are names, never values."""
+    """The vault of a data directory. Its audit entries contain names, never values."""
 
     def __init__(
         self,
@@ -53,9 +53,9 @@ class Vault:
         policies: "Callable[[], tuple[RotationPolicies, ConfigError | None]]",
         now: "Callable[[], float]",
     ) -> None:
-        """`audit` is called for what is recorded: a command that only lists does not import the audit log.
+        """`audit` is called when an entry is recorded: a command that only lists does not import the audit log.
 
-        `policies` returns those in force, and why the file's present content is not among them.
+        `policies` returns the current policies, and the error of the file's present content, if any.
         """
         self.store = store
         self.policies = policies
@@ -63,7 +63,7 @@ class Vault:
         self._now = now
 
     def init(self, *, source: str) -> str:
-        """Make an identity and an empty vault; return the public key."""
+        """Create an identity and an empty vault; return the public key."""
         recipient = self.store.init()
         facts = {"recipient": recipient, "backend": self.store.cipher.name}
         self._record(actions.INIT, "the vault was created", source, facts)
@@ -74,7 +74,7 @@ class Vault:
         return self.reveal((name,), source=source, reader=reader)[name]
 
     def reveal(self, names: Collection[str] | None, *, source: str, reader: str) -> Mapping[str, str]:
-        """Return values by name, without `names` all of them; no entry is written where there are none."""
+        """Return values by name, by default all; no audit entry is written if there are none."""
         content = self.store.read()
         wanted = sorted(content.secrets) if names is None else dict.fromkeys(names)
         values = {name: content.secret(name).value for name in wanted}
@@ -84,15 +84,15 @@ class Vault:
         return values
 
     def set(self, name: str, value: str, *, source: str) -> None:
-        """Store a value; one that was there is replaced and its age starts anew."""
-        checked_name(name)
-        checked_value(value)
+        """Store a value; replacing one resets its age."""
+        validate_name(name)
+        validate_value(value)
         written = self.store.change(lambda content: content.with_secret(name, value, self._now()))
         self._record(actions.SET, f"{name} was set", source, {"names": [name], "write": written.writes})
 
     def rotate(self, name: str, value: str, *, source: str) -> None:
-        """Give a secret that is there a new value; raise UnknownSecretError, or VaultError for the same value again."""
-        checked_value(value)
+        """Replace the value of a secret; raise UnknownSecretError, or VaultError if it is unchanged."""
+        validate_value(value)
 
         def renew(content: VaultContent) -> VaultContent:
             if content.secret(name).value == value:
@@ -107,11 +107,11 @@ class Vault:
         written = self.store.change(lambda content: content.without(name))
         self._record(actions.DELETE, f"{name} was deleted", source, {"names": [name], "write": written.writes})
 
-    def take_in(self, values: Mapping[str, str], *, origin: str, source: str) -> None:
-        """Store all values of a file as one step; those that are there with the same value keep their age."""
+    def import_values(self, values: Mapping[str, str], *, origin: str, source: str) -> None:
+        """Store all values of a file atomically; existing ones with the same value keep their age."""
         for name, value in values.items():
-            checked_name(name)
-            checked_value(value)
+            validate_name(name)
+            validate_value(value)
 
         def add(content: VaultContent) -> VaultContent:
             for name, value in values.items():
@@ -124,25 +124,25 @@ class Vault:
         self._record(actions.SET, f"{len(names)} imported from {origin}", source, facts)
 
     def accept(self, *, source: str) -> None:
-        """Take an older copy of the vault as its newest version."""
+        """Accept an older copy of the vault as its newest version."""
         written = self.store.accept()
         self._record(actions.ACCEPT, "an older copy of the vault was accepted", source, {"write": written.writes})
 
     def rekey(self, *, source: str) -> str:
-        """Encrypt everything under a new identity; return its public key."""
+        """Encrypt the vault with a new identity; return its public key."""
         recipient = self.store.rekey()
         self._record(actions.REKEY, "the vault has a new identity", source, {"recipient": recipient})
         return recipient
 
     def recipients(self) -> tuple[Recipient, ...]:
-        """Return who else can decrypt the vault."""
+        """Return the further recipients of the vault."""
         return self.store.read().recipients
 
     def add_recipient(self, key: str, note: str, *, source: str) -> str:
-        """Let a further public key decrypt the vault; return it as it is written usually."""
+        """Add a public key that can decrypt the vault; return it in canonical form."""
         if len(note) > MAX_NOTE or not note.isprintable():
             raise VaultError("the note is too long, or contains invisible characters", hint="use a few words")
-        checked = self.store.cipher.checked_recipient(key)
+        checked = self.store.cipher.validate_recipient(key)
         if checked == self.store.recipient():
             raise VaultError("this is the public key of the vault itself", hint="add another one")
         self.store.change(lambda content: content.with_recipient(checked, note))
@@ -150,17 +150,17 @@ class Vault:
         return checked
 
     def remove_recipient(self, key: str, *, source: str) -> None:
-        """Encrypt the vault without a recipient; what they have copied before stays readable to them."""
+        """Encrypt the vault without a recipient, who can still read earlier copies."""
         self.store.change(lambda content: content.without_recipient(key))
         self._record(actions.RECIPIENTS, "a recipient was removed", source, {"recipient": key, "change": "remove"})
 
     def ages(self) -> tuple[SecretAge, ...]:
-        """Return how old each secret is, by name."""
-        age = partial(age_of, policies=self.policies()[0], now=self._now())
+        """Return the age of each secret, by name."""
+        age = partial(compute_age, policies=self.policies()[0], now=self._now())
         return tuple(age(name, secret) for name, secret in sorted(self.store.read().secrets.items()))
 
     def status(self) -> VaultStatus:
-        """Return the state of the vault; one that cannot be read has a `problem`."""
+        """Return the state of the vault; an unreadable one has a `problem`."""
         try:
             return VaultStatus(initialized=True, ages=self.ages())
         except NoVaultError:
@@ -210,7 +210,7 @@ def age_document(age: SecretAge) -> dict[str, object]:
     }
 
 
-def generated() -> str:
+def generate_value() -> str:
     """Return a random value."""
     from secrets import token_urlsafe
 

@@ -1,4 +1,4 @@
-"""The files of the vault: one encrypted, one with the identity, changed under a lock and in one step."""
+"""The files of the vault: the encrypted file and the identity, changed atomically under a lock."""
 
 import os
 import shlex
@@ -19,7 +19,7 @@ LOCK_TIMEOUT_S = 30.0
 
 
 class VaultStore:
-    """The vault of a data directory; every method blocks, and raises VaultError with what to do."""
+    """The vault of a data directory; every method blocks, and raises VaultError with the remedy."""
 
     def __init__(
         self,
@@ -39,13 +39,13 @@ class VaultStore:
         self._sleep = sleep
 
     def exists(self) -> bool:
-        """Whether there is a vault, readable or not."""
+        """Return True if there is a vault, readable or not."""
         return _is_there(self.vault) or _is_there(self.identity)
 
     def init(self) -> str:
-        """Make a new identity and an empty vault; return the public key.
+        """Create an identity and an empty vault; return the public key.
 
-        An identity without a vault, as a kill between the two leaves it, is kept.
+        An identity without a vault, left by a kill between the two steps, is kept.
         """
         make_directory(self.vault.parent)
         with self._locked():
@@ -53,7 +53,7 @@ class VaultStore:
                 raise VaultError(f"a vault already exists: {self.vault}", hint="`tocsin vault status` shows its state")
             if _is_there(self.identity):
                 refuse_readers(self.identity)
-                recipient = self.cipher.recipient_of(self.identity)
+                recipient = self.cipher.read_recipient(self.identity)
             else:
                 pair = self.cipher.generate()
                 recipient = pair.recipient
@@ -62,14 +62,14 @@ class VaultStore:
         return recipient
 
     def read(self) -> VaultContent:
-        """Return what the vault holds; raise OlderVaultError for a copy from before its last change."""
+        """Return the content of the vault; raise OlderVaultError for a copy from before its last change."""
         counted = self.counted()  # before the vault, which is written first
-        content = self.decrypted()
+        content = self.decrypt_any()
         self.refuse_older(content, counted)
         return content
 
     def refuse_older(self, content: VaultContent, counted: int) -> None:
-        """Raise OlderVaultError where the counter knows of more writes than the content."""
+        """Raise OlderVaultError if the counter has more writes than the content."""
         if content.writes < counted:
             raise OlderVaultError(
                 f"{self.vault} is an older copy: it has {content.writes} of {counted} changes",
@@ -77,7 +77,7 @@ class VaultStore:
             )
 
     def counted(self) -> int:
-        """Return how often the vault was written, as the file beside it says; 0 without that file."""
+        """Return the number of writes from the counter file; 0 without that file."""
         try:
             return int(read_limited(self.counter, 100)) if os.path.lexists(self.counter) else 0
         except ValueError:
@@ -85,13 +85,13 @@ class VaultStore:
             raise OlderVaultError(sentence, hint="`tocsin vault accept` writes it again") from None
 
     def accept(self) -> VaultContent:
-        """Make an older copy the newest version; copies that were newer then count as older."""
+        """Make an older copy the newest version; the newer one then counts as an older copy."""
         self.require()
         with self._locked():
-            return self._write(self.decrypted(), self.cipher.recipient_of(self.identity))
+            return self._write(self.decrypt_any(), self.cipher.read_recipient(self.identity))
 
-    def decrypted(self) -> VaultContent:
-        """Return what the vault holds, however old it is."""
+    def decrypt_any(self) -> VaultContent:
+        """Return the content of the vault, however old it is."""
         self.require()
         _leave_no_core()
         data = self._encrypted()
@@ -99,7 +99,7 @@ class VaultStore:
             try:
                 return decode(self.cipher.decrypt(data, self.identity))
             except VaultError:
-                # Between the two files, another process may have put the vault under a new identity.
+                # Between the two reads, another process may have encrypted the vault with a new identity.
                 tried, data = data, self._encrypted()
                 if data == tried:
                     raise
@@ -107,24 +107,24 @@ class VaultStore:
     def recipient(self) -> str:
         """Return the public key of the identity."""
         self.require()
-        return self.cipher.recipient_of(self.identity)
+        return self.cipher.read_recipient(self.identity)
 
     def change(self, work: Callable[[VaultContent], VaultContent]) -> VaultContent:
-        """Replace the content by what `work` makes of it, as one step for every reader and writer."""
+        """Replace the content with the result of `work`, atomically for all readers and writers."""
         self.require()
         with self._locked():
-            return self._write(work(self.read()), self.cipher.recipient_of(self.identity))
+            return self._write(work(self.read()), self.cipher.read_recipient(self.identity))
 
     def rekey(self) -> str:
-        """Encrypt everything under a new identity, which replaces the old one; return its public key.
+        """Encrypt the vault with a new identity, which replaces the old one; return its public key.
 
-        The vault is readable by the identity file after every step: between the two replacements it is encrypted to
-        both identities.
+        The identity file can decrypt the vault after every step: between the two replacements it is encrypted to both
+        identities.
         """
         self.require()
         with self._locked():
             content = self.read()
-            old = self.cipher.recipient_of(self.identity)
+            old = self.cipher.read_recipient(self.identity)
             pair = self.cipher.generate()
             self._write(content, old, pair.recipient)
             self._write_identity(pair.identity, pair.recipient)
@@ -132,7 +132,7 @@ class VaultStore:
         return pair.recipient
 
     def require(self) -> None:
-        """Raise VaultError unless both files are there and only this user can read them."""
+        """Raise VaultError unless both files exist and only this user can read them."""
         if not self.exists():
             raise NoVaultError("no vault exists", hint="create one with `tocsin vault init`")
         if not _is_there(self.vault):
@@ -146,16 +146,16 @@ class VaultStore:
             refuse_readers(file)
 
     def _encrypted(self) -> bytes:
-        size = _found(self.vault).st_size
+        size = _stat(self.vault).st_size
         if size > MAX_VAULT_BYTES:
             sentence = f"{self.vault} has {size:,} bytes, more than any vault has"
             raise VaultError(sentence, hint="restore it from a backup")
         return read_limited(self.vault, MAX_VAULT_BYTES)
 
     def _write(self, content: VaultContent, *own: str) -> VaultContent:
-        """Store the content, and return it with its number; the counter follows the vault, which may be ahead."""
+        """Store the content, and return it with its number; the counter is written afterwards and may lag."""
         keys = dict.fromkeys((*own, *(other.key for other in content.recipients)))
-        with suppress(OlderVaultError):  # no number: it is written anew
+        with suppress(OlderVaultError):  # without a number: it is written anew
             content = content._replace(writes=max(content.writes, self.counted()))
         content = content._replace(writes=content.writes + 1)
         data = self.cipher.encrypt(encode(content), list(keys))
@@ -163,7 +163,7 @@ class VaultStore:
             sentence = f"the vault would have {len(data):,} bytes, limit {MAX_VAULT_BYTES:,}"
             raise VaultError(sentence, hint="delete secrets that are not used")
         write_atomically(self.vault, data, read_back=True)
-        with suppress(WriteError):  # the vault is stored; the next write counts for both
+        with suppress(WriteError):  # the vault is stored; the next write updates the counter
             write_atomically(self.counter, f"{content.writes}\n")
         return content
 
@@ -185,7 +185,7 @@ class VaultStore:
             yield
 
     def _remove_leftovers(self) -> None:
-        """Remove what a killed writer left behind; with the lock, no other writer is at work."""
+        """Remove files of a killed writer; the caller holds the lock, so no other writer is active."""
         for file in (self.vault, self.identity, self.counter):
             place = Path(os.path.realpath(file))
             for left in place.parent.glob(f".tocsin-{place.name}-*.tmp"):
@@ -195,7 +195,7 @@ class VaultStore:
 
 def refuse_readers(file: Path) -> None:
     """Raise VaultError if other users may read or change a file."""
-    found = _found(file)
+    found = _stat(file)
     quoted = shlex.quote(str(file))
     if found.st_uid != os.geteuid():
         hint = f"run this as the user with the number {found.st_uid}, or chown {os.geteuid()} {quoted}"
@@ -207,13 +207,13 @@ def refuse_readers(file: Path) -> None:
 
 def _is_there(file: Path) -> bool:
     try:
-        return bool(_found(file))
+        return bool(_stat(file))
     except NoVaultError:
         return False
 
 
-def _found(file: Path) -> os.stat_result:
-    """Return the state of a file; raise NoVaultError where there is none, VaultError where that cannot be seen."""
+def _stat(file: Path) -> os.stat_result:
+    """Return the state of a file; raise NoVaultError if it does not exist, VaultError if it cannot be accessed."""
     try:
         return file.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -224,7 +224,7 @@ def _found(file: Path) -> os.stat_result:
 
 
 def _leave_no_core() -> None:
-    """Have the kernel write no image of this process's memory should it crash: values are in it from now on."""
+    """Disable core dumps of this process: from now on, its memory contains values."""
     import resource
 
     _, most = resource.getrlimit(resource.RLIMIT_CORE)

@@ -12,7 +12,7 @@ from tocsin.features.watchers.audit_actions import WATCHER_RUN, WATCHERS
 from tocsin.features.watchers.execution import WatcherDependencies, WatcherExecution, variables
 from tocsin.features.watchers.model import KIND, WatchedChange, WatcherRule
 from tocsin.features.watchers.store import FileOutcome, note_outcome
-from tocsin.runs.control import Retry, retried
+from tocsin.runs.control import Retry, as_retry
 from tocsin.runs.document import audit_facts, pointers
 from tocsin.runs.engine.active_run import ActiveRun
 from tocsin.runs.engine.note_once import note_once
@@ -56,7 +56,7 @@ class WatcherRunner:
             snapshot=rule.document(),
             source=source,
         )
-        return new_run(retried(order, retry), RunStatus.RUNNING, self._context.clock.now())
+        return new_run(as_retry(order, retry), RunStatus.RUNNING, self._context.clock.now())
 
     async def start(
         self, run: Run, rule: WatcherRule, change: WatchedChange, *, watch: Callable[[Line], None] | None = None

@@ -17,7 +17,7 @@ from tocsin.features.workflows.language.model import Workflow, WorkflowStep
 from tocsin.features.workflows.requests import InvalidRunError, WorkflowRequest, stored_request
 from tocsin.features.workflows.store import WorkflowFile
 from tocsin.runs.approvals import NotApproverError, refuse_others
-from tocsin.runs.control import Retry, retried
+from tocsin.runs.control import Retry, as_retry
 from tocsin.runs.model import Run, RunResult, RunSpec, RunStatus, StepRun
 from tocsin.runs.recorder import RunHandle, Work
 
@@ -81,7 +81,7 @@ class RunBuilder:
             )
             return await runner.run()
 
-        return PreparedRun(retried(order, request.retry), work)
+        return PreparedRun(as_retry(order, request.retry), work)
 
     async def _reveal(self, workflow: Workflow) -> Mapping[str, str]:
         names = secrets_of(workflow)

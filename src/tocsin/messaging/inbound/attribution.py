@@ -18,7 +18,7 @@ NAMELESS = {"photo": "the picture", "voice": "the voice message", "audio": "the 
 _MARKS = re.compile(r"[():@>,“”]+")
 
 
-def attributed(message: InboundMessage, text: str) -> str:
+def attribute_text(message: InboundMessage, text: str) -> str:
     """Return `text` with its author (in groups) and the quotation it replies to; empty if there is neither."""
     quoted = _quoted(message)
     if not text.strip() and message.quote is None:
@@ -37,7 +37,7 @@ def quotation(message: InboundMessage) -> str:
     return "\n".join([f"The message is {_relation(message)}:", *quoted]) if (quoted := _quoted(message)) else ""
 
 
-def name_of(attachment: Attachment) -> str:
+def describe_file(attachment: Attachment) -> str:
     """Return the description of a file for the chat model."""
     if name := truncate(" ".join(attachment.name.split()), 100):
         return name if attachment.file_id else f"the {name}"
@@ -62,7 +62,7 @@ def _quoted(message: InboundMessage) -> list[str]:
     if quote.is_cut:
         lines.append("[…]")
     lines += [f"[{thing}]" for thing in quote.things]
-    lines += [f"[{name_of(attachment)}]" for attachment in quote.attachments]
+    lines += [f"[{describe_file(attachment)}]" for attachment in quote.attachments]
     return [f"> {line}".rstrip() for line in lines]
 
 

@@ -38,7 +38,7 @@ OnReceived = Callable[[str, str, str], None]
 BeforeTakingOver = Callable[[str], Awaitable[None]]
 
 
-async def _nothing(owner: str) -> None:
+async def _no_op(owner: str) -> None:
     pass
 
 
@@ -53,7 +53,7 @@ class Inbox:
         clock: Clock,
         presence: Presence,
         *,
-        before_taking_over: BeforeTakingOver = _nothing,
+        before_taking_over: BeforeTakingOver = _no_op,
         on_received: OnReceived | None = None,
     ) -> None:
         """Call `before_taking_over` with the identity of a process whose events are about to start over.
@@ -200,12 +200,12 @@ class Inbox:
             await self._take_over(SET_ASIDE)
         for owner in await self._presence.gone(owners.keys() - {"", SET_ASIDE}):
             log.info("taking over the messages of a process that has ended", extra={"ended": owner})
-            await self._clear_up(owner)
+            await self._end_children(owner)
             await self._take_over(owner)
         if mine:
             await self._presence.beat()
 
-    async def _clear_up(self, owner: str) -> None:
+    async def _end_children(self, owner: str) -> None:
         try:
             await self._before_taking_over(owner)
         except Exception:
@@ -213,13 +213,13 @@ class Inbox:
 
     async def _take_over(self, owner: str) -> None:
         while not self._loop.stopping:
-            known = self._known_of(owner)
+            known = self._known_events(owner)
             tickets = await self._store.adopt(owner, self.owner, known)
             self._lanes.add(tickets)
             if not tickets:
                 return
 
-    def _known_of(self, owner: str) -> Collection[int]:
+    def _known_events(self, owner: str) -> Collection[int]:
         if owner == SET_ASIDE:
             return self._unknown
         return self._lanes.known() if owner == self.owner else ()
@@ -249,14 +249,14 @@ class _Contexts:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._kept: OrderedDict[str, tuple[float, Mapping[str, Any]]] = OrderedDict()
+        self._by_event: OrderedDict[str, tuple[float, Mapping[str, Any]]] = OrderedDict()
 
     def keep(self, event: str, context: Mapping[str, Any]) -> None:
         now = self._clock.monotonic()
-        self._kept[event] = (now + CONTEXT_S, context)
-        while len(self._kept) > MAX_CONTEXTS or next(iter(self._kept.values()))[0] <= now:
-            self._kept.popitem(last=False)
+        self._by_event[event] = (now + CONTEXT_S, context)
+        while len(self._by_event) > MAX_CONTEXTS or next(iter(self._by_event.values()))[0] <= now:
+            self._by_event.popitem(last=False)
 
     def take(self, event: str) -> Mapping[str, Any]:
-        expires_at, context = self._kept.pop(event, (0.0, {}))
+        expires_at, context = self._by_event.pop(event, (0.0, {}))
         return context if self._clock.monotonic() < expires_at else {}

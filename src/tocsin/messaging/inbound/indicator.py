@@ -12,7 +12,7 @@ log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
-async def indicating(adapter: InboundAdapter, clock: Clock, message: InboundMessage) -> AsyncIterator[None]:
+async def show_indicator(adapter: InboundAdapter, clock: Clock, message: InboundMessage) -> AsyncIterator[None]:
     """Show the channel's indicator while the block runs; failures are only logged."""
     ended = False
 

@@ -129,7 +129,7 @@ class InboxWork:
             return
         async with self._acknowledged(entry, adapter, message):
             result = await self._judge(entry, owner, message)
-            if result.replies and not await self._keep(entry, owner, result):
+            if result.replies and not await self._store_outcome(entry, owner, result):
                 return
             if result.hint:
                 await self._hint(adapter, message, result.hint)
@@ -198,7 +198,7 @@ class InboxWork:
     async def _ask(self, received: MessageContext) -> HandlerResult:
         try:
             for handler in self._hooks.handlers:
-                if (result := await self._patiently(handler, received)) is not None:
+                if (result := await self._call_handler(handler, received)) is not None:
                     encode(result.replies)  # raises if the replies cannot be stored
                     return result
         except EventTakenOverError:
@@ -212,7 +212,7 @@ class InboxWork:
             return await self._failure(received.message, BROKEN, f"unexpected {type(error).__name__}")
         return HandlerResult(HandlingStatus.IGNORED, reason="no handler accepted it")
 
-    async def _patiently(self, handler: Handler, received: MessageContext) -> HandlerResult | None:
+    async def _call_handler(self, handler: Handler, received: MessageContext) -> HandlerResult | None:
         """Call a handler, and retry while the store is unavailable; the handler then starts over."""
         for pause_s in BACK_OFF_S:
             try:
@@ -245,9 +245,9 @@ class InboxWork:
         except Exception:
             log.exception("a notification failed")
 
-    async def _keep(self, entry: InboxEvent, owner: str, result: HandlerResult) -> bool:
+    async def _store_outcome(self, entry: InboxEvent, owner: str, result: HandlerResult) -> bool:
         """Store the outcome; return False if another process has taken the event over."""
-        held = await self._persistently(
+        held = await self._retry_while_unavailable(
             lambda: self._store.outcome(entry.seq, owner, result.ending, result.replies, result.reason)
         )
         return held or _lost(entry)
@@ -273,7 +273,7 @@ class InboxWork:
             self._note_direct(entry, error.sentence())
             unsent = (replace(reply, text=error.unsent),) if error.unsent.strip() else ()
             rest = replace(result, replies=unsent, reason=result.reason or str(error))
-            await self._keep(entry, owner, rest)
+            await self._store_outcome(entry, owner, rest)
             return rest
         except ChannelError as error:
             log.info("a reply is sent through the queue", extra={**facts, "reason": error.sentence()})
@@ -308,7 +308,7 @@ class InboxWork:
         """Queue the replies and end the event; a reply that cannot be sent makes it a failure."""
         try:
             if result.replies:
-                await self._persistently(lambda: self._queue(entry, adapter, message, result.replies))
+                await self._retry_while_unavailable(lambda: self._queue(entry, adapter, message, result.replies))
         except Exception as error:  # from the channel's code, or a reply that cannot be sent
             if not isinstance(error, TocsinError):
                 log.exception("a reply could not be queued", extra={"event": entry.id})
@@ -326,13 +326,13 @@ class InboxWork:
         await self._outbox.queue_replies(entry.channel, target, merged, f"inbox:{entry.id}", caller)
 
     async def _end(self, entry: InboxEvent, owner: str, result: HandlerResult) -> None:
-        held = await self._persistently(
+        held = await self._retry_while_unavailable(
             lambda: self._store.finish(entry.seq, owner, result.ending, result.reason)
         ) or _lost(entry)
         if not held:
             return
         if result.ending is HandlingStatus.FAILED:
-            self._tell_failure(entry, result.reason)
+            self._notify_failure(entry, result.reason)
         if self._hooks.on_ended is not None:
             self._hooks.on_ended(entry.channel, result.ending)
         if result.done is not None:
@@ -341,13 +341,13 @@ class InboxWork:
             except Exception:  # the message is answered already
                 log.exception("the follow-up of a reply failed", extra={"event": entry.id})
 
-    def _tell_failure(self, entry: InboxEvent, reason: str) -> None:
+    def _notify_failure(self, entry: InboxEvent, reason: str) -> None:
         facts = {"event": entry.id, "channel": entry.channel, "chat": entry.chat}
         log.warning("a message was not handled", extra={**facts, "reason": reason})
         detail = f"a message on {entry.channel} in chat {entry.chat} was not handled ({reason or 'no reason given'})"
         self._audit.record(MSG_HANDLE, detail, source=INBOX.name, metadata={**facts, "ok": False})
 
-    async def _persistently(self, call: Callable[[], Awaitable[T]]) -> T:
+    async def _retry_while_unavailable(self, call: Callable[[], Awaitable[T]]) -> T:
         """Retry while the store is unavailable; other errors are raised."""
         for attempt in count():
             try:

@@ -12,9 +12,9 @@ from tocsin.delivery.store import DeliveryStore
 log = logging.getLogger(__name__)
 
 # The longest delay until a hold set by another process is known here.
-LOOK_EVERY_S = 0.5
+REFRESH_EVERY_S = 0.5
 # The longest time that a direct send waits for the store; sending matters more than a hold.
-PATIENCE_S = 0.25
+STORE_TIMEOUT_S = 0.25
 MAX_REASON = 200
 # The longest wait that the queue accepts from a provider.
 LONGEST_S = 3600.0
@@ -30,15 +30,15 @@ class AccountHolds:
         self._store = store
         self._clock = clock
         self._known: dict[str, tuple[float, str]] = {}  # by channel: the end (monotonic) and the reason
-        self._looked_at: dict[str, float] = {}  # monotonic
-        self._untold: set[str] = set()  # channels whose hold could not be stored
+        self._refreshed_at: dict[str, float] = {}  # monotonic
+        self._unpublished: set[str] = set()  # channels whose hold could not be stored
 
     async def refusal(self, channel: str, at_most_s: float) -> ChannelError | None:
         """Return the reason why a channel cannot send now, or `None` if it can within `at_most_s` seconds."""
         now = self._clock.monotonic()
-        if now - self._looked_at.get(channel, -inf) >= LOOK_EVERY_S:
-            self._looked_at[channel] = now
-            await self._look(channel)
+        if now - self._refreshed_at.get(channel, -inf) >= REFRESH_EVERY_S:
+            self._refreshed_at[channel] = now
+            await self._refresh(channel)
         until, reason = self._known.get(channel, (0.0, ""))
         left_s = until - self._clock.monotonic()
         if left_s <= at_most_s:
@@ -67,7 +67,7 @@ class AccountHolds:
         until = self._clock.monotonic() + failure.retry_after_s
         if until > self._known.get(channel, (0.0, ""))[0]:
             self._known[channel] = until, reason
-            await self._tell(channel)
+            await self._publish(channel)
 
     async def _hold_target(self, result: SendResult, wait_s: float, reason: str) -> None:
         try:
@@ -76,26 +76,26 @@ class AccountHolds:
             facts = {"channel": result.channel, "wait_s": round(wait_s), "reason": error.sentence()}
             log.warning("the queue could not be informed that a target is throttled", extra=facts)
 
-    async def _tell(self, channel: str) -> None:
+    async def _publish(self, channel: str) -> None:
         until, reason = self._known[channel]
         left_s = until - self._clock.monotonic()
-        self._untold.discard(channel)
+        self._unpublished.discard(channel)
         if left_s <= 0:
             return
         try:
             await self._store.hold_account(channel, left_s, reason)
         except TocsinError as error:
-            self._untold.add(channel)
+            self._unpublished.add(channel)
             facts = {"channel": channel, "wait_s": round(left_s), "reason": error.sentence()}
             log.warning("other processes could not be informed that an account is throttled", extra=facts)
 
-    async def _look(self, channel: str) -> None:
+    async def _refresh(self, channel: str) -> None:
         import asyncio
 
         try:
-            async with asyncio.timeout(PATIENCE_S):
-                if channel in self._untold:
-                    await self._tell(channel)
+            async with asyncio.timeout(STORE_TIMEOUT_S):
+                if channel in self._unpublished:
+                    await self._publish(channel)
                 hold = (await self._store.account_holds([channel])).get(channel)
         except (TocsinError, TimeoutError) as error:
             log.debug("the holds of a channel cannot be read", extra={"channel": channel, "reason": str(error)})
@@ -103,5 +103,5 @@ class AccountHolds:
         if hold is not None:
             left_s = hold.until - self._clock.now()
             self._known[channel] = self._clock.monotonic() + left_s, hold.reason
-        elif channel not in self._untold:
+        elif channel not in self._unpublished:
             self._known.pop(channel, None)

@@ -61,7 +61,7 @@ class AuditAnchor:
         seq, digest = self._audit.tip()
         if not seq or seq < self._last() + self._every:
             return
-        with self._only_one() as first:
+        with self._try_lock() as first:
             if not first or seq < self._last() + self._every:
                 return
             line = f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {seq} {digest}\n"
@@ -84,7 +84,7 @@ class AuditAnchor:
         return 0
 
     @contextmanager
-    def _only_one(self) -> Iterator[bool]:
+    def _try_lock(self) -> Iterator[bool]:
         with os.fdopen(_open_to_append(self._state), "ab") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -118,7 +118,7 @@ def _open_to_append(path: Path) -> int:
     return new
 
 
-def noted_anchors(data_dir: Path, destination: str) -> "tuple[list[Anchor], list[ChainIssue]]":
+def load_anchors(data_dir: Path, destination: str) -> "tuple[list[Anchor], list[ChainIssue]]":
     """Return the recorded anchors, the most remote first, and the anchor files that cannot be read."""
     from tocsin.core.audit.chain import ChainIssue
 
@@ -137,6 +137,6 @@ def noted_anchors(data_dir: Path, destination: str) -> "tuple[list[Anchor], list
     return anchors, problems
 
 
-def kept_since(days: int, now: float) -> str:
+def retention_start(days: int, now: float) -> str:
     """Return the time, as in an entry, before which lines may be missing; empty if all lines must exist."""
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now - days * 86400)) if days else ""

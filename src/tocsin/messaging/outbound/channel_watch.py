@@ -41,7 +41,7 @@ class ChannelWatch:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._outages: dict[str, _Outage] = {}
-        self._told_at: dict[str, float] = {}  # monotonic
+        self._logged_at: dict[str, float] = {}  # monotonic
         self._throttled_until: dict[str, float] = {}  # monotonic
 
     def note(self, receipt: Receipt) -> None:
@@ -67,9 +67,9 @@ class ChannelWatch:
         now = self._clock.monotonic()
         outage = self._outages.setdefault(channel, _Outage(self._clock.now(), now))
         outage.failures += 1
-        if outage.told or now - self._told_at.get(channel, now - QUIET_S) < QUIET_S:
+        if outage.told or now - self._logged_at.get(channel, now - QUIET_S) < QUIET_S:
             return
-        outage.told, self._told_at[channel] = True, now
+        outage.told, self._logged_at[channel] = True, now
         log.warning("a channel cannot deliver", extra={"channel": channel, "reason": reason})
 
     def _end_outage(self, channel: str) -> None:

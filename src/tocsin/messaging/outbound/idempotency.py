@@ -79,7 +79,7 @@ class IdempotencyKeys(Protocol):
 
 
 @asynccontextmanager
-async def held(keys: IdempotencyKeys, key: str, *, every_s: float = RENEW_S) -> AsyncIterator[None]:
+async def keep_lease(keys: IdempotencyKeys, key: str, *, every_s: float = RENEW_S) -> AsyncIterator[None]:
     """Renew the lease while the block runs."""
 
     ended = False

@@ -80,9 +80,9 @@ class RedisKeyRecords:
         return []
 
     async def take_in(self, records: Sequence[MovedKey]) -> None:
-        await for_each(self._take_in, records)
+        await for_each(self._store, records)
 
-    async def _take_in(self, one: MovedKey) -> None:
+    async def _store(self, one: MovedKey) -> None:
         name, left_s = key_names(one.key)[0], round(KEPT_S - one.age_s)
         if left_s > 0:
             outcome = () if one.status is None else (one.status, one.body)

@@ -106,9 +106,9 @@ class Messenger:
     def parse_modes(self) -> tuple[str, ...]:
         """Return the parse modes of all channels."""
         kinds = self._registry.kinds()
-        return tuple(dict.fromkeys([*(mode for kind in kinds for mode in self._modes_of(kind)), PLAIN, COMMONMARK]))
+        return tuple(dict.fromkeys([*(mode for kind in kinds for mode in self._parse_modes(kind)), PLAIN, COMMONMARK]))
 
-    def _modes_of(self, channel: str) -> tuple[str, ...]:
+    def _parse_modes(self, channel: str) -> tuple[str, ...]:
         try:
             return self._registry.spec(channel).parse_modes
         except TocsinError:
@@ -147,7 +147,7 @@ class Messenger:
         try:
             adapter = self._registry.adapter(channel)
         except TocsinError as error:
-            receipt = self._refused(channel, "", error)
+            receipt = self._refusal_receipt(channel, "", error)
         else:
             receipt = await adapter.try_connection()
         result = receipt.result
@@ -155,7 +155,7 @@ class Messenger:
         self._record(MSG_TEST, f"{result.channel}: {outcome}", caller, {"channel": result.channel, "ok": result.ok})
         return receipt
 
-    def _refused(self, channel: str, target: str, error: TocsinError) -> Receipt:
+    def _refusal_receipt(self, channel: str, target: str, error: TocsinError) -> Receipt:
         """Return the receipt for a channel that cannot be used."""
         failure = error if isinstance(error, RemoteError) else ChannelError(str(error), provider_code=error.code)
         result = SendResult(False, self._registry.kind_of(channel), target, error=error.in_result())
@@ -180,14 +180,14 @@ class Messenger:
                 {"profile": profile, "ok": sent == len(receipts), "targets": [_facts(each) for each in receipts]},
             )
 
-        modes = {entry.channel: (PLAIN, COMMONMARK, *self._modes_of(entry.channel)) for entry in entries}
+        modes = {entry.channel: (PLAIN, COMMONMARK, *self._parse_modes(entry.channel)) for entry in entries}
         sends = [
             _Sending(entry.channel, entry.target, message, parse_mode if parse_mode in modes[entry.channel] else "")
             for entry in entries
         ]
         receipts = await self._send_all(sends, caller, note, on_cut_off)
         results = zip(entries, (receipt.result for receipt in receipts), strict=True)
-        placed = tuple(_placed(result, profiles.place(entry)) for entry, result in results)
+        placed = tuple(_with_position(result, profiles.place(entry)) for entry, result in results)
         return NotifyResult(profile, placed, tuple(each.failure for each in receipts))
 
     def check_profile(self, profile: str) -> None:
@@ -214,7 +214,7 @@ class Messenger:
         accepted = iter(
             await self._outbox.enqueue([item for item in prepared if isinstance(item, NewDelivery)], caller)
         )
-        results = [item if isinstance(item, SendResult) else _queued(next(accepted)) for item in prepared]
+        results = [item if isinstance(item, SendResult) else _queued_result(next(accepted)) for item in prepared]
         return NotifyResult(profile, tuple(results))
 
     async def aclose(self) -> None:
@@ -241,7 +241,7 @@ class Messenger:
             else:
                 await asyncio.gather(*[self._transmit(each, caller) for each in sends])
         except BaseException:
-            receipts = [each.receipt or self._not_begun(each) for each in sends]
+            receipts = [each.receipt or self._cancelled_receipt(each) for each in sends]
             note(receipts)
             if on_cut_off:
                 on_cut_off(receipts)
@@ -257,37 +257,39 @@ class Messenger:
         try:
             adapter = self._registry.adapter(sending.channel)
         except TocsinError as error:
-            sending.receipt = self._observed(self._refused(sending.channel, sending.outgoing.target, error))
+            sending.receipt = self._notify_observers(
+                self._refusal_receipt(sending.channel, sending.outgoing.target, error)
+            )
             return
         held = await self._holds.refusal(adapter.spec.kind, adapter.spec.retry.longest_wait_s)
         if held is not None:  # the provider would refuse again, and might extend its hold on the account
-            refused = self._refused(sending.channel, sending.outgoing.target, held)
-            await self._keep(sending, refused, caller)
+            refused = self._refusal_receipt(sending.channel, sending.outgoing.target, held)
+            await self._record_send(sending, refused, caller)
             return
         receipts: list[Receipt] = []
         try:
             receipts.append(await adapter.transmit(sending.outgoing, on_cut_off=receipts.append))
             # Not for a cancelled send, which says nothing about the provider.
-            self._observed(receipts[0])
-            await self._keep(sending, receipts[0], caller)
+            self._notify_observers(receipts[0])
+            await self._record_send(sending, receipts[0], caller)
             await self._holds.note(receipts[0])
         except BaseException:
             for receipt in receipts:
                 # Possibly a second time; a known id is stored once.
-                await to_the_end(self._keep(sending, receipt, caller))
+                await to_the_end(self._record_send(sending, receipt, caller))
             raise
 
-    async def _keep(self, sending: "_Sending", receipt: Receipt, caller: Caller) -> None:
+    async def _record_send(self, sending: "_Sending", receipt: Receipt, caller: Caller) -> None:
         outgoing = sending.outgoing
         kept = await self._outbox.keep(outgoing, receipt, caller.source, outgoing.key)
-        sending.receipt = _recorded(receipt, outgoing.key) if kept else receipt
+        sending.receipt = _with_id(receipt, outgoing.key) if kept else receipt
 
-    def _observed(self, receipt: Receipt) -> Receipt:
+    def _notify_observers(self, receipt: Receipt) -> Receipt:
         for observer in self._observers:
             observer(receipt)
         return receipt
 
-    def _not_begun(self, sending: "_Sending") -> Receipt:
+    def _cancelled_receipt(self, sending: "_Sending") -> Receipt:
         failure = ChannelError("interrupted before the send started", kind=FailureKind.TRANSIENT)
         kind = self._registry.kind_of(sending.channel)
         return Receipt(SendResult(False, kind, sending.outgoing.target, error=str(failure)), failure=failure)
@@ -296,7 +298,7 @@ class Messenger:
         self._audit.record(action, detail, source=caller.source, metadata={**facts, **caller.facts})
 
 
-def _recorded(receipt: Receipt, id_: str) -> Receipt:
+def _with_id(receipt: Receipt, id_: str) -> Receipt:
     """Return `receipt` with the id of its record; dataclasses.replace takes four times as long."""
     tries = receipt.attempts, receipt.duration_ms
     return Receipt(
@@ -304,12 +306,12 @@ def _recorded(receipt: Receipt, id_: str) -> Receipt:
     )
 
 
-def _placed(result: SendResult, place: str) -> SendResult:
+def _with_position(result: SendResult, place: str) -> SendResult:
     """Return a result whose error begins with the position of the mistake in the file."""
     return replace(result, error=f"{place}{result.error}") if place else result
 
 
-def _queued(delivery: Delivery) -> SendResult:
+def _queued_result(delivery: Delivery) -> SendResult:
     return SendResult(True, delivery.channel, delivery.target, message=f"delivery={delivery.id}")
 
 

@@ -45,7 +45,7 @@ class DocumentText(NamedTuple):
         return f"[File {name}]\n{self.text}{cut}"
 
 
-def kind_of(name: str, mime: str) -> str:
+def detect_kind(name: str, mime: str) -> str:
     """Return the kind of a file by its media type, or by its name if that is unspecific; empty if unsupported."""
     kinds = BY_SUFFIX.get(Path(name).suffix.lower()) if mime in UNKNOWN_TYPES else KINDS.get(mime)
     return kinds or ""

@@ -51,7 +51,7 @@ def read_xlsx(package: Package, words: Words, max_pages: int) -> None:
     epoch = datetime(1904, 1, 1) if workbook.from_1904 else datetime(1899, 12, 30)  # noqa: DTZ001  # a cell has no zone
     for name, page in pages:
         if page:
-            _write(words, name, page, lambda cell: _shown(cell, strings.found, styles.dates, epoch))
+            _write(words, name, page, lambda cell: _format_cell(cell, strings.found, styles.dates, epoch))
 
 
 def _complete(package: Package, part: str, scanner: Scanner) -> bool:
@@ -76,17 +76,17 @@ def _write(words: Words, name: str, cells: list[Cell], shown: Callable[[Cell], s
     words.add("\n\n")
 
 
-def _shown(cell: Cell, strings: dict[int, str], dates: set[int], epoch: datetime) -> str:
+def _format_cell(cell: Cell, strings: dict[int, str], dates: set[int], epoch: datetime) -> str:
     if cell.kind == "s":
         return strings.get(int(cell.value), "") if cell.value.isdecimal() else ""
     if cell.kind == "b":
         return "FALSE" if cell.value == "0" else "TRUE"
     if cell.kind in {"", "n"} and cell.style in dates:
-        return _date(cell.value, epoch)
+        return _format_date(cell.value, epoch)
     return cell.value
 
 
-def _date(value: str, epoch: datetime) -> str:
+def _format_date(value: str, epoch: datetime) -> str:
     try:
         days = float(value)
         at = epoch + timedelta(seconds=round(days * 86_400))

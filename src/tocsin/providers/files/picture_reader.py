@@ -33,13 +33,13 @@ def main() -> None:
     path = Path(sys.argv[1])
     limit_this_process(memory_bytes=MEMORY_BYTES, cpu_s=CPU_S)
     try:
-        result = fitted(path)
+        result = fit_picture(path)
     except MemoryError:
         result = {"refused": "it needs too much memory to open"}
     sys.stdout.write(json.dumps(result))
 
 
-def fitted(path: Path) -> dict[str, Any]:
+def fit_picture(path: Path) -> dict[str, Any]:
     """Check the picture, and scale it down if it is too large for chat models."""
     is_small = path.stat().st_size <= MAX_BYTES
     try:
@@ -56,7 +56,7 @@ def fitted(path: Path) -> dict[str, Any]:
             if is_small and max(image.size) <= MAX_SIDE:
                 image.load()
                 return {"fits": True}
-            return {"jpeg": base64.b64encode(_scaled(image)).decode("ascii")}
+            return {"jpeg": base64.b64encode(_scale(image)).decode("ascii")}
     except UnidentifiedImageError:
         return {"refused": "it is not a JPEG, PNG, GIF or WebP picture"}
     except (OSError, SyntaxError, ValueError, EOFError, TypeError, KeyError, IndexError, ArithmeticError):
@@ -64,7 +64,7 @@ def fitted(path: Path) -> dict[str, Any]:
         return {"refused": "the picture is damaged"}
 
 
-def _scaled(image: "Image") -> bytes:
+def _scale(image: "Image") -> bytes:
     """Return the picture, or the first frame of an animation, as a JPEG of at most about `SCALED_BYTES`."""
     from PIL import ImageOps
 
@@ -73,7 +73,7 @@ def _scaled(image: "Image") -> bytes:
     if image.mode not in {"RGB", "RGBA", "L", "LA", "CMYK"}:  # other modes cannot be scaled well
         image = image.convert("RGBA" if image.has_transparency_data else "RGB")
     image.thumbnail((largest, largest))
-    image = _opaque(ImageOps.exif_transpose(image))  # the orientation is lost in the next step
+    image = _flatten(ImageOps.exif_transpose(image))  # the orientation is lost in the next step
     encoded = b""
     for side, quality in SCALES:
         image.thumbnail((side, side))
@@ -85,7 +85,7 @@ def _scaled(image: "Image") -> bytes:
     return encoded
 
 
-def _opaque(image: "Image") -> "Image":
+def _flatten(image: "Image") -> "Image":
     """Return the picture as RGB, on white where it is transparent."""
     from PIL import Image
 

@@ -21,7 +21,7 @@ async def fit(data: bytes, *, is_checked: bool = False) -> Image:
 
     A picture that `is_checked` is known to be readable, and to have no more pixels than models accept.
     """
-    media_type = type_of(data)
+    media_type = detect_type(data)
     if not media_type:
         raise UnreadableFileError("it is not a JPEG, PNG, GIF or WebP picture")
     if is_checked and len(data) <= MAX_BYTES:
@@ -33,7 +33,7 @@ async def fit(data: bytes, *, is_checked: bool = False) -> Image:
     return Image("image/jpeg", base64.b64decode(scaled)) if scaled else Image(media_type, data)
 
 
-def type_of(data: bytes) -> str:
+def detect_type(data: bytes) -> str:
     """Return the media type according to the first bytes; empty if models do not accept it."""
     for media_type, beginnings in PICTURE_TYPES.items():
         if data.startswith(beginnings) and (media_type != "image/webp" or data[8:12] == b"WEBP"):

@@ -64,7 +64,7 @@ class Speech:
         stamp = (stat.st_size, stat.st_mtime_ns)
         if stamp == self._trusted:
             return ""
-        if stat.st_size != self._model.size or digest_of(self.path) != self._model.sha256:
+        if stat.st_size != self._model.size or compute_digest(self.path) != self._model.sha256:
             return f"the speech model {self.path.name} is damaged: run `tocsin voice install`"
         self._trusted = stamp
         return ""
@@ -83,7 +83,7 @@ class Speech:
         return str(reading.get("text", ""))
 
 
-def digest_of(path: Path) -> str:
+def compute_digest(path: Path) -> str:
     """Return the SHA-256 of a file in hexadecimal."""
     digest = sha256()
     with path.open("rb") as stream:

@@ -17,7 +17,7 @@ from tocsin.runs.engine.active_run import ActiveRun, PendingRun
 from tocsin.runs.engine.recovery import WAS_LEFT, Recovery, interrupted, not_begun
 from tocsin.runs.engine.run_type import RunType
 from tocsin.runs.engine.settling import RunSettler
-from tocsin.runs.log_file import host_of, path_of, read_lines, summary_of
+from tocsin.runs.log_file import log_path, read_host, read_lines, summarise
 from tocsin.runs.model import (
     LOG_MAX_BYTES,
     TERMINAL,
@@ -178,7 +178,7 @@ class RunExecutor:
         if request is not None:
             await asyncio.to_thread(running.capture.reopen)
         if was_at != self.store.home:
-            said = f"continued here: the output before this line is on the host {host_of(was_at)}\n"
+            said = f"continued here: the output before this line is on the host {read_host(was_at)}\n"
             running.capture.feed("system", said.encode())
         return await self._launch(running, work, enter)
 
@@ -228,7 +228,7 @@ class RunExecutor:
             log.info("continuing a run", extra={"run": run.id, "subject": run.subject_name})
             await self.start_taken(run, work, request=claimed.request, was_at=claimed.was_at)
         else:
-            output = await asyncio.to_thread(lambda: summary_of(read_lines(self._log_path(run))))
+            output = await asyncio.to_thread(lambda: summarise(read_lines(self._log_path(run))))
             await self.settle(await self._finish(run, interrupted(reason, run.id), output))
 
     async def aclose(self) -> None:
@@ -275,7 +275,7 @@ class RunExecutor:
         return running
 
     def _log_path(self, run: Run) -> Path:
-        return path_of(self._directory, run.id, run.queued_at)
+        return log_path(self._directory, run.id, run.queued_at)
 
     def _hold(self, run: Run) -> None:
         """Leave signs of life for a queued run, too."""

@@ -10,7 +10,7 @@ from tocsin.core.process.identity import read_identity
 from tocsin.core.process.presence import SILENCE_S, Presence
 from tocsin.core.process.starting import kill_tree
 from tocsin.core.time.clock import Clock
-from tocsin.runs.log_file import host_of, path_of, read_lines, summary_of
+from tocsin.runs.log_file import log_path, read_host, read_lines, summarise
 from tocsin.runs.model import Run, RunResult, RunStatus
 from tocsin.runs.store import Orphan, RunStore
 
@@ -62,7 +62,9 @@ class Recovery:
         gone = await self._home.gone({f"{_HOME}{run.home}" for run in queued})
         for run in queued:
             if f"{_HOME}{run.home}" in gone:
-                log.warning("a queued run of another host is adopted", extra={"run": run.id, "host": host_of(run.home)})
+                log.warning(
+                    "a queued run of another host is adopted", extra={"run": run.id, "host": read_host(run.home)}
+                )
                 await self._store.adopt(run.id)
 
     async def interrupt_runs_of(self, owner: str) -> list[Run]:
@@ -83,8 +85,8 @@ class Recovery:
             await kill_tree(int(pid))
         if run.status is not RunStatus.CANCELLING and self._may_continue(run, await self._store.request_of(run.id)):
             return await self._store.release(run.id, orphan.owner)
-        path = path_of(self._directory, run.id, run.queued_at)
-        output = await asyncio.to_thread(lambda: summary_of(read_lines(path)))
+        path = log_path(self._directory, run.id, run.queued_at)
+        output = await asyncio.to_thread(lambda: summarise(read_lines(path)))
         log.warning("a run was interrupted", extra={"run": run.id, "subject": run.subject_name})
         return await self._store.finish(run.id, self._end_of(orphan), output, self._clock.now())
 

@@ -126,7 +126,7 @@ def sets_for(query: RunFilter) -> list[str]:
     return [f"kind:{query.kind}"] if query.kind else ["all"]
 
 
-def outdated(runs: Sequence[Run], now: float, keep_days: float, keep: int, keep_failed: int) -> list[Run]:
+def find_outdated(runs: Sequence[Run], now: float, keep_days: float, keep: int, keep_failed: int) -> list[Run]:
     """Return the ended runs of one subject, given newest first, that `RunStore.prune` deletes."""
     if not runs:
         return []

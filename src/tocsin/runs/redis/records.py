@@ -17,8 +17,8 @@ from tocsin.runs.redis.documents import (
     Commit,
     DocumentQueue,
     VersionedRun,
+    find_outdated,
     key_name,
-    outdated,
     read_stored,
     sets_for,
     write_parts,
@@ -61,7 +61,7 @@ class RedisRunRecords:
         return RedisChangeStream(self._client, f"{self._prefix}changes")
 
     async def add(self, record: StoredRun) -> None:
-        record, commit = self._placed(record, None), Commit()
+        record, commit = self._with_home(record, None), Commit()
         commit.put(record)
         answer = await self._run(_COMMIT, commit.as_json())
         if answer == _CHANGED and not await self._has(record):
@@ -75,7 +75,7 @@ class RedisRunRecords:
         return stored is not None and stored.record.owner == record.owner
 
     async def enqueue(self, records: Sequence[StoredRun]) -> list[Run]:
-        answers = await for_each(self._enqueue, [self._placed(record, None) for record in records])
+        answers = await for_each(self._enqueue, [self._with_home(record, None) for record in records])
         return [record.run for record, is_new in zip(records, answers, strict=True) if is_new]
 
     async def _enqueue(self, record: StoredRun) -> bool:
@@ -104,17 +104,17 @@ class RedisRunRecords:
         parts: bool = False,
         also: StoredRun | None = None,
     ) -> StoredRun:
-        async for _ in _tries():
+        async for _ in _attempts():
             before = await self._load_one(run_id, parts=parts)
             if before is None:
                 raise unknown_run(run_id)
-            after = self._placed(edit(before.record), before.record)
+            after = self._with_home(edit(before.record), before.record)
             if after == before.record and also is None:
                 return after
             commit = Commit()
             commit.put(after, before)
             if also is not None:
-                commit.put(self._placed(also, None))
+                commit.put(self._with_home(also, None))
             if await self._run(_COMMIT, commit.as_json()) != _CHANGED:
                 return after
         raise AssertionError("unreachable: the last try raises")
@@ -125,9 +125,9 @@ class RedisRunRecords:
             raise unknown_run(run_id)
 
     async def decide(self, kind: str, choose: Callable[[RunQueue], T]) -> T:
-        async for _ in _tries():
+        async for _ in _attempts():
             number, stored = await self._active(kind)
-            queue = DocumentQueue(stored, self.home, self._placed)
+            queue = DocumentQueue(stored, self.home, self._with_home)
             chosen = choose(queue)
             if not queue.changed:
                 return chosen
@@ -140,7 +140,7 @@ class RedisRunRecords:
 
     async def look(self, kind: str, see: Callable[[RunQueue], T]) -> T:
         _, stored = await self._active(kind)
-        return see(DocumentQueue(stored, self.home, self._placed))
+        return see(DocumentQueue(stored, self.home, self._with_home))
 
     async def _active(self, kind: str) -> tuple[str, dict[str, VersionedRun]]:
         number, *rows = await self._run(_ACTIVE, kind)
@@ -232,14 +232,14 @@ class RedisRunRecords:
         found = []
         for subject in subjects:
             runs = await self.search(RunFilter(kind, subject, limit=limit))
-            found.append(SubjectPast(runs[0] if runs else None, list(map(_glimpse, runs))))
+            found.append(SubjectPast(runs[0] if runs else None, list(map(_to_recent, runs))))
         return found
 
     async def prune(self, now: float, keep_days: float, keep: int, keep_failed: int) -> list[Run]:
         gone: list[Run] = []
         for kind, subject in await self._subjects():
             runs = [run async for run in self._matching(RunFilter(kind, subject, tuple(TERMINAL)))]
-            old = outdated(runs, now, keep_days, keep, keep_failed)
+            old = find_outdated(runs, now, keep_days, keep, keep_failed)
             await self.remove([run.id for run in old])
             gone += old
             if not await self._set("ZCARD", key_name("subject", kind, subject)):
@@ -250,7 +250,7 @@ class RedisRunRecords:
         for start in range(0, len(run_ids), _AT_ONCE):
             await self._run(_FORGET, *run_ids[start : start + _AT_ONCE])
 
-    def _placed(self, after: StoredRun, before: StoredRun | None) -> StoredRun:
+    def _with_home(self, after: StoredRun, before: StoredRun | None) -> StoredRun:
         """Record the data directory of a run: the one that began or continues it."""
         is_taken = bool(after.owner) and (before is None or not before.owner)
         if is_taken or (before is None and not after.run.home):
@@ -294,7 +294,7 @@ class RedisRunRecords:
         self._is_known = True
 
 
-async def _tries() -> AsyncIterator[int]:
+async def _attempts() -> AsyncIterator[int]:
     """Yield attempts at a change that other processes may outrun, until their limit."""
     for attempt in range(_TRIES):
         yield attempt
@@ -306,5 +306,5 @@ def _texts(words: Iterable[bytes]) -> list[str]:
     return [bytes(word).decode() for word in words]
 
 
-def _glimpse(run: Run) -> RecentRun:
+def _to_recent(run: Run) -> RecentRun:
     return RecentRun(run.id, run.status, run.queued_at, run.started_at, run.finished_at, run.retry_of)

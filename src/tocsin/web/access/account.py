@@ -16,7 +16,7 @@ from tocsin.core.errors import TocsinError
 from tocsin.core.storage.database import Database
 from tocsin.web.access.passwords import PasswordChecks, password_bytes
 from tocsin.web.access.throttle import LoginThrottle
-from tocsin.web.http.clients import bucket_of
+from tocsin.web.http.clients import bucket_key
 
 # Maximum number of remembered addresses with a recent correct pair, and of recent wrong pairs.
 MAX_REMEMBERED = 10_000
@@ -96,7 +96,7 @@ class DashboardAccount:
         many guesses from there follow.
         """
         self.require_configured()
-        pair = (bucket_of(address), self._digest(name, password))
+        pair = (bucket_key(address), self._digest(name, password))
         if self._is_known(pair, name, address):
             return
         async with self._turn(address):
@@ -110,7 +110,7 @@ class DashboardAccount:
             _remember(self._right, pair)
 
     def _turn(self, address: str) -> AbstractAsyncContextManager[None]:
-        return self._checks.turn(bucket_of(address), lambda: self._throttle.failures_of(address))
+        return self._checks.turn(bucket_key(address), lambda: self._throttle.count_failures(address))
 
     def _is_known(self, pair: tuple[str, bytes], name: str, address: str) -> bool:
         """Return True if the pair was accepted before; raise the rejection if one is known without hashing."""
@@ -147,7 +147,7 @@ class DashboardAccount:
             return self._given_hash
         async with self._preparing:
             if not self._hash:
-                kept = await self._database.read(_kept_hash)
+                kept = await self._database.read(_stored_hash)
                 if not kept or not await self._checks.matches(self._password, kept):
                     kept = await self._checks.hash(self._password)
                     await self._database.write(lambda connection: _keep_hash(connection, kept))
@@ -161,7 +161,7 @@ def _remember(pairs: OrderedDict[tuple[str, bytes], None], pair: tuple[str, byte
         pairs.popitem(last=False)
 
 
-def _kept_hash(connection: sqlite3.Connection) -> str:
+def _stored_hash(connection: sqlite3.Connection) -> str:
     row = connection.execute("SELECT hash FROM access_password").fetchone()
     return str(row["hash"]) if row else ""
 

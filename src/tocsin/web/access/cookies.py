@@ -4,7 +4,7 @@ from starlette.types import Scope
 
 from tocsin.rest.headers import header_values
 from tocsin.web.access.sessions import REMEMBERED_S, LoginSession
-from tocsin.web.http.asgi import came_by_tls
+from tocsin.web.http.asgi import is_encrypted
 
 NAME = "session"
 # A browser accepts a cookie with this prefix only with `Secure`, `Path=/` and from the same host: other hosts of the
@@ -13,7 +13,7 @@ SECURE_NAME = f"__Host-{NAME}"
 _USUAL = "Path=/; HttpOnly; SameSite=Strict"
 
 
-def session_id_of(scope: Scope) -> str:
+def read_session_id(scope: Scope) -> str:
     """Return the value of the session cookie; empty if there is none."""
     name = _name(scope)
     for line in header_values(scope, b"cookie"):
@@ -36,8 +36,8 @@ def no_cookie(scope: Scope) -> str:
 
 
 def _name(scope: Scope) -> str:
-    return SECURE_NAME if came_by_tls(scope) else NAME
+    return SECURE_NAME if is_encrypted(scope) else NAME
 
 
 def _usual(scope: Scope) -> str:
-    return f"{_USUAL}; Secure" if came_by_tls(scope) else _USUAL
+    return f"{_USUAL}; Secure" if is_encrypted(scope) else _USUAL

@@ -12,12 +12,12 @@ from tocsin.core.errors import TocsinError
 from tocsin.core.scopes import ALL_SCOPES
 from tocsin.rest.headers import header_values
 from tocsin.rest.problems import HttpProblemError
-from tocsin.web.access.cookies import session_cookie, session_id_of
-from tocsin.web.access.refusals import refusal_of, unauthenticated
+from tocsin.web.access.cookies import read_session_id, session_cookie
+from tocsin.web.access.refusals import login_refusal, unauthenticated
 from tocsin.web.access.sessions import LoginSession
 from tocsin.web.access.sign_in import SignIns, Visitor
 from tocsin.web.access.tokens import ApiTokens
-from tocsin.web.http.asgi import EXEMPT_PATHS, SAFE_METHODS, is_of_other_site
+from tocsin.web.http.asgi import EXEMPT_PATHS, SAFE_METHODS, is_cross_site
 
 PROTECTED_PATHS = "/api/"
 # The routes that read the credentials themselves.
@@ -70,17 +70,17 @@ class Authentication:
             if len(values) == 1 and scheme.lower() == "bearer":
                 return await self._by_token(scope, credentials.strip())
             if len(values) == 1 and scheme.lower() == "basic":
-                if is_of_other_site(scope):  # a page could lock the login with wrong passwords in its links
+                if is_cross_site(scope):  # a page could lock the login with wrong passwords in its links
                     raise unauthenticated(
                         scope, "User name and password are not accepted in requests from pages of other sites."
                     )
                 return await self._by_basic(scope, credentials.strip())
         except TocsinError as error:
-            raise refusal_of(scope, error) from None
+            raise login_refusal(scope, error) from None
         raise unauthenticated(scope, "The Authorization header is repeated, or is neither Basic nor Bearer.")
 
     async def _by_session(self, scope: Scope) -> AuthenticatedCaller:
-        session_id = session_id_of(scope)
+        session_id = read_session_id(scope)
         self._sign_ins.require_configured()
         if not session_id:
             raise unauthenticated(scope, "Authentication is required: user name and password, a session, or a token.")
@@ -107,11 +107,11 @@ class Authentication:
             raise unauthenticated(
                 scope, "The Authorization header does not contain a user name and password in UTF-8 and base64."
             )
-        user = await self._sign_ins.by_basic(name, password, visitor_of(scope))
+        user = await self._sign_ins.by_basic(name, password, read_visitor(scope))
         return AuthenticatedCaller(user, ALL_SCOPES, "basic")
 
 
-def visitor_of(scope: Scope) -> Visitor:
+def read_visitor(scope: Scope) -> Visitor:
     """Return the origin of a request."""
     return Visitor(scope["tocsin.client"], scope["tocsin.request_id"])
 

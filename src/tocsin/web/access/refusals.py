@@ -6,7 +6,7 @@ from tocsin.core.errors import TocsinError
 from tocsin.rest.headers import header_values
 from tocsin.rest.problems import HttpProblemError
 from tocsin.web.access.throttle import RETRY_AFTER_S
-from tocsin.web.http.asgi import is_of_other_site
+from tocsin.web.http.asgi import is_cross_site
 
 _BASIC = 'Basic realm="dashboard", charset="UTF-8"'
 _KNOWN = frozenset({"invalid-credentials", "rate-limited", "not-ready"})
@@ -18,7 +18,7 @@ def unauthenticated(scope: Scope, detail: str, *, bearer: bool = False) -> HttpP
     return HttpProblemError("unauthenticated", detail, headers={"WWW-Authenticate": challenge})
 
 
-def refusal_of(scope: Scope, error: TocsinError) -> HttpProblemError:
+def login_refusal(scope: Scope, error: TocsinError) -> HttpProblemError:
     """Return the response to a failed login."""
     sentence = error.sentence()
     detail = f"{sentence[:1].upper()}{sentence[1:]}."
@@ -36,4 +36,4 @@ def _challenge(scope: Scope) -> str:
     by_page = "dashboard" in header_values(scope, b"x-requested-with")
     # Requests of a page's script, such as an event stream, which may not be able to set headers.
     fetched = "empty" in header_values(scope, b"sec-fetch-dest")
-    return "Session" if by_page or fetched or is_of_other_site(scope) else _BASIC
+    return "Session" if by_page or fetched or is_cross_site(scope) else _BASIC

@@ -4,7 +4,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable
 from hashlib import sha256
 
-from tocsin.web.http.clients import bucket_of
+from tocsin.web.http.clients import bucket_key
 
 WINDOW_S = 300.0
 OF_ADDRESS, OF_ACCOUNT = 5, 50
@@ -57,11 +57,11 @@ class LoginThrottle:
 
     def blocks_address(self, address: str) -> bool:
         """Return True if there were too many wrong passwords from this address."""
-        return self._addresses.reached(bucket_of(address))
+        return self._addresses.reached(bucket_key(address))
 
-    def failures_of(self, address: str) -> int:
+    def count_failures(self, address: str) -> int:
         """Return the number of recent wrong passwords from this address."""
-        return self._addresses.count(bucket_of(address))
+        return self._addresses.count(bucket_key(address))
 
     def blocks_account(self, name: str) -> bool:
         """Return True if there were too many wrong passwords for this name from any address; also for unknown names."""
@@ -69,15 +69,15 @@ class LoginThrottle:
 
     def blocks_guesser(self, address: str) -> bool:
         """Return True if a blocked address has continued guessing."""
-        return self._guessers.reached(bucket_of(address))
+        return self._guessers.reached(bucket_key(address))
 
     def count_guess(self, address: str) -> None:
         """Count a pair that was not checked because the address is blocked."""
-        self._guessers.add(bucket_of(address))
+        self._guessers.add(bucket_key(address))
 
     def count(self, address: str, name: str) -> None:
         """Count a wrong password."""
-        self._addresses.add(bucket_of(address))
+        self._addresses.add(bucket_key(address))
         self._accounts.add(_short(name))
 
 

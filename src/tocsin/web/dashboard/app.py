@@ -33,8 +33,8 @@ from tocsin.web.access.layers import KnownCallers, SameOrigin
 from tocsin.web.dashboard.layers import ApiHeaders, CallerFacts, DirectOperations, HeadAndOptions, WholeBody
 from tocsin.web.dashboard.openapi import OpenApiRoutes, describe_dashboard
 from tocsin.web.dashboard.problem_pages import PROBLEM_PREFIX, problem_pages
-from tocsin.web.http.asgi import HttpsOnly, LocalHosts, RateLimits, RequestScope, problem_of_failure
-from tocsin.web.http.methods import methods_of, not_allowed
+from tocsin.web.http.asgi import HttpsOnly, LocalHosts, RateLimits, RequestScope, problem_for
+from tocsin.web.http.methods import find_methods, not_allowed
 from tocsin.web.ui.static import DOCS_PREFIX, STATIC_PREFIX
 
 
@@ -59,7 +59,7 @@ def build_dashboard(parts: DashboardDependencies) -> ASGIApp:
     return _guarded(_application(parts), parts)
 
 
-def document_of(parts: DashboardDependencies) -> dict[str, Any]:
+def build_document(parts: DashboardDependencies) -> dict[str, Any]:
     """Return the OpenAPI document of the dashboard."""
     return describe_dashboard(_application(parts))
 
@@ -105,7 +105,7 @@ def _guarded(app: FastAPI, parts: DashboardDependencies) -> ASGIApp:
     """Wrap the application in the layers that every request passes, innermost first."""
     settings = parts.settings
     direct = DirectOperations(app, _operations_of(app))
-    guarded: ASGIApp = HeadAndOptions(CallerFacts(WholeBody(direct)), partial(methods_of, app.router.routes))
+    guarded: ASGIApp = HeadAndOptions(CallerFacts(WholeBody(direct)), partial(find_methods, app.router.routes))
     guarded = parts.guard(
         RateLimits(
             SameOrigin(KnownCallers(guarded)),  # within the limits: requests that these reject are counted
@@ -136,7 +136,7 @@ async def _answer_refusal(request: Request, error: Any) -> Response:
     refusal: HTTPException = error
     headers: Mapping[str, str] = refusal.headers or {}
     if refusal.status_code == 405:
-        problem = not_allowed(methods_of(request.app.router.routes, request.scope["path"]))
+        problem = not_allowed(find_methods(request.app.router.routes, request.scope["path"]))
     elif refusal.status_code == 404:
         problem = HttpProblemError("not-found", "Unknown path. GET /api/openapi.json lists all paths.")
     else:
@@ -148,4 +148,4 @@ async def _answer_failure(request: Request, error: Any) -> Response:
     """Respond to an unexpected error instead of the framework, which would raise it again."""
     request.scope["tocsin.answered"] = error
     request_id = request.scope["tocsin.request_id"]
-    return problem_of_failure(error, request_id).response(request_id)
+    return problem_for(error, request_id).response(request_id)

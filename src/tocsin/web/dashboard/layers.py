@@ -15,7 +15,7 @@ from tocsin.rest.callers import DASHBOARD, audit_facts
 from tocsin.rest.operations import Operation
 from tocsin.rest.reading import StrictRequest
 from tocsin.web.http.asgi import read_body
-from tocsin.web.http.methods import tell_methods
+from tocsin.web.http.methods import send_methods
 
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
@@ -116,13 +116,13 @@ class CallerFacts:
 class HeadAndOptions:
     """Serves HEAD as GET without a body, and OPTIONS with the methods of a path."""
 
-    def __init__(self, app: ASGIApp, methods_of: Callable[[str], frozenset[str]]) -> None:
+    def __init__(self, app: ASGIApp, find_methods: Callable[[str], frozenset[str]]) -> None:
         self._app = app
-        self._methods_of = methods_of
+        self._methods_of = find_methods
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         if scope["type"] == "http" and scope["method"] == "OPTIONS" and (methods := self._methods_of(scope["path"])):
-            return tell_methods(methods, send)
+            return send_methods(methods, send)
         if scope["type"] != "http" or scope["method"] != "HEAD":
             return self._app(scope, receive, send)
         return self._answer_head(scope, receive, send)

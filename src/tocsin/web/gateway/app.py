@@ -45,7 +45,7 @@ from tocsin.web.gateway.openapi import describe_gateway
 from tocsin.web.gateway.sending import SendHandler
 from tocsin.web.gateway.webhooks import Webhooks
 from tocsin.web.http.asgi import EXEMPT_PATHS, SAFE_METHODS, HttpsOnly, LocalHosts, OwnPages, RateLimits, RequestScope
-from tocsin.web.http.methods import methods_of, not_allowed, tell_methods
+from tocsin.web.http.methods import find_methods, not_allowed, send_methods
 from tocsin.web.http.metrics import Metrics, MetricsReport
 from tocsin.web.http.responses import JsonResponse
 
@@ -110,11 +110,11 @@ def routes(parts: GatewayDependencies, gateway: "Gateway") -> list[Route]:
         route("GET", "/channels", gateway.channels),
         route("GET", "/metrics", gateway.metrics, "read"),
         route("GET", "/openapi.json", gateway.openapi),
-        *(route(of.method, of.path, of.handler, _scope_of(of)) for of in parts.features),
+        *(route(of.method, of.path, of.handler, _required_scope(of)) for of in parts.features),
     ]
 
 
-def _scope_of(route: GatewayRoute) -> str:
+def _required_scope(route: GatewayRoute) -> str:
     """Return the scope that a token needs for the route of a feature."""
     if not route.protected:
         return ""
@@ -133,8 +133,8 @@ def _routed(served: Sequence[Route]) -> ASGIApp:
         app = exact.get((scope["method"], scope["path"])) if scope["type"] == "http" else None
         if app is not None:
             return app(scope, receive, send)
-        if scope.get("method") == "OPTIONS" and (methods := methods_of(served, scope["path"])):
-            return tell_methods(methods, send)
+        if scope.get("method") == "OPTIONS" and (methods := find_methods(served, scope["path"])):
+            return send_methods(methods, send)
         return searched(scope, receive, send)
 
     async def searched(scope: Scope, receive: Receive, send: Send) -> None:
@@ -142,7 +142,9 @@ def _routed(served: Sequence[Route]) -> ASGIApp:
         try:
             await router(scope, receive, send)
         except HTTPException as refusal:
-            raise (not_allowed(methods_of(served, scope["path"])) if refusal.status_code == 405 else refusal) from None
+            raise (
+                not_allowed(find_methods(served, scope["path"])) if refusal.status_code == 405 else refusal
+            ) from None
 
     return routed
 

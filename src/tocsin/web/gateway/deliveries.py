@@ -20,7 +20,7 @@ from tocsin.messaging.outbound.caller import Caller
 from tocsin.messaging.outbound.outbox import Outbox
 from tocsin.rest.problems import HttpProblemError
 from tocsin.web.gateway.records import TEXT
-from tocsin.web.gateway.sending import caller_of
+from tocsin.web.gateway.sending import read_caller
 from tocsin.web.http.responses import JsonResponse
 
 MAX_PAGE = 200
@@ -149,7 +149,7 @@ class DeliveryRoutes:
 
 async def _change(scope: Scope, change: Callable[[str, Caller], Awaitable[Delivery]]) -> JsonResponse:
     """Change a delivery; a caller without read access must send its complete ID, and sees only its state."""
-    work = change(scope["path_params"]["id"], caller_of(scope))
+    work = change(scope["path_params"]["id"], read_caller(scope))
     if may_read(scope):
         return await _answer(work, Delivery)
     with complete_ids(required=True):

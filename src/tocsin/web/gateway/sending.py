@@ -15,7 +15,7 @@ from tocsin.core.errors import ChannelError, ConfigError, TocsinError
 from tocsin.core.records.as_json import to_json
 from tocsin.delivery.model import Accepted
 from tocsin.messaging.outbound.caller import Caller
-from tocsin.messaging.outbound.idempotency import IdempotencyKeys, KeyReusedError, StillRunningError, held
+from tocsin.messaging.outbound.idempotency import IdempotencyKeys, KeyReusedError, StillRunningError, keep_lease
 from tocsin.messaging.outbound.messenger import Messenger
 from tocsin.messaging.outbound.outbox import Outbox
 from tocsin.rest.headers import header_values, idempotency_key, prefers_async
@@ -25,7 +25,7 @@ from tocsin.web.gateway.audit_actions import GATEWAY
 from tocsin.web.gateway.records import QUEUE_REQUEST, TERMS
 from tocsin.web.http.asgi import read_body
 from tocsin.web.http.bodies import parse_fields, refuse_field
-from tocsin.web.http.send_answers import SendResponse, outcome_of, partly_sent
+from tocsin.web.http.send_answers import SendResponse, partial_response, response_to_send
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +62,7 @@ class SendHandler:
             raise HttpProblemError("conflict", detail, headers={"Retry-After": "1"}) from None
 
     async def _once(self, scope: Scope, body: Mapping[str, Any], given: str, *, queued: bool) -> ASGIApp:
-        key = _key_of_caller(scope, given)
+        key = _caller_key(scope, given)
         name = f"\n{key}"  # a newline cannot occur in a header, so keys cannot collide
         digest = sha256(repr((queued, sorted(body.items()))).encode(errors="surrogatepass")).hexdigest()
         try:
@@ -77,7 +77,7 @@ class SendHandler:
             answer = self._interrupted(body)
         else:
             try:
-                async with held(self._keys, name):
+                async with keep_lease(self._keys, name):
                     answer = await (self._queue(scope, body, key) if queued else self._send_now(scope, body))
             except (HttpProblemError, KeyReusedError):  # nothing was sent: a corrected request may use the same key
                 await self._settle(name, None)
@@ -106,15 +106,15 @@ class SendHandler:
         cut_off: list[Receipt] = []
         try:
             receipt = await self._messenger.send(
-                body["channel"], body["target"], body["message"], caller_of(scope), on_cut_off=cut_off.extend
+                body["channel"], body["target"], body["message"], read_caller(scope), on_cut_off=cut_off.extend
             )
         except CancelledError:  # the service stops: the caller must learn that the message may have been sent
             if not cut_off:
                 raise
             receipt = cut_off[0]
         if receipt.failure and receipt.parts_sent:
-            return partly_sent(receipt)
-        return outcome_of(receipt.result, receipt.failure)
+            return partial_response(receipt)
+        return response_to_send(receipt.result, receipt.failure)
 
     async def _queue(self, scope: Scope, body: Mapping[str, Any], key: str) -> SendResponse:
         policy = body.get("policy", "")
@@ -123,9 +123,9 @@ class SendHandler:
             new = self._outbox.prepare(body["channel"], body["target"], body["message"], "gateway", policy)
         except (ChannelError, ConfigError) as error:
             kind = self._outbox.kind_of(body["channel"])
-            return outcome_of(SendResult(False, kind, body["target"], error=error.in_result()), error)
+            return response_to_send(SendResult(False, kind, body["target"], error=error.in_result()), error)
         try:
-            [delivery] = await self._outbox.enqueue([new.with_terms(*terms)], caller_of(scope))
+            [delivery] = await self._outbox.enqueue([new.with_terms(*terms)], read_caller(scope))
         except TocsinError as error:
             raise HttpProblemError("not-ready", f"The message cannot be queued: {error.sentence()}.") from None
         if (delivery.channel, delivery.target, delivery.message) != (new.channel, new.target, new.message):
@@ -135,7 +135,7 @@ class SendHandler:
         return SendResponse(to_json(delivery, Accepted), 202, keep=True, headers=_where(delivery.id))
 
 
-def caller_of(scope: Scope) -> Caller:
+def read_caller(scope: Scope) -> Caller:
     """Return the caller, for the audit entry."""
     facts = {"ip": scope["tocsin.client"], "request_id": scope["tocsin.request_id"]}
     if user := scope.get("tocsin.user"):
@@ -143,7 +143,7 @@ def caller_of(scope: Scope) -> Caller:
     return Caller(GATEWAY.name, facts)
 
 
-def _key_of_caller(scope: Scope, given: str) -> str:
+def _caller_key(scope: Scope, given: str) -> str:
     """Return the key under which an Idempotency-Key is stored: each token has separate keys.
 
     Calls without a token share the keys of GATEWAY_TOKEN; if that is set, there are no such calls.

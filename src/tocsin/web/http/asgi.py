@@ -22,7 +22,7 @@ from tocsin.core.ids import new_id
 from tocsin.core.time.ratelimit import Limiter, RateLimiter
 from tocsin.rest.headers import header_values
 from tocsin.rest.problems import HttpProblemError
-from tocsin.web.http.clients import address_of, bucket_of, is_host_of, is_in
+from tocsin.web.http.clients import bucket_key, is_in, is_local_host, parse_address
 
 log = logging.getLogger(__name__)
 
@@ -82,7 +82,7 @@ class RequestScope:
                 return
             if started:
                 raise
-            await problem_of_failure(error, request_id).response(request_id)(scope, receive, reply)
+            await problem_for(error, request_id).response(request_id)(scope, receive, reply)
         finally:
             # It refers back to the scope: each request would wait for the garbage collector, a twentieth of its time.
             del scope["tocsin.send_body"]
@@ -90,12 +90,12 @@ class RequestScope:
     def _client(self, scope: Scope) -> str:
         """Return the client's address: the peer's, or the one that a trusted proxy reports."""
         peer = str((scope.get("client") or ("unknown",))[0])
-        scope["tocsin.proxied"] = proxied = bool(self._trusted) and is_in(address_of(peer), self._trusted)
+        scope["tocsin.proxied"] = proxied = bool(self._trusted) and is_in(parse_address(peer), self._trusted)
         if not proxied:
             return peer
         hops = [hop for value in header_values(scope, b"x-forwarded-for") for hop in value.split(",")]
         for hop in reversed(hops):
-            address = address_of(hop)
+            address = parse_address(hop)
             if address is None:  # no proxy sends that: it must not become a bucket or an audit line
                 return peer
             if not is_in(address, self._trusted):
@@ -110,8 +110,8 @@ class HttpsOnly:
         self._app = app
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        if scope["type"] == "http" and scope["path"] not in EXEMPT_PATHS and not came_by_tls(scope):
-            raise HttpProblemError("forbidden", _how_to_use_https(scope))
+        if scope["type"] == "http" and scope["path"] not in EXEMPT_PATHS and not is_encrypted(scope):
+            raise HttpProblemError("forbidden", _https_hint(scope))
         return self._app(scope, receive, send)
 
 
@@ -129,7 +129,7 @@ class LocalHosts:
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         exempt = scope["type"] != "http" or scope["path"] in EXEMPT_PATHS or scope["path"].startswith(WEBHOOK_PATHS)
-        if not exempt and not all(is_host_of(host, self._names) for host in header_values(scope, b"host")):
+        if not exempt and not all(is_local_host(host, self._names) for host in header_values(scope, b"host")):
             raise HttpProblemError(
                 "forbidden",
                 "On loopback, the Host header must be localhost, a loopback address or a name in ALLOWED_HOSTS. "
@@ -165,7 +165,7 @@ class OwnPages:
             )
 
 
-def is_of_other_site(scope: Scope) -> bool:
+def is_cross_site(scope: Scope) -> bool:
     """Return True if a browser reports that a page of another site made it send this request."""
     return not {"cross-site", "same-site"}.isdisjoint(header_values(scope, b"sec-fetch-site"))
 
@@ -216,8 +216,8 @@ class RateLimits:
         if user:
             return self._per_user, user
         # A separate bucket: requests that a page makes a browser send must not use up the bucket for signing in.
-        bucket = bucket_of(scope["tocsin.client"])
-        return self._per_address, f"{bucket} by other sites" if is_of_other_site(scope) else bucket
+        bucket = bucket_key(scope["tocsin.client"])
+        return self._per_address, f"{bucket} by other sites" if is_cross_site(scope) else bucket
 
     async def _count(self, scope: Scope) -> None:
         limiter, key = self._limiter_of(scope)
@@ -255,7 +255,7 @@ async def read_body(scope: Scope, receive: Receive) -> bytes:
     body = bytearray()
     if await _receive_into(body, receive, SMALL_BODY_BYTES):
         large_bodies: LargeBodies = scope["tocsin.large_bodies"]
-        async with large_bodies.slot(bucket_of(scope["tocsin.client"])):
+        async with large_bodies.slot(bucket_key(scope["tocsin.client"])):
             await _receive_into(body, receive, MAX_BODY_BYTES + 1)
     return bytes(body)
 
@@ -332,7 +332,7 @@ def _request_id(scope: Scope) -> str:
     return new_id()
 
 
-def came_by_tls(scope: Scope) -> bool:
+def is_encrypted(scope: Scope) -> bool:
     """Return True if the request was encrypted, here or up to a trusted proxy."""
     if scope["scheme"] == "https":
         return True
@@ -340,7 +340,7 @@ def came_by_tls(scope: Scope) -> bool:
     return bool(protos) and protos[-1].rpartition(",")[2].strip().lower() == "https"
 
 
-def _how_to_use_https(scope: Scope) -> str:
+def _https_hint(scope: Scope) -> str:
     """Return why plain HTTP is rejected, and how this caller can connect."""
     refused = "Plain HTTP is rejected because HTTPS is enforced (FORCE_HTTPS, ENVIRONMENT=production). "
     if scope["tocsin.proxied"]:
@@ -354,7 +354,7 @@ def _how_to_use_https(scope: Scope) -> str:
     return refused + usual.rstrip()
 
 
-def problem_of_failure(error: Exception, request_id: str) -> HttpProblemError:
+def problem_for(error: Exception, request_id: str) -> HttpProblemError:
     """Return the response to a failed request; a bug is logged without details for the caller."""
     if isinstance(error, HttpProblemError):
         return error

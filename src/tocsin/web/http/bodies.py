@@ -16,7 +16,7 @@ def parse_fields(scope: Scope, raw: bytes, record: RecordType) -> Mapping[str, A
 
     Absent fields without a default are omitted.
     """
-    members = parse_json_object(media_type_of(scope), raw)
+    members = parse_json_object(read_media_type(scope), raw)
     body = read_texts(record, members)
     if body is not None:
         return body
@@ -62,6 +62,6 @@ def parse_json_object(kind: str, raw: bytes) -> Members:
     return body
 
 
-def media_type_of(scope: Scope) -> str:
+def read_media_type(scope: Scope) -> str:
     """Return the media type of the body in lower case; raise 415 if it is malformed."""
     return media_type(header_values(scope, b"content-encoding"), header_values(scope, b"content-type"))

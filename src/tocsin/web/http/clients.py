@@ -12,7 +12,7 @@ _HOST = re.compile(r"(?:\[(?P<ip6>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+))(?
 
 
 @lru_cache(maxsize=1024)
-def address_of(text: str) -> Address | None:
+def parse_address(text: str) -> Address | None:
     """Parse an address as proxies write it, with or without a port; a mapped IPv4 address becomes that address."""
     text = text.strip()
     if text.startswith("["):
@@ -31,16 +31,16 @@ def is_in(address: Address | None, networks: Sequence[Network]) -> bool:
     return address is not None and any(address in network for network in networks if network.version == address.version)
 
 
-def bucket_of(address: str) -> str:
+def bucket_key(address: str) -> str:
     """Return the key under which an address is counted: itself, or the /64 network of an IPv6 address."""
     if ":" not in address:
         return address
-    parsed = address_of(address)
+    parsed = parse_address(address)
     return parsed.exploded[:19] if isinstance(parsed, IPv6Address) else str(parsed or address)
 
 
 @lru_cache(maxsize=32)
-def is_host_of(host: str, names: frozenset[str] = frozenset()) -> bool:
+def is_local_host(host: str, names: frozenset[str] = frozenset()) -> bool:
     """Return True if a `Host` header is a loopback address, `localhost`, or one of `names`.
 
     A page cannot make these resolve to this machine: DNS does not serve them (RFC 6761 for `localhost` and names
@@ -53,5 +53,5 @@ def is_host_of(host: str, names: frozenset[str] = frozenset()) -> bool:
     name = name.lower()
     if name in names or name == "localhost" or name.endswith(".localhost"):
         return True
-    address = address_of(name)
+    address = parse_address(name)
     return address is not None and address.is_loopback

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from tocsin.core.config.addresses import Network
-from tocsin.web.http.clients import address_of, bucket_of, is_in
+from tocsin.web.http.clients import bucket_key, is_in, parse_address
 
 MAX_CONNECTIONS = 512
 MAX_PER_ADDRESS = 256
@@ -46,8 +46,10 @@ class ConnectionLimits:
 
     def admit(self, connection: ClientConnection) -> bool:
         """Admit `connection` and return True; return False if a response is due on every other one."""
-        key = bucket_of(connection.peer)
-        limited = self._of_address[key] >= self._per_address and not is_in(address_of(connection.peer), self._trusted)
+        key = bucket_key(connection.peer)
+        limited = self._of_address[key] >= self._per_address and not is_in(
+            parse_address(connection.peer), self._trusted
+        )
         if limited and not self._make_room(key):
             return False
         if len(self._connections) >= self._total and not self._make_room(None):
@@ -61,7 +63,7 @@ class ConnectionLimits:
         if connection not in self._connections:
             return
         self._connections.remove(connection)
-        key = bucket_of(connection.peer)
+        key = bucket_key(connection.peer)
         self._of_address[key] -= 1
         if not self._of_address[key]:
             del self._of_address[key]
@@ -71,7 +73,7 @@ class ConnectionLimits:
         waiting = [
             (connection.waiting_since, id(connection), connection)
             for connection in self._connections
-            if connection.waiting_since is not None and (key is None or bucket_of(connection.peer) == key)
+            if connection.waiting_since is not None and (key is None or bucket_key(connection.peer) == key)
         ]
         if not waiting:
             return False

@@ -8,7 +8,7 @@ from starlette.types import Send
 from tocsin.rest.problems import HttpProblemError
 
 
-def methods_of(routes: Iterable[BaseRoute], path: str) -> frozenset[str]:
+def find_methods(routes: Iterable[BaseRoute], path: str) -> frozenset[str]:
     """Return the methods of a path, without HEAD and OPTIONS, which are always supported."""
     asked = {"type": "http", "path": path, "method": "", "root_path": ""}
     found: set[str] = set()
@@ -18,7 +18,7 @@ def methods_of(routes: Iterable[BaseRoute], path: str) -> frozenset[str]:
     return frozenset(found - {"HEAD"})
 
 
-async def tell_methods(methods: Collection[str], send: Send) -> None:
+async def send_methods(methods: Collection[str], send: Send) -> None:
     """Send the response to OPTIONS."""
     await send({"type": "http.response.start", "status": 204, "headers": [(b"allow", _allow(methods).encode())]})
     await send({"type": "http.response.body", "body": b""})

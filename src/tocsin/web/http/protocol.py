@@ -274,13 +274,13 @@ class WholeAnswer:
             if message["type"] == "http.response.start" and not self._cycle.response_started:
                 self._start = message
                 return
-        elif self._written(start, message):
+        elif self._write_at_once(start, message):
             return
         else:
             await self._cycle.send(start)  # type: ignore[arg-type]  # uvicorn types messages more narrowly
         await self._cycle.send(message)  # type: ignore[arg-type]  # uvicorn types messages more narrowly
 
-    def _written(self, start: Message, message: Message) -> bool:
+    def _write_at_once(self, start: Message, message: Message) -> bool:
         """Write the response if it is a simple one; return True if written."""
         cycle, body = self._cycle, message.get("body", b"")
         if message.get("more_body") or cycle.disconnected or cycle.flow.write_paused or not cycle.keep_alive:

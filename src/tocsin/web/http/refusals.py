@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from tocsin.core.time.ratelimit import RateLimiter
-from tocsin.web.http.clients import bucket_of
+from tocsin.web.http.clients import bucket_key
 
 OF_ADDRESS_PER_MINUTE, OF_ALL_PER_MINUTE = 1, 60
 MAX_ADDRESSES = 10_000
@@ -18,4 +18,4 @@ class RefusalLog:
 
     def admits(self, address: str, reason: str) -> bool:
         """Return True if this rejection is to be logged."""
-        return self._of_address.take(f"{bucket_of(address)} {reason}") and self._of_all.take("")
+        return self._of_address.take(f"{bucket_key(address)} {reason}") and self._of_all.take("")

@@ -34,7 +34,7 @@ class SendResponse:
         return JsonResponse(self.document, self.status, self.headers)
 
 
-def outcome_of(result: SendResult, failure: TocsinError | None) -> SendResponse:
+def response_to_send(result: SendResult, failure: TocsinError | None) -> SendResponse:
     """Return the response to a finished send; its status tells a client whether to retry."""
     if failure is None:
         return SendResponse(result.as_dict(), 200, keep=True)
@@ -46,7 +46,7 @@ def outcome_of(result: SendResult, failure: TocsinError | None) -> SendResponse:
     return SendResponse(result.as_dict(), STATUSES[kind], keep=kind is FailureKind.AMBIGUOUS, headers=headers)
 
 
-def partly_sent(receipt: Receipt) -> SendResponse:
+def partial_response(receipt: Receipt) -> SendResponse:
     """Return the response to a partial send: a repeated request would send the first parts again."""
     result, known = receipt.result, f"/deliveries/{receipt.delivery}"
     if receipt.delivery:

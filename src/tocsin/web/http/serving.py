@@ -65,7 +65,7 @@ class _Server(uvicorn.Server):
         yield
 
 
-def _nothing_beside() -> None:
+def _do_nothing() -> None:
     """Do nothing."""
 
 
@@ -73,7 +73,7 @@ async def serve(
     services: Sequence[Service],
     *,
     ready: Callable[[Mapping[str, str]], None],
-    stopping: Callable[[], None] = _nothing_beside,
+    stopping: Callable[[], None] = _do_nothing,
 ) -> None:
     """Serve until SIGINT or SIGTERM; `ready` is called with the addresses by service name once all listen.
 

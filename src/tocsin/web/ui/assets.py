@@ -14,8 +14,8 @@ from typing import Final
 import tocsin
 from tocsin import __version__
 from tocsin.features.contract import Feature
-from tocsin.web.ui.joining import JoiningError, joined
-from tocsin.web.ui.manifest import FeatureUi, feature_pages, header_items, manifest_of
+from tocsin.web.ui.joining import JoiningError, join_modules
+from tocsin.web.ui.manifest import FeatureUi, build_manifest, feature_pages, header_items
 
 log = logging.getLogger(__name__)
 
@@ -90,7 +90,7 @@ def load_assets(features: Sequence[Feature]) -> Assets:
     rest = {name: text for name, text in texts.items() if not _is_module(name) and name not in styles}
     served = {**rest, **scripts, STYLE: style}
     # It is embedded in the document as data, which the page's policy allows; a `<` could end the element.
-    manifest = json.dumps(manifest_of(features, pages)).replace("<", "\\u003c")
+    manifest = json.dumps(build_manifest(features, pages)).replace("<", "\\u003c")
     document = (ROOT / DOCUMENT).read_text(encoding="utf-8").replace("{manifest}", manifest)
     version = _digest("\0".join([document, __version__, *(f"{name}\0{served[name]}" for name in sorted(served))]))
     page = document.replace("{static}", f"/static/{version}").replace("{version}", __version__)
@@ -102,7 +102,7 @@ def _scripts(pages: Sequence[FeatureUi]) -> dict[str, str]:
     """Return the modules as they are served."""
     modules = {name: text for name, text in read_sources(pages).items() if _is_module(name)}
     modules["shell/header_items.js"] = header_items(pages)  # the frame needs them immediately
-    return joined(ENTRY, modules, COMMON)
+    return join_modules(ENTRY, modules, COMMON)
 
 
 def _is_module(name: str) -> bool:

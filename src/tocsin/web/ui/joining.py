@@ -33,7 +33,7 @@ class JoiningError(Exception):
     """A module breaks the rules of joining."""
 
 
-def members_of(entry: str, sources: Mapping[str, str], common: Sequence[str] = ()) -> list[str]:
+def collect_members(entry: str, sources: Mapping[str, str], common: Sequence[str] = ()) -> list[str]:
     """Return `common` and the dependencies of `entry`, each module after its imports; `entry` is the last."""
     order: list[str] = []
     open_: list[str] = []
@@ -44,7 +44,7 @@ def members_of(entry: str, sources: Mapping[str, str], common: Sequence[str] = (
         if name in open_:
             raise JoiningError(f"{' imports '.join([*open_[open_.index(name) :], name])}: a cycle")
         open_.append(name)
-        for wanted in imports_of(name, sources):
+        for wanted in read_imports(name, sources):
             visit(wanted)
         open_.pop()
         order.append(name)
@@ -54,15 +54,15 @@ def members_of(entry: str, sources: Mapping[str, str], common: Sequence[str] = (
     return order
 
 
-def joined(entry: str, sources: Mapping[str, str], common: Sequence[str] = ()) -> dict[str, str]:
+def join_modules(entry: str, sources: Mapping[str, str], common: Sequence[str] = ()) -> dict[str, str]:
     """Return all modules as they are served: each group as one, under the name of its last member."""
     groups = _groups(entry, sources, common)
     apart = {name: text for name, text in sources.items() if name.startswith(_APART)}
     holder = {**{name: name for name in apart}, **{name: group[-1] for group in groups for name in group}}
-    return {**apart, **{group[-1]: _text_of(group, sources, holder) for group in groups}}
+    return {**apart, **{group[-1]: _concatenate(group, sources, holder) for group in groups}}
 
 
-def imports_of(name: str, sources: Mapping[str, str]) -> list[str]:
+def read_imports(name: str, sources: Mapping[str, str]) -> list[str]:
     """Return the imports of a module; raise JoiningError for one that does not exist."""
     wanted = [_resolved(name, found["path"]) for found in _IMPORT.finditer(sources[name])]
     for target in wanted:
@@ -73,10 +73,10 @@ def imports_of(name: str, sources: Mapping[str, str]) -> list[str]:
 
 def _groups(entry: str, sources: Mapping[str, str], common: Sequence[str]) -> list[list[str]]:
     """Sort all modules into groups that are served as one file, each in execution order."""
-    frame = members_of(entry, sources, common)
+    frame = collect_members(entry, sources, common)
     others = [name for name in sources if name not in frame and not name.startswith(_APART)]
-    wanted = {target for name in others for target in imports_of(name, sources)}
-    roots = {name: members_of(name, sources) for name in others if name not in wanted}
+    wanted = {target for name in others for target in read_imports(name, sources)}
+    roots = {name: collect_members(name, sources) for name in others if name not in wanted}
     users = {name: [root for root, needs in roots.items() if name in needs] for name in others}
     groups, taken = [frame], set(frame)
     for root, needs in roots.items():
@@ -84,14 +84,14 @@ def _groups(entry: str, sources: Mapping[str, str], common: Sequence[str]) -> li
         own = _without_clashes(root, mine, sources)
         groups.append(own)
         taken.update(own)
-    for shared in _of_same_users([name for needs in roots.values() for name in needs if name not in taken], users):
+    for shared in _group_by_users([name for needs in roots.values() for name in needs if name not in taken], users):
         own = _without_clashes(shared[-1], shared[:-1], sources)
         groups.append(own)
         taken.update(own)
     return [*groups, *([name] for name in others if name not in taken)]
 
 
-def _of_same_users(names: Iterable[str], users: Mapping[str, Sequence[str]]) -> list[list[str]]:
+def _group_by_users(names: Iterable[str], users: Mapping[str, Sequence[str]]) -> list[list[str]]:
     """Return groups of the modules that the same pages need, each in execution order."""
     found: dict[tuple[str, ...], dict[str, None]] = {}
     for name in names:
@@ -108,13 +108,13 @@ def _without_clashes(root: str, mine: Sequence[str], sources: Mapping[str, str])
         declared = set(_DECLARED.findall(sources[name]))
         if name in outside or not known.isdisjoint(declared):
             # Its imports stay outside, too: otherwise the two files would import each other.
-            outside |= {name, *imports_of(name, sources)}
+            outside |= {name, *read_imports(name, sources)}
         else:
             known |= declared
     return [*(name for name in mine if name not in outside), root]
 
 
-def _text_of(group: Sequence[str], sources: Mapping[str, str], holder: Mapping[str, str]) -> str:
+def _concatenate(group: Sequence[str], sources: Mapping[str, str], holder: Mapping[str, str]) -> str:
     """Return the modules of a group as one, with imports from the files that contain its dependencies."""
     _check_names(group, sources)
     name = group[-1]

@@ -118,7 +118,7 @@ def _ui_of(feature: Feature) -> FeatureUi | None:
     return FeatureUi(feature, module.PAGE, folder, icon[1])
 
 
-def manifest_of(features: Sequence[Feature], pages: Sequence[FeatureUi]) -> dict[str, Any]:
+def build_manifest(features: Sequence[Feature], pages: Sequence[FeatureUi]) -> dict[str, Any]:
     """Return the manifest for the browser: see `lib/manifest.js`."""
     entries = _menu(pages)
     icons = {ui.page.name: ui.icon for ui in pages}

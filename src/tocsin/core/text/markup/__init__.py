@@ -1,6 +1,6 @@
-"""Markdown, parsed once and shown as each channel can: cut into parts by its structure, never by its source.
+"""Markdown, parsed once and rendered for each channel: split into parts by its structure, never by its source.
 
-`parsing` makes blocks of the source, a channel's `Renderer` shows one block, `fitting` packs them into parts.
+`parsing` converts the source to blocks, a channel's `Renderer` renders one block, `fitting` packs them into parts.
 Source: docs/facts/markdown.md and docs/facts/splitting.md.
 """
 
@@ -29,10 +29,10 @@ __all__ = [
 
 
 def render(source: str, dialect: Renderer) -> list[Shown]:
-    """Show normalised, non-blank Markdown in parts that fit; what costs too much to parse is shown as it is."""
+    """Render normalised, non-blank Markdown in parts that fit; unparsed source if parsing would take too long."""
     return fit(parse(source, dialect), dialect) or literal(source, dialect)
 
 
 def literal(text: str, dialect: Renderer) -> list[Shown]:
-    """Show normalised, non-blank text as it is, in parts that fit: no character of it is markup."""
+    """Render normalised, non-blank text in parts that fit, without interpreting any markup."""
     return fit([Block((TextRun(text.rstrip()),))], dialect)

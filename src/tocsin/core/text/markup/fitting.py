@@ -1,6 +1,6 @@
-"""Pack blocks into parts: as many as fit, the last one cut where a reader minds it least.
+"""Pack blocks into parts: as many as fit, the last one cut at a suitable place.
 
-The same blocks are always cut the same way, so that a send that broke off goes on at the right part.
+The same blocks are always cut the same way, so that an interrupted send continues with the right part.
 """
 
 import re
@@ -12,12 +12,12 @@ from tocsin.core.text.markup.dialect import Renderer
 from tocsin.core.text.markup.model import CODE, LINK, Block, Shown, TextRun, plain_text
 from tocsin.core.text.measures import cluster_ends
 
-# Blanks at both ends of a part may get lost: here are none.
+# Products may remove blanks at both ends of a part, so parts have none.
 _CLEAN_LINE_END = re.compile(r"(?<=\S)\n(?=\S)")
 
 
 def fit(blocks: Sequence[Block], dialect: Renderer) -> list[Shown]:
-    """Return the parts that show `blocks`, each within the dialect's limit and none blank."""
+    """Return the parts that render `blocks`, each within the renderer's limit and none blank."""
     parts = []
     page = _Page(dialect)
     for block in blocks:
@@ -30,7 +30,7 @@ def fit(blocks: Sequence[Block], dialect: Renderer) -> list[Shown]:
 
 
 class _Page:
-    """One part while it is filled."""
+    """A part while it is being filled."""
 
     def __init__(self, dialect: Renderer) -> None:
         self._dialect = dialect
@@ -43,7 +43,7 @@ class _Page:
         return self._dialect.finish(blocks)
 
     def take(self, block: Block) -> Block | None:
-        """Add what fits of `block`; return the rest, which is for the next part."""
+        """Add as much of `block` as fits; return the rest for the next part."""
         dialect = self._dialect
         gap = dialect.measure(dialect.gap(self._blocks[-1][0], block)) if self._blocks else 0
         room = None if dialect.limit is None else dialect.limit - self._size - gap
@@ -60,7 +60,7 @@ class _Page:
         alone = not self._blocks
         found = _cut(block, room, self._dialect, by_force=alone)
         if found is None and alone:
-            block = _bare(block)  # quotes, lists and marks alone fill a part: only the text is left
+            block = _bare(block)  # prefixes and marks alone fill a part: keep only the text
             found = _cut(block, room, self._dialect, by_force=True)
         if found is None:
             return None if alone else block
@@ -80,7 +80,7 @@ class _Head(NamedTuple):
 
 
 def _cut(block: Block, room: int, dialect: Renderer, *, by_force: bool) -> _Head | None:
-    """Return as much of `block` as fits `room`, cut at a good place, or with `by_force` at any."""
+    """Return as much of `block` as fits `room`, cut at a suitable place, or with `by_force` anywhere."""
     view = _View(block, room, dialect.limit or room)
     last = view.last
     while last > 0 and (cut := view.best(last, by_force=by_force)):
@@ -104,7 +104,7 @@ class _View:
         runs = block.beginning(max(room, 0) + 256)
         self._is_code = block.code is not None
         self._text = plain_text(runs)
-        # Blanks inside of code and links are no place to cut, as long as the whole of it fits a part of its own.
+        # Blanks in code and links are no cuts if the whole of it fits a part of its own.
         self._open = self._text if self._is_code else "".join(_masked(runs, limit * 9 // 10))
         self.last = min(len(self._text), max(room, 0))
 
@@ -119,13 +119,13 @@ class _View:
         return ends[-1] if ends else last
 
     def resume(self, cut: int) -> int:
-        """Return where the rest begins after a cut: without the blanks at it, but with its indentation."""
+        """Return the start of the rest after a cut: without the blanks at it, but with its indentation."""
         if self._is_code:
             return cut + self._text.startswith("\n", cut)
         return after_cut(self._text, cut)
 
     def _code_cuts(self, last: int) -> Iterator[int]:
-        """Yield line ends, last first: before a line that is not indented, where a reader can begin; any."""
+        """Yield line ends, last first: first those before an unindented line, then any."""
         clean = [found.start() for found in _CLEAN_LINE_END.finditer(self._text, last // 2, last + 2)]
         yield from (cut for cut in reversed(clean) if cut <= last)
         if (cut := self._text.rfind("\n", 1, last + 1)) > 0:

@@ -1,4 +1,4 @@
-"""Markdown as HTML that is safe to show: no raw HTML, no other links than http, https and mailto, no images."""
+"""Render Markdown as safe HTML: no raw HTML, only links to http, https and mailto, no images."""
 
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def render_html(source: str) -> str:
-    """Return normalised Markdown as HTML; what costs too much to parse is shown as it is."""
+    """Render normalised Markdown as HTML; unparsed source if parsing would take too long."""
     tokens = parse_tokens(source)
     if not tokens:
         return f"<pre>{escape(source)}</pre>\n"
@@ -23,7 +23,7 @@ def render_html(source: str) -> str:
 
 
 def _safe(children: "Sequence[Token]") -> "Iterator[Token]":
-    """Yield the tokens without dangerous links; an image becomes a link, as nothing may be fetched by reading."""
+    """Yield the tokens without dangerous links; an image becomes a link, because reading must not fetch anything."""
     links: list[bool] = []
     for token in children:
         if token.type == "link_open":

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from tocsin.core.text.markup.model import CODE, LINK, Mark, TextRun
 
-BORDER = "\u200b"  # shown as nothing, but a border between words
+BORDER = "\u200b"  # invisible, but a border between words
 
 
 class Role(Enum):
-    """What a piece of marked text is."""
+    """The role of a piece of marked text."""
 
     OPEN = "open"
     CLOSE = "close"
@@ -22,14 +22,14 @@ class Piece(NamedTuple):
     """An opening or closing mark, or a run as text."""
 
     role: Role
-    run: TextRun  # whose text it is
+    run: TextRun  # the run of the text
     mark: Mark | None = None
 
 
 def settle(runs: Iterable[TextRun], *, by_line: bool) -> list[TextRun]:
-    """Take blanks at the borders of marks out of them; with `by_line`, marks end at every line end, too.
+    """Move blanks at the borders of marks out of them; with `by_line`, also end marks at every line end.
 
-    `** a**` is no bold text anywhere, and most products do not format across lines.
+    `** a**` is not bold anywhere, and most products do not format across lines.
     """
     pieces: list[TextRun] = []
     for run in runs:
@@ -57,17 +57,17 @@ def weave(runs: Iterable[TextRun]) -> Iterator[Piece]:
 
 
 def with_mark(runs: Iterable[TextRun], mark: Mark) -> list[TextRun]:
-    """Return the runs with one more mark around them all."""
+    """Return the runs with an additional outermost mark."""
     return [TextRun(text, (mark, *(known for known in marks if known != mark))) for text, marks in runs]
 
 
 def find_link(run: TextRun) -> Mark | None:
-    """Return the link that the run is in."""
+    """Return the link that contains the run, or `None`."""
     return next((mark for mark in run.marks if mark.kind == LINK), None)
 
 
 def _without_edges(text: str, marks: tuple[Mark, ...]) -> Iterator[TextRun]:
-    """Yield the blanks at both ends as runs of their own."""
+    """Yield the blanks at both ends as separate runs."""
     begin = len(text) - len(text.lstrip())
     end = max(begin, len(text.rstrip()))
     for piece in (text[:begin], text[begin:end], text[end:]):
@@ -76,7 +76,7 @@ def _without_edges(text: str, marks: tuple[Mark, ...]) -> Iterator[TextRun]:
 
 
 def _with_blanks_outside(pieces: Sequence[TextRun]) -> Iterator[TextRun]:
-    """Leave each blank piece only the marks that the pieces on both sides have, too."""
+    """Reduce the marks of each blank piece to those that both neighbours also have."""
     following: list[tuple[Mark, ...]] = []
     after: tuple[Mark, ...] = ()
     for piece in reversed(pieces):

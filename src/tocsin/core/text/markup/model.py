@@ -1,4 +1,4 @@
-"""What Markdown says, without its syntax: blocks one after the other, each with styled runs or lines of code."""
+"""The content of Markdown without its syntax: a sequence of blocks, each with styled runs or lines of code."""
 
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -15,18 +15,18 @@ BOLD = Mark("bold")
 ITALIC = Mark("italic")
 STRIKE = Mark("strike")
 CODE = Mark("code")
-LINK = "link"  # the kind: each link is a mark of its own
+LINK = "link"  # each link is a mark with its own URL
 
 
 class TextRun(NamedTuple):
-    """Text in one style; `marks` from the outermost to the innermost, none twice."""
+    """Text in one style; `marks` from the outermost to the innermost, without duplicates."""
 
     text: str
     marks: tuple[Mark, ...] = ()
 
 
 class Shown(NamedTuple):
-    """Text as a provider wants it, and what formats its ranges where the text itself does not."""
+    """Text in a provider's format, and entities that format its ranges if the text itself does not."""
 
     text: str
     markup: tuple[Any, ...] = ()
@@ -34,19 +34,19 @@ class Shown(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A paragraph, a heading, or with `code` a code block or table; lists and quotes are what it is in."""
+    """A paragraph, a heading, or with `code` a code block or table; lists and quotes are attributes."""
 
     runs: tuple[TextRun, ...] = ()
-    code: str | None = None  # lines without the newline at the end
+    code: str | None = None  # lines without the final newline
     language: str = ""
     heading: int = 0  # 1 to 6
-    quote: int = 0  # which quote it is in, counted from 1
-    path: tuple[str, ...] = ()  # the list items it is in: "3." or, for a bullet, nothing
-    starts: int = 0  # the number of inner ones that begin with this block
-    tight: bool = False  # no blank line to the block before it in the same list
+    quote: int = 0  # the number of its quote, counted from 1
+    path: tuple[str, ...] = ()  # its list items: "3." or, for a bullet, an empty text
+    starts: int = 0  # the number of inner list items that begin with this block
+    tight: bool = False  # no blank line before it within its list
 
     def is_longer_than(self, room: int) -> bool:
-        """Tell whether its text alone has more than `room` code points, without reading much more of it."""
+        """Whether its text alone has more than `room` code points, without reading much more of it."""
         if self.code is not None:
             return len(self.code) > room
         for run in self.runs:
@@ -62,13 +62,13 @@ class Block:
         return _until(self.runs, size)
 
     def until(self, cut: int) -> "Block":
-        """Return what stands before `cut`."""
+        """Return the part before `cut`."""
         if self.code is not None:
             return replace(self, code=self.code[:cut])
         return replace(self, runs=_until(self.runs, cut))
 
     def since(self, cut: int) -> "Block | None":
-        """Return what stands behind `cut`, or nothing; its list items have begun already."""
+        """Return the part after `cut`, or `None`; its list items are marked as continued."""
         if self.code is not None:
             return replace(self, code=self.code[cut:], starts=0) if cut < len(self.code) else None
         runs = _since(self.runs, cut)

@@ -1,4 +1,4 @@
-"""Markdown source to blocks: CommonMark with tables and strikethrough; raw HTML is text like any other."""
+"""Parse Markdown to blocks: CommonMark with tables and strikethrough; raw HTML is ordinary text."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -15,29 +15,30 @@ if TYPE_CHECKING:
     from markdown_it.rules_inline import StateInline
     from markdown_it.token import Token
 
-# What is longer, or made of brackets, takes too long to parse and is shown as it is: at most 1 s for 100,000.
+# Longer sources, or sources with more brackets, take too long to parse and are rendered as they are: at most 1 s for
+# 100,000.
 MAX_SOURCE = 100_000
 MAX_BRACKETS = 5_000
-MAX_NESTING = 60  # the parser drops what is nested deeper, so such a text is not parsed at all
+MAX_NESTING = 60  # the parser drops deeper nesting, so such a text is not parsed at all
 RULE = "──────────"
 
 CanLink = Callable[[str, str], bool]
 
 _STYLES = {"strong": BOLD, "em": ITALIC, "s": STRIKE}
 _SCHEME = re.compile(r"(?<![A-Za-z0-9])https?\Z", re.IGNORECASE)
-# Up to what may stand behind an address in a sentence, or end the style that it is in.
+# Up to the characters that may follow an address in a sentence, or end its style.
 _REST_OF_ADDRESS = re.compile(r"://[^\s<>\[\]`\\&]*[^\s<>\[\]`\\&.,:;!?*_~'\")]")
 _SAFE = re.compile(r"https?://[^\s/?#]|mailto:[^\s@]+@[^\s@]", re.IGNORECASE)
 
 
 def parse(source: str, dialect: Renderer) -> list[Block]:
-    """Return the blocks of `source`, or none where it shows nothing or cannot be parsed in reasonable time."""
+    """Parse `source`; return no blocks if it displays nothing or cannot be parsed in reasonable time."""
     tokens = parse_tokens(source)
     return _Reader(dialect).read_all(tokens) if tokens else []
 
 
 def parse_tokens(source: str) -> "list[Token]":
-    """Return what the parser makes of `source`; nothing where that would take too long or lose a part of it."""
+    """Return the parser's tokens for `source`, or none if parsing would take too long or drop a part of it."""
     if len(source) > MAX_SOURCE or source.count("[") > MAX_BRACKETS:
         return []
     tokens = parser().parse(source)
@@ -45,7 +46,7 @@ def parse_tokens(source: str) -> "list[Token]":
 
 
 def is_safe(url: str) -> bool:
-    """Tell whether a link may lead there."""
+    """Whether links to `url` are allowed."""
     return bool(_SAFE.match(url))
 
 
@@ -54,7 +55,7 @@ def parser() -> "MarkdownIt":
     from markdown_it import MarkdownIt
 
     class Parser(MarkdownIt):
-        """Makes a link of every address, so that a dangerous one is dropped later and not shown as source."""
+        """Makes every address a link, so that a dangerous one is removed later instead of being displayed as source."""
 
         def validateLink(self, url: str) -> bool:  # noqa: N802  # the parser's own name
             return True
@@ -65,7 +66,7 @@ def parser() -> "MarkdownIt":
 
 
 def _bare_address(state: "StateInline", silent: bool) -> bool:
-    """Take a web address as it is: an underscore or asterisk in it is no emphasis."""
+    """Parse a web address unchanged: an underscore or asterisk in it is no emphasis."""
     begin = state.pos
     if not state.src.startswith("://", begin) or not _SCHEME.search(state.src, max(0, begin - 6), begin):
         return False
@@ -79,9 +80,9 @@ def _bare_address(state: "StateInline", silent: bool) -> bool:
 
 
 class _Reader:
-    """Walks over the tokens of a document and keeps which lists and quotes it is in.
+    """Processes the tokens of a document and tracks the open lists and quotes.
 
-    The methods without an underscore are called for the tokens that have their names.
+    The methods without an underscore are called for the tokens with their names.
     """
 
     def __init__(self, dialect: Renderer) -> None:
@@ -89,16 +90,16 @@ class _Reader:
         self._blocks: list[Block] = []
         self._path: list[str] = []
         self._starts = 0
-        self._numbers: list[int | None] = []  # of each open list: its next number; nothing for bullets
-        self._quotes = 0  # so far
-        self._depth = 0  # of quotes that are open
+        self._numbers: list[int | None] = []  # of each open list: its next number; None for bullets
+        self._quotes = 0  # number of quotes so far
+        self._depth = 0  # number of open quotes
         self._table: Table | None = None
         self._heading = 0
         self._tight = False
-        self._apart = False  # a list begins that is in no other
+        self._apart = False  # an outermost list begins
 
     def read_all(self, tokens: "Sequence[Token]") -> list[Block]:
-        """Return the blocks; nothing if none of them shows anything."""
+        """Return the blocks; none if all of them are empty."""
         for token in tokens:
             if enter := getattr(self, token.type, None):
                 enter(token)
@@ -110,7 +111,7 @@ class _Reader:
         place = Block(quote=quote, path=tuple(self._path), tight=block.tight and not self._apart)
         self._apart = False
         if self._starts and block.code is not None:
-            self._blocks.append(replace(place, starts=self._starts))  # the marker stands on a line of its own
+            self._blocks.append(replace(place, starts=self._starts))  # the marker gets a line of its own
             self._starts = 0
         place = replace(place, starts=self._starts)
         self._starts = 0
@@ -176,7 +177,7 @@ class _Reader:
         self._starts += 1
 
     def list_item_close(self, _: "Token") -> None:
-        if self._starts:  # it is empty
+        if self._starts:  # the item is empty
             self._add(Block(tight=True))
         self._path.pop()
 
@@ -201,19 +202,19 @@ class _Reader:
 
 
 def parse_runs(children: "Sequence[Token]", can_link: CanLink, *, names_images: bool = True) -> tuple[TextRun, ...]:
-    """Return inline tokens as runs; a link that is not to be one has its address behind it."""
+    """Convert inline tokens to runs; a link that is not allowed has its address after it."""
     return _Inline(can_link, names_images=names_images).read(children)
 
 
 class _Inline:
-    """Walks over the inline tokens of one block and keeps which styles are open."""
+    """Processes the inline tokens of one block and tracks the open styles."""
 
     def __init__(self, can_link: CanLink, *, names_images: bool) -> None:
         self._can_link = can_link
         self._names_images = names_images
         self._runs: list[TextRun] = []
         self._open: list[Mark] = []
-        self._links: list[int] = []  # where the runs of each open link begin
+        self._links: list[int] = []  # index of the first run of each open link
 
     def read(self, children: "Sequence[Token]") -> tuple[TextRun, ...]:
         """Return the runs, without blanks at both ends."""
@@ -302,7 +303,7 @@ def _always(_url: str, _label: str) -> bool:
 
 
 def _trimmed(runs: Sequence[TextRun]) -> tuple[TextRun, ...]:
-    """Drop blank runs at both ends, and the blanks of the first and the last one unless they are code."""
+    """Remove blank runs at both ends, and the outer blanks of the first and the last run unless they are code."""
     shown = [index for index, run in enumerate(runs) if run.text.strip()]
     if not shown:
         return ()

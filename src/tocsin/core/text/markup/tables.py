@@ -1,4 +1,4 @@
-"""Tables without lines of a table: columns aligned by what each character takes on the screen, or pairs."""
+"""Plain-text tables: columns aligned by display width, or name-value pairs."""
 
 import unicodedata
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ JOINER = "\u200d"
 
 
 class Table:
-    """Takes cells in the order of the document; the first row is the heading."""
+    """Collects cells in document order; the first row is the heading."""
 
     def __init__(self) -> None:
         self._rows: list[list[str]] = []
@@ -19,7 +19,7 @@ class Table:
         self._rows.append([])
 
     def align(self, *, right: bool) -> None:
-        """Say how the next column is aligned."""
+        """Set the alignment of the next column."""
         self._right.append(right)
 
     def cell(self, text: str) -> None:
@@ -27,7 +27,7 @@ class Table:
         self._rows[-1].append(" ".join(text.split()))
 
     def aligned(self) -> str:
-        """Return lines with columns of equal width, and one below the heading."""
+        """Return lines with columns of equal width, and a rule below the heading."""
         columns = list(zip_longest(*self._rows, fillvalue=""))
         widths = [max(map(display_width, column)) for column in columns]
         lines = [self._line(row, widths) for row in self._rows]
@@ -35,7 +35,7 @@ class Table:
         return "\n".join(lines)
 
     def pairs(self) -> Iterator[str]:
-        """Yield for each row its cells as lines `name: value`."""
+        """Yield the cells of each row as lines `name: value`."""
         names, *rows = self._rows
         for row in rows or [names]:
             pairs = zip(names if rows else [""] * len(row), row, strict=False)
@@ -50,7 +50,7 @@ class Table:
 
 
 def display_width(text: str) -> int:
-    """Return how many columns of a terminal `text` takes: East Asian characters and emoji two each."""
+    """Return the number of terminal columns of `text`: two for each East Asian character and emoji."""
     if text.isascii():
         return len(text)
     total, joined = 0, False

@@ -1,6 +1,6 @@
-"""Markdown that is still being written: what is open at its end is closed, so that it shows as it will.
+"""Close incomplete Markdown at its end, so that a streamed text renders as it will when complete.
 
-Otherwise the marks of a style, or half an address, would be read as text until the rest of them is there.
+Otherwise the marks of a style, or half an address, would be displayed as text until the rest arrives.
 """
 
 import re
@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 _FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})(.*)")
 _ITEM = r"[ \t]*(?:[-*+]|\d{1,9}[.)]|#{1,6}|>|\|)[ \t]+"
-# Styles do not reach over a blank line, nor into another list item, heading, quote or row of a table.
+# Styles do not extend across a blank line, nor into another list item, heading, quote or table row.
 _BLOCK = re.compile(rf"\n[ \t]*\n|\n{_ITEM}|\A{_ITEM}")
-# A line of marks alone begins something, and it is not known yet what.
+# A line of marks alone begins something that is not yet known.
 _MARKS_ALONE = re.compile(r"(?:\A|\n)[ \t]*(?:[-+=#>]+|[*_]{1,3}|[~`]{1,2}|\d{1,9}[.)])[ \t]*\Z")
 _LINK = re.compile(r"!?\[[^\[\]\n]*\]\([^()\s]*\)")
 _HALF_LINK = re.compile(r"!?\[([^\[\]\n]*)(?:\](?:\([^()\s]*)?)?\Z")
@@ -21,22 +21,22 @@ _CODE = re.compile(r"(`+)(?!`)")
 
 
 class _Open(NamedTuple):
-    """Marks of a style that are not closed."""
+    """Unclosed marks of a style."""
 
     mark: str
     number: int
-    end: int  # where they end
+    end: int  # their end
 
 
 class _Opened(list[_Open]):
-    """The marks of styles that are open, in order."""
+    """The marks of open styles, in order."""
 
     def __init__(self) -> None:
         super().__init__()
         self._counts: Counter[str] = Counter()
 
     def take(self, text: str, style: re.Match[str]) -> None:
-        """Let the marks close what they can, and open what is left of them."""
+        """Let the marks close open styles, and open the rest of them."""
         mark, count = style[0][0], len(style[0])
         before, after = text[style.start() - 1 : style.start()], text[style.end() : style.end() + 1]
         while count and before.strip() and (last := self._cut_to(mark)) is not None:
@@ -50,8 +50,8 @@ class _Opened(list[_Open]):
             self._open(mark, count, style.end())
 
     def _cut_to(self, mark: str) -> _Open | None:
-        """Take out the newest of this mark and what was opened since, which was no style."""
-        if not self._counts[mark]:  # looked for in vain, each of many would be passed again and again
+        """Remove the newest of this mark and all later ones, which were no styles; return it."""
+        if not self._counts[mark]:  # an unsuccessful search would visit all marks again for each of many
             return None
         while True:
             last = self.pop()
@@ -65,7 +65,7 @@ class _Opened(list[_Open]):
 
 
 def close_markup(source: str) -> str:
-    """Return `source` with everything closed that is open at its end; whole Markdown comes back as it is."""
+    """Return `source` with all open markup closed at its end; complete Markdown is returned unchanged."""
     fence = _open_fence(source)
     source = _MARKS_ALONE.sub("", source)
     if fence:
@@ -75,7 +75,7 @@ def close_markup(source: str) -> str:
 
 
 def _open_fence(source: str) -> str:
-    """Return the marks of the code fence that is open at the end, or nothing."""
+    """Return the marks of the code fence that is open at the end, or an empty text."""
     opened = ""
     for line in source.split("\n"):
         found = _FENCE.match(line)
@@ -90,7 +90,7 @@ def _open_fence(source: str) -> str:
 
 
 def _closed(text: str) -> str:
-    """Close what is open at the end of one block."""
+    """Close the open markup at the end of one block."""
     opened = _Opened()
     text = _HALF_STRIKE.sub("", text)
     at = 0
@@ -118,11 +118,11 @@ def _closed(text: str) -> str:
 
 
 def _end_of_code(text: str, code: re.Match[str]) -> int:
-    """Return where the code that begins with these marks ends, or 0 where it is open."""
+    """Return the end of the code that begins with these marks, or 0 if it is open."""
     found = re.compile(rf"(?<!`){code[1]}(?!`)").search(text, code.end())
     return found.end() if found else 0
 
 
 def _with_code_closed(text: str, code: re.Match[str]) -> str:
-    body = text.rstrip().rstrip("`")  # some of the closing marks may be there
+    body = text.rstrip().rstrip("`")  # some of the closing marks may be present
     return text[: code.start()].rstrip() if len(body) <= code.start() else body + code[1]

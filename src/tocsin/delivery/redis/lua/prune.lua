@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- ARGV: …, before, how many at most.
+-- ARGV: …, before, limit.
 local ids = call('ZRANGE', P .. 'done', '-inf', '(' .. ARGV[3], 'BYSCORE', 'LIMIT', 0, ARGV[4])
 for _, id in ipairs(ids) do
   local d, key = load(id), call('HGET', P .. 'd:' .. id, 'key')

@@ -4,23 +4,23 @@
 --
 --     d:<id>                   hash: one delivery
 --     lane:<channel>:<target>  sorted set of waiting ids by acceptance; scheduled ones are not in it yet
---     due:<channel>            sorted set of targets by when their lane may go; lanes in flight are not in it
+--     due:<channel>            sorted set of targets by the time when their lane is due, without lanes in flight
 --     busy                     hash: lane → the delivery that is in flight
 --     leases                   sorted set: deliveries in flight by the end of their lease
---     pace                     sorted set: buckets by when they are level again (GCRA), blocks by their end
---     why:<block>              JSON: until when, and what the provider said; to be shown
+--     pace                     sorted set: buckets by the time when they are full again (GCRA), blocks by their end
+--     why:<block>              JSON: end of the hold, and the provider's reason, for display
 --     scheduled, mortal        sorted sets: waiting ids by `not_before`, by `expires_at` (wall time)
 --     all, status:<s>, channel:<c>, target:<t>   sorted sets for searching, by creation (wall time)
---     done                     sorted set: finished ids by when they finished
+--     done                     sorted set: finished ids by end time
 --     keys                     hash: idempotency key → id
---     changes                  stream: the ids of deliveries that got another state, the latest only
---     clock                    hash: the queue's own time, and the server's clock when that was
+--     changes                  stream: ids of deliveries whose state changed; only the latest are kept
+--     clock                    hash: the queue's own time, and the server's clock at that time
 --
 -- All times are whole microseconds, which a double holds exactly until the year 2255. The queue's own
 -- time is not the server's clock, which may jump: every client states the time by its own monotonic clock,
 -- and the latest wins (docs/decisions/0010-redis-store.md).
 
--- Behind core/storage/lua/time.lua, which gives `P`, `call`, `at` and `keep_time`. ARGV[2]: the caller's wall time.
+-- Follows core/storage/lua/time.lua, which defines `P`, `call`, `at` and `keep_time`. ARGV[2]: the caller's wall time.
 local wall = tonumber(ARGV[2])
 
 local function load(id)
@@ -32,7 +32,7 @@ local function load(id)
     due = tonumber(v[11]), not_before = tonumber(v[12]), expires_at = tonumber(v[13]), lane = v[1] .. ':' .. v[2]}
 end
 
--- Sorts deliveries of one moment by acceptance.
+-- Sorts deliveries with the same time by acceptance.
 local function member(d)
   return string.format('%012x', d.seq) .. d.id
 end
@@ -41,7 +41,7 @@ local function set(d, ...)
   call('HSET', P .. 'd:' .. d.id, ...)
 end
 
--- Tell whoever follows the stream; 5,000 is `KEPT` of core/storage/change_stream.py.
+-- Notify the readers of the stream; 5,000 is `KEPT` of core/storage/change_stream.py.
 local function note(id)
   call('XADD', P .. 'changes', 'MAXLEN', '~', 5000, '*', 'id', id)
 end
@@ -54,7 +54,7 @@ local function move(d, status)
   note(d.id)
 end
 
--- Compute when a lane may go next, unless it is in flight; `earliest` is a bound from the pace.
+-- Compute when a lane is due, unless it is in flight; `earliest` is a lower bound from its pace.
 local function settle(channel, target, earliest)
   local lane = channel .. ':' .. target
   if call('HEXISTS', P .. 'busy', lane) == 1 then return end
@@ -67,8 +67,7 @@ local function settle(channel, target, earliest)
   call('ZADD', P .. 'due:' .. channel, math.max(due, earliest or due), target)
 end
 
--- Let a delivery wait; `due` is set for one that waits for its retry. A scheduled one joins its lane when its
--- time comes.
+-- Make a delivery wait; `due` is set if it waits for its retry. A scheduled delivery joins its lane at its time.
 local function wait(d, due)
   if due then set(d, 'due', due) else call('HDEL', P .. 'd:' .. d.id, 'due') end
   if d.expires_at then call('ZADD', P .. 'mortal', d.expires_at, d.id) end
@@ -109,7 +108,7 @@ local function block(key, until_)
   call('ZADD', P .. 'pace', 'GT', until_, key)
 end
 
--- Hold a bucket, as the provider asked; `why:<key>` has the reason of the longest hold, for people.
+-- Hold a bucket, as the provider requested; `why:<key>` stores the reason of the longest hold, for display.
 local function hold(key, pause, reason)
   block(key, at + pause)
   local known = call('GET', P .. 'why:' .. key)

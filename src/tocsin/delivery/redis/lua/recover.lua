@@ -3,7 +3,7 @@ local function max_failures(id)
   return string.find(PROMPT_SOURCES, ' ' .. source .. ' ', 1, true) and MAX_PROMPT_FAILURES or MAX_FAILURES
 end
 
--- As `judge_abandoned`.
+-- Same rules as `judge_abandoned`.
 local function recover(id)
   local d = load(id)
   local again = false

@@ -24,7 +24,7 @@ local function open_account(channel, rule)
   end
 end
 
--- Take one message, to go at `turn`, from a bucket of the lane; return from when the next one may go.
+-- Take one message, to be sent at `turn`, from a bucket of the lane; return when the next one may be sent.
 local function draw(kind, channel, target, rate, turn)
   local key = pace_key(kind, channel, target)
   local tat = math.max(turn, tonumber(call('ZSCORE', P .. 'pace', key)) or 0) + rate[1]

@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- ARGV: name of an index, oldest score, how many to return, and after which score and member to begin.
+-- ARGV: name of an index, oldest score, limit, and the score and member after which to begin.
 local P, call = KEYS[1], redis.call
 local index, oldest, count, score, last = P .. ARGV[1], tonumber(ARGV[2]), ARGV[3] + 0, ARGV[4], ARGV[5]
 local start = 0

@@ -1,6 +1,6 @@
 #!lua
 -- ARGV: …, for each delivery id, channel, target, status, once, key, created, not_before, expires_at, time until its
--- next try, finished, fixed and changing (JSON). A known one stays as it is.
+-- next attempt, finished, fixed and changing (JSON). A known delivery is not changed.
 keep_time()
 for b = 3, #ARGV, 13 do
   local id, channel, target, status, once, key = unpack(ARGV, b, b + 5)

@@ -1,6 +1,6 @@
 #!lua flags=no-writes
--- ARGV: …, channel and target of each delivery. Returns for each the holds of target and account, as how long they
--- last and the reason, and the lane's first delivery.
+-- ARGV: …, channel and target of each delivery. Returns for each the holds of target and account (remaining
+-- time and reason), and the first delivery of the lane.
 local function held(key)
   local told = call('GET', P .. 'why:' .. key)
   if not told then return {} end

@@ -41,8 +41,8 @@ from tocsin.features.assistant_skills.settings import SKILLS_AUTO_APPLY, SKILLS_
 from tocsin.features.context import Notice, NoticeLevel
 from tocsin.features.run_notices import interrupted, notify_stored, stored_notice
 from tocsin.providers.chat import HOW_TO_CONFIGURE
-from tocsin.runs.control import retried
-from tocsin.runs.document import audit_facts
+from tocsin.runs.control import as_retry
+from tocsin.runs.document import audit_facts, writes_own_entry
 from tocsin.runs.engine.active_run import ActiveRun
 from tocsin.runs.engine.run_type import RunAuditEntry, RunType
 from tocsin.runs.model import Run, RunResult, RunSpec, RunStatus, new_run
@@ -198,7 +198,7 @@ class AssistantRunner:
             request={"audited": request.audited, "findings": 0, "changes": 0, "applied": False},
         )
 
-        return _Look(retried(order, request.retry), work, place, (*chain, name), lambda: found, lambda: invoked)
+        return _Look(as_retry(order, request.retry), work, place, (*chain, name), lambda: found, lambda: invoked)
 
     async def apply(self, run_id: str, *, source: str) -> SkillResultRecord:
         """Write what a run proposed; raises PatchError where a file has changed since, and then writes nothing."""
@@ -333,7 +333,7 @@ class AssistantRuns(RunType):
 
     def entry(self, run: Run, request: Mapping[str, Any], noted: Mapping[str, Any]) -> RunAuditEntry | None:
         """Return the `skill.assist` entry, unless the caller writes one of its own."""
-        if not request.get("audited", True):
+        if not writes_own_entry(run, request):
             return None
         found = {name: request.get(name, 0) for name in ("findings", "changes", "applied")}
         facts = {"skill": run.subject_id, **audit_facts(run), **found}

@@ -1,4 +1,4 @@
-"""What operations on memory take and answer."""
+"""The request and response models of the operations on memory."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ from tocsin.rest.models import GivenTime
 
 
 def _sentence(read: Callable[[Any], Any]) -> AfterValidator:
-    """Return what checks a value as memory does; its sentence begins as those of problems do."""
+    """Return a validator with the rules of memory; its error starts like those of other problems."""
 
     def check(value: Any) -> Any:
         try:
@@ -142,7 +142,7 @@ class NewEntry(RequestBody):
     if_absent: Annotated[bool, FLAG, "Fail if the key already exists."] = False
 
     def draft(self) -> EntryDraft:
-        """Return it as the service takes it."""
+        """Return the draft for the service."""
         return EntryDraft(
             key=self.key,
             value=self.value,

@@ -27,7 +27,7 @@ from tocsin.rest.conditional import check_unchanged, tag
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import MAX_LIMIT, Page, PagingOf
 
-_US = MemoryCaller(EntrySource.DASHBOARD)  # who it is, each audit entry is told by the request
+_US = MemoryCaller(EntrySource.DASHBOARD)  # the request sets the caller of each audit entry
 # Fields that change without an edit of the entry.
 _PASSING = frozenset({"strength", "access_count", "last_accessed_at"})
 

@@ -1,1 +1,1 @@
-"""What is read from the tables of memory in one piece, and where a page of it begins."""
+"""Reading rows of the memory tables, and statistics."""

@@ -11,7 +11,7 @@ from tocsin.features.memory.query import is_unspaced
 
 LIVE = "e.removed_at IS NULL AND (e.expires_at IS NULL OR e.expires_at > :now)"
 
-MAX_KEPT = 20  # entries of one key that can be restored, one after the other
+MAX_KEPT = 20  # removed entries per key that can be restored, one after the other
 _FORGET_OLDEST = """
     DELETE FROM memory_entries WHERE id IN (
         SELECT id FROM memory_entries WHERE key = ? AND removed_at IS NOT NULL
@@ -22,7 +22,7 @@ _FORGET_OLDEST = """
 
 @dataclass(frozen=True, slots=True)
 class EntryFilter:
-    """Which entries are meant; an empty field does not restrict them."""
+    """A filter of entries; an empty field does not restrict them."""
 
     scopes: Sequence[str] = ()
     tag: str = ""
@@ -30,8 +30,8 @@ class EntryFilter:
     text: str = ""  # a part of key or value
 
 
-def conditions_of(wanted: EntryFilter) -> tuple[str, dict[str, Any]]:
-    """Return the conditions of a filter and their parameters."""
+def build_conditions(wanted: EntryFilter) -> tuple[str, dict[str, Any]]:
+    """Return the SQL conditions of a filter and their parameters."""
     scopes = {f"scope{number}": scope for number, scope in enumerate(wanted.scopes)}
     conditions = [f"e.scope IN ({', '.join(f':{name}' for name in scopes)})"] if scopes else []
     values: dict[str, Any] = dict(scopes)
@@ -48,13 +48,13 @@ def conditions_of(wanted: EntryFilter) -> tuple[str, dict[str, Any]]:
 
 
 def like(text: str) -> str:
-    """Return the pattern of what contains a text."""
+    """Return the LIKE pattern for texts that contain a text."""
     escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     return f"%{escaped}%"
 
 
 def numbers(connection: sqlite3.Connection, prefix: str, scope: str) -> tuple[int, int]:
-    """Return how many live entries a scope has, and the highest number behind `prefix` that was ever given."""
+    """Return the number of live entries of a scope, and the highest number after `prefix` that was ever used."""
     rows = connection.execute("SELECT key, removed_at FROM memory_entries WHERE scope = ?", [scope]).fetchall()
     tails = [row["key"].removeprefix(f"{prefix}:") for row in rows]
     numbers = [int(tail) for tail in tails if tail.isascii() and tail.isdigit() and len(tail) < 10]
@@ -65,15 +65,15 @@ def put(connection: sqlite3.Connection, entry: MemoryEntry, now: float) -> None:
     """Store an entry, replacing any other with its key."""
     before = find(connection, entry.key, now)
     clear(connection, entry.key, now, keep=before is not None and _content(before) != _content(entry))
-    row = row_of(entry)
+    row = to_row(entry)
     names, marks = ", ".join(row), ", ".join(f":{name}" for name in row)
     connection.execute(f"INSERT INTO memory_entries ({names}) VALUES ({marks})", row)  # noqa: S608  # our own names
 
 
 def clear(connection: sqlite3.Connection, key: str, now: float, *, keep: bool = True) -> None:
-    """Clear the place of a key; what had it can be restored, unless it is live and not to be kept.
+    """Clear a key; its entry can be restored, unless it is live and `keep` is False.
 
-    Of a key that is replaced again and again, no more than `MAX_KEPT` earlier entries stay.
+    At most `MAX_KEPT` earlier entries of a key are retained.
     """
     if not keep:
         sql = f"DELETE FROM memory_entries AS e WHERE e.key = :key AND {LIVE}"  # noqa: S608  # our own words
@@ -84,7 +84,7 @@ def clear(connection: sqlite3.Connection, key: str, now: float, *, keep: bool = 
 
 
 def move_scope(connection: sqlite3.Connection, old: str, new: str) -> int:
-    """Give the entries of a scope, removed ones included, to another one, under keys of that; return how many."""
+    """Move the entries of a scope, including removed ones, to another one, with its keys; return how many."""
     found = connection.execute("SELECT * FROM memory_entries WHERE scope = ? ORDER BY id", [old]).fetchall()
     taken = {row["key"] for row in connection.execute("SELECT key FROM memory_entries WHERE scope = ?", [new])}
     _, highest = numbers(connection, new, new)
@@ -105,15 +105,15 @@ def move_scope(connection: sqlite3.Connection, old: str, new: str) -> int:
 
 
 def _content(entry: MemoryEntry) -> tuple[object, ...]:
-    """Return what of an entry is lost where another one takes its place."""
+    """Return the content of an entry that a replacement loses."""
     return entry.value, entry.tags, entry.type, entry.scope
 
 
 def find(connection: sqlite3.Connection, key: str, now: float, scope: str = "") -> MemoryEntry | None:
-    """Return an entry; with `scope`, None for one of another scope."""
+    """Return an entry; with `scope`, `None` for an entry of another scope."""
     sql = f"SELECT * FROM memory_entries e WHERE e.key = :key AND {LIVE}"  # noqa: S608  # our own words
     row = connection.execute(sql, {"key": key, "now": now}).fetchone()
-    return entry_of(row) if row and scope in {"", row["scope"]} else None
+    return from_row(row) if row and scope in {"", row["scope"]} else None
 
 
 def known(connection: sqlite3.Connection, key: str, now: float, scope: str = "") -> MemoryEntry:
@@ -124,7 +124,7 @@ def known(connection: sqlite3.Connection, key: str, now: float, scope: str = "")
     return entry
 
 
-def row_of(entry: MemoryEntry) -> Mapping[str, Any]:
+def to_row(entry: MemoryEntry) -> Mapping[str, Any]:
     """Return the columns of an entry."""
     tags = json.dumps(entry.tags, ensure_ascii=False)
     return {
@@ -146,7 +146,7 @@ def row_of(entry: MemoryEntry) -> Mapping[str, Any]:
     }
 
 
-def entry_of(row: sqlite3.Row) -> MemoryEntry:
+def from_row(row: sqlite3.Row) -> MemoryEntry:
     """Return the entry of a row."""
     return MemoryEntry(
         key=row["key"],

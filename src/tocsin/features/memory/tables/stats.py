@@ -1,4 +1,4 @@
-"""What memory holds, in numbers."""
+"""Statistics of memory."""
 
 import json
 import sqlite3
@@ -6,11 +6,11 @@ from collections import Counter
 from typing import Any
 
 from tocsin.core.time.timestamps import timestamp
-from tocsin.features.memory.model import EntryState, state_of, strength_of
+from tocsin.features.memory.model import EntryState, classify_strength, compute_strength
 from tocsin.features.memory.tables.rows import LIVE
 
 _TAGS_SHOWN = 20
-_BINS = 10  # of the histogram; the last one has the full strength, too
+_BINS = 10  # of the histogram; the last one includes full strength
 
 _TOTALS = f"""
     SELECT count(*) AS count, coalesce(sum(length(CAST(e.value AS BLOB))), 0) AS bytes,
@@ -23,16 +23,16 @@ _EACH = (
 )
 
 
-def stats_of(connection: sqlite3.Connection, now: float) -> dict[str, Any]:
-    """Return how many entries there are, of which kinds, and how strong they are."""
+def read_stats(connection: sqlite3.Connection, now: float) -> dict[str, Any]:
+    """Return the numbers of entries, in total and by kind, and the histogram of strength."""
     totals = connection.execute(_TOTALS, {"now": now}).fetchone()
     types, tags, bins, states = Counter[str](), Counter[str](), [0] * _BINS, Counter[EntryState]()
     for type_, written, pinned, half_life, importance, accessed_at in connection.execute(_EACH, {"now": now}):
-        strength = strength_of(pinned, half_life, importance, now - accessed_at)
+        strength = compute_strength(pinned, half_life, importance, now - accessed_at)
         types[type_] += 1
         tags.update(() if written == "[]" else json.loads(written))
         bins[min(int(strength * _BINS), _BINS - 1)] += 1
-        states[state_of(strength)] += 1
+        states[classify_strength(strength)] += 1
     last = connection.execute("SELECT decayed_at, removed FROM memory_decays").fetchone()
     return {
         "count": totals["count"],

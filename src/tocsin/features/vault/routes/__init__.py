@@ -1,4 +1,4 @@
-"""The operations on the vault: names and ages; none takes or gives a value."""
+"""The operations on the vault: names and ages; none accepts or returns a value."""
 
 from tocsin.features.hooks import OperationsOf
 from tocsin.features.vault.hooks import OpenVault

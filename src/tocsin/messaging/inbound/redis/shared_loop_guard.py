@@ -32,18 +32,18 @@ class SharedLoopGuard:
         self._client = client
         self._clock = clock
         self._prefix = prefix
-        self._looked: dict[
+        self._cached: dict[
             Chat, tuple[float, bool]
         ] = {}  # by chat: end of validity (monotonic), and whether it is muted
 
     async def is_muted(self, chat: Chat) -> bool:
-        until, muted = self._looked.get(chat, (0.0, False))
+        until, muted = self._cached.get(chat, (0.0, False))
         now = self._clock.monotonic()
         if now >= until:
-            muted = await self._look(chat)
-            if len(self._looked) >= MAX_CHATS:
-                self._looked.clear()
-            self._looked[chat] = now + LOOK_EVERY_S, muted
+            muted = await self._read_muted(chat)
+            if len(self._cached) >= MAX_CHATS:
+                self._cached.clear()
+            self._cached[chat] = now + LOOK_EVERY_S, muted
         return muted
 
     async def take(self, chat: Chat, count: int) -> LoopVerdict:
@@ -55,10 +55,10 @@ class SharedLoopGuard:
             return own
         verdict = _VERDICTS[int(answer)]
         if verdict is not LoopVerdict.PASSES:
-            self._looked.pop(chat, None)
+            self._cached.pop(chat, None)
         return verdict
 
-    async def _look(self, chat: Chat) -> bool:
+    async def _read_muted(self, chat: Chat) -> bool:
         try:
             return bool(await self._client.command("EXISTS", self._keys(chat)[1]))
         except StoreUnavailableError:

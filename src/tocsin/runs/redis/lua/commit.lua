@@ -1,6 +1,6 @@
--- Store changed runs if nothing that their change depends on has changed since it was read.
+-- Store changed runs, unless the data that the change depends on has changed since it was read.
 -- ARGV: JSON with `kinds` (kind -> expected number), `puts` and `removes` (IDs).
--- Returns '' when all is stored, 'changed' when something has changed, or the ID of the run that has the instant.
+-- Returns '' if all is stored, 'changed' if the data has changed, or the ID of the run with the same instant.
 local wanted = cjson.decode(ARGV[1])
 
 for kind, number in pairs(wanted.kinds) do

@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- Return for each ID its version and document, and with ARGV[1] = '1' its parts; an empty table where there is no run.
+-- Return for each ID its version and document, and with ARGV[1] = '1' its parts; an empty table for an unknown ID.
 local found = {}
 for n = 2, #ARGV do
   local key = run_key(ARGV[n])

@@ -1,9 +1,9 @@
--- The keys of the store; KEYS[1] is their prefix, which holds the hash tag.
---   r:<id>         hash: version, doc (JSON), places (JSON: the sorted sets that the run is in), instant, parts (how many),
+-- The keys of the store; KEYS[1] is their prefix, which contains the hash tag.
+--   r:<id>         hash: version, doc (JSON), places (JSON: the sorted sets with the run), instant, parts (number),
 --                  and for each step or host p:<kind>:<name> = <position>:<JSON>
 --   i:<name>       sorted sets of runs by ID, or by the time they were queued at
 --   instants       hash: scheduled instant -> ID
---   active:<kind>  a number that grows with each change of an active run of the kind
+--   active:<kind>  a counter of the changes of active runs of the kind
 --   subjects       set of all kinds and subjects
 --   changes        stream of the IDs of changed runs
 local prefix = KEYS[1]

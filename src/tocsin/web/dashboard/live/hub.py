@@ -149,7 +149,7 @@ class EventHub:
             page = await self._feed.after(self._end, at_most=MAX_EVENTS)
             self._end = page.end
             if not page.complete:
-                self._begin_anew()
+                self._resync_all()
                 return
             try:
                 events = await self._events(page.changes, wanted)
@@ -157,7 +157,7 @@ class EventHub:
                 self._send([*await self._runs.log_events(), *events])
             except Exception:
                 # Repeating the query would fail again; readers see the reason when they fetch the records.
-                self._begin_anew()
+                self._resync_all()
                 raise
 
     async def _step(self) -> float:
@@ -223,7 +223,7 @@ class EventHub:
             if piece:
                 _send_each(streams, piece)
 
-    def _begin_anew(self) -> None:
+    def _resync_all(self) -> None:
         """Make all readers fetch their records again."""
         self._runs.end()
         self._send_to_all(encode_event(RESYNC, {}, str(self._end)))

@@ -10,7 +10,7 @@ from tocsin.core.records.as_json import to_json
 from tocsin.core.time.clock import Clock
 from tocsin.core.time.timestamps import timestamp
 from tocsin.rest.event_stream import encode_event
-from tocsin.runs.log_file import LogFollower, path_of
+from tocsin.runs.log_file import LogFollower, log_path
 from tocsin.runs.model import TERMINAL, Line, Run, RunSummary
 from tocsin.runs.store import RunStore
 
@@ -80,7 +80,7 @@ class RunEvents:
     def _follow(self, run: Run) -> None:
         known = run.id in self._followed or run.id in self._told
         if self._since is not None and not known and len(self._followed) < MAX_FOLLOWED:
-            self._followed[run.id] = LogFollower(path_of(self._directory, run.id, run.queued_at))
+            self._followed[run.id] = LogFollower(log_path(self._directory, run.id, run.queued_at))
 
     def _read(self) -> dict[str, list[Line]]:
         return {run_id: follower.read() for run_id, follower in self._followed.items()}

@@ -17,13 +17,13 @@ from tocsin.rest.operations import Operations, operation
 from tocsin.rest.problems import HttpProblemError
 from tocsin.rest.reading import JSON, read_media_type
 from tocsin.rest.refusals import refuse
-from tocsin.web.access.cookies import no_cookie, session_cookie, session_id_of
-from tocsin.web.access.layers import visitor_of
+from tocsin.web.access.cookies import no_cookie, read_session_id, session_cookie
+from tocsin.web.access.layers import read_visitor
 from tocsin.web.access.links import PATH as LINK_PATH
-from tocsin.web.access.refusals import refusal_of
+from tocsin.web.access.refusals import login_refusal
 from tocsin.web.access.sessions import LoginSession
 from tocsin.web.access.sign_in import SignIns
-from tocsin.web.http.clients import is_host_of
+from tocsin.web.http.clients import is_local_host
 
 FORM = "application/x-www-form-urlencoded"
 HOME = "/#/home"
@@ -84,12 +84,12 @@ class LoginRoutes:
             session = await self._sign_ins.by_password(
                 asked.username,
                 asked.password,
-                visitor_of(request.scope),
+                read_visitor(request.scope),
                 remember=asked.remember,
-                replacing=session_id_of(request.scope),
+                replacing=read_session_id(request.scope),
             )
         except TocsinError as error:
-            raise refusal_of(request.scope, error) from None
+            raise login_refusal(request.scope, error) from None
         if read_media_type(request) == FORM:
             return _with_session(request, session, RedirectResponse(HOME, 303))
         answer = {"user": session.user, "expires_at": timestamp(session.expires_at)}
@@ -98,8 +98,8 @@ class LoginRoutes:
     @operation("POST", "/logout", scope="", status=204)
     async def sign_out(self, request: Request) -> Response:
         """Sign out; without a session, this has no effect."""
-        if session_id := session_id_of(request.scope):
-            await self._sign_ins.sign_out(session_id, visitor_of(request.scope))
+        if session_id := read_session_id(request.scope):
+            await self._sign_ins.sign_out(session_id, read_visitor(request.scope))
         return Response(status_code=204, headers={"Set-Cookie": no_cookie(request.scope), "Cache-Control": "no-store"})
 
     @operation(
@@ -121,10 +121,10 @@ class LoginRoutes:
             return Response(headers={"Cache-Control": "no-store"})
         try:
             session = await self._sign_ins.by_link(
-                code, visitor_of(request.scope), replacing=session_id_of(request.scope)
+                code, read_visitor(request.scope), replacing=read_session_id(request.scope)
             )
         except TocsinError as error:
-            raise refusal_of(request.scope, error) from None
+            raise login_refusal(request.scope, error) from None
         return _with_session(request, session, RedirectResponse(HOME, 303))
 
 
@@ -141,7 +141,7 @@ def _with_session(request: Request, session: LoginSession, response: Response) -
 
 def _require_local_host(request: Request) -> None:
     # A host name that others can reach implies a proxy on this machine, with unknown clients behind it.
-    if not all(is_host_of(host) for host in request.headers.getlist("host")):
+    if not all(is_local_host(host) for host in request.headers.getlist("host")):
         raise HttpProblemError("forbidden", "Sign-in links work only on the machine itself, through its own address.")
 
 

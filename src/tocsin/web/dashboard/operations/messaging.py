@@ -39,7 +39,7 @@ from tocsin.web.dashboard.operations.messaging_models import (
     SendMessage,
     SentMessage,
 )
-from tocsin.web.http.send_answers import STATUSES, SendResponse, outcome_of, partly_sent
+from tocsin.web.http.send_answers import STATUSES, SendResponse, partial_response, response_to_send
 
 DAY_S = 86_400.0
 SEARCHED_ENTRIES = 2_000  # of the audit log, for the last tests
@@ -149,7 +149,9 @@ class MessagingRoutes:
                 raise
             receipt = cut_off[0]
         partly = receipt.failure and receipt.parts_sent
-        return _sent(partly_sent(receipt) if partly else outcome_of(receipt.result, receipt.failure), receipt)
+        return _sent(
+            partial_response(receipt) if partly else response_to_send(receipt.result, receipt.failure), receipt
+        )
 
     def _plan(self, body: SendMessage, text: str) -> Response:
         try:
@@ -174,7 +176,7 @@ class MessagingRoutes:
     def _refused(self, body: SendMessage, error: TocsinError) -> Response:
         kind = self._parts.outbox.kind_of(body.channel)
         result = SendResult(False, kind, body.target, error=error.in_result())
-        return _sent(outcome_of(result, error), Receipt(result))
+        return _sent(response_to_send(result, error), Receipt(result))
 
     @operation(
         "POST", "/api/msg/test/{channel}", scope="send", own=True, once=True, answer=SentMessage, responses=OUTCOMES
@@ -182,7 +184,7 @@ class MessagingRoutes:
     async def test_channel(self, channel: str, caller: CallerOf) -> Any:
         """Verify the credentials of a channel without sending."""
         receipt = await self._parts.messenger.try_channel(channel, caller)
-        return _sent(outcome_of(receipt.result, receipt.failure), receipt)
+        return _sent(response_to_send(receipt.result, receipt.failure), receipt)
 
     @operation("GET", "/api/msg/profiles", answer=ProfileList)
     async def list_profiles(self) -> Any:

@@ -1,12 +1,12 @@
 #!lua
--- ARGV: …, wall time, owner, name and position of the cursor, token of its lease or 0, how many keys a channel keeps,
--- then of each event: id, channel, chat, kind, urgent, content, how many keys, and these.
--- Returns the number of each event, 0 for a duplicate; or nothing if the lease is somebody else's.
+-- ARGV: …, wall time, owner, name and position of the cursor, token of its lease or 0, maximum number of keys per
+-- channel, then for each event: id, channel, chat, kind, urgent, content, number of keys, keys.
+-- Returns the number of each event, 0 for a duplicate; no numbers if the lease was lost.
 local wall, owner, cursor, position, lease, max_keys = ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], tonumber(ARGV[7])
 if lease ~= '0' and call('HGET', P .. 'lease:' .. cursor, 'token') ~= lease then return {at} end
 keep_time()
 
--- Claim all keys; return whether none of them was claimed before.
+-- Claim all keys; return true if none of them was claimed before.
 local function claim(channel, from, to)
   local known, new, wanted = P .. 'keys:' .. channel, true, {}
   call('ZREMRANGEBYSCORE', known, '-inf', at - KEYS_KEPT_US)

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- ARGV: …, number, owner. Returns 1, or 0 if the event is not the owner's.
+-- ARGV: …, number, owner. Returns 1, or 0 if another process owns the event.
 if not held(ARGV[2], ARGV[3]) then return {at, 0} end
 call('HINCRBY', key(ARGV[2]), 'attempts', 1)
 return {at, 1}

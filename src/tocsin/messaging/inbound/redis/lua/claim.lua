@@ -4,7 +4,7 @@ local owner, due, waiting = ARGV[2], {}, {}
 
 local function waits(e)
   if e.urgent == '1' then return false end
-  -- Earlier ones of our own are being worked on, and therefore few.
+  -- Earlier events of this owner are being handled, so there are few.
   for _, seq in ipairs(call('ZRANGE', chat_of(e), '-inf', '(' .. e.seq, 'BYSCORE')) do
     if call('HGET', key(seq), 'owner') ~= owner then return true end
   end

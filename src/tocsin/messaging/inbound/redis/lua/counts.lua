@@ -1,5 +1,5 @@
 #!lua flags=allow-oom,no-writes
--- ARGV: …, states. Returns how many events there are of each, with the number and the time of the oldest.
+-- ARGV: …, states. Returns for each state the number of events, and the number and time of the oldest event.
 local answers = {}
 for i = 2, #ARGV do
   local set = P .. 'status:' .. ARGV[i]

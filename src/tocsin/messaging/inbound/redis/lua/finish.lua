@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- ARGV: …, number, owner, final state, reason, wall time. Returns 1, or 0 if the event is not the owner's.
+-- ARGV: …, number, owner, final state, reason, wall time. Returns 1, or 0 if another process owns the event.
 local seq, owner, status = ARGV[2], ARGV[3], ARGV[4]
 local e = held(seq, owner)
 if not e or e.status == 'new' then

@@ -2,21 +2,21 @@
 --
 -- Keys, all below the prefix `KEYS[1]`, here `P`:
 --
---     e:<seq>                   hash: one event; `by` is who ended it
---     seq                       the last number; it is the order of arrival
+--     e:<seq>                   hash: one event; `by` is the process that ended it
+--     seq                       the last number; numbers follow the order of arrival
 --     all, status:<s>           sorted sets of numbers
---     open:<owner>              sorted set of the open events of a process, or of nobody
---     owners                    hash: process → how many open events it has
+--     open:<owner>              sorted set of the open events of a process; an empty owner means none
+--     owners                    hash: process → number of its open events
 --     chat:<channel>:<chat>     sorted set of the open events of a chat, without urgent ones
---     keys:<channel>            sorted set: dedupe keys by when they were claimed, no two at the same time
+--     keys:<channel>            sorted set: dedupe keys by claim time; times are unique
 --     channels                  set: the channels that have keys
---     bodies                    sorted set: ended events with their content, by when they ended
---     cursors                   hash: name → where to go on
---     lease:<name>              hash: who may fetch (`holder`, `token`, `until`)
---     changes                   stream: numbers of events that got another state, the latest only
+--     bodies                    sorted set: ended events with content, by end time
+--     cursors                   hash: name → position to continue from
+--     lease:<name>              hash: the lease for fetching (`holder`, `token`, `until`)
+--     changes                   stream: numbers of events whose state changed; only the latest are kept
 --     clock                     hash: the time (time.lua)
 --
--- Who waits for an event is told on the topic `<prefix without brackets>woken:<owner>`.
+-- A process whose event need not wait any more is notified on the topic `<prefix without brackets>woken:<owner>`.
 
 local function key(seq)
   return P .. 'e:' .. seq
@@ -33,7 +33,7 @@ local function held(seq, owner)
   return {seq = seq, owner = owner, status = v[2], channel = v[3], chat = v[4], urgent = v[5], id = v[7]}
 end
 
--- Tell whoever follows the stream; 5,000 is `KEPT` of core/storage/change_stream.py.
+-- Notify the readers of the stream; 5,000 is `KEPT` of core/storage/change_stream.py.
 local function note(seq)
   call('XADD', P .. 'changes', 'MAXLEN', '~', 5000, '*', 'id', seq)
 end
@@ -56,7 +56,7 @@ local function leave(owner, seq)
   if call('HINCRBY', P .. 'owners', owner, -1) <= 0 then call('HDEL', P .. 'owners', owner) end
 end
 
--- Tell the process whose event is now the first of its chat.
+-- Notify the process whose event is now the first of its chat.
 local function wake_next(e)
   local first = call('ZRANGE', chat_of(e), 0, 0)[1]
   local owner = first and call('HGET', key(first), 'owner')

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- ARGV: …, number, owner, ending, replies, reason. Returns 1, or 0 if the event is not the owner's.
+-- ARGV: …, number, owner, ending, replies, reason. Returns 1, or 0 if another process owns the event.
 local e = held(ARGV[2], ARGV[3])
 if not e or e.status == 'new' then return {at, 0} end
 move(e, 'replying')

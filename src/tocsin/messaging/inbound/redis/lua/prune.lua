@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- ARGV: …, how many rows are kept, how many are changed at most. Returns how many were.
+-- ARGV: …, number of rows to keep, maximum number of rows to change. Returns the number of changed rows.
 local rows, most, changed = tonumber(ARGV[2]), tonumber(ARGV[3]), 0
 for _, channel in ipairs(call('SMEMBERS', P .. 'channels')) do
   call('ZREMRANGEBYSCORE', P .. 'keys:' .. channel, '-inf', at - KEYS_KEPT_US)

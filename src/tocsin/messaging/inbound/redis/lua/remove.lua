@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- ARGV: …, IDs of open events that another store has now.
+-- ARGV: …, IDs of open events that were moved to another store.
 local gone = {}
 for i = 2, #ARGV do gone[ARGV[i]] = true end
 for _, status in ipairs({'new', 'working', 'replying'}) do

@@ -1,6 +1,6 @@
--- KEYS: replies by the microsecond of the server's clock, whether the chat is muted.
--- ARGV: how many replies are allowed, how many are about to go out, a word that no other call has.
--- Returns 0 if they may go out, 1 if the chat is muted from now on, 2 if it was muted before.
+-- KEYS: sorted set of replies by the server's clock in microseconds, flag that the chat is muted.
+-- ARGV: limit of replies, number of replies about to be sent, unique ID of the call.
+-- Returns 0 if they may be sent, 1 if the chat is muted from now on, 2 if it was muted before.
 local call, limit, count = redis.call, tonumber(ARGV[1]), tonumber(ARGV[2])
 if call('EXISTS', KEYS[2]) == 1 then return 2 end
 local time = call('TIME')

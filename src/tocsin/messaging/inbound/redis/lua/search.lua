@@ -1,5 +1,5 @@
 #!lua flags=allow-oom,no-writes
--- ARGV: …, state or empty, number to begin before or empty, limit.
+-- ARGV: …, state or empty, number before which to begin or empty, limit.
 local set = ARGV[2] == '' and P .. 'all' or P .. 'status:' .. ARGV[2]
 local from = ARGV[3] == '' and '+inf' or '(' .. ARGV[3]
 local found = {}

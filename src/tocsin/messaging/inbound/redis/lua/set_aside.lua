@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- ARGV: …, owner, heir, then numbers of events that the owner cannot read. Nothing of their chats waits for them.
+-- ARGV: …, owner, heir, then numbers of events that the owner cannot read. Other events of their chats do not wait.
 local owner, heir = ARGV[2], ARGV[3]
 for i = 4, #ARGV do
   local e = held(ARGV[i], owner)

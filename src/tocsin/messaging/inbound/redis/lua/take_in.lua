@@ -1,6 +1,6 @@
 #!lua
--- ARGV: …, of each open event id, channel, chat, kind, urgent, state, content, time of arrival, attempts, ending, reason
--- and replies. Nobody owns them yet. `moved` remembers their IDs until the next day: a repeated call adds none.
+-- ARGV: …, for each open event id, channel, chat, kind, urgent, state, content, time of arrival, attempts, ending,
+-- reason and replies. They have no owner yet. `moved` stores their IDs for a day, so that a repeated call adds none.
 keep_time()
 for i = 2, #ARGV, 12 do
   local id, channel, chat, kind, urgent, status = unpack(ARGV, i, i + 5)

@@ -1,5 +1,5 @@
 #!lua
--- ARGV: …, of each key channel, key and age. No two keys of a channel have the same time.
+-- ARGV: …, for each key channel, key and age. The times of the keys of a channel are unique.
 keep_time()
 for i = 2, #ARGV, 3 do
   local known, time = P .. 'keys:' .. ARGV[i], at - tonumber(ARGV[i + 2])
