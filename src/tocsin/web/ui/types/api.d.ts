@@ -481,9 +481,9 @@ export interface EntryRecord {
   updated_at: string;
   expires_at: string | null;
 }
-/** Author of an entry. */
+/** The origin of an entry. */
 export type EntrySource = "cli" | "bot" | "dashboard" | "chat" | "skill";
-/** Type of an entry. */
+/** The kind of information in an entry. */
 export type EntryType = "fact" | "preference" | "note" | "event";
 /** Execution mode of a skill. */
 export type ExecutionMode = "standard" | "sandboxed";
@@ -831,7 +831,7 @@ export interface NextRunRecord {
 }
 /** The urgency of a notice. */
 export type NoticeLevel = "info" | "success" | "warning" | "error";
-/** What a notification is about. */
+/** The subject area of a notification. */
 export type NotificationCategory = "cron" | "workflow" | "vault" | "ssh" | "messaging" | "security" | "system" | "user";
 /** Notification for the operator. */
 export interface NotificationRecord {
