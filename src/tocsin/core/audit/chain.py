@@ -54,7 +54,7 @@ class Verification:
 
     @property
     def ok(self) -> bool:
-        """Result of a verification."""
+        """Whether no line was changed, added, moved or removed."""
         return not self.problems
 
 
