@@ -129,7 +129,7 @@ class MailServer:
             self.recorder.add(
                 self.channel,
                 recipient,
-                body_of(mail),
+                plain_body(mail),
                 id=str(mail.get("Message-ID", "")),
                 account=login,
                 subject=str(mail.get("Subject", "")),
@@ -215,7 +215,7 @@ class _Hooks:
             await self._server.pause(fault.seconds)
         if fault.kind == "reset" and verb != "DATA":
             return await self.gone()
-        return line_of(fault) if fault.kind == "error" else ""
+        return reply_line(fault) if fault.kind == "error" else ""
 
     def met(self, kind: str) -> bool:
         return self._fault is not None and self._fault.kind == kind
@@ -231,7 +231,7 @@ class _Hooks:
     ) -> AuthResult:
         fault = self._server.faults.take("AUTH")
         if fault and fault.kind == "error":
-            return AuthResult(success=False, handled=False, message=line_of(fault))
+            return AuthResult(success=False, handled=False, message=reply_line(fault))
         if fault and fault.kind == "reset":
             self._drop()
             return AuthResult(success=False, handled=True)
@@ -268,12 +268,12 @@ class _Hooks:
         return await self.gone() if self.met("reset_after_accept") else "250 2.0.0 OK queued"
 
 
-def line_of(fault: Fault) -> str:
+def reply_line(fault: Fault) -> str:
     """Return the reply line of an `error`: `code` holds all of it, or `text` the rest."""
     return f"{fault.code} {fault.text}".strip()
 
 
-def body_of(mail: EmailMessage) -> str:
+def plain_body(mail: EmailMessage) -> str:
     """Return the plain text of a mail, with newlines as line ends."""
     part = mail.get_body(("plain", "html"))
     return part.get_content().replace("\r\n", "\n").rstrip("\n") if part else ""

@@ -8,7 +8,7 @@ import pytest
 
 from tocsin_standins import Fault
 from tocsin_standins.chatmodel.server import KEY, MODEL, ChatModel
-from tocsin_standins.chatmodel.wire import Prompt, example_of
+from tocsin_standins.chatmodel.wire import Prompt, build_example
 
 PNG = base64.b64encode(b"\x89PNG").decode()
 SCHEMA = {
@@ -161,15 +161,15 @@ async def test_a_text_that_must_fit_a_schema_does(model, http):
 
 
 def test_an_example_repeats_the_text():
-    assert example_of({"type": "string"}, "hi") == "hi"
-    assert example_of({"const": 7}, "hi") == 7
+    assert build_example({"type": "string"}, "hi") == "hi"
+    assert build_example({"const": 7}, "hi") == 7
 
 
 def test_an_example_names_what_the_instructions_list_and_the_text_asks_for():
     prompt = Prompt(MODEL, "Installed:\n- disk-space: x\n- greet: y", (), 0, False, False, "", None)
     schema = {"type": "string", "default": ""}
-    assert example_of(schema, "please greet me", names=prompt.names) == "greet"
-    assert example_of(schema, "hello", names=prompt.names) == ""
+    assert build_example(schema, "please greet me", names=prompt.names) == "greet"
+    assert build_example(schema, "hello", names=prompt.names) == ""
 
 
 async def test_a_wrong_key_is_refused(call, model):

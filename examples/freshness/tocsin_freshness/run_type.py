@@ -1,6 +1,5 @@
 """What the engine asks about checks of folders."""
 
-import sqlite3
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,8 +20,8 @@ class FreshnessRuns(RunType):
     def __init__(self, notices: Notices) -> None:
         self._notices = notices
 
-    def note(self, connection: sqlite3.Connection, run: Run, output: str) -> Mapping[str, Any]:
-        """Return what the operator is told, which is kept until that is done."""
+    async def note(self, run: Run, output: str) -> Mapping[str, Any]:
+        """Return the reason of a failure for the notice, stored until that is sent."""
         return {"reason": run.reason or str(run.status)} if run.status in FAILING else {}
 
     def entry(self, run: Run, request: Mapping[str, Any], noted: Mapping[str, Any]) -> RunAuditEntry | None:

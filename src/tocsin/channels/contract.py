@@ -248,7 +248,7 @@ class OutboundAdapter(ABC):
 
     @final
     async def try_connection(self) -> Receipt:
-        """Do the same, and return the failure, too."""
+        """Verify the credentials like `test_connection`, and also return the failure."""
         import asyncio  # 40 ms, which listing channels avoids
 
         kind, started, failure = self.spec.kind, time.monotonic(), None

@@ -1,4 +1,4 @@
-"""For authors of channels: a controllable clock, a scripted transport, and the contract suites."""
+"""For authors of channels: a fake clock, a scripted transport, and the contract suites."""
 
 from tocsin.testing.fakes import FakeClock, ScriptedTransport, SentRequest, build_adapter
 

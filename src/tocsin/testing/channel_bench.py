@@ -1,4 +1,4 @@
-"""The base of the channel contract suite: the attributes an author sets, and the tools of its tests."""
+"""The base of the channel contract suite: the attributes that an author sets, and the helpers of its tests."""
 # ruff: noqa: S101  # asserting is what these functions are for
 
 import asyncio
@@ -26,7 +26,7 @@ class Unprintable(Exception):  # noqa: N818  # it is also handed over as a text
     __repr__ = __str__
 
 
-# Far above what any machine needs: it only ends a test that would hang.
+# Far above the need of any machine: it only ends a test that would hang.
 PATIENCE_S = 60.0
 NOT_TEXT = (None, 7, b"bytes", ["list"], Unprintable())
 HOSTILE_TEXTS = {
@@ -72,14 +72,14 @@ NO_SUCCESS = {
 
 
 class ChannelBench:
-    """Attributes of the channel under test, and helpers that make adapters and check results."""
+    """Attributes of the tested channel, and helpers that build adapters and check results."""
 
     adapter: ClassVar[type[OutboundAdapter]]
-    env: ClassVar[Mapping[str, str]]  # every required variable, invented but well-formed
-    target: ClassVar[str]  # one that the adapter accepts
-    bad_targets: ClassVar[Sequence[str]] = ()  # refused before any call
-    splitting: ClassVar[Mapping[str, str]] = {}  # variables that turn splitting on, where it is a setting
-    packages: ClassVar[Sequence[str]] = ()  # packages that `deliver` and `probe` import when they need them
+    env: ClassVar[Mapping[str, str]]  # every required variable, with invented but well-formed values
+    target: ClassVar[str]  # a target that the adapter accepts
+    bad_targets: ClassVar[Sequence[str]] = ()  # rejected before any call
+    splitting: ClassVar[Mapping[str, str]] = {}  # variables that enable splitting, if it is a setting
+    packages: ClassVar[Sequence[str]] = ()  # packages that `deliver` and `probe` import when needed
 
     @asynccontextmanager
     async def opened(self, *, probing: bool = False) -> AsyncIterator[OutboundAdapter]:
@@ -90,7 +90,7 @@ class ChannelBench:
         return build_adapter(self.adapter, {**self.env, **env}, http=http, clock=clock)
 
     def faked(self, deliver: Deliver, *, clock: Clock | None = None, **spec: Any) -> OutboundAdapter:
-        """Make the author's adapter with `deliver` in place of its `deliver` and `probe`."""
+        """Build the author's adapter with `deliver` in place of its `deliver` and `probe`."""
 
         async def call(_: OutboundAdapter, part: Part = Part(self.target, "", "")) -> str:  # noqa: B008  # frozen
             return await deliver(part)
@@ -100,7 +100,7 @@ class ChannelBench:
         return build_adapter(kind, {**self.env, **self.splitting}, clock=clock)
 
     def secrets(self) -> list[str]:
-        """Return the values in `env` that must never be shown."""
+        """Return the secret values in `env`."""
         return [self.env[v.name] for v in self.adapter.spec.variables if v.secret and v.name in self.env]
 
     def send(self, target: str, text: str) -> SendResult:
@@ -137,7 +137,7 @@ class ChannelBench:
         return result
 
     def hides(self, secret: str, result: SendResult) -> None:
-        """Fail if `result` shows `secret` in any form."""
+        """Fail if `result` contains `secret` in any form."""
         for form in (secret, quote(secret, safe=""), base64(secret)):
             assert form not in result.message + result.error, "a secret is shown"
 

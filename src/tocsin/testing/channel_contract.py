@@ -48,12 +48,12 @@ from tocsin.testing.fakes import FakeClock, ScriptedTransport, build_adapter
 
 
 class ChannelContract(ChannelBench):
-    """The promises of every channel; the attributes describe the one under test."""
+    """The promises of every channel; the attributes describe the tested one."""
 
     # --- what the channel is
 
     def test_its_names_are_words_that_nobody_else_uses(self) -> None:
-        """People type kind and aliases; each must identify one channel."""
+        """Users type kind and aliases; each must identify one channel."""
         spec = self.adapter.spec
         names = (spec.kind, *spec.aliases)
         assert all(re.fullmatch(r"[a-z][a-z0-9-]{1,29}", name) for name in names), f"lower-case words, not {names}"
@@ -101,7 +101,7 @@ class ChannelContract(ChannelBench):
         assert set(spec.inbound) <= {"polling", "webhook"}
 
     def test_it_overrides_nothing_that_keeps_the_promises(self) -> None:
-        """`send`, `test_connection` and `transmit` stay those of the base class."""
+        """`send`, `test_connection` and `transmit` remain the methods of the base class."""
         for name in ("send", "test_connection", "transmit"):
             assert getattr(self.adapter, name) is getattr(OutboundAdapter, name), f"{name} is overridden"
         assert inspect.iscoroutinefunction(self.adapter.deliver)
@@ -161,7 +161,7 @@ class ChannelContract(ChannelBench):
 
     @pytest.mark.parametrize("name", HOSTILE_TEXTS)
     def test_no_text_makes_a_send_raise(self, name: str) -> None:
-        """An empty text is refused; any other is sent or refused, always with a result."""
+        """An empty text is rejected; any other is sent or rejected, always with a result."""
         text = HOSTILE_TEXTS[name]
         result = self.send(self.target, text)
         if not text.replace("\0", "").strip():
@@ -195,7 +195,7 @@ class ChannelContract(ChannelBench):
         self.failures(adapter)
 
     def test_a_missing_package_is_named_with_the_way_to_install_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Optional packages are imported when they are needed."""
+        """Optional packages are imported when needed."""
         missing = ModuleNotFoundError("No module named 'fancy_sdk.client'", name="fancy_sdk.client")
         adapters = [("fancy_sdk", self.faked(raising(missing)))]
         adapters += [(package, self.build()) for package in self.packages]
@@ -240,7 +240,7 @@ class ChannelContract(ChannelBench):
     # --- several parts
 
     def test_a_long_text_goes_out_in_parts_that_fit_one_after_the_other(self) -> None:
-        """Unless it is refused before any call, or the channel has no limit."""
+        """Unless it is rejected before any call, or the channel has no limit."""
         parts: list[Part] = []
 
         async def deliver(part: Part) -> str:

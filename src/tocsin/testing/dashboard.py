@@ -1,4 +1,4 @@
-"""The dashboard of a data directory, called in this process as a client calls it over HTTP."""
+"""The dashboard of a data directory, called in this process with the interface of an HTTP client."""
 
 import asyncio
 import json
@@ -15,42 +15,42 @@ from tocsin.core.scopes import ALL_SCOPES
 
 @dataclass(frozen=True, slots=True)
 class DashboardAnswer:
-    """What the dashboard answered."""
+    """A response of the dashboard."""
 
     status: int
     headers: Mapping[str, str]  # by lower-case name
     body: bytes
 
     def json(self) -> Any:
-        """Return the body, which is JSON."""
+        """Return the body, parsed as JSON."""
         return json.loads(self.body)
 
 
 @dataclass(slots=True)
 class DashboardClient:
-    """Calls the dashboard as a user with `scopes`; without a `user` as a stranger."""
+    """Calls the dashboard as a user with `scopes`, or unauthenticated without a `user`."""
 
     app: Any  # an ASGI application
     user: str = "admin"
     scopes: frozenset[str] = ALL_SCOPES
-    login: str = "basic"  # how it signs in: `basic`, `session` as a browser does, or `token`
+    login: str = "basic"  # how it authenticates: `basic`, `session` as a browser does, or `token`
     headers: dict[str, str] = field(default_factory=dict)  # sent with every request
     leaves: bool = False  # whether it closes the connection once the request is sent, so that streams end
     peer: str = "127.0.0.1"  # its address
     scheme: str = "http"
 
     async def get(self, path: str, **headers: str) -> DashboardAnswer:
-        """Read something; in names of headers, `_` stands for `-`."""
+        """Make a GET request; in names of headers, `_` stands for `-`."""
         return await self.call("GET", path, headers=headers)
 
     async def post(self, path: str, body: object = None, **headers: str) -> DashboardAnswer:
-        """Do something; `body` becomes JSON."""
+        """Make a POST request; `body` is encoded as JSON."""
         return await self.call("POST", path, body, headers=headers)
 
     async def call(
         self, method: str, path: str, body: object = None, *, headers: Mapping[str, str] | None = None
     ) -> DashboardAnswer:
-        """Make one request; a body of bytes is sent as it is, where it needs a Content-Type of its own."""
+        """Make a request; a body of bytes is sent unchanged, with a Content-Type among the headers."""
         given = {name.replace("_", "-").lower(): value for name, value in {**self.headers, **(headers or {})}.items()}
         raw = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
         if body is not None and not isinstance(body, bytes):
@@ -97,15 +97,15 @@ class DashboardClient:
 
 @asynccontextmanager
 async def open_dashboard(app: App, live: Any = None) -> AsyncIterator[DashboardClient]:
-    """Return a client of the dashboard of `app`, signed in as an administrator; who calls is taken at its word.
+    """Return a client of the dashboard of `app`, signed in as an administrator; authentication is skipped.
 
-    `live` is the event hub, where the test needs one.
+    `live` is the event hub, if the test needs one.
     """
     yield DashboardClient(dashboard_of(app, lambda: False, _trusting, live))
 
 
 def _trusting(app: Any) -> Any:
-    """Take the name and scopes of the caller from the client, in place of the guard."""
+    """Take the name and scopes of the caller from the client instead of authenticating it."""
 
     async def guarded(scope: dict[str, Any], receive: Any, send: Any) -> None:
         scope["tocsin.user"] = scope["tests.user"]

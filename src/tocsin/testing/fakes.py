@@ -1,4 +1,4 @@
-"""Fakes for the two seams of an adapter: time and transport."""
+"""Fakes for the two dependencies of an adapter: time and transport."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ class FakeClock:
     """A clock that advances only through `sleep` and `advance`; `slept` lists every sleep in seconds."""
 
     def __init__(self, start: float = 1_700_000_000.0, *, monotonic: float | None = None) -> None:
-        """`monotonic` is what the monotonic clock shows first, by default the same as the wall clock."""
+        """Set both clocks; `monotonic` is the start of the monotonic clock, by default `start`."""
         self._now = start
         self._monotonic = start if monotonic is None else monotonic
         self.slept: list[float] = []
@@ -31,7 +31,7 @@ class FakeClock:
         return self._monotonic
 
     async def sleep(self, seconds: float) -> None:
-        """Advance by `seconds`, and let the other tasks run."""
+        """Advance by `seconds`, and let other tasks run."""
         self.slept.append(seconds)
         self.advance(seconds)
         await asyncio.sleep(0)
@@ -42,7 +42,7 @@ class FakeClock:
         self._monotonic += seconds
 
     def jump(self, seconds: float) -> None:
-        """Set the wall clock alone, as people and time servers do."""
+        """Change the wall clock only, as users and time servers do."""
         self._now += seconds
 
 
@@ -103,12 +103,12 @@ class ScriptedTransport:
 def build_adapter(
     adapter: type[A], env: Mapping[str, str], *, http: Transport | None = None, clock: Clock | None = None
 ) -> A:
-    """Make an adapter from environment variables."""
+    """Build an adapter from environment variables."""
     settings = Settings.load(adapter.spec.variables, environ={"TOCSIN_DATA_DIR": "/nonexistent", **env})
     tools = Tools(http or ScriptedTransport(), clock or FakeClock())
     return adapter(settings.only(adapter.spec.variables), tools)
 
 
 def settings_of(classes: Iterable[type[OutboundAdapter]], env: Mapping[str, str]) -> Settings:
-    """Return settings with the variables of `classes`, read only from `env`."""
+    """Load the settings for the variables of `classes`, only from `env`."""
     return Settings.load([v for c in classes for v in c.spec.variables], environ=env)

@@ -1,4 +1,4 @@
-"""A feature opened in a directory of its own, as the program opens it; what it tells and asks can be read."""
+"""A feature opened in a directory of its own, as the program opens it, with its audit entries and notices."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -25,7 +25,7 @@ from tocsin.testing.fakes import FakeClock, ScriptedTransport
 
 @dataclass(frozen=True, slots=True)
 class CollectedNotices:
-    """`Notices` that go nowhere."""
+    """Notices that are collected instead of delivered."""
 
     collected: list[Notice]
 
@@ -34,13 +34,13 @@ class CollectedNotices:
         self.collected.append(notice)
 
     async def unread_count(self) -> int:
-        """Return how many there are."""
+        """Return the number of collected notices."""
         return len(self.collected)
 
 
 @dataclass(frozen=True, slots=True)
 class FeatureBench:
-    """An open feature and what it leaves behind."""
+    """An open feature and its effects."""
 
     feature: Feature
     app: App
@@ -49,7 +49,7 @@ class FeatureBench:
 
     @property
     def service(self) -> Any:
-        """What the feature's `open` returned."""
+        """The result of the feature's `open`."""
         return self.features.opened(self.feature.name)
 
     def audit(self, action: str = "") -> list[AuditEntry]:
@@ -57,7 +57,7 @@ class FeatureBench:
         return [entry for entry in self.app.audit.log.tail(1000)[::-1] if action in {"", entry.action}]
 
     async def findings(self) -> list[Finding]:
-        """Return what the checks of the feature find."""
+        """Return the findings of the feature's checks."""
         return await self.features.findings()
 
 
@@ -75,13 +75,14 @@ async def open_feature(
 ) -> AsyncIterator[FeatureBench]:
     """Open `feature` beside `others`, with the settings in `env` alone.
 
-    `abilities` replaces interfaces by name, such as `models`, where none of the features provides them. Notices are
-    collected and go nowhere. `channels` are those that messages can be queued for, and `transport` is what they call.
+    `abilities` replaces interfaces by name, such as `models`, if none of the features provides them. Notices are
+    collected instead of delivered. `channels` are the channels for which messages can be queued, and `transport` is the
+    transport that they use.
     """
     installed, clock = Installed(tuple(channels), (feature, *others)), clock or FakeClock()
     variables = [variable for one in installed.features for variable in one.variables]
     variables += [variable for channel in channels for variable in channel.spec.variables]
-    # Time stands still here, so what a limit takes away would never come back.
+    # Time stands still here, so a rate limit would never recover.
     limits = {"RATE_LIMIT_PER_IP": "1000000", "RATE_LIMIT_PER_USER": "1000000"}
     environ = {"TOCSIN_DATA_DIR": str(data_dir), "REDIS_URL": "off", **limits, **(env or {})}
     late = late_layers(installed.features)

@@ -36,11 +36,11 @@ from tocsin.testing.fakes import FakeClock, ScriptedTransport
 
 
 class HttpChannelContract(ChannelContract):
-    """The further promises of a channel that calls its provider through the given transport."""
+    """Further promises of a channel that calls its provider through the given transport."""
 
-    sent: ClassVar[object]  # the provider's answer to a delivery: a JSON document
-    probed: ClassVar[object]  # its answer to the probe
-    resends_safely: ClassVar[bool] = False  # it repeats an unanswered call, because the provider recognises repeats
+    sent: ClassVar[object]  # the provider's response to a delivery: a JSON document
+    probed: ClassVar[object]  # its response to the probe
+    resends_safely: ClassVar[bool] = False  # it repeats an unanswered call: the provider recognises duplicates
 
     @asynccontextmanager
     async def opened(self, *, probing: bool = False) -> AsyncIterator[OutboundAdapter]:
@@ -59,13 +59,13 @@ class HttpChannelContract(ChannelContract):
 
     @pytest.mark.parametrize("accident", ACCIDENTS, ids=lambda accident: type(accident).__name__)
     def test_no_exception_of_the_transport_gets_out(self, accident: Exception) -> None:
-        """Also when the transport raises."""
+        """Also if the transport raises."""
         adapter = self.build(Failing(accident))
         self.failures(adapter)
 
     @pytest.mark.parametrize("kind", FailureKind)
     def test_a_failed_call_is_tried_again_only_as_the_retry_policy_allows(self, kind: FailureKind) -> None:
-        """A message that may have arrived is not sent again, unless the provider recognises repeats."""
+        """A message that may have arrived is not sent again, unless the provider recognises duplicates."""
         http = ScriptedTransport().will_raise(RemoteError("made-up failure", kind=kind))
         if kind is FailureKind.AMBIGUOUS:
             http = ScriptedTransport().will_raise(outcome_unknown("https://made.up", "did not answer"))
@@ -82,7 +82,7 @@ class HttpChannelContract(ChannelContract):
             assert len(http.sent) == 1 or self.resends_safely, "sent again although it may have arrived"
 
     def test_a_wait_that_the_provider_asks_for_is_honoured(self) -> None:
-        """HTTP 429 with `Retry-After` within the policy's limit: wait just that long, then try again."""
+        """HTTP 429 with `Retry-After` within the policy's limit: wait exactly that long, then retry."""
         clock = FakeClock()
         http = ScriptedTransport().will_answer(b"slow down", 429, {"retry-after": "7"}).will_answer(self.sent)
         result = asyncio.run(self.build(http, clock).send(self.target, "hello"))
@@ -91,7 +91,7 @@ class HttpChannelContract(ChannelContract):
         assert sum(clock.slept) == pytest.approx(7 if allowed else 0)
 
     def test_a_wait_that_is_too_long_fails_at_once_and_says_how_long(self) -> None:
-        """A caller does not wait an hour."""
+        """A caller does not wait for an hour."""
         clock = FakeClock()
         http = ScriptedTransport().will_answer(b"slow down", 429, {"retry-after": "3600"}).will_answer(self.sent)
         result = self.well_formed(asyncio.run(self.build(http, clock).send(self.target, "hello")))
@@ -101,7 +101,7 @@ class HttpChannelContract(ChannelContract):
 
     @pytest.mark.parametrize("name", NO_SUCCESS)
     def test_an_answer_that_is_not_the_providers_is_no_success(self, name: str) -> None:
-        """A proxy or a captive portal answers 200 too."""
+        """A proxy or a captive portal also responds with 200."""
         status, body = NO_SUCCESS[name]
         http = ScriptedTransport()
         http.script.append(HttpResponse(status, {"content-type": "text/html"}, body))
@@ -125,7 +125,7 @@ class HttpChannelContract(ChannelContract):
 
     @pytest.mark.parametrize("status", [200, 302, 400, 401, 403, 404, 429, 500])
     def test_no_secret_is_shown_when_the_provider_repeats_it(self, status: int) -> None:
-        """In any response, also a good one."""
+        """In any response, including a successful one."""
         for secret in self.secrets():
             for body in echoes(secret, self.sent, self.probed):
                 headers = {"location": f"https://x.example/{quote(secret)}", "x-echo": secret}

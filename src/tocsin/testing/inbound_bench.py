@@ -73,7 +73,7 @@ def build_receiver(
     http: Transport | None = None,
     clock: Clock | None = None,
 ) -> InboundAdapter:
-    """Make the inbound side of a channel from environment variables."""
+    """Build the inbound side of a channel from environment variables."""
     receiver = adapter.receiver()
     assert receiver is not None, "the channel does not receive"
     loaded = Settings.load(adapter.spec.variables, environ={"TOCSIN_DATA_DIR": "/nonexistent", **env})
@@ -106,5 +106,5 @@ def replaced(headers: Headers, place: int, other: tuple[str, str]) -> Headers:
 
 
 def spoilt(body: bytes, place: int, noise: bytes) -> bytes:
-    """Return the body cut at `place`, or with `noise` inserted there."""
+    """Return the body truncated at `place`, or with `noise` inserted there."""
     return body[:place] + noise + (body[place + 1 :] if noise else b"")

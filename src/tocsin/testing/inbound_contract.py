@@ -51,14 +51,14 @@ def unreachable() -> ScriptedTransport:
 
 
 class InboundContract:
-    """The promises of every channel that receives; the attributes describe the one under test."""
+    """The promises of every channel that receives; the attributes describe the tested one."""
 
     adapter: ClassVar[type[OutboundAdapter]]
-    env: ClassVar[Mapping[str, str]]  # invented but well-formed
+    env: ClassVar[Mapping[str, str]]  # invented but well-formed values
     secret: ClassVar[str]  # the variable without which every call is rejected
     messages: ClassVar[Mapping[str, bytes]]  # bodies that contain a message
-    ignored: ClassVar[Mapping[str, bytes]] = {}  # … that are ignored
-    handshakes: ClassVar[Mapping[str, bytes]] = {}  # … that only need a response
+    ignored: ClassVar[Mapping[str, bytes]] = {}  # bodies that are ignored
+    handshakes: ClassVar[Mapping[str, bytes]] = {}  # bodies that only need a response
     signs_body: ClassVar[bool] = True  # False if the proof is a shared secret, which does not cover the body
 
     def signed(self, body: bytes, now: float) -> WebhookRequest:
@@ -75,11 +75,11 @@ class InboundContract:
     def build(
         self, env: Mapping[str, str] | None = None, *, http: Transport | None = None, clock: Clock | None = None
     ) -> InboundAdapter:
-        """Make the receiver from `self.env`, or from `env`."""
+        """Build the receiver from `self.env`, or from `env`."""
         return build_receiver(self.adapter, self.env if env is None else env, http=http, clock=clock)
 
     def received(self, body: bytes, receiver: InboundAdapter | None = None) -> InboundMessage | Handshake | None:
-        """Return what a receiver reads from `body`."""
+        """Return the result of parsing `body`."""
         call = self.signed(body, FakeClock().now())
         return run((receiver or self.build()).receive(call))
 
@@ -110,7 +110,7 @@ class InboundContract:
         assert self.secret in {v.name for v in self.adapter.spec.variables}
 
     def test_making_it_makes_no_call_and_never_fails(self) -> None:
-        """Without its settings it can be constructed, and rejects every call."""
+        """Without its settings, it can be constructed, and rejects every call."""
         http = ScriptedTransport()
         build_receiver(self.adapter, {}, http=http)
         assert http.sent == []
@@ -134,7 +134,7 @@ class InboundContract:
                 self.rejected(replace(call, headers=tuple(h for h in call.headers if h != left_out)))
 
     def test_a_header_that_is_not_exactly_right_is_rejected(self) -> None:
-        """Every value below differs from the good one."""
+        """Every value below differs from the valid one."""
         for call in self.good_calls():
             for place, (name, value) in enumerate(call.headers):
                 last = "0" if value[-1] != "0" else "1"
@@ -198,7 +198,7 @@ class InboundContract:
     def test_a_hostile_body_gives_nothing_or_something_harmless(self, name: str) -> None:
         """The product would repeat the call if reading it raised."""
         receiver = self.build(http=unreachable())
-        self.harmless(run(receiver.receive(WebhookRequest((), HOSTILE_BODIES[name]))), receiver)
+        self.assert_usable(run(receiver.receive(WebhookRequest((), HOSTILE_BODIES[name]))), receiver)
 
     def test_no_value_of_a_message_makes_reading_fail(self) -> None:
         """One value at a time is missing or of another type, size or alphabet; the product is unreachable."""
@@ -206,7 +206,7 @@ class InboundContract:
         with asyncio.Runner() as runner:
             for body in (*self.messages.values(), *self.ignored.values(), *self.handshakes.values()):
                 for variant in self.variants(body):
-                    self.harmless(runner.run(receiver.receive(WebhookRequest((), variant))), receiver)
+                    self.assert_usable(runner.run(receiver.receive(WebhookRequest((), variant))), receiver)
 
     def test_no_bytes_make_reading_fail(self) -> None:
         """Random bytes, and good bodies cut or with bytes inserted."""
@@ -216,16 +216,16 @@ class InboundContract:
         @settings(max_examples=150, deadline=None)
         @given(st.binary() | st.builds(spoilt, good, st.integers(0, 2_000), st.binary(max_size=8)))
         def check(body: bytes) -> None:
-            self.harmless(runner.run(receiver.receive(WebhookRequest((), body))), receiver)
+            self.assert_usable(runner.run(receiver.receive(WebhookRequest((), body))), receiver)
 
         with asyncio.Runner() as runner:
             check()
 
-    def harmless(self, found: InboundMessage | Handshake | None, receiver: InboundAdapter) -> None:
+    def assert_usable(self, found: InboundMessage | Handshake | None, receiver: InboundAdapter) -> None:
         """Fail unless `found` is `None`, a handshake, or a message that can be stored and answered."""
         assert found is None or isinstance(found, Handshake | InboundMessage)
         if isinstance(found, InboundMessage):
-            stored = json.dumps(found.stored(), ensure_ascii=False).encode()  # fails for half a surrogate pair
+            stored = json.dumps(found.stored(), ensure_ascii=False).encode()  # fails for a lone surrogate
             assert len(stored) < 400_000
             assert found.dedupe_keys
             assert all(0 < len(key) <= 300 for key in found.dedupe_keys)
@@ -276,7 +276,7 @@ class InboundContract:
             assert outbound.check_target(target)
 
     def test_after_a_restart_an_answer_goes_through_the_queue(self) -> None:
-        """`reply_context` is lost then, so answering directly raises ChannelError without a call."""
+        """`reply_context` is then lost, so a direct reply raises ChannelError without a call."""
         http = ScriptedTransport()
         receiver = self.build(http=http)
         for body in self.messages.values():
@@ -288,7 +288,7 @@ class InboundContract:
         assert http.sent == []
 
     def test_trouble_with_the_provider_is_a_channel_error(self) -> None:
-        """Acknowledging, the indicator and answering raise ChannelError only."""
+        """Acknowledging, the typing indicator and replying raise ChannelError only."""
         for answer in (UNREACHABLE, HttpResponse(500, {}, b"<h1>500</h1>")):
             for body in self.messages.values():
                 receiver = self.build(http=ScriptedTransport([answer]))

@@ -23,7 +23,7 @@ def cleaned(text: str, entities: Iterable[Entity]) -> list[Entity]:
     """
     kept = []
     for entity in entities:
-        shown = shown_by(text, entity)
+        shown = covered_text(text, entity)
         blanks = 0 if entity["type"] in HOLD_CODE else len(shown) - len(shown.lstrip(" \n"))
         if shown.strip(" \n"):
             moved = {"offset": entity["offset"] + blanks, "length": entity["length"] - blanks}
@@ -31,7 +31,7 @@ def cleaned(text: str, entities: Iterable[Entity]) -> list[Entity]:
     return kept
 
 
-def shown_by(text: str, entity: Entity) -> str:
+def covered_text(text: str, entity: Entity) -> str:
     """Return the part of the text that an entity covers."""
     begin, end = entity["offset"] * 2, (entity["offset"] + entity["length"]) * 2
     return text.encode("utf-16-le", "surrogatepass")[begin:end].decode("utf-16-le", "surrogatepass")
@@ -45,14 +45,14 @@ def mistake(text: str, entities: Sequence[Entity]) -> str:
         return f"{len(entities)} entities"
     around: list[Entity] = []
     for entity in sorted(entities, key=lambda e: (e["offset"], -e["length"])):
-        around = [outer for outer in around if end_of(outer) > entity["offset"]]
-        if found := _mistake_of(entity, around, shown_by(text, entity)):
+        around = [outer for outer in around if entity_end(outer) > entity["offset"]]
+        if found := _find_mistake(entity, around, covered_text(text, entity)):
             return f"{found} ({entity})"
         around.append(entity)
     return ""
 
 
-def _mistake_of(entity: Entity, around: Sequence[Entity], shown: str) -> str:
+def _find_mistake(entity: Entity, around: Sequence[Entity], shown: str) -> str:
     kinds = {outer["type"] for outer in around}
     if entity["type"] not in KINDS:
         return "unknown type"
@@ -60,7 +60,7 @@ def _mistake_of(entity: Entity, around: Sequence[Entity], shown: str) -> str:
         return "blank"
     if entity["type"] == "text_link" and not str(entity.get("url", "")).startswith(("http://", "https://")):
         return "not a web address"
-    if any(end_of(outer) < end_of(entity) for outer in around):
+    if any(entity_end(outer) < entity_end(entity) for outer in around):
         return "crosses another one"
     if entity["type"] in kinds:
         return "nested in its own kind"
@@ -69,6 +69,6 @@ def _mistake_of(entity: Entity, around: Sequence[Entity], shown: str) -> str:
     return "a quote in a link" if entity["type"] == "blockquote" and "text_link" in kinds else ""
 
 
-def end_of(entity: Entity) -> int:
+def entity_end(entity: Entity) -> int:
     """Return the position after an entity."""
     return int(entity["offset"] + entity["length"])

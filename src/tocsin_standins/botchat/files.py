@@ -11,7 +11,7 @@ VOICE_TYPES = frozenset({"audio/ogg", "audio/opus", "audio/webm"})
 FOLDERS = {"photo": "photos", "voice": "voice", "audio": "music", "document": "documents"}
 
 
-def kind_of(name: str, mime: str) -> tuple[str, str]:
+def choose_kind(name: str, mime: str) -> tuple[str, str]:
     """Return the kind that an app sends a file as (photo, voice, audio or document), and its media type."""
     mime = mime.partition(";")[0].strip().lower()
     if mime in ("", "application/octet-stream"):
@@ -23,7 +23,7 @@ def kind_of(name: str, mime: str) -> tuple[str, str]:
     return ("audio" if mime.startswith("audio/") else "document"), mime
 
 
-def fields_of(kind: str, file_id: str, name: str, mime: str, size: int) -> dict[str, Any]:
+def build_fields(kind: str, file_id: str, name: str, mime: str, size: int) -> dict[str, Any]:
     """Return the field of a message that carries the file."""
     file = {"file_id": file_id, "file_unique_id": file_id[-8:], "file_size": size}
     if kind == "photo":
@@ -34,7 +34,7 @@ def fields_of(kind: str, file_id: str, name: str, mime: str, size: int) -> dict[
     return {kind: {**file, **more, "file_name": name, "mime_type": mime}}
 
 
-def label_of(message: Mapping[str, Any]) -> str:
+def file_label(message: Mapping[str, Any]) -> str:
     """Return the text that stands for a file in a message: its name or kind."""
     for kind in FOLDERS:
         if file := message.get(kind):

@@ -292,7 +292,7 @@ class _Html(_Parser):
         attributes = self._attributes(begin)
         if tag == "span" and attributes.get("class") != "tg-spoiler":
             raise MarkupError(f'Tag "span" must have class "tg-spoiler" at byte offset {begin}')
-        self.begin(TAGS[tag], begin, **_extra_of(tag, attributes))
+        self.begin(TAGS[tag], begin, **_extra_fields(tag, attributes))
         self.open[-1].tag = tag
 
     def _attributes(self, begin: int) -> dict[str, str]:
@@ -329,7 +329,7 @@ class _Html(_Parser):
         self.end()
 
 
-def _extra_of(tag: str, attributes: dict[str, str]) -> dict[str, Any]:
+def _extra_fields(tag: str, attributes: dict[str, str]) -> dict[str, Any]:
     if tag == "a":
         return {"url": attributes.get("href", "")}
     if tag == "code" and attributes.get("class", "").startswith("language-"):

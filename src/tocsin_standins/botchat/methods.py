@@ -74,7 +74,7 @@ async def control(request: web.Request, act: Callable[..., dict[str, Any]]) -> w
     return web.json_response(made, status=201)
 
 
-def sender_of(chat: Chat, sender_id: int, name: str, *, is_bot: bool) -> dict[str, Any]:
+def build_sender(chat: Chat, sender_id: int, name: str, *, is_bot: bool) -> dict[str, Any]:
     """Return the Bot API's User of the person who writes in the chat."""
     default = chat.id if chat.type == "private" else 1001
     username = re.sub(r"\W", "", name).lower()

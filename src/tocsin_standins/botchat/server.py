@@ -11,7 +11,7 @@ from typing import Any
 from aiohttp import web
 
 from tocsin_standins.botchat import methods
-from tocsin_standins.botchat.files import FOLDERS, fields_of, kind_of, label_of
+from tocsin_standins.botchat.files import FOLDERS, build_fields, choose_kind, file_label
 from tocsin_standins.botchat.updates import Updates
 from tocsin_standins.botchat.world import CHATS, ME, Chat, World, refusal, refuse, too_many_requests
 from tocsin_standins.faults import Fault
@@ -121,9 +121,9 @@ class BotChat(HttpStandIn):
         `sender_id` defaults to the chat's ID in private chats, else to 1001.
         """
         chat = self.world.chats.get(chat_id) or self.world.visitor(chat_id)
-        sender = methods.sender_of(chat, sender_id, sender_name, is_bot=is_bot)
+        sender = methods.build_sender(chat, sender_id, sender_name, is_bot=is_bot)
         fields |= {"text": text, "entities": fields.get("entities") or methods.detected(text)}
-        label, caption = label_of(fields), str(fields.get("caption") or "")
+        label, caption = file_label(fields), str(fields.get("caption") or "")
         target, thread = str(chat_id), str(thread_id or "")
         self.recorder.add(
             self.channel,
@@ -158,10 +158,10 @@ class BotChat(HttpStandIn):
         """Queue a file from a person, as an app sends it: photo, voice message, audio or document."""
         if not data:
             raise ValueError("the file is empty")
-        kind, mime = kind_of(name, mime)
+        kind, mime = choose_kind(name, mime)
         path = f"{FOLDERS[kind]}/file_{len(self.world.files) + 1}{Path(name).suffix}"
         file_id = self.add_file(data, path=path)
-        fields = fields_of(kind, file_id, name, mime, len(data))
+        fields = build_fields(kind, file_id, name, mime, len(data))
         entities = methods.detected(caption)
         return self.say(chat_id, sender_name=sender_name, caption=caption, caption_entities=entities, **fields)
 
@@ -174,7 +174,7 @@ class BotChat(HttpStandIn):
         self.world.callbacks.add(callback_id)
         query: dict[str, Any] = {
             "id": callback_id,
-            "from": methods.sender_of(chat, sender_id, sender_name, is_bot=False),
+            "from": methods.build_sender(chat, sender_id, sender_name, is_bot=False),
             "chat_instance": str(chat_id),
             "data": data,
         }

@@ -13,7 +13,7 @@ from typing import Any
 
 from aiohttp import web
 
-from tocsin_standins.chatmodel.wire import Anthropic, ChatApi, ModelReply, OpenAi, Prompt, ToolCall, example_of
+from tocsin_standins.chatmodel.wire import Anthropic, ChatApi, ModelReply, OpenAi, Prompt, ToolCall, build_example
 from tocsin_standins.faults import Fault
 from tocsin_standins.recorder import Recorder
 from tocsin_standins.serving import CURRENT_FAULT, Handler, HttpStandIn, RefusalError, abort, parse_json, reset
@@ -123,7 +123,7 @@ class ChatModel(HttpStandIn):
         if isinstance(scripted, ToolCall):
             return ModelReply(json.dumps(dict(scripted.arguments)), identity, scripted.name)
         if scripted is None:
-            given = None if prompt.schema is None else example_of(prompt.schema, prompt.text, names=prompt.names)
+            given = None if prompt.schema is None else build_example(prompt.schema, prompt.text, names=prompt.names)
             text = echo(prompt) if prompt.schema is None else json.dumps(given)
         else:
             text = scripted if isinstance(scripted, str) else json.dumps(scripted)

@@ -329,7 +329,7 @@ class Anthropic:
         return RefusalError(self.refusal(400, "invalid_request_error", text))
 
 
-def example_of(
+def build_example(
     schema: Mapping[str, Any], text: str, root: Mapping[str, Any] | None = None, names: Sequence[str] = ()
 ) -> Any:
     """Return a minimal value for a JSON schema; strings repeat `text`, empty defaults take a name that occurs in it."""
@@ -337,7 +337,7 @@ def example_of(
     if reference := schema.get("$ref"):
         schema = root.get("$defs", {})[str(reference).rpartition("/")[2]]
     if choices := schema.get("anyOf") or schema.get("allOf"):
-        return example_of(choices[0], text, root, names)
+        return build_example(choices[0], text, root, names)
     fixed = [schema["const"]] if "const" in schema else schema.get("enum", [])
     if fixed:
         return fixed[0]
@@ -346,9 +346,9 @@ def example_of(
         return next((name for name in names if name in text), "") if default == "" else default
     kind = schema.get("type")
     if kind == "object":
-        return {name: example_of(field, text, root, names) for name, field in schema.get("properties", {}).items()}
+        return {name: build_example(field, text, root, names) for name, field in schema.get("properties", {}).items()}
     if kind == "array":
-        return [example_of(schema.get("items", {}), text, root, names)]
+        return [build_example(schema.get("items", {}), text, root, names)]
     simple = {"integer": schema.get("minimum", 0), "number": schema.get("minimum", 0), "boolean": False, "null": None}
     return simple.get(str(kind), text)
 

@@ -40,7 +40,7 @@ MEANINGS = {
 }
 
 
-async def json_of(request: web.Request) -> dict[str, Any]:
+async def read_json_object(request: web.Request) -> dict[str, Any]:
     """Return the body's JSON object, or refuse."""
     try:
         body = parse_json(await request.read())

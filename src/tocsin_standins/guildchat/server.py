@@ -16,7 +16,7 @@ from tocsin_standins.guildchat.answers import (
     SNOWFLAKE,
     checked_content,
     invalid,
-    json_of,
+    read_json_object,
     refusal,
     refuse,
     too_many_requests,
@@ -166,7 +166,7 @@ class GuildChat(HttpStandIn):
 
     async def _open_dm(self, request: web.Request) -> web.Response:
         self._check_bot(request)
-        recipient = str((await json_of(request)).get("recipient_id", ""))
+        recipient = str((await read_json_object(request)).get("recipient_id", ""))
         if not SNOWFLAKE.fullmatch(recipient):
             raise invalid("recipient_id", "NUMBER_TYPE_COERCE", f'Value "{recipient}" is not snowflake.')
         if recipient not in self.users:
@@ -179,7 +179,7 @@ class GuildChat(HttpStandIn):
 
     async def _post(self, request: web.Request) -> web.Response:
         self._check_bot(request)
-        args = await json_of(request)
+        args = await read_json_object(request)
         channel = self._channel(request)
         content = checked_content(args)
         if earlier := self._same_nonce(channel.id, args):
@@ -246,7 +246,7 @@ class GuildChat(HttpStandIn):
 
     async def _follow_up(self, request: web.Request) -> web.Response:
         interaction = self._interaction(request)
-        args = await json_of(request)
+        args = await read_json_object(request)
         content = checked_content(args)
         if not interaction.follow_ups_left:
             raise refuse(40094)
@@ -256,7 +256,7 @@ class GuildChat(HttpStandIn):
 
     async def _edit_original(self, request: web.Request) -> web.Response:
         interaction = self._interaction(request)
-        args = await json_of(request)
+        args = await read_json_object(request)
         content, channel_id = checked_content(args), interaction.channel_id
         if original := interaction.original:
             original |= {"content": content, "edited_timestamp": datetime.now(UTC).isoformat()}

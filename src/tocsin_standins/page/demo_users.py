@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tocsin_standins.botchat.entities import Entity, end_of
-from tocsin_standins.botchat.files import label_of
+from tocsin_standins.botchat.entities import Entity, entity_end
+from tocsin_standins.botchat.files import file_label
 from tocsin_standins.botchat.methods import detected
 from tocsin_standins.botchat.server import BotChat
 from tocsin_standins.botchat.world import BOT_USERNAME, GROUP_CHAT, ME
@@ -161,7 +161,7 @@ def _shown(message: dict[str, Any], reaction: str) -> dict[str, Any]:
         "name": message["from"]["first_name"],
         "at": message["date"],
         "text": text,
-        "file": label_of(message),
+        "file": file_label(message),
         "entities": _entities(text, entities),
         "edited": "edit_date" in message,
         "reply": str(replied.get("text", "")).partition("\n")[0],
@@ -178,5 +178,5 @@ def _entities(text: str, given: list[Entity]) -> list[Entity]:
         found
         for found in detected(text)
         if (found["type"], found["offset"]) not in known
-        and not any(found["offset"] < end_of(other) and other["offset"] < end_of(found) for other in closed)
+        and not any(found["offset"] < entity_end(other) and other["offset"] < entity_end(found) for other in closed)
     ]

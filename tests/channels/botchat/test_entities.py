@@ -11,7 +11,7 @@ from tocsin.channels.botchat.entities import LONGEST_URL, MOST_ENTITIES, Entitie
 from tocsin.core.text.markup import literal, render
 from tocsin.core.text.measures import utf16_units
 from tocsin.core.text.strings import normalise
-from tocsin_standins.botchat.entities import mistake, shown_by
+from tocsin_standins.botchat.entities import covered_text, mistake
 from tocsin_standins.botchat.world import formatted
 
 Shown = list[tuple[str, str]]
@@ -21,7 +21,7 @@ def entities(source: str, limit: int = 4_000) -> tuple[str, Shown]:
     """Return the text of the only part, and what of it each entity formats."""
     (part,) = render(normalise(source), Entities(limit))
     check(part.text, part.markup)
-    return part.text, [(entity["type"], shown_by(part.text, entity)) for entity in part.markup]
+    return part.text, [(entity["type"], covered_text(part.text, entity)) for entity in part.markup]
 
 
 def check(text: str, markup: tuple[dict[str, object], ...]) -> None:
@@ -85,7 +85,9 @@ def test_a_quote_that_is_cut_goes_on_as_a_quote():
     assert len(parts) > 2
     for part in parts:
         check(part.text, part.markup)
-        assert [shown_by(part.text, entity) for entity in part.markup if entity["type"] == "blockquote"] == [part.text]
+        assert [covered_text(part.text, entity) for entity in part.markup if entity["type"] == "blockquote"] == [
+            part.text
+        ]
 
 
 def test_code_that_is_cut_keeps_its_language_and_its_lines():

@@ -63,7 +63,7 @@ async def start_detached(argv: Sequence[str], *, env: Mapping[str, str], log: Pa
 def run_in_background(work: Callable[[Callable[[], None]], int]) -> int:
     """Run `work` in a child process, and return 0 in this process once `work` calls its argument.
 
-    From then on, the child continues in its own session without input and output. If it ends before, return its exit
+    The child then continues in its own session without input and output. If it ends before, return its exit
     code. This forks: no other thread and no event loop may run.
     """
     reader, writer = os.pipe()

@@ -41,7 +41,7 @@ class TextType:
     schema: Mapping[str, Any] = field(default_factory=dict, repr=False)  # what only a schema can say of `parse`
 
     @property
-    def harmless(self) -> Any:
+    def fallback(self) -> Any:
         """The fallback value for a missing or invalid text."""
         return "" if self.parse is None else None
 
@@ -49,13 +49,13 @@ class TextType:
         """Return the text, or the result of `parse`."""
         text = value.text(blank=self.blank)
         if value.as_text() is None or not (self.blank or text.strip()):
-            return self.harmless
+            return self.fallback
         try:
             self._check(value, text)
             return self.parse(text) if self.parse is not None else text
         except ValueError as error:
             value.refuse(str(error))
-            return self.harmless
+            return self.fallback
 
     def _check(self, value: InputValue, text: str) -> None:
         if self.max_chars and len(text) > self.max_chars:
@@ -71,7 +71,7 @@ class IntegerType:
     lowest: int = 0
     highest: float = MAX_WHOLE
 
-    harmless: ClassVar[Any] = 0
+    fallback: ClassVar[Any] = 0
 
     def read(self, value: InputValue) -> int:
         """Return the number."""
@@ -85,7 +85,7 @@ class NumberType:
     lowest: float = -inf
     highest: float = inf
 
-    harmless: ClassVar[Any] = 0.0
+    fallback: ClassVar[Any] = 0.0
 
     def read(self, value: InputValue) -> float:
         """Return the number."""
@@ -103,7 +103,7 @@ class NumberType:
 class BooleanType:
     """`true` or `false`."""
 
-    harmless: ClassVar[Any] = False
+    fallback: ClassVar[Any] = False
 
     def read(self, value: InputValue) -> bool:
         """Return the boolean."""
@@ -117,7 +117,7 @@ class DurationType:
     lowest_s: float = 0.0
     highest_s: float = inf
 
-    harmless: ClassVar[Any] = 0.0
+    fallback: ClassVar[Any] = 0.0
 
     def read(self, value: InputValue) -> float:
         """Return the seconds."""
@@ -145,7 +145,7 @@ class ChoiceType:
     words: tuple[str, ...]
     blank: bool = False  # whether an empty text is also accepted
 
-    harmless: ClassVar[Any] = ""
+    fallback: ClassVar[Any] = ""
 
     def parse(self, text: str) -> str:
         """Return the word; raise ValueError for another one."""
@@ -168,7 +168,7 @@ class ListType:
     allow_empty: bool = True
     max_items: int = 0  # 0: no limit
 
-    harmless: ClassVar[Any] = ()
+    fallback: ClassVar[Any] = ()
 
     def read(self, value: InputValue) -> list[Any]:
         """Return the values."""
@@ -188,7 +188,7 @@ class MappingType:
     key_rule: str = ""  # ends "… is" where the pattern does not match
     max_keys: int = 0  # 0: no limit
 
-    harmless: ClassVar[Any] = MappingProxyType({})
+    fallback: ClassVar[Any] = MappingProxyType({})
 
     def read(self, value: InputValue) -> dict[str, Any]:
         """Return the values by name."""
@@ -209,7 +209,7 @@ class OneOrManyType:
     item: "FieldType"
     allow_empty: bool = True
 
-    harmless: ClassVar[Any] = ()
+    fallback: ClassVar[Any] = ()
 
     def read(self, value: InputValue) -> list[Any]:
         """Return the values."""
@@ -224,7 +224,7 @@ class AnyType:
 
     schema: Mapping[str, Any] = field(default_factory=dict, repr=False)  # what a schema says of it
 
-    harmless: ClassVar[Any] = None
+    fallback: ClassVar[Any] = None
 
     def read(self, value: V) -> V:
         """Return the value unchanged."""
@@ -235,7 +235,7 @@ class AnyType:
 class PlainType:
     """A text, a number, a boolean, or a list of these, unchanged; numbers of YAML files are texts."""
 
-    harmless: ClassVar[Any] = ""
+    fallback: ClassVar[Any] = ""
 
     def read(self, value: InputValue) -> Any:
         """Return the value."""
@@ -246,7 +246,7 @@ class PlainType:
         plain = next((each for each in found if each is not None), None)
         if plain is None:
             value.expect("text, a number, true or false, or a list")
-        return self.harmless if plain is None else plain
+        return self.fallback if plain is None else plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +270,7 @@ class RecordType:
     doc: str = ""
     closed: bool = True  # False for responses, which may get more fields; reading always rejects unknown ones
 
-    harmless: ClassVar[Any] = None
+    fallback: ClassVar[Any] = None
 
     @cached_property
     def required(self) -> frozenset[str]:
@@ -328,7 +328,7 @@ FieldType: TypeAlias = (
 
 def _read(field: Field, value: InputValue) -> Any:
     if value.absent:
-        return field.type.harmless if field.required else field.default
+        return field.type.fallback if field.required else field.default
     if field.nullable and value.is_null:
         return field.default
     return field.type.read(value)

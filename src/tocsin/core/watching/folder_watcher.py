@@ -149,7 +149,7 @@ class FolderWatcher:
         return source
 
     async def _seen(self, look: Callable[[], tuple[FileChange, ...]]) -> tuple[FileChange, ...]:
-        """Return the changes that `look` finds in a thread; poll from then on if the kernel's limit is reached."""
+        """Return the changes that `look` finds in a thread; switch to polling if the kernel's limit is reached."""
         try:
             return await self._in_thread(look)
         except WatchLimitError as error:

@@ -1,4 +1,4 @@
-"""An active run of this process, and what a process that stops does for its runs."""
+"""An active run of this process, and the release or interruption of runs when the process stops."""
 
 import asyncio
 import logging
@@ -17,14 +17,14 @@ from tocsin.runs.recorder import RunHandle, Work
 
 log = logging.getLogger(__name__)
 
-STOP_GRACE_S = 2.0  # between SIGTERM and SIGKILL when this program ends
-DRAIN_S = 30.0  # for what runs when a service is asked to stop
+STOP_GRACE_S = 2.0  # between SIGTERM and SIGKILL when this program stops
+DRAIN_S = 30.0  # the time that running work may take when a service is asked to stop
 _LOOK_S = 0.1
 _STOPPED = RunResult(RunStatus.INTERRUPTED, WAS_STOPPED)
 
 
 class ActiveRun:
-    """Carries out one run, and ends it on request."""
+    """Executes one run, and cancels it on request."""
 
     def __init__(
         self,
@@ -47,11 +47,11 @@ class ActiveRun:
         return self._handle.is_released
 
     async def wait(self) -> Run:
-        """Return the run once it has ended; cancelling this wait does not end the run."""
+        """Return the run once it has ended; cancelling this call does not cancel the run."""
         return await asyncio.shield(self.task)
 
     async def wait_or_stop(self) -> Run:
-        """Return the run once it has ended; cancelling this wait ends the run, too."""
+        """Return the run once it has ended; cancelling this call also cancels the run."""
         try:
             return await self.wait()
         except asyncio.CancelledError:
@@ -59,24 +59,24 @@ class ActiveRun:
             raise
 
     async def stop(self, grace_s: float = STOP_GRACE_S) -> None:
-        """End the work because the program stops, and wait until that is recorded."""
+        """Cancel the work because the program stops, and wait until that is recorded."""
         self._stopped = True
         self.ask_to_end(grace_s)
         await to_the_end(self._stop(grace_s))
 
     @property
     def request(self) -> Mapping[str, Any]:
-        """What its work is made from again."""
+        """The data from which the work of the run is recreated."""
         return self._handle.request
 
     def release(self) -> None:
-        """Cancel the work so that another process continues the run; `wait` then returns its record, not ended."""
+        """Cancel the work so that another process continues the run; `wait` then returns its unfinished record."""
         self._handle.is_released = self._asked = True
         if self._body is not None:
             self._body.cancel()
 
     def ask_to_end(self, grace_s: float) -> None:
-        """Ask the work to end, or cancel it if it cannot be asked."""
+        """Ask the work to end, or cancel it if it set no `on_cancel` callback."""
         if self._asked:
             return
         self._asked = True
@@ -90,11 +90,11 @@ class ActiveRun:
 
     @property
     def executes(self) -> bool:
-        """Whether a step does more than wait."""
+        """Whether a part of the work does more than wait."""
         return self._handle.executes()
 
     def decided(self, decision: Decision) -> None:
-        """Let a waiting step go on."""
+        """Continue a waiting step after its decision."""
         self._handle.decided(decision)
 
     async def carry_out(self, work: Work) -> RunResult:
@@ -131,7 +131,7 @@ class ActiveRun:
 
 @dataclass(frozen=True, slots=True)
 class PendingRun:
-    """A run that waits for earlier ones; `task` returns it once it has ended."""
+    """A run that waits for earlier ones; `task` returns the run once it has ended."""
 
     run: Run
     task: asyncio.Task[Run]
@@ -139,27 +139,27 @@ class PendingRun:
 
 
 class RunsDrain:
-    """Keeps a process that stops from ending while it has runs at work, for half a minute.
+    """Delays the stop of a process by up to half a minute while it executes runs.
 
-    Without it, runs started by hand would be cut off at once, while those of the scheduler may end.
+    Without it, runs started by hand would be cancelled at once, while those of the scheduler may finish.
     """
 
     def __init__(
         self, at_work: Callable[[], bool], clock: Clock, release_waiting: Callable[[], None] = lambda: None
     ) -> None:
-        """`at_work` tells whether there is a run that will end without a person; the others are released at a stop."""
+        """`at_work` returns whether any run will end without a person; the others are released at a stop."""
         self._at_work = at_work
         self._release_waiting = release_waiting
         self._clock = clock
         self._stop = StopEvent()
 
     def stop(self) -> None:
-        """Let `run` return when what runs has ended, or after half a minute."""
+        """Let `run` return when running work has ended, or after half a minute."""
         self._release_waiting()
         self._stop.set()
 
     async def run(self) -> None:
-        """Wait until `stop`, and then for the ends of runs; closing the program interrupts the rest."""
+        """Wait for `stop`, and then for the end of running work; closing the program interrupts the rest."""
         await self._stop.wait()
         give_up_at = self._clock.monotonic() + DRAIN_S
         while self._at_work() and self._clock.monotonic() < give_up_at:
@@ -167,14 +167,14 @@ class RunsDrain:
 
 
 def show_child(handle: RunHandle, child: Run) -> RunResult:
-    """Record which run of a skill did the work, and the end of its output; return its result as that of this run."""
+    """Record the run that did the work of a skill, and the end of its output; return its result as that of this run."""
     handle.write("system", f"run {child.id} of the skill {child.subject_name}\n")
     handle.write("stdout", child.output.tail)
     return result_of_child(child)
 
 
 def result_of_child(child: Run) -> RunResult:
-    """Return the result of a run that did its work in another one, which has ended."""
+    """Return the result of an ended run that did the work of another one."""
     reason = None if child.ok else f"run {child.id} {child.status}" + (f": {child.reason}" if child.reason else "")
     return RunResult(child.status, reason, child.exit_code, child.signal, child.error)
 

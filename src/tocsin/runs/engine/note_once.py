@@ -1,4 +1,4 @@
-"""Changes that the end of a run makes to the tables of a feature, once for each run."""
+"""Change the tables of a feature at the end of a run, exactly once per run."""
 
 import json
 import sqlite3
@@ -13,9 +13,10 @@ _KEPT = 10_000  # a run is settled within moments, or when its process is found 
 async def note_once(
     database: Database, run_id: str, work: Callable[[sqlite3.Connection], Mapping[str, Any]]
 ) -> Mapping[str, Any]:
-    """Return what `work` returns, which changes tables in the same transaction; for a known run, what it returned.
+    """Run `work`, which changes tables, in a transaction, and return its result.
 
-    The run may be in another store, so a process that dies before it has settled the run leaves the change behind.
+    For a known run, return the stored result instead. The run may be in another store, so the change persists even
+    if the process dies before it has settled the run.
     """
 
     def once(connection: sqlite3.Connection) -> Mapping[str, Any]:

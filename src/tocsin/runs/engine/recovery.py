@@ -1,4 +1,4 @@
-"""End the runs of processes that have ended, and the children they left at work."""
+"""End the runs of processes that have ended, and the child processes that they left running."""
 
 import asyncio
 import logging
@@ -16,7 +16,7 @@ from tocsin.runs.store import Orphan, RunStore
 
 log = logging.getLogger(__name__)
 
-_HOME = "home "  # begins the identity of a data directory, among those of processes
+_HOME = "home "  # prefix of the identities of data directories, to distinguish them from processes
 _NOT_BEGUN = "Tocsin stopped before the run started"
 WAS_LEFT = "the Tocsin process of the run stopped"
 _DEAD = "Tocsin was killed or crashed during the run"
@@ -24,7 +24,7 @@ _SILENT = f"the Tocsin process of the run has not responded for {SILENCE_S:.0f} 
 
 
 class Recovery:
-    """What one process does about the runs of others."""
+    """Ends or releases the runs of processes that have ended."""
 
     def __init__(
         self,
@@ -35,12 +35,12 @@ class Recovery:
         *,
         may_continue: Callable[[Run, Mapping[str, Any]], bool],
     ) -> None:
-        """`may_continue` gets a run and its request, and returns whether another process can continue it."""
+        """`may_continue` receives a run and its request, and returns whether another process can continue it."""
         self._store = store
         self._directory = directory
         self._clock = clock
         self._presence = presence
-        # While a process of this data directory works, no other one begins what is queued here.
+        # While a process of this data directory is running, other data directories do not start runs queued here.
         self._home = presence.named(f"{_HOME}{store.home}")
         self._may_continue = may_continue
 
@@ -54,7 +54,7 @@ class Recovery:
         return [await self._take_over(orphan) for orphan in left]
 
     async def _adopt_queued(self) -> None:
-        """Have queued runs begin in any data directory whose own one has been silent for a minute."""
+        """Allow any data directory to start queued runs whose own processes have been silent for a minute."""
         if not self._store.home:
             return
         await self._home.beat()
@@ -73,7 +73,7 @@ class Recovery:
         return [await self._take_over(orphan) for orphan in orphans]
 
     async def end_if_left(self, run: Run) -> Run:
-        """Return the run; it is ended if its process is proved to have ended."""
+        """Return the run; end it if its process has verifiably ended."""
         orphan = await self._store.orphan(run.id)
         left = not orphan.owner or self._presence.is_dead(orphan.owner)
         return await self._take_over(orphan) if left else run
@@ -98,10 +98,10 @@ class Recovery:
 
 
 def not_begun(run_id: str) -> RunResult:
-    """Return the end of a run whose process ended while it was queued."""
+    """Return the result of a run whose process ended while it was queued."""
     return interrupted(_NOT_BEGUN, run_id)
 
 
 def interrupted(cause: str, run_id: str) -> RunResult:
-    """Return the end of a run that `cause` cut off."""
+    """Return the result of a run that was interrupted by `cause`."""
     return RunResult(RunStatus.INTERRUPTED, f"{cause}; run it again: tocsin runs retry {run_id}")

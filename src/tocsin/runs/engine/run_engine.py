@@ -13,7 +13,7 @@ FOLLOW_EVERY_S, FOLLOW_UNSENT_EVERY_S = 5.0, 60.0
 
 
 class RunEngine:
-    """Runs in every process that serves; any number of them may do so side by side."""
+    """Settles and continues runs in every serving process; any number of them may run concurrently."""
 
     def __init__(
         self,
@@ -24,7 +24,7 @@ class RunEngine:
         *,
         are_kept: Callable[[], bool],
     ) -> None:
-        """`are_kept` returns whether there may be runs: looking for them makes the database."""
+        """`are_kept` returns whether runs may exist; looking for them would create the database."""
         self._runs = runs
         self._settler = settler
         self._follower = follower
@@ -34,7 +34,7 @@ class RunEngine:
         self._loop = ServiceLoop("the run engine", self.step, clock)
 
     def stop(self) -> None:
-        """Continue nothing more."""
+        """Stop continuing runs."""
         self._loop.stop()
 
     async def run(self) -> None:
@@ -42,7 +42,7 @@ class RunEngine:
         await self._loop.run()
 
     async def step(self) -> float:
-        """Do what there is to do, and return for how many seconds to wait."""
+        """Settle and continue the runs that are due; return the wait until the next step in seconds."""
         if not self._are_kept():
             return LOOK_S
         await self._settler.settle_left()

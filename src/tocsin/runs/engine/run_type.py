@@ -1,4 +1,4 @@
-"""What the engine asks a feature about its kind of run."""
+"""The interface through which the engine asks a feature about its kind of run."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ class RunMessage:
 
     destination: str
     text: str
-    source: str  # of its audit entry
+    source: str  # the source of its audit entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,37 +36,40 @@ class RunAuditEntry:
 
 
 class RunType:
-    """One kind of run. A subclass overrides what its feature does; `request` is what `RunSpec.request` was."""
+    """A kind of run; subclasses override the methods that their feature needs.
+
+    `request` is the value of `RunSpec.request`.
+    """
 
     kind: ClassVar[str]
-    source: ClassVar[str]  # of the audit entry of a run that names none
-    queues: ClassVar[bool] = False  # the engine begins queued runs in their turn
+    source: ClassVar[str]  # the audit source for runs that specify none
+    queues: ClassVar[bool] = False  # whether the engine starts queued runs in turn
 
     def owns(self, params: Mapping[str, Any]) -> bool:
-        """Whether a run with these parameters is of this type, where several features have runs of the kind."""
+        """Whether a run with these parameters has this type, if several features have runs of the same kind."""
         return True
 
     def may_continue(self, run: Run, request: Mapping[str, Any]) -> bool:
-        """Whether another process can continue a run that its process leaves."""
+        """Whether another process can continue a run whose process has stopped."""
         return False
 
     async def resume(self, run: Run, request: Mapping[str, Any]) -> Work | None:
-        """Return the work that continues such a run; `None` lets it end as interrupted."""
+        """Return the work that continues such a run; `None` ends it as interrupted."""
         return None
 
     def retry(self, run: Run, now: float) -> DelayedRun | None:
-        """Return the run that follows a failed one; its output and notices then belong to that one."""
+        """Return the retry of a failed run, which then delivers the output and the notices instead."""
         return None
 
     async def message(self, run: Run, request: Mapping[str, Any]) -> RunMessage | None:
-        """Return the message to enqueue about an ended run; it may be asked for more than once."""
+        """Return the message to enqueue for an ended run; may be called more than once."""
         return None
 
     async def note(self, run: Run, output: str) -> Mapping[str, Any]:
-        """Update the feature's tables; return what `entry` and `tell` need, stored as JSON until they are done.
+        """Update the feature's tables; return the data for `entry` and `tell`, stored as JSON until they are done.
 
-        It is called again if the process dies before that is stored: it writes with `note_once`. `output` is the
-        destination of the message, empty if there is none or a target refused it.
+        Called again if the process dies before the data is stored, so it must write with `note_once`. `output` is the
+        destination of the message, empty if there is none or if a target refused it.
         """
         return {}
 

@@ -1,4 +1,4 @@
-"""Settle the ends of runs: message, retry, audit entry, notice, each once, in any process."""
+"""Settle ended runs in any process: message, retry, audit entry and notice, each exactly once."""
 
 import asyncio
 import logging
@@ -28,7 +28,7 @@ TypeOf = Callable[[str, Mapping[str, Any]], RunType | None]
 
 @dataclass(frozen=True, slots=True)
 class SettlerDependencies:
-    """What settling needs of the rest of the program; `output` is called when the first message is sent."""
+    """The dependencies of settling; `output` is called when the first message is sent."""
 
     store: RunStore
     output: Callable[[], OutputRouter]
@@ -38,26 +38,29 @@ class SettlerDependencies:
 
 
 class RunSettler:
-    """Does what follows from the end of a run.
+    """Settles ended runs.
 
     The message is enqueued under the ID of the run, so a second attempt enqueues nothing, and the feature updates its
-    tables once for each run (`note_once`). One step of the store then records the message and enqueues the retry. The
-    audit entry and the notice follow. The task of the run is deleted last: a process that finds it before repeats only
-    what is missing.
+    tables once per run (`note_once`). One step of the store then records the message and enqueues the retry. The audit
+    entry and the notice follow. The task of the run is deleted last: a process that finds it earlier repeats only the
+    missing steps.
     """
 
     def __init__(self, parts: SettlerDependencies) -> None:
         self._parts = parts
         self._store = parts.store
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._failed: set[str] = set()  # runs whose type has a bug: they must not hold up the others
+        self._failed: set[str] = set()  # runs whose type raised an unexpected error; they must not block other runs
 
     def type_of(self, kind: str, params: Mapping[str, Any]) -> RunType | None:
-        """Return the type of a run, `None` if no feature has one."""
+        """Return the type of a run; `None` if no feature defines it."""
         return self._parts.type_of(kind, params)
 
     async def settle(self, run: Run) -> Run:
-        """Settle one ended run unless that is done, and return its latest record. Raises StoreUnavailableError."""
+        """Settle an ended run unless that is done, and return its latest record.
+
+        Raises StoreUnavailableError.
+        """
         lock = self._locks.setdefault(run.id, asyncio.Lock())
         async with lock:
             await self._settle(run)
@@ -71,7 +74,7 @@ class RunSettler:
         task = await self._store.task_of(run.id)
         now = self._parts.clock.now()
         if run_type is None or task is None or (task.noted_at is not None and 0 <= now - task.noted_at < OWNERS_S):
-            return  # there is nothing to do, or another process does it now
+            return  # the run is settled, or another process is settling it
         noted = task.noted
         if noted is None:
             noted = await self._note(run, run_type, task)
@@ -82,7 +85,7 @@ class RunSettler:
             await self._store.remove_task(run.id)
 
     async def settle_left(self) -> None:
-        """Settle the ends that no process has settled. Raises TocsinError."""
+        """Settle the ended runs that no process has settled. Raises TocsinError."""
         now = self._parts.clock.now()
         left = await self._store.unsettled(now, _AT_ONCE)
         for run in [run for run in left if run.id not in self._failed]:
@@ -90,12 +93,12 @@ class RunSettler:
                 await self.settle(run)
             except TocsinError:
                 raise
-            except Exception:  # it may be a plug-in's type
+            except Exception:  # the error may come from a plug-in's type
                 self._failed.add(run.id)
                 log.exception("settling a run failed", extra={"run": run.id})
 
     async def _note(self, run: Run, run_type: RunType, task: RunTask) -> Mapping[str, Any] | None:
-        """Enqueue the message and record all that follows; `None` if another process did."""
+        """Enqueue the message and record all results; `None` if another process did."""
         again = run_type.retry(run, self._parts.clock.now())
         message = None if again else await run_type.message(run, task.request)
         delivery = OutputDelivery()
@@ -128,14 +131,14 @@ class RunSettler:
 
 
 class DeliveryFollower:
-    """Records what became of the messages with the output of runs."""
+    """Records the outcomes of the messages with the output of runs."""
 
     def __init__(self, store: RunStore, output: Callable[[], OutputRouter]) -> None:
         self._store = store
         self._output = output
 
     async def follow(self, *, unsent: bool = False) -> None:
-        """Look at messages that have not ended; with `unsent`, at those that failed and may have been sent again."""
+        """Check messages that have not ended or, with `unsent`, those that failed and may have been sent again."""
         for run in await (self._store.unsent() if unsent else self._store.undelivered()):
             delivery = await self._followed(run.delivery)
             if delivery != run.delivery:
@@ -148,7 +151,7 @@ class DeliveryFollower:
             now = before.result if sent else await outcome_of(before.delivery_id)
             if now is None:
                 left.append(before.delivery_id)
-            else:  # the first reason stays, also if the delivery was deleted since
+            else:  # the first reason is kept, even if the delivery was deleted since
                 results.append(OutputResult(now, before.delivery_id) if now.ok else before)
         for id_ in delivery.queued:
             ended = await outcome_of(id_)

@@ -1,4 +1,4 @@
-// Browser profiles: which there are, which run, and starting and stopping them.
+// Browser profiles: the list of profiles, which of them run, and starting and stopping them.
 import { html } from "tocsin/vendor/preact.js";
 import { api, url } from "tocsin/lib/api.js";
 import { bytes } from "tocsin/lib/format.js";

@@ -1,4 +1,4 @@
-// Where a message is written: it keeps a draft, takes files by drop and paste, and becomes a stop button meanwhile.
+// The message field: it keeps a draft, accepts files by drop and paste, and becomes a stop button during an answer.
 import { html, useEffect, useRef, useState } from "tocsin/vendor/preact.js";
 import { api, call, newKey, withQuery } from "tocsin/lib/api.js";
 import { draftOf, dropDraft, keepDraft } from "tocsin/lib/drafts.js";

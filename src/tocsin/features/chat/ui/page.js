@@ -1,4 +1,4 @@
-// Chat: conversations on one side, the chosen one on the other.
+// Chat: the list of conversations beside the selected one.
 import { html } from "tocsin/vendor/preact.js";
 import { api, url } from "tocsin/lib/api.js";
 import { channelName, readChannels } from "tocsin/lib/channels.js";
@@ -59,7 +59,7 @@ function ChatPage({ data, reload }) {
   const ours = !chosen || chosen.source === "dashboard";
   const actions = html`${chosen && ours && html`<${ActionButton} icon="trash" run=${remove}>${CHAT.remove}<//>`}
     ${chosen && html`<a class="button button--primary" href="#/chat">${CHAT.new}</a>`}`;
-  const back = chosen ? { href: "#/chat", label: CHAT.conversations } : undefined; // on small screens, where the list is not beside it
+  const back = chosen ? { href: "#/chat", label: CHAT.conversations } : undefined; // on small screens, which show the list on its own
   return html`<${PageHead} title=${chosen?.title || CHAT.title} back=${back} actions=${actions} />
     <div class=${`chat${chosen ? " chat--chosen" : ""}`}>
       <nav class="chat__list" aria-label=${CHAT.conversations}>

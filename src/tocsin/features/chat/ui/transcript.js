@@ -1,4 +1,4 @@
-// One conversation: its messages, and the answer while it is written.
+// One conversation: its messages, and the answer as it is streamed.
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "tocsin/vendor/preact.js";
 import { api, url, withQuery } from "tocsin/lib/api.js";
 import { readEvents } from "tocsin/lib/sse.js";
@@ -16,7 +16,7 @@ import { CHAT } from "./strings.js";
 /** @typedef {import("tocsin/lib/sse.js").ServerEvent} ServerEvent */
 
 const AGAIN_MS = 2000;
-/** A tab that is not seen gives its connection back: a browser has six for a server, and other tabs need them. */
+/** A hidden tab closes its connection: a browser allows six per server, and other tabs need them. */
 const HIDDEN_MS = 5000;
 const NEAR_PX = 80;
 
@@ -45,7 +45,7 @@ export function Transcript({ conversation, models }) {
 }
 
 /**
- * Hear what changes; numbered events never add a piece twice, and a gap reads everything again.
+ * Follow changes; numbered events never add a piece twice, and a gap reads everything again.
  * @param {Conversation} conversation
  * @param {import("tocsin/lib/store.js").Signal<Message[]>} messages
  * @param {(lost: boolean) => void} setLost
@@ -80,7 +80,7 @@ function useFollowed(conversation, messages, setLost) {
   }, [conversation.id]);
 }
 
-/** Wait until the tab is seen, or the page is left. @param {AbortSignal} left @returns {Promise<void>} */
+/** Wait until the tab is visible, or the page is left. @param {AbortSignal} left @returns {Promise<void>} */
 function seen(left) {
   return new Promise((done) => {
     if (!document.hidden || left.aborted) return done();
@@ -95,7 +95,7 @@ function seen(left) {
   });
 }
 
-/** What ends when the page is left, or the tab has not been seen for some seconds. @param {AbortSignal} left */
+/** Return a signal that aborts when the page is left, or the tab has been hidden for some seconds. @param {AbortSignal} left */
 function whenHidden(left) {
   const stop = new AbortController();
   const ended = new AbortController();
@@ -131,7 +131,7 @@ function changed(now, { type, data }) {
   });
 }
 
-/** Stay at the end while it grows, unless the reader has gone up. @param {Message[]} shown */
+/** Scroll with new content, unless the reader has scrolled up. @param {Message[]} shown */
 function useScrolled(shown) {
   const box = useRef(/** @type {HTMLElement | null} */ (null));
   const atEnd = useRef(true);

@@ -1,4 +1,4 @@
-// What can be done with a job: run it, switch it on and off, pause and delete it.
+// The actions of a job: run it, enable and disable it, pause and delete it.
 import { api, url } from "tocsin/lib/api.js";
 import { go, link } from "tocsin/lib/router.js";
 import { toast } from "tocsin/parts/toast.js";
@@ -8,10 +8,10 @@ import { CRON } from "./strings.js";
 /** @typedef {(job: CronJob) => void} Take  Shows what the server answered. */
 
 const SHOWN_RUNS = 30;
-/** Few visits need them. */
+/** Loaded on demand: few visits need them. */
 const dialogs = () => import("./dialogs.js");
 
-/** Start a job and go to its run; one that has parameters asks for them. @param {CronJob} job */
+/** Start a job and open its run; ask for parameters first, if it has any. @param {CronJob} job */
 export async function runJob(job) {
   if (Object.keys(job.params ?? {}).length) return runJobWith(job);
   const run = await api.post(url`/api/cron/jobs/${job.id}/run`, {});
@@ -56,14 +56,14 @@ export function jobWithRun(job, run) {
   return { ...job, recent: recent.slice(0, SHOWN_RUNS), ...(newer && { last_run: run, state: /** @type {CronJob["state"]} */ (state) }) };
 }
 
-/** How a job stands: one that waits for its next time after a failure is not just scheduled. @param {CronJob} job */
+/** Return the displayed state of a job: after a failure, a waiting job is not merely scheduled. @param {CronJob} job */
 export function standing(job) {
   const bad = ["failed", "timed_out", "interrupted", "partially_succeeded"].includes(job.last_run?.status ?? "");
   return bad && job.state === "scheduled" ? "failing" : job.state;
 }
 
-/** Whether a schedule is due after each start of the machine, which has no time to show. @param {string | null} schedule */
+/** Return true if a schedule runs at each start of the machine, so that it has no next time. @param {string | null} schedule */
 export const isAtStart = (schedule) => /^(@reboot|at:?\s+start)$/i.test((schedule ?? "").trim());
 
-/** What stands in the place of the next time. @param {CronJob} job */
+/** Return the text shown instead of the next time. @param {CronJob} job */
 export const withoutTime = (job) => (job.state === "scheduled" && isAtStart(job.schedule) ? CRON.atStart : CRON.noNext);

@@ -1,4 +1,4 @@
-// The questions before a cron job is run with other values, paused or deleted.
+// The dialogs before a cron job is run with other values, paused or deleted.
 import { html, useState } from "tocsin/vendor/preact.js";
 import { api, url } from "tocsin/lib/api.js";
 import { go, link } from "tocsin/lib/router.js";

@@ -1,4 +1,4 @@
-// The form of a cron job, which tells in words and times what is typed.
+// The form of a cron job, which explains the typed schedule in words and times.
 import { html, useMemo } from "tocsin/vendor/preact.js";
 import { api, url } from "tocsin/lib/api.js";
 import { browserZone } from "tocsin/lib/format.js";
@@ -21,7 +21,7 @@ const NEW = {
   history_limit: 200, history_days: 30, log_max_bytes: 1_048_576, start_at: null, end_at: null, auto_disable_after: 0, tags: [],
 };
 const SCHEDULES = ["every 15m", "*/5 * * * *", "@hourly", "@daily", "0 9 * * 1-5", "30 2 * * *", "0 8 1 * *", "@weekly", "@monthly", "at start"];
-const MORE = "all_settings"; // a choice of the form, not a field of a job
+const MORE = "all_settings"; // a value of the form, not a field of a job
 
 export const page = definePage({
   title: ({ data, params }) => (params.id ? EDIT_JOB.editTitle(data?.job?.name ?? "…") : EDIT_JOB.title),
@@ -36,7 +36,7 @@ export const page = definePage({
   View: Edit,
 });
 
-/** Only suggestions: the form works without them. @param {AbortSignal} signal @returns {Promise<string[]>} */
+/** Suggestions only: the form works without them. @param {AbortSignal} signal @returns {Promise<string[]>} */
 async function readProfiles(signal) {
   try {
     return (await api.get("/api/msg/profiles", {}, { signal })).items.map((/** @type {{name: string}} */ profile) => profile.name);
@@ -72,7 +72,7 @@ function firstValues(job, copy) {
   return copy ? { ...values, name: "" } : values;
 }
 
-/** What the form has, as the API takes it. @param {Record<string, any>} record */
+/** Convert the form to the fields of the API. @param {Record<string, any>} record */
 function sent(record) {
   const { [MORE]: _, ...fields } = record;
   for (const name of ["timezone", "output"]) {
@@ -85,7 +85,7 @@ function sent(record) {
   return fields;
 }
 
-/** What is no number stays as it was typed: the server says what is wrong with it. @param {(string | number)[]} list */
+/** Keep invalid numbers as typed: the server reports the error. @param {(string | number)[]} list */
 function numbers(list) {
   return list.map((one) => (/^\d+$/.test(String(one)) ? Number(one) : one));
 }

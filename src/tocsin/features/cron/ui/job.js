@@ -1,4 +1,4 @@
-// One cron job: how it stands, its runs and the log of the last, what it is, and when it runs next.
+// One cron job: its state, its runs, the log of the last run, its definition, and its next times.
 import { html } from "tocsin/vendor/preact.js";
 import { api, url } from "tocsin/lib/api.js";
 import { absolute, duration } from "tocsin/lib/format.js";

@@ -1,4 +1,4 @@
-// Cron: every job with its state, its times and how its last runs ended; and what is due within a day.
+// Cron: every job with its state, times and last results, and the runs that are due within a day.
 import { html, useEffect, useMemo, useState } from "tocsin/vendor/preact.js";
 import { api } from "tocsin/lib/api.js";
 import { duration } from "tocsin/lib/format.js";
@@ -26,7 +26,7 @@ import { CRON } from "./strings.js";
 /** @typedef {import("tocsin/types/records.js").List<CronJob>} Jobs */
 /** @typedef {import("tocsin/types/records.js").Run} Run */
 
-/** What fills a screen comes first, and the rest in pages as large as they may be. */
+/** Load one screen first, then the rest in the largest pages. */
 const FIRST = 50;
 const LIMIT = 200;
 const STATES = ["failing", "scheduled", "running", "paused", "auto_disabled", "completed", "invalid"];
@@ -86,7 +86,7 @@ function JobList({ data, query, change }) {
     <p class="cron__import muted">${CRON.importHint} <span class="copied"><code>${CRON.importCommand}</code><${CopyButton} text=${CRON.importCommand} /></span></p>`;
 }
 
-/** The filter looks through all jobs: those after the first page follow by themselves. @param {Jobs} data @param {(change: (now: Jobs) => Jobs) => void} change */
+/** The filter searches all jobs, so load the pages after the first one. @param {Jobs} data @param {(change: (now: Jobs) => Jobs) => void} change */
 function useRest(data, change) {
   const cursor = data.next_cursor;
   useEffect(() => {
@@ -148,7 +148,7 @@ function historyOf(job) {
 function Acts({ job, take }) {
   const turn = (/** @type {any} */ event) => {
     const wanted = event.currentTarget.checked;
-    event.currentTarget.checked = job.enabled; // the server decides what is shown
+    event.currentTarget.checked = job.enabled; // the server decides which state is shown
     switchJob(job, wanted, take).catch((error) => toast.problem(error));
   };
   return html`<span class="row"><input type="checkbox" role="switch" class="switch" checked=${job.enabled} aria-label=${CRON.toggle(job.name)} title=${CRON.toggle(job.name)} onChange=${turn} />

@@ -1,4 +1,4 @@
-// What a schedule means while it is typed: in words, and the next five times.
+// The meaning of a schedule while it is typed: in words, and the next five times.
 import { html } from "tocsin/vendor/preact.js";
 import { api, ApiProblem } from "tocsin/lib/api.js";
 import { absolute } from "tocsin/lib/format.js";
@@ -36,7 +36,7 @@ export function previewOf(stored) {
     } catch (error) {
       if (mine.signal.aborted) return;
       const fields = error instanceof ApiProblem ? error.fields : {};
-      // What is wrong elsewhere is said when the form is sent.
+      // Errors of other fields are shown when the form is submitted.
       const wrong = fields.schedule ?? fields.timezone ?? fields.start_at ?? fields.end_at ?? fields.jitter_seconds;
       shown.set({ wrong: wrong ?? (error instanceof ApiProblem && Object.keys(fields).length ? "" : String(error instanceof Error ? error.message : error)) });
     }

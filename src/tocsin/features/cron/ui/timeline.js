@@ -1,4 +1,4 @@
-// What is due within a day: how much in each quarter of an hour, and where many jobs come at once.
+// The runs due within a day: the number per quarter of an hour, and times when many jobs coincide.
 import { html, useEffect, useState } from "tocsin/vendor/preact.js";
 import { api } from "tocsin/lib/api.js";
 import { browserZone, clockTime, now, number } from "tocsin/lib/format.js";

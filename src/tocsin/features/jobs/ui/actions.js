@@ -1,4 +1,4 @@
-// What can be done with a job: create, start, end and delete it.
+// The actions of a job: create, start, end and delete it.
 import { html, useState } from "tocsin/vendor/preact.js";
 import { api, url } from "tocsin/lib/api.js";
 import { ActionButton } from "tocsin/parts/action.js";
@@ -67,7 +67,7 @@ function NewDialog({ repos, made, close }) {
 
 /** @param {{job: TaskJob, take: Take, close: () => void}} props */
 function EndDialog({ job, take, close }) {
-  const waits = job.status === "queued"; // it can only be cancelled
+  const waits = job.status === "queued"; // a queued job can only be cancelled
   const title = waits ? JOB_END.cancelTitle(job.title) : JOB_END.title(job.title);
   /** @param {Record<string, any>} wish */
   const submit = async (wish) => {

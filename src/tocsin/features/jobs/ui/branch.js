@@ -1,4 +1,4 @@
-// The branch of a job: how far it is from its base, its commits, its files and the changes themselves.
+// The branch of a job: its distance from the base, its commits, its files and their changes.
 import { html, useEffect, useState } from "tocsin/vendor/preact.js";
 import { api, url } from "tocsin/lib/api.js";
 import { DiffView } from "tocsin/parts/code.js";
@@ -54,7 +54,7 @@ const FILES = [
   { name: "removed", title: JOB_PAGE.removed, align: "end", value: (one) => one.deletions, cell: (one) => (one.deletions === null ? JOB_PAGE.binary : html`<span class="distance__removed">−${one.deletions}</span>`) },
 ];
 
-/** The diff is read when it is opened. @param {{id: string, head: string}} props */
+/** The diff is loaded when it is opened. @param {{id: string, head: string}} props */
 export function Patch({ id, head }) {
   const [found, setFound] = useState(/** @type {Branch | null} */ (null));
   const [error, setError] = useState(/** @type {unknown} */ (null));

@@ -1,4 +1,4 @@
-// One job: how it stands, its branch with commits and changes, and what it prints.
+// One job: its state, its branch with commits and changes, and its output.
 import { html } from "tocsin/vendor/preact.js";
 import { api, ApiProblem, url } from "tocsin/lib/api.js";
 import { definePage } from "tocsin/lib/page.js";
@@ -31,7 +31,7 @@ export const page = definePage({
       return { job, branch: await api.get(url`/api/jobs/branches/${job.id}`, {}, { signal }), problem: null };
     } catch (problem) {
       if (!(problem instanceof ApiProblem)) throw problem; // the page was left
-      return { job, branch: null, problem }; // the branch was deleted: the job is still worth seeing
+      return { job, branch: null, problem }; // the branch was deleted: still show the job
     }
   },
   View: One,
@@ -70,7 +70,7 @@ function One({ data, reload }) {
 
 /** @param {{job: TaskJob, branch: Branch | null, reload: () => Promise<void>}} props */
 function Actions({ job, branch, reload }) {
-  const take = () => void reload(); // its branch may have changed with it
+  const take = () => void reload(); // its branch may have changed as well
   return html`${job.status === "queued" && html`<${ActionButton} kind="primary" icon="play" run=${() => startJob(job, take)}>${JOBS.start}<//>`}
     ${(job.status === "queued" || job.status === "running") && html`<button type="button" class="button" onClick=${() => endJob(job, take)}>${job.status === "queued" ? JOB_END.cancelAction : JOBS.complete}</button>`}
     ${job.status !== "running" && html`<button type="button" class="button" onClick=${() => deleteJob(job, branch, () => go("#/jobs"))}><${Icon} name="trash" size=${16} />${JOBS.delete}</button>`}`;

@@ -1,4 +1,4 @@
-// Jobs: tasks with a state, as a list and as a board, and the branches that they work on.
+// Jobs: tasks with a state, as a list and as a board, and their branches.
 import { html, useState } from "tocsin/vendor/preact.js";
 import { api } from "tocsin/lib/api.js";
 import { useKeys } from "tocsin/lib/keys.js";
@@ -85,7 +85,7 @@ function JobTable({ rows, take, more }) {
     href=${(/** @type {TaskJob} */ job) => link("jobs", job.id)} more=${more} />`;
 }
 
-/** What comes next for a job. @param {{job: TaskJob, take: (job: TaskJob) => void}} props */
+/** The next step of a job. @param {{job: TaskJob, take: (job: TaskJob) => void}} props */
 function Next({ job, take }) {
   if (job.status === "queued") return html`<${ActionButton} small icon="play" about=${job.title} run=${() => startJob(job, take)}>${JOBS.start}<//>`;
   if (job.status !== "running") return null;

@@ -1,4 +1,4 @@
-// Memory: what is kept, searched first; how strong it still is; and letting go of what has faded.
+// Memory: searching stored entries, their strength, and removing faded ones.
 import { html, useState } from "tocsin/vendor/preact.js";
 import { api, url } from "tocsin/lib/api.js";
 import { bytes, number } from "tocsin/lib/format.js";

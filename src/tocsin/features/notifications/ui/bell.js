@@ -1,4 +1,4 @@
-// The bell: how much is unread; the newest of it is loaded when it is opened.
+// The bell: the number of unread notifications; the newest are loaded when it is opened.
 import { html, useEffect, useState } from "tocsin/vendor/preact.js";
 import { useSignal } from "tocsin/lib/store.js";
 import { listen, refreshNow, status } from "tocsin/lib/stream.js";
@@ -15,7 +15,7 @@ export function Bell() {
   useEffect(() => setHeard(0), [known]);
   useEffect(() => listen("notification.*", ({ type }) => {
     if (type === "notification.created") setHeard((count) => count + 1);
-    else if (type !== "resync") refreshNow(); // one may have been read elsewhere
+    else if (type !== "resync") refreshNow(); // a notification may have been read elsewhere
   }), []);
   const unread = (known?.unread_notifications ?? 0) + heard;
   const label = BELL.label(unread);

@@ -1,4 +1,4 @@
-// What the bell shows: the newest that is unread.
+// The panel of the bell: the newest unread notifications.
 import { html, useEffect, useState } from "tocsin/vendor/preact.js";
 import { api, url } from "tocsin/lib/api.js";
 import { go } from "tocsin/lib/router.js";

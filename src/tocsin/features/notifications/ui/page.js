@@ -1,4 +1,4 @@
-// Notifications: what was reported, read or not.
+// Notifications: all reports, read or unread.
 import { html } from "tocsin/vendor/preact.js";
 import { api, url } from "tocsin/lib/api.js";
 import { useKeys } from "tocsin/lib/keys.js";
@@ -117,7 +117,7 @@ function whenOf(notice) {
   return html`<${Time} at=${notice.last_at} />${notice.count > 1 && html`<span class="muted">, ${NOTICES.first} <${Time} at=${notice.created_at} /></span>`}`;
 }
 
-/** What others wrote leads to a page of ours or to the web, and runs nothing. @param {string} link */
+/** Allow only links to pages of the dashboard or to the web, so that untrusted links run no code. @param {string} link */
 function safe(link) {
   return /^(#\/|https?:\/\/)/.test(link) ? link : "#/notifications";
 }
@@ -127,7 +127,7 @@ function choices(words) {
   return [["", NOTICES.all], ...Object.entries(words)];
 }
 
-/** Ask the browser, at the person's wish alone. */
+/** Ask the browser for permission, only at the person's request. */
 async function allowAlerts() {
   if (!("Notification" in window)) return toast.info(NOTICES.alertsMissing);
   const answer = await Notification.requestPermission();

@@ -1,4 +1,4 @@
-// What a run of a skill printed and found, and the change that it suggests.
+// The output and the findings of a skill's run, and the change that it proposes.
 import { html, useEffect, useState } from "tocsin/vendor/preact.js";
 import { api, ApiProblem, url } from "tocsin/lib/api.js";
 import { link } from "tocsin/lib/router.js";

@@ -1,4 +1,4 @@
-// Skills: programs and instructions for the assistant, whether they are active, and why.
+// Skills: programs and assistant instructions, whether they are active, and why.
 import { html } from "tocsin/vendor/preact.js";
 import { api } from "tocsin/lib/api.js";
 import { number } from "tocsin/lib/format.js";
@@ -47,7 +47,7 @@ function View({ data, query, change }) {
       href=${(/** @type {Skill} */ skill) => link("skills", skill.name)} empty=${data.items.length ? undefined : empty} more=${nextPage(data, change, PATH, QUERY)} />`;
 }
 
-/** What it does, and why it does not act where it does not. @param {Skill} skill */
+/** Describe a skill, and why it is inactive if it is. @param {Skill} skill */
 function describe(skill) {
   return html`<span class="skill__text" dir="auto">${skill.description}</span>
     ${standingOf(skill) !== "active" && html`<span class="muted"><${Said} text=${skill.active_reason} /></span>`}`;

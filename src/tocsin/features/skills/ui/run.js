@@ -1,4 +1,4 @@
-// Running a skill, and how one stands.
+// Running a skill, and the state of its run.
 import { html, useState } from "tocsin/vendor/preact.js";
 import { api, url } from "tocsin/lib/api.js";
 import { Dialog, openDialog } from "tocsin/parts/dialog.js";

@@ -1,4 +1,4 @@
-// One skill: whether it acts and why, what it needs, its instructions, its runs and what they found.
+// One skill: whether it is active and why, its requirements, its instructions, its runs and their findings.
 import { html, useState } from "tocsin/vendor/preact.js";
 import { api, url } from "tocsin/lib/api.js";
 import { duration } from "tocsin/lib/format.js";
@@ -80,10 +80,10 @@ function Problems({ skill }) {
     ${skill.hints.length > 0 && html`<section class="notice notice--info skill__notice" aria-label=${SKILL.hints}>${skill.hints.map((one) => html`<p dir="auto"><${Shape} tone="info" /> ${one.line > 0 && html`<span class="numbers">${SKILL.line} ${one.line}: </span>`}${one.detail}</p>`)}</section>`}`;
 }
 
-/** The four questions, for a file where one is named. @param {{skill: Skill, file: string}} props */
+/** The four checks, for a file if one is given. @param {{skill: Skill, file: string}} props */
 function Why({ skill, file }) {
   const [typed, setTyped] = useState(file);
-  // Of a program, the answers are always the same: it is said in one sentence.
+  // For a program the answers are always the same: show one sentence.
   const checks = skill.priority === null ? [] : (skill.checks ?? []);
   const ask = (/** @type {Event} */ event) => {
     event.preventDefault();
@@ -121,7 +121,7 @@ function Facts({ skill }) {
 function Runs({ skill, runs: { items: runs }, more, chosen }) {
   if (!runs.length) return html`<${Empty} icon="skills" text=${SKILL.noRuns} command=${`tocsin skills run ${skill.name}`} />`;
   const listed = runs.find(({ id }) => id === chosen);
-  // One that is further down the list than was read has a page of its own.
+  // A run beyond the loaded list has its own page.
   if (chosen && !listed) return html`<p>${SKILL.older} <a href=${link("runs", chosen)}>${SKILL.olderOpen}</a></p><${RunTable} skill=${skill} runs=${runs} more=${more} />`;
   const shown = listed ?? runs[0];
   return html`<${SkillRun} key=${shown.id} run=${shown} assistant=${skill.kind === "assistant"} />

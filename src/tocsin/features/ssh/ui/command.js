@@ -1,4 +1,4 @@
-// The command bar: which hosts, what they run, what would happen, and the question before many hosts run it.
+// The command bar: hosts, command, dry run, and the confirmation for many hosts.
 import { html, useState } from "tocsin/vendor/preact.js";
 import { api, ApiProblem } from "tocsin/lib/api.js";
 import { draftOf, keepDraft } from "tocsin/lib/drafts.js";
@@ -52,7 +52,7 @@ export function CommandBar({ hosts, groups, chosen, choose, started, fixed = fal
     if (missing) return;
     setBusy(true);
     try {
-      // The server says which hosts these are, also for one that is in two groups.
+      // The server resolves the hosts, also a host in two groups.
       const found = /** @type {Plan} */ (await ask(true));
       if (dry) setPlan(found);
       else if (found.hosts.length === 1) started(await ask(false));
@@ -85,7 +85,7 @@ export function CommandBar({ hosts, groups, chosen, choose, started, fixed = fal
   </form>`;
 }
 
-/** Enter runs, Shift-Enter begins a line. @param {(event: Event) => void} submit */
+/** Enter submits, Shift-Enter starts a new line. @param {(event: Event) => void} submit */
 function onEnter(submit) {
   return (/** @type {KeyboardEvent} */ event) => {
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) submit(event);
@@ -99,7 +99,7 @@ function PlanView({ plan }) {
 }
 
 /**
- * Groups, and hosts while they are few; of many hosts those that are chosen.
+ * Groups, and hosts if there are few; otherwise only the selected hosts.
  * @param {{hosts: Host[], groups: {name: string, host_count: number}[], chosen: Chosen, choose: (next: Chosen) => void}} props
  */
 function Targets({ hosts, groups, chosen, choose }) {

@@ -1,4 +1,4 @@
-// What each host of a run prints, while it prints it.
+// The live output of each host of a run.
 import { html, useEffect, useRef, useState } from "tocsin/vendor/preact.js";
 import { api, url } from "tocsin/lib/api.js";
 import { duration } from "tocsin/lib/format.js";
@@ -68,7 +68,7 @@ function Cell({ result, lines = [] }) {
       : !result.error && html`<p class="muted hostcell__none">${open ? SSH_GRID.none : SSH_GRID.silent}</p>`}</li>`;
 }
 
-/** The record of a run with its hosts, read again when the stream says that it changed. @param {string} id */
+/** The record of a run with its hosts, loaded again when the stream reports a change. @param {string} id */
 function useRun(id) {
   const [run, setRun] = useState(/** @type {Run | null} */ (null));
   const [error, setError] = useState(/** @type {unknown} */ (null));
@@ -86,7 +86,7 @@ function useRun(id) {
   return { run, error };
 }
 
-/** Lines of the log by the host that they come from. @param {string} id */
+/** The lines of the log by host. @param {string} id */
 function usePrinted(id) {
   const log = useRunLog(id, { failed: (error) => toast.problem(error) });
   useSignal(log.version);
@@ -94,7 +94,7 @@ function usePrinted(id) {
   for (const line of log.lines.slice(sorted.current.count)) {
     const at = line.stream.lastIndexOf("/");
     const [host, stream] = [line.stream.slice(0, at), line.stream.slice(at + 1)];
-    if (at < 0 || stream === "system") continue; // the result of the host says the same
+    if (at < 0 || stream === "system") continue; // the result of the host shows the same
     const known = sorted.current.hosts.get(host) ?? [];
     known.push({ text: plainText(line.text), error: stream === "stderr" });
     sorted.current.hosts.set(host, known);

@@ -1,4 +1,4 @@
-// How a host answers, and whether its key is known: drawn the same way in the list and on its page.
+// The reachability of a host and whether its key is known, for the list and its own page.
 import { html } from "tocsin/vendor/preact.js";
 import { duration } from "tocsin/lib/format.js";
 import { Shape, Status } from "tocsin/parts/status.js";
@@ -22,7 +22,7 @@ export const keyColumn = {
     ${host.host_key.fingerprint && html`<code class="hostkey__print" title=${host.host_key.fingerprint}>${host.host_key.fingerprint}</code>`}</span>`,
 };
 
-/** A machine in the same room answers within less than one. @param {number | null | undefined} ms */
+/** A host on the same network answers in less than one millisecond. @param {number | null | undefined} ms */
 function took(ms) {
   return ms != null && ms < 1 ? SSH.under : duration(ms);
 }

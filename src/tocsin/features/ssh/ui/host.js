@@ -1,4 +1,4 @@
-// One host: how it is, its key, how we log in, and a command for it alone.
+// One host: its state, its key, its login, and a command for it alone.
 import { html } from "tocsin/vendor/preact.js";
 import { api, ApiProblem } from "tocsin/lib/api.js";
 import { allPages } from "tocsin/lib/list.js";

@@ -1,4 +1,4 @@
-// SSH: hosts by group with their state and keys, a command for many of them, and what each prints.
+// SSH: hosts by group with their state and keys, a command for many of them, and the output of each.
 import { html, useEffect, useMemo, useState } from "tocsin/vendor/preact.js";
 import { api } from "tocsin/lib/api.js";
 import { duration } from "tocsin/lib/format.js";
@@ -68,7 +68,7 @@ function Hosts({ data, query, change }) {
     <${FileNote} file="ssh_hosts.yaml" doc="ssh?part=hosts" more=${SSH.fileMore} />`;
 }
 
-/** The state of the hosts: read when the page opens, and on request. @param {(found: any) => void} take */
+/** The state of the hosts: loaded when the page opens, and on request. @param {(found: any) => void} take */
 function useHealth(take) {
   const [health, setHealth] = useState(/** @type {any} */ (null));
   const look = async (/** @type {boolean} */ refresh, /** @type {AbortSignal | undefined} */ signal) => {

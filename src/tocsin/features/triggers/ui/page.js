@@ -1,4 +1,4 @@
-// Trigger rules, and a box that shows which one a message would fire.
+// Trigger rules, and a box that shows which rule a message would fire.
 import { html, useEffect, useState } from "tocsin/vendor/preact.js";
 import { api } from "tocsin/lib/api.js";
 import { definePage } from "tocsin/lib/page.js";

@@ -1,4 +1,4 @@
-// The vault: names, ages and states, and the command that rotates. No value is ever here.
+// The vault: names, ages and states, and the rotation command. The page never contains values.
 import { html } from "tocsin/vendor/preact.js";
 import { api } from "tocsin/lib/api.js";
 import { number } from "tocsin/lib/format.js";

@@ -1,4 +1,4 @@
-// Watchers: rules that act when files change, and how they are.
+// Watchers: rules that act when files change, and their state.
 import { html } from "tocsin/vendor/preact.js";
 import { api } from "tocsin/lib/api.js";
 import { number } from "tocsin/lib/format.js";

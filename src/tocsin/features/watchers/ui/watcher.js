@@ -1,4 +1,4 @@
-// One watcher: its rule, and the newest changes that it saw.
+// One watcher: its rule, and the newest changes that it detected.
 import { html } from "tocsin/vendor/preact.js";
 import { api, url } from "tocsin/lib/api.js";
 import { duration } from "tocsin/lib/format.js";

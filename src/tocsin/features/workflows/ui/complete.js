@@ -26,7 +26,7 @@ export function completionsAt(text, at, names) {
   const variable = /\$(\{?)([\w.]*)$/.exec(before);
   if (variable) {
     const script = isScript(lines, here, before);
-    // A shell takes its own variables, every other text what stands in braces.
+    // In shell text, complete variables of the shell; elsewhere, the expressions in braces.
     return script === !variable[1] ? found(at - variable[2].length, variable[2], script ? shellVariables(lines, here) : variables(lines, here)) : null;
   }
   const flow = /[{,]\s*(?:([\w.-]+)\s*:\s*)?([\w.-]*)$/.exec(before);
@@ -65,7 +65,7 @@ function found(from, typed, all) {
 }
 
 /**
- * The lines that hold a line, the nearest first.
+ * Return the parent lines of a line, the nearest first.
  * @param {string[]} lines
  * @param {number} here
  * @param {number} indent  Of the line, behind its dashes.
@@ -87,7 +87,7 @@ function parentsOf(lines, here, indent) {
     }
     if (dashes && space.length < dashLimit) {
       found.push({ indent: space.length, key: "", line });
-      // The key of a list may stand as far to the right as its dashes.
+      // A list may be indented as far as its key.
       limit = space.length + 1;
       dashLimit = space.length;
     }
@@ -96,7 +96,7 @@ function parentsOf(lines, here, indent) {
 }
 
 /**
- * The keys that may stand at a place; null where names are free, or values stand.
+ * Return the keys allowed at a place; null if names are free, or a value is expected.
  * @param {Parent[]} path  The nearest first.
  * @param {string} kind  The type of the step around it.
  * @returns {Keys | null}
@@ -123,7 +123,7 @@ function keysAt(path, kind) {
   return keys;
 }
 
-/** The type of the step around a line: that of its item. @param {string[]} lines @param {number} here */
+/** Return the type of the step around a line. @param {string[]} lines @param {number} here */
 function kindOf(lines, here) {
   const inline = /[{,]\s*type\s*:\s*([\w-]+)/.exec(lines[here]);
   if (inline) return inline[1];
@@ -138,7 +138,7 @@ function kindOf(lines, here) {
 }
 
 /**
- * Keys that are not there yet.
+ * Return the keys that are not present yet.
  * @param {Keys} keys
  * @param {string[]} taken
  * @param {number} indent  -1 within braces.
@@ -193,7 +193,7 @@ function stepNames(lines) {
   return lines.flatMap((line) => /^\s*- +(?:\{\s*)?(?:.*,\s*)?name\s*:\s*([\w-]+)/.exec(line)?.[1] ?? []);
 }
 
-/** What `${…}` may name. @param {string[]} lines @param {number} here @returns {Suggestion[]} */
+/** Return the names that `${…}` may refer to. @param {string[]} lines @param {number} here @returns {Suggestion[]} */
 function variables(lines, here) {
   const steps = stepNames(lines.slice(0, here)).filter((name) => name !== stepAt(lines, here));
   const { named } = WORKFLOW;
@@ -208,7 +208,7 @@ function variables(lines, here) {
   ];
 }
 
-/** Whether a line is text for a shell, as far as the cursor. @param {string[]} lines @param {number} here @param {string} before */
+/** Return true if the text before the cursor is part of a shell script. @param {string[]} lines @param {number} here @param {string} before */
 function isScript(lines, here, before) {
   const indent = /** @type {RegExpExecArray} */ (/^ */.exec(before))[0].length;
   const inside = /(?:^|[\s{,])command\s*:(?!\s*\[)/.test(before) || parentsOf(lines, here, indent)[0]?.key === "command";
@@ -226,7 +226,7 @@ function shellVariables(lines, here) {
 }
 
 /**
- * The names directly below a key: of the file, or of a step.
+ * Return the names directly below a key of the file or of a step.
  * @param {string[]} lines
  * @param {string} key
  * @param {string} [step]
@@ -241,7 +241,7 @@ function entriesOf(lines, key, step = "") {
   });
 }
 
-/** The name of the step that a line belongs to; empty outside of steps. @param {string[]} lines @param {number} line */
+/** Return the name of the step of a line; empty outside of steps. @param {string[]} lines @param {number} line */
 function stepAt(lines, line) {
   const indent = /** @type {RegExpExecArray} */ (/^ */.exec(lines[line]))[0].length;
   const item = parentsOf(lines, line, indent).find(({ key }) => key === "");

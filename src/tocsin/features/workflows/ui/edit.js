@@ -23,7 +23,7 @@ export function Editor({ workflow, version, saved, reload }) {
   const kept = useMemo(() => /** @type {{text: string, version: string} | undefined} */ (draftOf(draft)), []);
   const stored = workflow.yaml ?? "";
   const [text, setText] = useState(kept?.text ?? stored);
-  // What is typed relies on the file that it began with, also when that changes meanwhile.
+  // The text is based on the file as it was loaded, even if that changes meanwhile.
   const [base, setBase] = useState(kept?.version ?? version);
   const [error, setError] = useState(/** @type {unknown} */ (null));
   const changed = text !== stored;
@@ -69,10 +69,10 @@ export function Editor({ workflow, version, saved, reload }) {
 
 /** @type {typeof import("./complete.js").completionsAt | undefined} */
 let completionsAt;
-/** What may stand where is loaded with the first key: most people only read. */
+/** Completions are loaded at the first key: most people only read. */
 const completions = async () => (completionsAt = (await import("./complete.js")).completionsAt);
 
-/** The names that a workflow may use; what cannot be read is not offered. @returns {import("./complete.js").Names} */
+/** The names that a workflow may use; a list that cannot be loaded is omitted. @returns {import("./complete.js").Names} */
 function useNames() {
   const [names, setNames] = useState(/** @type {import("./complete.js").Names} */ ({ profiles: [], skills: [], hosts: [], groups: [], workflows: [] }));
   useEffect(() => {
@@ -85,7 +85,7 @@ function useNames() {
   return names;
 }
 
-/** What the server's validator says about the text, shortly after each change. @param {Workflow} workflow @param {string} text @param {boolean} changed @returns {Validation} */
+/** The result of the server's validation, shortly after each change. @param {Workflow} workflow @param {string} text @param {boolean} changed @returns {Validation} */
 function useValidation(workflow, text, changed) {
   const known = { valid: workflow.valid, errors: workflow.errors ?? [], warnings: workflow.warnings ?? [], graph: workflow.graph ?? { nodes: [], edges: [] } };
   const [found, setFound] = useState(/** @type {Validation} */ (known));

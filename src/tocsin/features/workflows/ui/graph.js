@@ -1,4 +1,4 @@
-// The steps of a workflow as a graph: each wave is a column, or a row on a narrow screen; arrows lead from what has to be done before.
+// The steps of a workflow as a graph: each wave is a column, or a row on a narrow screen; arrows start at dependencies.
 import { html, useEffect, useState } from "tocsin/vendor/preact.js";
 import { duration } from "tocsin/lib/format.js";
 import { toneOf, wordOf } from "tocsin/parts/status.js";
@@ -70,7 +70,7 @@ function shortened(text) {
   return text.length > MOST_LETTERS ? `${text.slice(0, MOST_LETTERS - 1)}…` : text;
 }
 
-/** In words, for those who do not see it. @param {Drawing} drawing @param {StepRun[]} steps */
+/** Describe the graph in words, for screen readers. @param {Drawing} drawing @param {StepRun[]} steps */
 function describe({ nodes, edges }, steps) {
   return nodes.map(({ id }) => {
     const before = edges.filter(([, to]) => to === id).map(([from]) => from);
@@ -80,7 +80,7 @@ function describe({ nodes, edges }, steps) {
 }
 
 /**
- * Place the nodes by waves; within a wave each comes near the middle of what it depends on, so that few arrows cross.
+ * Place the nodes by waves; within a wave each is near the middle of its dependencies, so that few arrows cross.
  * @param {Drawing} drawing
  * @param {boolean} [upright]  Waves below each other, and not beside.
  * @returns {Placed[]}

@@ -1,4 +1,4 @@
-// Workflows: every file with its state and how its last runs ended.
+// Workflows: every file with its state and last results.
 import { html, useState } from "tocsin/vendor/preact.js";
 import { api, ApiProblem, url } from "tocsin/lib/api.js";
 import { duration } from "tocsin/lib/format.js";
@@ -73,7 +73,7 @@ function NewDialog({ known, close }) {
   const submit = async ({ name }) => {
     const yaml = `name: ${name}\ndescription: ${WORKFLOWS.first}\n\nparams:\n  folder: {type: string, default: /}\n\nsteps:\n  - name: measure\n    command: df -h "$PARAM_FOLDER"\n    timeout: 30s\n`;
     const path = url`/api/workflows/${name}`;
-    // A new workflow never takes the place of another one: that one is opened.
+    // A new workflow never replaces an existing one: that one is opened.
     if (!known.includes(name)) await api.put(path, { yaml }, { create: true }).catch(unlessThere);
     close();
     go(`${link("workflows", name)}?tab=yaml`);

@@ -1,4 +1,4 @@
-// Run a workflow, or see what a run would do: its parameters as a form, the plan as a table.
+// Run a workflow, or show a dry run: its parameters as a form, the plan as a table.
 import { html, useEffect, useState } from "tocsin/vendor/preact.js";
 import { api, url } from "tocsin/lib/api.js";
 import { go, link } from "tocsin/lib/router.js";
@@ -14,7 +14,7 @@ import { WORKFLOW } from "./strings.js";
 /** @typedef {Plan["plan"][number]} Planned */
 
 /**
- * Ask for the parameters, then start it, or show the plan.
+ * Ask for the parameters, then start the workflow, or show the plan.
  * @param {string} name
  * @param {boolean} dry
  */
@@ -31,7 +31,7 @@ function RunDialog({ workflow, dry, close }) {
   const { name } = workflow;
   /** @param {Record<string, any>} wish */
   const submit = async ({ params: given = {}, ...wish }) => {
-    // A parameter that is left empty keeps its default.
+    // An empty parameter keeps its default.
     const filled = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null && value !== ""));
     /** @type {Record<string, any>} */
     const body = { ...wish, params: filled, from_step: wish.from_step ?? "", only: wish.only ?? [] };
@@ -42,7 +42,7 @@ function RunDialog({ workflow, dry, close }) {
   };
   const first = { params: Object.fromEntries(params.map(([key, rule]) => [key, rule.default ?? (rule.type === "boolean" ? false : "")])), only: [], from_step: "", env: {}, dry_run: dry };
   useEffect(() => {
-    // Telling changes nothing: with its defaults, the plan is there at once.
+    // A dry run changes nothing: show the plan with the defaults immediately.
     if (!dry || params.some(([, rule]) => rule.default === undefined && rule.type !== "boolean")) return;
     api.post(url`/api/workflows/${name}/run`, { params: {}, dry_run: true }).then((found) => setPlan((now) => now ?? found), toast.problem);
   }, []);
@@ -55,7 +55,7 @@ function RunDialog({ workflow, dry, close }) {
   <//>`;
 }
 
-/** The control that fits the schema of a parameter. @param {[string, any]} entry @returns {import("tocsin/parts/field.js").FieldSpec} */
+/** Return the control for the schema of a parameter. @param {[string, any]} entry @returns {import("tocsin/parts/field.js").FieldSpec} */
 function fieldOf([name, rule]) {
   const limits = [rule.minimum !== undefined && `≥ ${rule.minimum}`, rule.maximum !== undefined && `≤ ${rule.maximum}`].filter(Boolean).join(", ");
   const common = { name: `params/${name}`, label: name, hint: [rule.description, limits].filter(Boolean).join(" ") || undefined, required: rule.default === undefined && rule.type !== "boolean" };
@@ -99,7 +99,7 @@ function PlanTable({ plan }) {
       below=${(/** @type {Planned} */ step) => belowOf(step)} /></section>`;
 }
 
-/** What a step is given, and what is wrong with it. @param {Planned} step */
+/** The inputs of a step, and its errors. @param {Planned} step */
 function belowOf(step) {
   const text = (/** @type {unknown} */ value) => (typeof value === "string" ? value : JSON.stringify(value));
   const given = Object.entries(step.variables).map(([name, value]) => `${name}=${value}`);

@@ -20,7 +20,7 @@ export function RunPart({ run }) {
   const steps = run.steps ?? [];
   useEffect(() => {
     const stop = new AbortController();
-    // The workflow may be gone or changed since: the list says all there is to know.
+    // The workflow may have been deleted or changed: the list is complete without the graph.
     api.get(url`/api/workflows/${run.subject_name}`, {}, { signal: stop.signal }).then((found) => setDrawing(found.graph), () => undefined);
     return () => stop.abort();
   }, [run.subject_name]);

@@ -1,4 +1,4 @@
-// One workflow: its graph, which follows a run that is going on, its text, and its runs.
+// One workflow: its graph, which follows an active run, its text, and its runs.
 import { html, useEffect, useState } from "tocsin/vendor/preact.js";
 import { api, url } from "tocsin/lib/api.js";
 import { duration } from "tocsin/lib/format.js";
@@ -72,7 +72,7 @@ function WorkflowPage({ data, change, reload }) {
     ]} />`;
 }
 
-/** Look at the stored file; what is wrong stands in the tab of its text. @param {string} name */
+/** Validate the stored file; errors are shown in the tab of its text. @param {string} name */
 async function validate(name) {
   const found = await api.post(url`/api/workflows/${name}/validate`, {});
   if (found.valid) return toast.ok(WORKFLOW.valid);
@@ -95,13 +95,13 @@ function Drawn({ data: { workflow, runs } }) {
       ${workflow.schedules.length > 0 && html`<div><dt>${WORKFLOW.schedules}</dt><dd>${workflow.schedules.map((id) => html`<a href=${link("cron", id)}><${Icon} name="cron" size=${14} /> ${id.slice(0, 8)}</a> `)}</dd></div>`}</dl>`;
 }
 
-/** A run with its steps, which events do not have: read again with each change of it. @param {Run | null} live */
+/** A run with its steps, which events omit: loaded again at each change. @param {Run | null} live */
 function useWholeRun(live) {
   const [run, setRun] = useState(/** @type {Run | null} */ (null));
   useEffect(() => {
     if (!live) return setRun(null);
     const stop = new AbortController();
-    api.get(url`/api/runs/${live.id}`, {}, { signal: stop.signal }).then(setRun, () => undefined); // the next change tries again
+    api.get(url`/api/runs/${live.id}`, {}, { signal: stop.signal }).then(setRun, () => undefined); // retried at the next change
     return () => stop.abort();
   }, [live]);
   return run;

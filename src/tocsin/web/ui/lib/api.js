@@ -1,4 +1,4 @@
-// The one client of the REST API: what is common to every call of every page.
+// The client of the REST API: the common part of all calls.
 import { setServerTime } from "../lib/format.js";
 import { signal } from "../lib/store.js";
 import { API } from "../strings/lib.js";
@@ -35,24 +35,24 @@ import { API } from "../strings/lib.js";
  * @property {boolean} replayed
  */
 
-/** The server's no, or the lack of an answer, with all it says. */
+/** An error response of the server, or a missing response, with all details. */
 export class ApiProblem extends Error {
   /** @param {{status?: number, code: string, title?: string, detail?: string, requestId?: string, retryAfter?: number,
    *   errors?: ProblemEntry[], data?: any}} facts */
   constructor(facts) {
     super(facts.detail || facts.title || facts.code);
     this.name = "ApiProblem";
-    this.status = facts.status ?? 0; // 0: no answer came
+    this.status = facts.status ?? 0; // 0: no response
     this.code = facts.code;
     this.title = facts.title || API.failed;
     this.detail = facts.detail || "";
     this.requestId = facts.requestId || "";
     this.retryAfter = facts.retryAfter ?? 0; // in seconds
     this.errors = facts.errors ?? [];
-    this.data = facts.data; // the whole body, for those that hold more
+    this.data = facts.data; // the whole body, for responses with more fields
   }
 
-  /** What is wrong by field: `{"schedule": "minute 61 is outside 0-59"}`; deeper ones as `retry/delay_seconds`. */
+  /** Errors by field: `{"schedule": "minute 61 is outside 0-59"}`; nested ones as `retry/delay_seconds`. */
   get fields() {
     /** @type {Record<string, string>} */
     const found = {};
@@ -66,9 +66,9 @@ export class ApiProblem extends Error {
   }
 }
 
-/** Whether the browser is signed in: `unknown` until the first answer; `needed` shows the login. */
+/** Whether the browser is signed in: `unknown` until the first response; `needed` shows the login. */
 export const session = signal(/** @type {"unknown" | "in" | "needed"} */ ("unknown"));
-/** How the server answers. */
+/** The reachability of the server. */
 export const reach = signal(/** @type {{state: "ok" | "offline" | "waiting", until?: number, crowded?: boolean}} */ ({ state: "ok" }));
 
 const GET_TIMEOUT = 20_000;
@@ -95,7 +95,7 @@ function waitForLogin() {
 }
 
 /**
- * Make one call. Signs in and repeats after a 401; waits and repeats a GET after a 429 or 503.
+ * Send one request. Signs in and repeats it after a 401; waits and repeats a GET after a 429 or 503.
  * @param {string} method
  * @param {string} path  Beginning with `/`; encode names in it with `encodeURIComponent`, or use `url`.
  * @param {unknown} [body]
@@ -119,7 +119,7 @@ export async function call(method, path, body, options = {}) {
   }
 }
 
-/** An answer to another call does not end the wait that the server asked for. */
+/** A response to another request does not end the wait that the server asked for. */
 function reached() {
   const { state, until } = reach.get();
   if (state !== "waiting" || Date.now() >= (until ?? 0)) reach.set({ state: "ok" });
@@ -205,7 +205,7 @@ async function answerOf(response, path, method) {
   const type = response.headers.get("Content-Type") ?? "";
   const text = response.status === 204 ? "" : await response.text();
   const data = /[/+]json/.test(type) && text ? parsed(text) : text;
-  // A message that could not be sent is an answer too: the same five fields, with `ok: false`.
+  // A failed send is a response, too: the same five fields, with `ok: false`.
   const isResult = data && typeof data === "object" && "ok" in data;
   if (!response.ok && !isResult) throw problemOf(response, data);
   if (path.startsWith("/api/")) session.set("in");
@@ -253,7 +253,7 @@ export function withQuery(path, query) {
   return `${path}?${new URLSearchParams(found.map(([name, value]) => [name, String(value)]))}`;
 }
 
-/** A path with encoded names: url`/api/cron/jobs/${id}`. @param {TemplateStringsArray} parts @param {...string} names */
+/** Return a path with encoded names: url`/api/cron/jobs/${id}`. @param {TemplateStringsArray} parts @param {...string} names */
 export function url(parts, ...names) {
   return parts.reduce((path, part, index) => path + encodeURIComponent(names[index - 1]) + part);
 }
@@ -280,6 +280,6 @@ export const api = {
   put: async (path, body, options) => (await call("PUT", path, body, options)).data,
   /** @param {string} path @param {CallOptions} [options] @returns {Promise<any>} */
   remove: async (path, options) => (await call("DELETE", path, undefined, options)).data,
-  /** The ETag of a record as it was last read or answered. @param {string} path */
+  /** Return the ETag of a record as it was last read or returned. @param {string} path */
   etagOf: (path) => etags.get(path) ?? "",
 };

@@ -1,11 +1,11 @@
-// What channels are called: `Slack` for `teamchat`.
+// The names of channels: `Slack` for `teamchat`.
 import { api } from "../lib/api.js";
 
 /** @type {Map<string, string>} */
 const labels = new Map();
 
 /**
- * Read what channels are called, once; pages work without it, too.
+ * Load the names of channels once; pages also work without them.
  * @param {AbortSignal} [signal]
  */
 export async function readChannels(signal) {

@@ -1,4 +1,4 @@
-// What a person typed and has not sent yet: it survives a reload and a login, and ends with the tab.
+// Unsent input of a person: it survives a reload and a login, and is deleted with the tab.
 import { recall, store } from "../lib/store.js";
 
 const PREFIX = "tocsin.draft.";

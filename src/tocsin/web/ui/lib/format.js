@@ -1,4 +1,4 @@
-// How times, durations and sizes are written.
+// Formatting of times, durations and sizes.
 import { signal } from "../lib/store.js";
 
 const SECOND = 1000;
@@ -14,7 +14,7 @@ const UNITS = [
   ["month", 30 * DAY, 730 * DAY],
   ["year", 365 * DAY, Infinity],
 ];
-// Distances and not days of a calendar: 40 hours ahead is not always "tomorrow".
+// Distances, not calendar days: 40 hours ahead is not always "tomorrow".
 const relativeFormat = new Intl.RelativeTimeFormat("en", { numeric: "always", style: "short" });
 const numberFormat = new Intl.NumberFormat("en");
 /** @satisfies {Record<string, Intl.DateTimeFormatOptions>} */
@@ -30,12 +30,12 @@ const FORMATS = {
 /** @type {Map<string, Intl.DateTimeFormat>} */
 const dateFormats = new Map();
 
-/** That of the browser; read again when the page is shown again: the user may have travelled. */
+/** The browser's zone; read again when the page becomes visible: the user may have travelled. */
 let ownZone = "";
-/** How far the server's clock is ahead of the browser's, in milliseconds: a wrong clock here must not show. */
+/** How far the server's clock is ahead of the browser's, in milliseconds, so that a wrong local clock has no effect. */
 let ahead = 0;
 
-/** The present time by the server's clock; changes twice a minute. */
+/** The current time by the server's clock; changes twice a minute. */
 export const minute = signal(Date.now());
 setInterval(() => {
   if (!document.hidden) minute.set(now());
@@ -54,13 +54,13 @@ export function now() {
 /** @param {string | null} date  The header `Date` of an answer. */
 export function setServerTime(date) {
   const found = date ? Date.parse(date) - Date.now() : NaN;
-  // The header has whole seconds, and the answer took time: small differences mean nothing.
+  // The header has whole seconds, and the response took time: ignore small differences.
   if (Number.isFinite(found)) ahead = Math.abs(found) > 5 * SECOND ? found : 0;
 }
 
 /** @returns {string}  The zone of the browser, such as `Europe/Berlin`. */
 export function browserZone() {
-  ownZone ||= Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC"; // to ask takes longer than to write a date
+  ownZone ||= Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC"; // reading it takes longer than formatting a date
   return ownZone;
 }
 

@@ -1,4 +1,4 @@
-// Keyboard shortcuts. Those of one letter can be switched off (WCAG 2.1.4); they never act while a person types.
+// Keyboard shortcuts. Single-letter ones can be disabled (WCAG 2.1.4) and are inactive while a person types.
 import { useLayoutEffect, useRef } from "../vendor/preact.js";
 import { remembered, signal } from "../lib/store.js";
 
@@ -13,7 +13,7 @@ import { remembered, signal } from "../lib/store.js";
 const SEQUENCE_MS = 1200;
 /** @type {Shortcut[][]} The latest comes first: a dialog's shortcuts win over those of its page. */
 const scopes = [];
-/** All that apply now, for the overview. */
+/** All active shortcuts, for the overview. */
 export const shortcuts = signal(/** @type {Shortcut[]} */ ([]));
 /** Whether shortcuts without a modifier work. */
 export const singleKeys = remembered("single-keys", true);
@@ -36,14 +36,14 @@ export function addShortcuts(list) {
 }
 
 /**
- * Offer shortcuts while the component is shown.
+ * Register shortcuts while the component is mounted.
  * @param {Shortcut[]} list
  */
 export function useKeys(list) {
   const current = useRef(list);
   current.current = list;
   const names = list.map((shortcut) => `${shortcut.keys} ${shortcut.label}`).join("\n");
-  // Before it is painted: who sees a page may press a key at once.
+  // Before it is painted: a person may press a key as soon as the page is visible.
   useLayoutEffect(
     () =>
       addShortcuts(
@@ -59,7 +59,7 @@ function onKey(event) {
   const key = nameOf(event);
   const single = !key.startsWith("mod+") && key !== "Escape";
   if (single && (!singleKeys.get() || isTyping(event.target))) return;
-  if (document.querySelector("dialog[open]") && single) return; // the page behind a dialog does not listen
+  if (document.querySelector("dialog[open]") && single) return; // the page behind a dialog ignores keys
   const after = pending && event.timeStamp - pendingSince < SEQUENCE_MS ? `${pending} ${key}` : key;
   const found = shortcutFor(after) ?? (after === key ? undefined : shortcutFor(key));
   pending = "";

@@ -1,4 +1,4 @@
-// Lists that come in pages.
+// Lists that are loaded in pages.
 import { api } from "../lib/api.js";
 
 /**
@@ -7,7 +7,7 @@ import { api } from "../lib/api.js";
  */
 
 /**
- * What `Table` calls to show more; undefined where there is no more.
+ * Return the function that `Table` calls to load more; undefined on the last page.
  * @template T
  * @param {List<T>} data
  * @param {(change: (data: List<T>) => List<T>) => void} change
@@ -24,7 +24,7 @@ export function nextPage(data, change, path, query) {
 }
 
 /**
- * Put a record in the place of the one with the same key; a new one comes first.
+ * Replace the record with the same key; a new one is added at the start.
  * @template {object} T
  * @template {{items: T[]}} L
  * @param {L} data
@@ -38,7 +38,7 @@ export function withRecord(data, record, key) {
   return { ...data, items };
 }
 
-/** At most this many records of the stream are added to the list that was read. */
+/** At most this many records of the stream are added to a loaded list. */
 const MOST_HEARD = 200;
 
 /**
@@ -71,7 +71,7 @@ export function withoutRecord(data, value, key) {
 }
 
 /**
- * Read every page of a list that a page needs as a whole, such as one that is chosen from.
+ * Load every page of a list that a page needs completely, for example for a selection.
  * @param {string} path
  * @param {import("../lib/api.js").CallOptions["query"]} [query]
  * @param {import("../lib/api.js").CallOptions} [options]

@@ -1,4 +1,4 @@
-// The lines of a log in memory, and what was found in them.
+// The lines of a log in memory, and search in them.
 import { signal } from "../lib/store.js";
 
 /** @typedef {import("../types/records.js").LogLine} LogLine */
@@ -60,7 +60,7 @@ export function createLog(first = []) {
   };
 }
 
-// Colours and what else begins with ESC; then controls that would not be seen.
+// Escape sequences, such as colours; then invisible control characters.
 const ESCAPES = /\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])/g;
 const CONTROLS = /[\x00-\x08\x0b-\x1f\x7f]/g;
 const COLOUR = /\x1b\[([\d;]*)m/g;
@@ -118,7 +118,7 @@ function changedLook(look, codes) {
     else if (code >= 90 && code <= 97) next.colour = `ansi-${code === 90 ? 8 : code - 90}`;
     else if (code === 39) next.colour = "";
     else if (code === 38 || code === 48) {
-      // One of 256, or red, green and blue: the nearest of ours for the first sixteen, else the text's own.
+      // An indexed colour, or red, green and blue: use the nearest of the first sixteen, else the text's own colour.
       if (codes[index + 1] === 5 && code === 38 && codes[index + 2] < 16) next.colour = `ansi-${codes[index + 2] === 8 ? 8 : codes[index + 2] % 8}`;
       index += codes[index + 1] === 5 ? 2 : 4;
     }

@@ -1,4 +1,4 @@
-// What the server says this installation has: pages, kinds of run, records that can be searched, events.
+// The manifest of the server: pages, kinds of run, searchable records and events of this installation.
 
 /**
  * @typedef {object} PageEntry
@@ -33,25 +33,25 @@
 /** @type {Manifest} */
 export const MANIFEST = JSON.parse(document.getElementById("manifest")?.textContent ?? "");
 
-/** What an installation without anything offers to begin with. */
+/** The first shortcut of an empty installation. */
 export const FIRST_SHORTCUT = MANIFEST.shortcuts.find((shortcut) => shortcut.on_home);
 
-/** The events of all features that end so, as a page names them: `*`, `created`. @param {string} ending */
+/** Return the events of all features with an ending, for `events` of a page: `*`, `created`. @param {string} ending */
 export function featureEvents(ending) {
   return MANIFEST.events.map((family) => `${family}.${ending}`).join(" ");
 }
 
-/** The page whose subsystem this is. @param {string} subsystem */
+/** Return the page of a subsystem. @param {string} subsystem */
 export function pageOfSubsystem(subsystem) {
   return MANIFEST.pages.find((page) => page.subsystem === subsystem);
 }
 
-/** What the pages about runs call a kind. @param {string} kind */
+/** Return the name of a kind on the pages of runs. @param {string} kind */
 export function nameOfKind(kind) {
   return MANIFEST.run_kinds[kind]?.label ?? kind;
 }
 
-/** The address of what was run; empty where it has no page. @param {{kind: string, subject_id: string, subject_name: string}} run */
+/** Return the address of a run's subject; empty if it has no page. @param {{kind: string, subject_id: string, subject_name: string}} run */
 export function addressOfSubject(run) {
   const kind = MANIFEST.run_kinds[run.kind];
   return kind?.key ? `#/${kind.page}/${encodeURIComponent(run[kind.key])}` : "";

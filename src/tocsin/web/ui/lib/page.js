@@ -1,4 +1,4 @@
-// What a page is: a module in `pages/` that exports `page`. The shell loads, shows and refreshes it.
+// The contract of a page: a module in `pages/` that exports `page`. The shell loads, renders and refreshes it.
 
 /** @typedef {import("../vendor/preact.js").Child} Child */
 /** @typedef {import("../lib/sse.js").ServerEvent} ServerEvent */
@@ -32,7 +32,7 @@
  */
 
 /**
- * Name the type of a page's data once: `View` gets what `load` returns.
+ * Declare the type of a page's data once: `View` gets what `load` returns.
  * @template D
  * @param {Page<D>} page
  * @returns {Page<D>}

@@ -1,4 +1,4 @@
-// The address of a page is the part after `#`: it works from any place the document is served from.
+// The address of a page is the part after `#`: it works wherever the document is served from.
 import { signal } from "../lib/store.js";
 
 /**
@@ -10,7 +10,7 @@ import { signal } from "../lib/store.js";
 
 const HOME = "/home";
 
-/** Where the person is. */
+/** The current address. */
 export const place = signal(read());
 addEventListener("hashchange", () => place.set(read()));
 
@@ -52,12 +52,12 @@ function decoded(part) {
   try {
     return decodeURIComponent(part);
   } catch {
-    return part; // a stray percent sign: take it as it is written
+    return part; // a stray percent sign: keep it as it is
   }
 }
 
 /**
- * Write the address of a page: link("cron", job.id) is `#/cron/0199`.
+ * Return the address of a page: link("cron", job.id) is `#/cron/0199`.
  * @param {...(string | number)} parts  Encoded here.
  */
 export function link(...parts) {
@@ -70,7 +70,7 @@ export function go(hash) {
 }
 
 /**
- * Put filters into the address, so that a reload and a shared link show the same; going back skips them.
+ * Store filters in the address, so that a reload and a shared link show the same; going back skips them.
  * @param {Record<string, string | null | undefined>} change  Empty values are removed.
  */
 export function setQuery(change) {

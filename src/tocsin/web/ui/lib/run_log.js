@@ -1,4 +1,4 @@
-// The log of a run: read once, then followed by the stream; a line that was missed is read again.
+// The log of a run: loaded once, then followed by the stream; a missed line is loaded again.
 import { useEffect, useMemo } from "../vendor/preact.js";
 import { api, url } from "../lib/api.js";
 import { createLog } from "../lib/log.js";
@@ -6,7 +6,7 @@ import { listen } from "../lib/stream.js";
 
 /** @typedef {import("../lib/log.js").Log} Log */
 
-/** Longer logs come as text, in one answer and not in hundreds. */
+/** Longer logs are loaded as text, in one response instead of hundreds. */
 const MOST_PAGES = 4;
 const LINE = /^(\S+) (\S+) (.*)$/s;
 
@@ -81,7 +81,7 @@ async function readText(id, log, signal) {
   const rows = /** @type {string} */ (text).split("\n");
   if (rows.at(-1) === "") rows.pop();
   const parts = rows.map((row) => LINE.exec(row) ?? [row, "", "", row]);
-  // Where lines were dropped, a line of Tocsin's own says so: the numbers after it are counted from the end.
+  // If lines were dropped, a line of Tocsin's own reports it: the numbers after it are counted from the end.
   const status = await api.get(url`/api/runs/${id}`, {}, { signal });
   const total = Math.max(status.output.lines, rows.length);
   const gap = parts.findIndex((part) => part[2] === "system");

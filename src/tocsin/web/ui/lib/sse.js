@@ -1,4 +1,4 @@
-// Server-sent events by `fetch`: unlike EventSource it tells what was refused, and hears events of any name.
+// Server-sent events with `fetch`: unlike EventSource, it reports rejections and receives events of any name.
 
 /**
  * @typedef {object} ServerEvent
@@ -16,10 +16,10 @@
  * @property {AbortSignal} signal
  */
 
-/** The server sends a comment each 15 s: after three of them failed to come, the connection is dead. */
+/** The server sends a comment every 15 s: after three missing ones, the connection is dead. */
 const SILENCE_MS = 50_000;
 
-/** The stream was refused. */
+/** The server rejected the stream. */
 export class StreamRefused extends Error {
   /** @param {Response} response */
   constructor(response) {
@@ -30,7 +30,7 @@ export class StreamRefused extends Error {
 }
 
 /**
- * Read a stream until it ends, breaks or is given up.
+ * Read a stream until it ends, breaks or is aborted.
  * @param {string} path
  * @param {Reading} reading
  * @returns {Promise<void>}  Rejects when it breaks or is refused.

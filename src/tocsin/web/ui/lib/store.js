@@ -1,4 +1,4 @@
-// Values that can be watched, and what is kept in the browser's storage.
+// Observable values, and values in the browser's storage.
 import { useLayoutEffect, useReducer } from "../vendor/preact.js";
 
 /**
@@ -38,7 +38,7 @@ export function signal(initial) {
 }
 
 /**
- * Return the value, and draw the component again when it changes.
+ * Return the value, and render the component again when it changes.
  * @template T
  * @param {Signal<T>} source
  * @returns {T}
@@ -54,7 +54,7 @@ export function useSignal(source) {
 }
 
 /**
- * A signal that outlives the page, and works like any other where storage is refused.
+ * A signal that is stored in the browser; it also works if storage is unavailable.
  * @template T
  * @param {string} name
  * @param {T} initial
@@ -81,7 +81,7 @@ export function recall(area, key) {
     const text = storageOf(area).getItem(key);
     return text === null ? undefined : JSON.parse(text);
   } catch {
-    return undefined; // refused, or written by something else
+    return undefined; // unavailable, or written by other code
   }
 }
 
@@ -97,7 +97,7 @@ export function store(area, key, value) {
     else storageOf(area).setItem(key, JSON.stringify(value));
     return true;
   } catch {
-    return false; // refused, or full
+    return false; // unavailable or full
   }
 }
 

@@ -1,4 +1,4 @@
-// One stream for all tabs of a browser: the tab that holds the lock reads it and tells the others.
+// One stream for all tabs of a browser: the tab that holds the lock reads it and forwards events to the others.
 import { call, reach, session } from "../lib/api.js";
 import { MANIFEST } from "../lib/manifest.js";
 import { readEvents, StreamRefused } from "../lib/sse.js";
@@ -21,29 +21,29 @@ const LAST_RETRY_MS = 30_000;
 const POLL_MS = 30_000;
 const STALE_MS = 30_000;
 const HIDDEN_MS = 60_000;
-/** What changes numbers of the status, such as runs of today, without changing a state. */
+/** Changes that affect counts of the status, such as today's runs, but no state. */
 const COUNTED = new RegExp(`^(run\\.(updated|deleted)|(${MANIFEST.events.join("|")})\\.)`);
 const REFRESH_MS = 10_000;
-/** A page that shows the status asks for it at once; in a storm of events, this many times and then at this interval. */
+/** A page that shows the status loads it immediately; during many events, this many times and then at this interval. */
 const URGENT_MOST = 4;
 const URGENT_EVERY_MS = 5000;
 const URGENT_GATHER_MS = 300;
-/** Events come in crowds: what has to be read again is read once for all of them. */
+/** Events arrive in bursts: load the affected data once per burst. */
 const GATHER_MS = 250;
-/** What the server says last when it is asked to stop, and how often a browser then looks whether it is back. */
+/** The last event of a stopping server, and how often a browser then checks whether it is back. */
 const DRAINING = "status.draining";
 const BACK_RETRY_MS = 2000;
 const BACK_FOR_MS = 60_000;
-/** What a page must read again after: events may have been lost. */
+/** The event after which a page must load its data again: events may have been lost. */
 const RESYNC = "resync";
 
 /** Whether updates arrive. */
 export const liveness = signal(/** @type {Liveness} */ ({ state: "connecting", since: Date.now() }));
-/** Whether what the page shows may be old: no updates for half a minute. */
+/** Whether the page may be outdated: no updates for half a minute. */
 export const stale = signal(false);
-/** Why the status could not be read, as long as none was. */
+/** Why the status could not be loaded, until it was loaded once. */
 export const startProblem = signal(/** @type {unknown} */ (null));
-/** What GET /api/status said last. */
+/** The last response of GET /api/status. */
 export const status = signal(/** @type {any} */ (null));
 
 /** @type {Set<{types: string, hear: (event: ServerEvent) => void}>} */
@@ -56,7 +56,7 @@ let draining = false;
 let started = false;
 
 /**
- * Hear events of the server in this tab.
+ * Receive events of the server in this tab.
  * @param {string} types  Separated by spaces; `run.*` is all that begin so. `resync` always comes.
  * @param {(event: ServerEvent) => void} hear
  * @returns {() => void}  What ends it.
@@ -68,7 +68,7 @@ export function listen(types, hear) {
 }
 
 /**
- * Hear events, and read once what a crowd of them has changed.
+ * Receive events, and load the affected data once per burst.
  * @param {string} types  As `listen` takes them.
  * @param {(event: ServerEvent) => boolean} concerns  Whether an event makes it necessary to read; `resync` always does.
  * @param {() => unknown} read
@@ -101,17 +101,17 @@ function tell(event) {
   }
 }
 
-// A server that talks to us is there, whatever the last call said.
+// A server that sends events is reachable, whatever the last request returned.
 liveness.watch(({ state }) => state === "live" && reach.get().state === "offline" && reach.set({ state: "ok" }));
 
-/** Begin to hear updates; called once, by the shell. */
+/** Start receiving updates; called once, by the shell. */
 export function startStream() {
   if (started) return;
   started = true;
   channel?.addEventListener("message", onMessage);
   watchVisibility();
   setInterval(checkStale, 5000);
-  // Web Locks need HTTPS or localhost. Elsewhere each tab reads for itself.
+  // Web Locks need HTTPS or localhost. Elsewhere each tab reads its own stream.
   if (navigator.locks && channel) {
     void navigator.locks.request("tocsin-stream", lead);
     if (!leading) channel.postMessage({ kind: "hello" });
@@ -125,7 +125,7 @@ async function lead() {
     await signedIn();
     const away = !(await readOnce());
     const since = sinceOf("retrying");
-    // A service that stops in good order is mostly one that restarts.
+    // A service that stops cleanly usually restarts.
     draining &&= Date.now() - since < BACK_FOR_MS;
     if (draining) retryMs = Math.min(retryMs, BACK_RETRY_MS);
     setLiveness({ state: "retrying", since, retryAt: Date.now() + retryMs, draining, away });
@@ -150,7 +150,7 @@ async function readOnce() {
         draining = false;
         reached = true;
         setLiveness({ state: "live", since: Date.now() });
-        if (wasDown && !had) spread({ type: RESYNC, id: "", data: null }); // nothing to go on from
+        if (wasDown && !had) spread({ type: RESYNC, id: "", data: null }); // no event to continue from
         if (wasDown) void refreshStatus(); // it has no number, so it is not sent again
         retryMs = FIRST_RETRY_MS;
       },
@@ -164,14 +164,14 @@ async function readOnce() {
   } catch (error) {
     if (error instanceof StreamRefused) {
       reached = true;
-      if (error.status === 401) await call("GET", "/api/status").then(keepStatus, () => undefined); // asks for the login
+      if (error.status === 401) await call("GET", "/api/status").then(keepStatus, () => undefined); // shows the login
       if (error.retryAfter) retryMs = error.retryAfter * 1000;
     }
   }
   return reached;
 }
 
-/** Whether the server does not answer, so that what is shown may be old. */
+/** Whether the server is unreachable, so that the page may be outdated. */
 export function useAway() {
   const { state } = useSignal(reach);
   const { away } = useSignal(liveness);
@@ -214,7 +214,7 @@ function checkStale() {
   const { state, since } = liveness.get();
   const down = state !== "live" && Date.now() - since > STALE_MS;
   stale.set(down);
-  // Without a stream the page still learns what changed, twice a minute.
+  // Without a stream, the page loads changes twice a minute.
   if (down && leading && !document.hidden && Date.now() - polled > POLL_MS && session.get() === "in") {
     polled = Date.now();
     void refreshStatus(true);
@@ -235,7 +235,7 @@ function refreshSoon() {
 let urgent;
 let saved = { count: URGENT_MOST, at: 0 };
 
-/** Read the status within a second, for a page that shows its numbers. */
+/** Load the status within a second, for a page that shows its counts. */
 export function refreshNow() {
   if (!leading) return channel?.postMessage({ kind: "refresh" });
   if (urgent) return;
@@ -247,7 +247,7 @@ export function refreshNow() {
 }
 
 /**
- * Read the status again; only the tab that reads the stream does, for all.
+ * Load the status again; only the tab that reads the stream does, for all tabs.
  * @param {boolean} [asPoll]
  * @param {boolean} [anew]  Not what the server said a few seconds ago.
  */
@@ -257,7 +257,7 @@ export async function refreshStatus(asPoll = false, anew = false) {
     keepStatus(await call("GET", `/api/status${anew ? "?refresh=true" : ""}`));
     if (asPoll) spread({ type: RESYNC, id: "", data: null });
   } catch (error) {
-    // Where there is a page, the header shows that the server is away, and what was read last stays.
+    // If a page is shown, the header reports that the server is unreachable, and the last data stay.
     if (!status.get()) startProblem.set(error);
   }
 }
@@ -281,7 +281,7 @@ function signedIn() {
   });
 }
 
-/** A tab that was hidden for long may have been put to sleep, and missed what was told. */
+/** A tab that was hidden for long may have been suspended and have missed events. */
 function watchVisibility() {
   let hiddenAt = 0;
   document.addEventListener("visibilitychange", () => {

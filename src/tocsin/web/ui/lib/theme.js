@@ -1,4 +1,4 @@
-// Light, dark, or as the system is, and how close lines stand; `boot.js` applies it, also before the first paint.
+// The theme (light, dark, or the system's) and the line density; `boot.js` applies them before the first paint.
 import { remembered } from "../lib/store.js";
 
 /** @typedef {"light" | "dark" | "system"} Theme */
@@ -11,7 +11,7 @@ export const theme = remembered("theme", /** @type {Theme} */ ("system"), (value
 export function chooseTheme(next) {
   theme.set(next);
   document.dispatchEvent(new Event("tocsin-theme"));
-  if (next !== "system") document.documentElement.setAttribute("data-theme", next); // also where storage is refused
+  if (next !== "system") document.documentElement.setAttribute("data-theme", next); // also if storage is unavailable
 }
 
 /** @typedef {"normal" | "compact"} Density */

@@ -1,4 +1,4 @@
-// Who may talk to the bot: requests to decide, chats that are allowed or kept out.
+// Access to the bot: pending requests, allowed and denied chats.
 import { html, useState } from "../vendor/preact.js";
 import { api, url } from "../lib/api.js";
 import { featureEvents } from "../lib/manifest.js";
@@ -26,7 +26,7 @@ export const page = definePage({
   /** @returns {Promise<Chats>} */
   load: ({ signal }) => api.get("/api/access", {}, { signal }),
   View: Access,
-  // A request for access comes with a notice, of whichever feature keeps notices.
+  // An access request also creates a notice, if a feature stores notices.
   events: featureEvents("created"),
 });
 

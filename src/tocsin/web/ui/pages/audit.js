@@ -1,4 +1,4 @@
-// The audit log: its newest entries, search, export, and whether the chain is whole.
+// The audit log: its newest entries, search, export, and verification of the chain.
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { api, call } from "../lib/api.js";
 import { useKeys } from "../lib/keys.js";
@@ -22,7 +22,7 @@ import { AUDIT } from "../strings/audit.js";
 const SOON_MS = 2500;
 const SELDOM_MS = 45_000;
 const MOST_HEARD = 500;
-/** What leads to entries. */
+/** Events that are followed by audit entries. */
 const EVENTS = `run.* delivery.* received.* status.changed ${featureEvents("*")}`;
 const LIMIT = 100;
 
@@ -88,7 +88,7 @@ function useFollowed(data, query, change, reload) {
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     let timer;
     const next = (/** @type {number} */ ms) => {
-      if (ended || Date.now() + ms >= due) return; // one event after the other must not put it off
+      if (ended || Date.now() + ms >= due) return; // consecutive events must not postpone it
       due = Date.now() + ms;
       clearTimeout(timer);
       timer = setTimeout(look, ms);
@@ -102,7 +102,7 @@ function useFollowed(data, query, change, reload) {
       if (!found?.items.length) return;
       heard.current += found.items.length;
       if (heard.current <= MOST_HEARD) return change((now) => ({ ...now, items: [...found.items, ...now.items] }));
-      heard.current = 0; // a page that is left open for days must not hold all of them
+      heard.current = 0; // a page that is open for days must not keep all of them
       void reload();
     };
     next(pause);

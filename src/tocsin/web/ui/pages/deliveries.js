@@ -1,4 +1,4 @@
-// Deliveries: every message and what became of it.
+// Deliveries: every message and its outcome.
 import { html } from "../vendor/preact.js";
 import { api } from "../lib/api.js";
 import { channelKinds, channelName, readChannels } from "../lib/channels.js";
@@ -35,7 +35,7 @@ export const page = definePage({
 function changedBy(data, { type, data: record }) {
   const { q, status, channel } = data.wanted;
   const known = data.items.some(({ id }) => id === record.id);
-  if (type === "delivery.resync" || (q && !known)) return undefined; // the server knows which words fit
+  if (type === "delivery.resync" || (q && !known)) return undefined; // only the server can match the words
   const fits = (!status || record.status === status) && (!channel || record.channel === channel);
   return fits ? withHeard(data, record, "id") : withoutRecord(data, record.id, "id");
 }
@@ -64,7 +64,7 @@ function List({ data, query, change }) {
       href=${(/** @type {Delivery} */ one) => link("deliveries", one.id)} empty=${filtered ? undefined : empty} more=${more} />`;
 }
 
-/** Those that can be chosen. @param {Delivery[]} items @returns {[string, string][]} */
+/** Return the channels that can be selected. @param {Delivery[]} items @returns {[string, string][]} */
 function channelsOf(items) {
   return [...new Set([...channelKinds(), ...items.map(({ channel }) => channel)])].map((name) => [name, channelName(name)]);
 }

@@ -1,4 +1,4 @@
-// What can be done with a delivery, in the list and on its own page.
+// The actions of a delivery, in the list and on its own page.
 import { html } from "../vendor/preact.js";
 import { api, url } from "../lib/api.js";
 import { channelName } from "../lib/channels.js";
@@ -20,7 +20,7 @@ export function State({ delivery }) {
   return html`<${Status} state=${state} label=${word} title=${delivery.error || undefined} />`;
 }
 
-/** Where it goes: the channel by the name that people know. @param {{to: {channel: string, target: string}}} props */
+/** The destination, with the channel's display name. @param {{to: {channel: string, target: string}}} props */
 export function Target({ to }) {
   return html`<span class="target">${channelName(to.channel)} <span class="target__name" dir="auto">${to.target}</span></span>`;
 }

@@ -1,4 +1,4 @@
-// One delivery: its text, where it stands, and why.
+// One delivery: its text, its state, and the reason.
 import { html } from "../vendor/preact.js";
 import { api, url } from "../lib/api.js";
 import { channelName, readChannels } from "../lib/channels.js";

@@ -1,4 +1,4 @@
-// One page of the documentation that came with this version.
+// One page of the documentation of this version.
 import { html, useLayoutEffect } from "../vendor/preact.js";
 import { call } from "../lib/api.js";
 import { definePage } from "../lib/page.js";
@@ -8,7 +8,7 @@ import { DOCS } from "../strings/docs.js";
 /** @typedef {{name: string, text: string, Markdown: unknown}} Doc */
 
 const FIRST = "guide";
-/** Those that are served. */
+/** Names of documents that are served. */
 const NAME = /^(channels\/|reference\/)?[a-z][a-z_-]*$/;
 
 export const page = definePage({

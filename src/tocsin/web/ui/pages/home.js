@@ -1,4 +1,4 @@
-// Home: what needs a person, how everything is, what ran and what will run.
+// Home: items that need a person, the overall state, recent and upcoming runs.
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { api } from "../lib/api.js";
 import { duration, number } from "../lib/format.js";
@@ -25,7 +25,7 @@ export const page = definePage({
   load: async ({ signal }) => status.get() ?? (await api.get("/api/status", {}, { signal })),
   View: Home,
   events: `status.changed run.updated run.deleted delivery.* received.* ${featureEvents("*")}`,
-  // The frame reads the status again, and `Home` watches it.
+  // The frame loads the status again, and `Home` watches it.
   onEvent(data, { type }) {
     if (type !== "status.changed") refreshNow();
     return data;
@@ -78,7 +78,7 @@ function Attention({ items, seen }) {
     })}</ul></section>`;
 }
 
-/** The first steps are loaded only while there are some to do. @param {{report: StatusReport}} props */
+/** The first steps are loaded only while some are left. @param {{report: StatusReport}} props */
 function Steps({ report }) {
   const [part, setPart] = useState(/** @type {{part: unknown} | null} */ (null));
   const fresh = report.subsystems.messaging?.status === "unconfigured" || MANIFEST.first_steps.some((step) => report.subsystems[step.subsystem]?.counts[step.count] === 0);

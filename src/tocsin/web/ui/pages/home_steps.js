@@ -1,4 +1,4 @@
-// First steps on a new installation: each is done where it stands.
+// First steps on a new installation.
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { api, url } from "../lib/api.js";
 import { MANIFEST } from "../lib/manifest.js";
@@ -18,7 +18,7 @@ const hidden = remembered("first-steps-hidden", false);
 export function FirstSteps({ report }) {
   const away = useSignal(hidden);
   const [found, setFound] = useState(/** @type {Found | null} */ (null));
-  const read = () => readSteps().then(setFound, () => undefined); // Home stands without them
+  const read = () => readSteps().then(setFound, () => undefined); // Home works without them
   useEffect(() => void read(), []);
   if (away || !found) return null;
   const configured = found.channels.filter((channel) => channel.configured);

@@ -1,4 +1,4 @@
-// A day back and a day ahead, hour by hour: what ran, how it ended, and what is due.
+// One day back and one day ahead, by hour: finished runs with their results, and due runs.
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { api } from "../lib/api.js";
 import { browserZone, clockTime, now } from "../lib/format.js";
@@ -12,7 +12,7 @@ const MOST_PAGES = 10;
 const PAGE = 200;
 const WIDTH = 20;
 const HEIGHT = 44;
-/** This many runs in an hour fill the height if no hour has more; of many, a bar grows with their root. */
+/** This many runs per hour fill the height unless an hour has more; above that, bars grow with the square root. */
 const FULL = 12;
 
 /** @typedef {{at: number, good: number, bad: number, due: number, unknown: boolean}} Hour  `unknown`: later than what was read. */
@@ -23,7 +23,7 @@ export function Strip({ seen }) {
   const [hours, setHours] = useState(/** @type {Hour[] | null} */ (null));
   useEffect(() => {
     const stop = new AbortController();
-    readHours(known.current, stop.signal).then(setHours, () => undefined); // the page says more than this; it can be missing
+    readHours(known.current, stop.signal).then(setHours, () => undefined); // the rest of the page works without it
     return () => stop.abort();
   }, [seen]);
   if (!hours) return html`<div class="strip strip--waiting"></div>`;
@@ -64,7 +64,7 @@ function Column({ hour, x, most }) {
 /** @typedef {import("../types/records.js").DueRun} DueRun */
 /** What was read before: runs by ID, and what is due, read in `hour`. @typedef {{runs: Map<string, Run>, due: DueRun[], hour: number}} Known */
 
-/** Read what is new: runs since the oldest that was not over. @param {Known} known @param {number} first @param {AbortSignal} signal */
+/** Load new data: runs since the oldest unfinished one. @param {Known} known @param {number} first @param {AbortSignal} signal */
 async function readRuns({ runs }, first, signal) {
   const open = [...runs.values()].filter((run) => !run.finished_at && run.status !== "skipped" && run.status !== "missed");
   const newest = [...runs.keys()].sort().at(-1);
@@ -75,7 +75,7 @@ async function readRuns({ runs }, first, signal) {
 }
 
 /**
- * As much as a few answers hold.
+ * Load at most a few pages.
  * @param {string} path
  * @param {Record<string, string | number>} query
  * @param {AbortSignal} signal

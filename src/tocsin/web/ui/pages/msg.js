@@ -1,4 +1,4 @@
-// Messaging: the channels and how they fare, a composer that shows what will be sent, and the profiles.
+// Messaging: the channels and their state, a composer with a preview, and the profiles.
 import { html } from "../vendor/preact.js";
 import { api } from "../lib/api.js";
 import { keepChannels } from "../lib/channels.js";
@@ -30,7 +30,7 @@ export const page = definePage({
   events: "status.changed",
 });
 
-/** What settings that are missing mean, and where to get them. @param {string[]} names @param {AbortSignal} signal @returns {Promise<Meanings>} */
+/** The descriptions of missing settings, and where to get their values. @param {string[]} names @param {AbortSignal} signal @returns {Promise<Meanings>} */
 async function meaningsOf(names, signal) {
   if (!names.length) return {};
   const { values } = await api.get("/api/settings/overview", {}, { signal }).catch(() => ({ values: [] }));

@@ -1,4 +1,4 @@
-// One card for each channel: whether it works, what is missing, and a test of its credentials.
+// One card per channel: whether it works, its missing settings, and a test of its credentials.
 import { html } from "../vendor/preact.js";
 import { api, url } from "../lib/api.js";
 import { number } from "../lib/format.js";

@@ -70,7 +70,7 @@ export function Composer({ channels, profiles, chosen, sent }) {
   </section>`;
 }
 
-/** Targets of a channel that the installation names. @param {string} to @param {Channel[]} channels @param {Profile[]} profiles */
+/** Known targets of a channel. @param {string} to @param {Channel[]} channels @param {Profile[]} profiles */
 function targetsKnown(to, channels, profiles) {
   const named = profiles.flatMap(({ entries }) => entries).filter(({ channel }) => to === `channel:${channel}`);
   const usual = channels.find(({ channel }) => to === `channel:${channel}`)?.default_target;
@@ -102,7 +102,7 @@ async function toProfile(profile, message) {
 }
 
 /**
- * Where a draft would go: one target of each channel.
+ * Return the destinations of a draft: one target per channel.
  * @param {Draft} draft
  * @param {Channel[]} channels
  * @param {Profile[]} profiles
@@ -116,7 +116,7 @@ function targetsOf({ to, target }, channels, profiles) {
   return [...first.values()].reverse().map((entry) => ({ ...entry, label: label(entry.channel) }));
 }
 
-/** What a dry run says on each channel, shortly after the last key. @param {Draft} draft @param {Channel[]} channels @param {Profile[]} profiles @returns {Preview[]} */
+/** The result of a dry run per channel, shortly after the last key. @param {Draft} draft @param {Channel[]} channels @param {Profile[]} profiles @returns {Preview[]} */
 function usePreviews(draft, channels, profiles) {
   const [previews, setPreviews] = useState(/** @type {Preview[]} */ ([]));
   const { text } = draft;

@@ -1,4 +1,4 @@
-// The notification profiles: their targets, what is wrong with them, and who sends to them.
+// The notification profiles: their targets, their errors, and the subjects that send to them.
 import { html } from "../vendor/preact.js";
 import { channelName } from "../lib/channels.js";
 import { MANIFEST } from "../lib/manifest.js";
@@ -49,7 +49,7 @@ const COLUMNS = [
   },
 ];
 
-/** The page of what sends to a profile; of what has an ID, the list with its name. @param {string} kind @param {string} name */
+/** Return the page of a subject that sends to a profile; for one with an ID, the list filtered by its name. @param {string} kind @param {string} name */
 function addressOf(kind, name) {
   const { page = "runs", key = "" } = MANIFEST.run_kinds[kind] ?? {};
   return key === "subject_name" ? link(page, name) : `#/${page}?q=${encodeURIComponent(name)}`;

@@ -1,4 +1,4 @@
-// One run: how it went, what it printed while it runs, and what can be done about it.
+// One run: its result, its live output, and its actions.
 import { html, useEffect, useRef } from "../vendor/preact.js";
 import { api, url } from "../lib/api.js";
 import { absolute, duration } from "../lib/format.js";
@@ -27,7 +27,7 @@ import { RUN, RUNS } from "../strings/runs.js";
 /** @typedef {import("../types/records.js").Run} Run */
 
 const FEW_LINES = 12;
-/** About forty sheets. */
+/** About forty printed pages. */
 const MOST_PRINTED = 2000;
 
 export const page = definePage({
@@ -111,7 +111,7 @@ function Facts({ run }) {
   return html`<section class="panel" aria-label=${RUN.facts}><div class="panel__body run__facts"><dl class="facts">${told.map(([label, value]) => html`<div><dt>${label}</dt><dd dir="auto">${value}</dd></div>`)}</dl></div></section>`;
 }
 
-/** What its feature shows of it. @param {{run: Run}} props */
+/** The details of its feature. @param {{run: Run}} props */
 function Part({ run }) {
   const module = MANIFEST.run_kinds[run.kind]?.part;
   return module ? html`<${Later} load=${() => import(`../${module}.js`).then((part) => part.RunPart)} props=${{ run }} />` : null;
@@ -132,14 +132,14 @@ function Output({ run }) {
     <pre class="run__print" ref=${paper}>${run.output.tail}</pre></div>`;
 }
 
-/** What was executed, as it was when the run began. @param {{run: Run}} props */
+/** The definition at the time when the run began. @param {{run: Run}} props */
 function Definition({ run }) {
   if (!run.definition) return null;
   const { yaml } = run.definition;
   return html`<details><summary>${RUN.definition}</summary><${CodeView} text=${typeof yaml === "string" ? yaml : JSON.stringify(run.definition, null, 2)} label=${RUN.definition} /></details>`;
 }
 
-/** What stands on paper: all lines, or the last of many. @param {import("../lib/log.js").Log} log */
+/** Return the lines for printing: all of them, or the last of many. @param {import("../lib/log.js").Log} log */
 function printed(log) {
   const lines = log.lines.slice(-MOST_PRINTED).map((line) => plainText(line.text));
   const left = log.lines.length - lines.length;

@@ -1,4 +1,4 @@
-// Where a run's output was sent, how that went, and how to send it again.
+// The destination of a run's output, its delivery, and sending it again.
 import { html } from "../vendor/preact.js";
 import { api, url } from "../lib/api.js";
 import { channelName } from "../lib/channels.js";

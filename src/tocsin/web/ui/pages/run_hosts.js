@@ -1,4 +1,4 @@
-// What a command did on each host.
+// The result of a command on each host.
 import { html } from "../vendor/preact.js";
 import { duration } from "../lib/format.js";
 import { Status, toneOf } from "../parts/status.js";

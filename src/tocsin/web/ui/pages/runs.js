@@ -1,4 +1,4 @@
-// Runs: everything that was executed, whatever started it, the newest first.
+// Runs: everything that was executed, the newest first.
 import { html, useState } from "../vendor/preact.js";
 import { api } from "../lib/api.js";
 import { duration } from "../lib/format.js";

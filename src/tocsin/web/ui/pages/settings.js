@@ -1,4 +1,4 @@
-// Settings: what is in force and from where, what is connected, tokens, and this browser.
+// Settings: values with their sources, integrations, tokens, and this browser.
 import { html } from "../vendor/preact.js";
 import { api } from "../lib/api.js";
 import { bytes, duration, number } from "../lib/format.js";

@@ -1,4 +1,4 @@
-// What this browser alone keeps: the theme, the density, and whether single letters are shortcuts.
+// Settings of this browser: the theme, the density, and single-letter shortcuts.
 import { html } from "../vendor/preact.js";
 import { singleKeys } from "../lib/keys.js";
 import { useSignal } from "../lib/store.js";

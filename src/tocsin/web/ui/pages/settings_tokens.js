@@ -1,4 +1,4 @@
-// API tokens: which there are, making one, which is shown once, and revoking.
+// API tokens: listing, creating (shown once) and revoking them.
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { api, url } from "../lib/api.js";
 import { ActionButton } from "../parts/action.js";

@@ -1,4 +1,4 @@
-// A button that does something on the server: it waits, and reports what fails.
+// A button with an action on the server: it waits, and reports failures.
 import { html, useState } from "../vendor/preact.js";
 import { Icon } from "../parts/icon.js";
 import { toast } from "../parts/toast.js";
@@ -27,7 +27,7 @@ export function ActionButton({ run, children, icon, label, title, kind, small = 
   </button>`;
 }
 
-/** What a button or link acts on, where only a screen reader has to be told. @param {{name?: string}} props */
+/** The subject of a button or link, for screen readers. @param {{name?: string}} props */
 export function About({ name }) {
   return name ? html`<span class="visually-hidden" dir="auto"> ${name}</span>` : null;
 }

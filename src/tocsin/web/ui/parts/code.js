@@ -1,4 +1,4 @@
-// Text with line numbers: shown with marks, compared as a patch, or edited.
+// Text with line numbers: with markers, compared as a patch, or edited.
 import { html, useEffect, useRef } from "../vendor/preact.js";
 import { CopyButton } from "../parts/copy.js";
 import { Shape } from "../parts/status.js";

@@ -1,4 +1,4 @@
-// A button that copies; without HTTPS the browser's clipboard is closed, and the old way is taken.
+// A copy button; without HTTPS the clipboard API is unavailable, and `execCommand` is used.
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { Icon } from "../parts/icon.js";
 import { PARTS } from "../strings/states.js";
@@ -15,7 +15,7 @@ export async function copyText(text) {
     const field = document.createElement("textarea");
     field.value = text;
     field.className = "visually-hidden";
-    (document.querySelector("dialog[open]") ?? document.body).append(field); // outside a dialog nothing can be selected
+    (document.querySelector("dialog[open]") ?? document.body).append(field); // outside a dialog, nothing can be selected
     field.select();
     const done = document.execCommand("copy");
     field.remove();

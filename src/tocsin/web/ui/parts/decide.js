@@ -1,4 +1,4 @@
-// The question of a run that waits for approval, asked before it is answered. Loaded on the first answer.
+// The confirmation of a run that waits for approval. Loaded on first use.
 import { html } from "../vendor/preact.js";
 import { api, url } from "../lib/api.js";
 import { Dialog, openDialog } from "../parts/dialog.js";
@@ -9,7 +9,7 @@ import { DECIDE } from "../strings/decide.js";
 /** @typedef {import("../types/records.js").Run} Run */
 
 /**
- * Ask for a comment, then approve or reject a step of a run. What is asked is read from the run, which others cannot write.
+ * Ask for a comment, then approve or reject a step of a run. The question is read from the run, which others cannot write.
  * @param {string} id
  * @param {string} step  Empty for the only one that waits.
  * @param {boolean} approved

@@ -1,4 +1,4 @@
-// A dialog of the browser's own: it keeps the focus, and Esc closes it.
+// A native dialog: it keeps the focus, and Esc closes it.
 import { html, render, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
 import { Icon } from "../parts/icon.js";
 import { Failure } from "../parts/states.js";
@@ -23,8 +23,8 @@ export function Dialog({ title, close, children, foot, wide = false }) {
     addEventListener("hashchange", close); // its page is gone
     return () => {
       removeEventListener("hashchange", close);
-      shown?.close(); // while it is open, nothing behind it takes the focus
-      // What opened it may be gone with the record that it belonged to.
+      shown?.close(); // while it is open, nothing behind it gets the focus
+      // The element that opened it may have been removed with its record.
       const next = before instanceof HTMLElement && before.isConnected ? before : document.getElementById("content");
       next?.focus();
     };
@@ -62,7 +62,7 @@ export function openDialog(draw) {
   render(draw(close), host);
 }
 
-/** A field for the name of a record that is about to be lost. @param {{name: string, typed: string, type: (text: string) => void}} props */
+/** A field for typing the name of a record before it is deleted. @param {{name: string, typed: string, type: (text: string) => void}} props */
 export function TypedName({ name, typed, type }) {
   return html`<label class="field"><span class="field__label">${DIALOG.typeName} <code dir="auto">${name}</code></span>
     <input class="input" value=${typed} autocomplete="off" spellcheck=${false}
@@ -80,7 +80,7 @@ export function TypedName({ name, typed, type }) {
  */
 
 /**
- * Ask before something that cannot be taken back.
+ * Ask for confirmation before an irreversible action.
  * @param {Question} question
  * @returns {Promise<boolean>}  Whether the person agreed, and `work` was done.
  */

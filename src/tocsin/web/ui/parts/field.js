@@ -1,4 +1,4 @@
-// One field of a form: label, hint, control and what is wrong with it, tied together for screen readers.
+// One field of a form: label, hint, control and error, connected for screen readers.
 import { html, useState } from "../vendor/preact.js";
 import { browserZone } from "../lib/format.js";
 import { Icon } from "../parts/icon.js";
@@ -88,7 +88,7 @@ function Control(props) {
 }
 
 /**
- * A value that is typed as text: what is typed stays as it is, also while it means nothing yet.
+ * A value that is typed as text: the typed text is kept, even if it is not valid yet.
  * @param {ControlProps & {area?: boolean, write: (value: any) => string, read: (text: string) => any}} props
  */
 function TextOf({ id, value, set, aria, spec, area = false, write, read }) {

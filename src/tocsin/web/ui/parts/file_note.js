@@ -1,4 +1,4 @@
-// Below a list that is written in a file: which one, and how.
+// The note below a list that is defined in a file: which file, and its format.
 import { html } from "../vendor/preact.js";
 import { useSignal } from "../lib/store.js";
 import { status } from "../lib/stream.js";

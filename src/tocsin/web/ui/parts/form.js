@@ -1,4 +1,4 @@
-// A form from a description of its fields: problems of the server stand at their field, what is typed is kept.
+// A form generated from a description of its fields: server errors are shown at their field, input is kept.
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { ApiProblem } from "../lib/api.js";
 import { draftOf, dropDraft, keepDraft } from "../lib/drafts.js";
@@ -84,7 +84,7 @@ function focusFirst(form) {
 }
 
 /**
- * The field that a pointer of the server means: itself, or the one that holds it (`tags/0` is in `tags`).
+ * Return the field of a server's pointer: the field itself, or the one that contains it (`tags/0` is in `tags`).
  * @param {FieldSpec[]} fields
  * @param {string} pointer
  */

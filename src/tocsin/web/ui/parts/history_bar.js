@@ -1,4 +1,4 @@
-// How the last runs ended, in a row of bars: colour and shape, a summary in words, and a click to each.
+// The results of the last runs as a row of bars: colour and shape, a summary in words, and a link per bar.
 import { html, useMemo, useRef, useState } from "../vendor/preact.js";
 import { absolute, duration, relative } from "../lib/format.js";
 import { go } from "../lib/router.js";
@@ -47,7 +47,7 @@ export function HistoryBar({ runs, size = 30, href, label = "", newestFirst = fa
     const target = run && leads.current?.(run);
     if (target) go(target);
   };
-  // A table of many jobs has thousands of bars: those of one tone are one shape.
+  // A table of many jobs has thousands of bars: draw all bars of one tone as one path.
   const bars = useMemo(() => Object.entries(shapesOf(shown, empty)).map(([tone, d]) => html`<path class=${`history__${tone} shape--${tone}`} d=${d} />`), [runs, size, newestFirst]);
   /** @param {MouseEvent & {currentTarget: Element}} event @returns {number} */
   const under = (event) => {
@@ -64,7 +64,7 @@ export function HistoryBar({ runs, size = 30, href, label = "", newestFirst = fa
 }
 
 /**
- * All bars of a tone in one path.
+ * Return all bars of a tone as one path.
  * @param {RecentRun[]} runs
  * @param {number} empty  How many places are before them.
  */

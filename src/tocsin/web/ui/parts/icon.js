@@ -1,4 +1,4 @@
-// Icons, drawn with the colour of the text. They say nothing to a screen reader: a word stands beside them.
+// Icons in the text colour. Screen readers skip them: each has a word beside it.
 import { html } from "../vendor/preact.js";
 import { MANIFEST } from "../lib/manifest.js";
 

@@ -1,4 +1,4 @@
-// A part of a page that is fetched when it is shown, because few visits need it.
+// A part of a page that is loaded when it is shown, because few visits need it.
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { Failure, Loading } from "../parts/states.js";
 

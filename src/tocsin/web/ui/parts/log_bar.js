@@ -1,4 +1,4 @@
-// What stands above a log: search, wrap, copy, download.
+// The toolbar of a log: search, wrap, copy, download.
 import { html } from "../vendor/preact.js";
 import { CopyButton } from "../parts/copy.js";
 import { Icon } from "../parts/icon.js";
@@ -32,7 +32,7 @@ export function LogBar({ log, name, download, words, at, all, search, jump, wrap
 }
 
 /**
- * Hand a text to the person as a file.
+ * Offer a text to the person as a file.
  * @param {string} name
  * @param {string} text
  * @param {string} [type]

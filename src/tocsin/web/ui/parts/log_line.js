@@ -1,4 +1,4 @@
-// One line of a log: its number as a link, its text in its colours, and what was searched for marked.
+// One line of a log: its number as a link, its coloured text, and highlighted search results.
 import { html } from "../vendor/preact.js";
 import { absolute } from "../lib/format.js";
 import { ansiPieces } from "../lib/log.js";
@@ -7,7 +7,7 @@ import { LOG } from "../strings/states.js";
 
 /** @typedef {import("../lib/log.js").Piece} Piece */
 
-/** The address of a line on the page that is shown. @param {number} n */
+/** Return the address of a line on the current page. @param {number} n */
 export function lineLink(n) {
   const { path, query } = place.get();
   return `#${path}?${new URLSearchParams({ ...query, line: String(n) })}`;
@@ -21,10 +21,10 @@ export function LogLineRow({ line, words, current, marked, href, mark }) {
   const name = ["log__line", stream === "stderr" && "log__line--err", stream === "system" && "log__line--system", (current || marked) && "log__line--marked"];
   /** @param {Event} event */
   const onClick = (event) => {
-    event.preventDefault(); // the place stays, and so does where one reads
+    event.preventDefault(); // keep the address and the scroll position
     mark();
   };
-  // Written when it is looked at: dates of hundreds of lines a second would be most of the work.
+  // Formatted on hover: dates of hundreds of lines per second would take most of the time.
   const say = (/** @type {any} */ event) => void (ts && (event.currentTarget.title = absolute(ts)));
   return html`<div class=${name.filter(Boolean).join(" ")}>
     <a class="log__number" href=${href} aria-label=${LOG.line(n)} data-n=${n} tabindex="-1" onClick=${onClick} onMouseEnter=${say}></a>

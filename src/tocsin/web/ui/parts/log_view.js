@@ -1,4 +1,4 @@
-// A log of any length: only the lines that are seen exist as elements.
+// A log of any length: only visible lines exist as elements.
 import { html, useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState } from "../vendor/preact.js";
 import { place, setQuery } from "../lib/router.js";
 import { remembered, useSignal } from "../lib/store.js";
@@ -48,7 +48,7 @@ export function LogView({ log, name = "log.txt", download, running = false, labe
   const onScroll = () => {
     const element = box.current;
     if (!element) return;
-    // What we scrolled ourselves says nothing about what the person wants.
+    // Scrolling by the program does not reflect the person's intention.
     const own = Math.abs(element.scrollTop - field.current.ours) < 2;
     const atEnd = element.scrollHeight - element.scrollTop - element.clientHeight < NEAR_END;
     if (!own && follow && !atEnd) setFollow(false);
@@ -88,7 +88,7 @@ export function LogView({ log, name = "log.txt", download, running = false, labe
 }
 
 /**
- * The same node again says that a line has not changed.
+ * Reusing the same node signals that a line has not changed.
  * @param {WeakMap<object, {look: string, node: unknown}>} drawn
  * @param {import("../lib/log.js").LogLine} line
  * @param {string} words
@@ -113,7 +113,7 @@ function lineOnce(drawn, line, words, current, marked) {
  */
 
 /**
- * How many rows each line takes: all letters are equally wide, so that it can be counted.
+ * Count the rows of each line: the font is monospaced.
  * @param {Log} log
  * @param {boolean} wrap
  * @param {{width: number, cell: number}} field
@@ -146,7 +146,7 @@ function rowsOf(log, wrap, field) {
 function cellsOf(text) {
   if (!/[^\x20-\x7e]/.test(text)) return text.length;
   const bare = text.replace(/\x1b\[[0-?]*[ -/]*[@-~]/g, "").replace(/\t/g, "    ");
-  // Letters of the East, and pictures, are twice as wide.
+  // East Asian characters and emoji are twice as wide.
   return bare.length + (bare.match(/[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60]/g)?.length ?? 0);
 }
 
@@ -161,7 +161,7 @@ function matchesIn(log, words) {
 function selectionIn(box) {
   const selection = getSelection();
   if (!selection?.anchorNode || !box.contains(selection.anchorNode)) return false;
-  // `isCollapsed` would lay the page out, ten times a second.
+  // `isCollapsed` would force a layout ten times a second.
   return selection.anchorNode !== selection.focusNode || selection.anchorOffset !== selection.focusOffset;
 }
 

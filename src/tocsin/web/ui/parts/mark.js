@@ -1,4 +1,4 @@
-// The mark of the product: a small bell.
+// The logo of the product: a small bell.
 import { html } from "../vendor/preact.js";
 
 /** @param {{size?: number}} props */

@@ -1,4 +1,4 @@
-// Markdown as elements. The text is parsed into tokens and drawn from them: no HTML of the text is ever used.
+// Markdown as elements. The text is parsed into tokens and rendered from them: its HTML is never used.
 import { h, html } from "../vendor/preact.js";
 import { marked } from "../vendor/marked.js";
 import { CopyButton } from "../parts/copy.js";
@@ -20,7 +20,7 @@ export function Markdown({ text, within }) {
 }
 
 /**
- * Headings begin below that of the page and leave out no level, whatever the text does.
+ * Headings start below those of the page and skip no level.
  * @param {Token[]} tokens
  * @param {number[]} [open]  The depths above, as they were written.
  */
@@ -46,7 +46,7 @@ function lead(tokens, within) {
   }
 }
 
-/** As links in Markdown name a heading: `## Host keys` is `#host-keys`. @param {string} text */
+/** Return the anchor of a heading as links in Markdown write it: `## Host keys` is `#host-keys`. @param {string} text */
 function idOf(text) {
   return text.toLowerCase().replace(/[^\p{L}\p{N}_ -]/gu, "").replace(/ /g, "-");
 }
@@ -79,7 +79,7 @@ function block(token) {
     case "space":
     case "def":
       return null;
-    default: // HTML and what is not known stands there as it was written
+    default: // HTML and unknown tokens are shown as text
       return html`<p>${token.raw}</p>`;
   }
 }
@@ -107,7 +107,7 @@ function inline(tokens = []) {
       case "link":
         if (token.within) return html`<a href=${token.within}>${inline(token.tokens)}</a>`;
         return SAFE.test(token.href ?? "") ? html`<a href=${token.href} rel="noopener noreferrer" target="_blank">${inline(token.tokens)}</a>` : html`${inline(token.tokens)}`;
-      case "image": // a picture elsewhere would tell who reads this
+      case "image": // an external image would reveal the reader
         return SAFE.test(token.href ?? "") ? html`<a href=${token.href} rel="noopener noreferrer" target="_blank">${token.text || token.href}</a>` : token.text;
       case "text":
         return token.tokens ? inline(token.tokens) : token.text;

@@ -1,4 +1,4 @@
-// The head of a page: its name, what it is about, and what can be done.
+// The head of a page: its title, its subject, and its actions.
 import { html } from "../vendor/preact.js";
 import { Icon } from "../parts/icon.js";
 

@@ -20,7 +20,7 @@ export function Popover({ button, label, name, buttonClass = "icon-button", alig
     /** @param {Event} event */
     const outside = (event) => {
       if (!(event.target instanceof Element) || root.current?.contains(event.target)) return;
-      if (!event.target.closest("dialog")) setOpen(false); // a login over the page is no reason to close what it interrupts
+      if (!event.target.closest("dialog")) setOpen(false); // a login dialog over the page does not close the panel
     };
     /** @param {KeyboardEvent} event */
     const escape = (event) => {

@@ -1,4 +1,4 @@
-// What can be done about a run: cancel it, start it again.
+// The actions of a run: cancel it, start it again.
 import { api, url } from "../lib/api.js";
 import { go, link } from "../lib/router.js";
 import { confirm } from "../parts/dialog.js";

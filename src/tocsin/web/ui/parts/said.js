@@ -1,8 +1,8 @@
-// Sentences of the program: what stands in backticks is code, and the first letter of a word is a capital.
+// Sentences of the program: backticks mark code, and the first letter is capitalised.
 import { html } from "../vendor/preact.js";
 
 /**
- * What a notice says; where there are buttons, the commands that do the same are left out.
+ * Return the text of a notice; if it has buttons, without the equivalent commands.
  * @param {{body: string, approval: object | null}} notice
  */
 export function textOf({ body, approval }) {
@@ -12,6 +12,6 @@ export function textOf({ body, approval }) {
 /** @param {{text: string}} props */
 export function Said({ text }) {
   const parts = text.split("`");
-  if (parts.length % 2 === 0) return html`<span class="said" dir="auto">${text}</span>`; // a backtick that is no mark
+  if (parts.length % 2 === 0) return html`<span class="said" dir="auto">${text}</span>`; // an unpaired backtick
   return html`<span class=${parts[0] ? "said" : "said said--code"} dir="auto">${parts.map((part, index) => (index % 2 ? html`<code>${part}</code>` : part))}</span>`;
 }

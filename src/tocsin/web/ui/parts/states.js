@@ -1,4 +1,4 @@
-// What a page shows when there is nothing to show yet, nothing at all, or a problem.
+// The placeholders of a page: loading, empty, or a problem.
 import { html } from "../vendor/preact.js";
 import { ApiProblem } from "../lib/api.js";
 import { CopyButton } from "../parts/copy.js";
@@ -18,7 +18,7 @@ export function Loading({ lines = 4 }) {
 }
 
 /**
- * One sentence, one button, and the command that does the same; `example` is what may stand in the file that it names.
+ * One sentence, one button, and the equivalent command; `example` is sample content of the file that it names.
  * @param {{text: Child, action?: Child, command?: string, icon?: string, example?: string}} props
  */
 export function Empty({ text, action, command, icon, example }) {
@@ -42,7 +42,7 @@ export function Failure({ error, retry, compact = false, back, page = false }) {
   const title = gone ? PARTS.goneTitle : (problem?.title ?? PARTS.crashTitle);
   const wrong = problem?.errors ?? [];
   const detail = wrong.length ? "" : problem ? problem.detail || (gone ? PARTS.goneText : "") : PARTS.crashText;
-  const id = problem && problem.status >= 500 ? problem.requestId : ""; // of what the caller did wrong, no log has more
+  const id = problem && problem.status >= 500 ? problem.requestId : ""; // for errors of the caller, the log has no further details
   const trace = problem ? "" : String(error instanceof Error ? (error.stack ?? error.message) : error);
   return html`<div class=${compact ? "failure failure--compact" : "failure"} role="alert">
     <${page ? "h1" : "p"} class="failure__title"><${Shape} tone="bad" size=${16} />${title}<//>

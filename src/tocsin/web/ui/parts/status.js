@@ -47,7 +47,7 @@ export function Shape({ tone, size = 12 }) {
 }
 
 /**
- * The badge for a state; `label` says it in other words, `title` why.
+ * The badge for a state; `label` replaces its word, `title` gives the reason.
  * @param {{state: string | null | undefined, label?: string, title?: string, quiet?: boolean}} props
  */
 export function Status({ state, label, title, quiet = false }) {

@@ -1,4 +1,4 @@
-// What may stand at the cursor of a text field: a list below it, chosen from by keys or mouse.
+// Completions for a text field: a list below the cursor, used by keys or mouse.
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
 import { CODE } from "../strings/states.js";
 
@@ -27,7 +27,7 @@ export function useSuggestions(field, complete, onInput) {
     const { value, selectionStart } = area;
     const options = complete(value, selectionStart);
     if (!(options instanceof Promise)) return setFound(options);
-    // What it needs was still on its way: by now, something else may stand there.
+    // The completions arrived later: by now, the text may have changed.
     return void options.then((late) => area.value === value && area.selectionStart === selectionStart && setFound(late), () => undefined);
   };
   /** @param {Suggestion} option */
@@ -77,7 +77,7 @@ function List({ found, active, field, take }) {
       <code>${one.word}</code><span class="suggestions__says">${one.says}</span></li>`)}</ul>`;
 }
 
-/** Below the line of the cursor, or above it where there is no room. @param {HTMLElement} list @param {HTMLTextAreaElement} area @param {number} at */
+/** Place the list below the line of the cursor, or above it if there is no room. @param {HTMLElement} list @param {HTMLTextAreaElement} area @param {number} at */
 function place(list, area, at) {
   const before = area.value.slice(0, at).split("\n");
   const style = getComputedStyle(area);

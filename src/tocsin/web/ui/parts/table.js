@@ -47,17 +47,17 @@ import { TABLE } from "../strings/states.js";
  * @property {(row: T) => Child} [below]  A second row with more about the first, such as details that were opened.
  */
 
-/** Enough for a large screen: each further row is work before anything is seen. */
+/** Enough for a large screen: each further row delays the first paint. */
 const FIRST = 32;
 const STEP = 48;
 /** @type {Map<string, import("../lib/store.js").Signal<Order>>} */
 const orders = new Map();
 const NONE = { name: "", down: false };
-/** Words that no column has to hold in one line. */
+/** Words that no column needs to keep on one line. */
 const LONG = /\S{25}/;
-/** Columns that stand beside the name on a card. */
+/** Columns that are shown beside the name on a card. */
 const STATE = new Set(["state", "status", "level", "outcome"]);
-/** What has more letters takes the whole width of a card. */
+/** Longer text takes the whole width of a card. */
 const NARROW = 24;
 
 /**
@@ -99,7 +99,7 @@ export function Table(props) {
 }
 
 /**
- * Where the row that had the focus is gone, such as after "Delete", the one in its place gets it.
+ * If the focused row was removed, for example after "Delete", focus the row in its place.
  * @param {{current: HTMLElement | null}} root
  * @param {number} count
  */
@@ -129,7 +129,7 @@ function Head({ column, name, down, order }) {
       <span class=${down ? "" : "table__up"}><${Icon} name="down" size=${12} /></span></button></th>`;
 }
 
-/** The same node again says that nothing has changed. @param {any} row @param {TableProps<any>} props @param {WeakMap<object, unknown>} drawn */
+/** Reusing the same node signals that nothing has changed. @param {any} row @param {TableProps<any>} props @param {WeakMap<object, unknown>} drawn */
 function drawnOnce(row, props, drawn) {
   const known = props.steady && drawn.get(row);
   if (known) return known;
@@ -160,7 +160,7 @@ function Row({ row, props }) {
 }
 
 /**
- * The whole row leads where its link does, or is opened, but not while text is selected or something in it is used.
+ * A click on a row follows its link, or opens it, but not while text is selected or a control in it is used.
  * @param {MouseEvent} event
  * @param {string | undefined} target
  * @param {() => void} toggle
@@ -208,7 +208,7 @@ function orderOf(name, first = NONE) {
 /** @type {WeakMap<object, string>} */
 const fixed = new WeakMap();
 
-/** The names of classes that all cells of a column have. @param {Column<any>} column */
+/** Return the class names that all cells of a column have. @param {Column<any>} column */
 function fixedNames(column) {
   let names = fixed.get(column);
   if (names === undefined) {
@@ -218,7 +218,7 @@ function fixedNames(column) {
   return names;
 }
 
-/** Those that depend on what a cell says. @param {unknown} value */
+/** Return the class names that depend on the content of a cell. @param {unknown} value */
 function namesOf(value) {
   if (typeof value !== "string" || value.length <= NARROW) return "";
   return LONG.test(value) ? " table__long table__wide" : " table__wide";
@@ -267,7 +267,7 @@ function sortRows(rows, columns, name, down) {
   const found = rows.map((row) => ({ row, by: value(row) }));
   found.sort((one, other) => {
     const missing = Number(one.by == null || one.by === "") - Number(other.by == null || other.by === "");
-    return missing || compare(one.by, other.by) * (down ? -1 : 1); // what has no value is last both ways
+    return missing || compare(one.by, other.by) * (down ? -1 : 1); // rows without a value are last in both directions
   });
   return found.map(({ row }) => row);
 }

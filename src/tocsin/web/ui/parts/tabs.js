@@ -1,4 +1,4 @@
-// Tabs; the chosen one stands in the query of the address, so that a link leads to it.
+// Tabs; the selected one is in the query of the address, so that it can be linked.
 import { html, useRef } from "../vendor/preact.js";
 import { place, setQuery } from "../lib/router.js";
 import { useSignal } from "../lib/store.js";

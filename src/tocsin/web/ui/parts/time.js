@@ -1,4 +1,4 @@
-// Times and durations as elements: relative to read, absolute with the zone on hover and to machines.
+// Times and durations as elements: relative as text, absolute with the zone on hover and for machines.
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { absolute, clockTime, duration, minute, now, relative } from "../lib/format.js";
 import { useSignal } from "../lib/store.js";
@@ -11,7 +11,7 @@ const SECOND_MS = 1000;
  *   `clock` shows the time of day and not the distance; `none` is shown where there is no time.
  */
 export function Time({ at, zone, clock = false, none = PARTS.never }) {
-  useSignal(minute); // the distance changes by itself
+  useSignal(minute); // the distance changes over time
   if (at === null || at === undefined || at === "") return html`<span class="muted">${none}</span>`;
   const iso = new Date(at).toJSON();
   if (!iso) return html`<span>${String(at)}</span>`;
@@ -20,7 +20,7 @@ export function Time({ at, zone, clock = false, none = PARTS.never }) {
 }
 
 /**
- * How long something took, or has taken until now.
+ * The duration of a process, or the time since its start.
  * @param {{ms?: number | null, since?: string | null}} props
  */
 export function Duration({ ms, since }) {

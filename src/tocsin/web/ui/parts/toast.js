@@ -1,4 +1,4 @@
-// Short messages at the edge: what worked goes by itself, what failed stays until it is closed.
+// Short messages at the edge: successes disappear by themselves, failures stay until they are closed.
 import { html, useEffect } from "../vendor/preact.js";
 import { ApiProblem } from "../lib/api.js";
 import { signal, useSignal } from "../lib/store.js";
@@ -40,12 +40,12 @@ function dismiss(id) {
 }
 
 export const toast = {
-  /** Say that something worked. @param {string} text @param {{label: string, run: () => void}} [action] */
+  /** Report a success. @param {string} text @param {{label: string, run: () => void}} [action] */
   ok: (text, action) => add({ tone: "ok", text, action, stayMs: action ? UNDO_MS : STAY_MS }),
-  /** Say something that is neither. @param {string} text */
+  /** Report neutral information. @param {string} text */
   info: (text) => add({ tone: "info", text, stayMs: STAY_MS }),
   /**
-   * Say what was done, and offer for eight seconds to take it back.
+   * Report an action, and offer to undo it for eight seconds.
    * @param {string} text
    * @param {() => Promise<unknown>} takeBack
    */
@@ -53,7 +53,7 @@ export const toast = {
     const run = () => takeBack().then(() => void toast.ok(SHELL.toasts.undone), toast.problem);
     return add({ tone: "ok", text, stayMs: UNDO_MS, action: { label: SHELL.toasts.undo, run } });
   },
-  /** Say what failed, in the server's words. @param {unknown} error @param {string} [title] */
+  /** Report a failure, in the server's words. @param {unknown} error @param {string} [title] */
   problem(error, title) {
     if (error instanceof DOMException && error.name === "AbortError") return () => undefined;
     const told = error instanceof ApiProblem ? error : null;
@@ -76,7 +76,7 @@ function Toast({ entry }) {
   useEffect(() => {
     if (!stayMs) return undefined;
     let timer = setTimeout(dismiss, stayMs, id);
-    // It does not vanish under the pointer or the focus of who is about to use it.
+    // It does not disappear under the pointer or the focus.
     const element = document.getElementById(`toast-${id}`);
     const hold = () => clearTimeout(timer);
     const release = () => (timer = setTimeout(dismiss, stayMs, id));

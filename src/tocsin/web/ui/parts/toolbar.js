@@ -1,4 +1,4 @@
-// What stands above a list: the filter, choices, and what can be done.
+// The toolbar of a list: the filter, choices, and actions.
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { setQuery } from "../lib/router.js";
 import { Icon } from "../parts/icon.js";
@@ -14,7 +14,7 @@ export function Toolbar({ children, label = TABLE.toolbar }) {
 }
 
 /**
- * The field that `/` goes to. It keeps its text in the query of the address; with `onText` the page hears each key.
+ * The field that `/` focuses. It keeps its text in the query of the address; `onText` is called at each key.
  * @param {{value?: string, label?: string, name?: string, onText?: (text: string) => void}} props
  *   `name` is the one in the query; give it an empty one where only `onText` shall hear of it.
  */
@@ -41,7 +41,7 @@ export function FilterBox({ value = "", label = TABLE.filter, name = "q", onText
 }
 
 /**
- * A choice that stands in the query of the address; the first option is what is chosen without one.
+ * A choice that is stored in the query of the address; the first option is the default.
  * @param {{name: string, label: string, value?: string, options: [value: string, word: string][]}} props
  */
 export function Choice({ name, label, value = "", options }) {

@@ -1,4 +1,4 @@
-// The bar above the page: search, whether updates arrive, the bell, theme and account.
+// The bar above the page: search, the state of updates, the bell, theme and account.
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { call, endLogin, reach, session } from "../lib/api.js";
 import { relative } from "../lib/format.js";
@@ -34,7 +34,7 @@ function Live() {
   return html`<span class=${`live live--${state}`} title=${state === "live" ? SHELL.live.liveTitle : short}><span class="live__dot"></span><span class="live__text">${short}</span></span>`;
 }
 
-/** Return in how many seconds the next try is, 0 while one is made; undefined where none is needed. */
+/** Return the seconds until the next retry, 0 during one; undefined if none is needed. */
 function useRetry() {
   const { state, retryAt = 0 } = useSignal(liveness);
   const [, redraw] = useState(0);
@@ -82,7 +82,7 @@ export function ThemeSwitch() {
   </fieldset>`;
 }
 
-/** A line above the page while something is wrong with the whole of it. @param {{version: string}} props */
+/** A line above the page while there is a general problem. @param {{version: string}} props */
 export function Notices({ version }) {
   const { state, until, crowded } = useSignal(reach);
   const known = useSignal(status);

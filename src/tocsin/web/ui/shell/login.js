@@ -1,4 +1,4 @@
-// Sign in: a page of its own at first, and a sheet over the page when a session ends.
+// The login: a full page at first, and a dialog over the page when a session ends.
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { ApiProblem, call, endLogin } from "../lib/api.js";
 import { go, place } from "../lib/router.js";

@@ -1,4 +1,4 @@
-// Where the dashboard begins: the frame, and what is common to all pages.
+// The entry point of the dashboard: the frame, and the common parts of all pages.
 import { html, render, useEffect, useRef } from "../vendor/preact.js";
 import { session } from "../lib/api.js";
 import { useKeys } from "../lib/keys.js";
@@ -31,7 +31,7 @@ function App() {
     const needed = (known?.attention?.length ?? 0) + (known?.unread_notifications ?? 0) > 0;
     icon.href = needed ? IMAGE.replace("bell.svg", "bell-alert.svg") : IMAGE;
   }, [known]);
-  // Before the first sign-in there is no page to show: the login is the page.
+  // Before the first login there is no page to show: the login is the page.
   const asked = path === "/login";
   const behind = state === "in" || known !== null;
   useEffect(() => {
@@ -48,7 +48,7 @@ function App() {
   </div><${Overlays} page=${true} /><${Toasts} />`;
 }
 
-/** Says where one has arrived; the browser says it of the first page. */
+/** Announces the new page; the browser announces the first one. */
 function Arrival() {
   const name = useSignal(pageName);
   const first = useRef("");
@@ -56,7 +56,7 @@ function Arrival() {
   return html`<p class="visually-hidden" role="status">${name === first.current ? "" : name}</p>`;
 }
 
-/** The server does not answer, or has no login yet: it says why. */
+/** Shown if the server does not answer or has no login yet, with the reason. */
 function StartFailure() {
   const problem = useSignal(startProblem);
   const retry = () => {
@@ -66,7 +66,7 @@ function StartFailure() {
   return problem && session.get() !== "needed" ? html`<${Failure} error=${problem} retry=${retry} page />` : null;
 }
 
-/** The address is taken by the page: a link to a place in it must not change that. @param {Event} event */
+/** The page uses the address: a link to a place in the page must not change it. @param {Event} event */
 function skip(event) {
   event.preventDefault();
   document.getElementById("content")?.focus();
@@ -101,7 +101,7 @@ function otherTheme() {
   chooseTheme(document.documentElement.getAttribute("data-theme") === "dark" ? "light" : "dark");
 }
 
-/** Pages mark their filter with `data-filter`; one without it opens the search for everything. */
+/** Focus the filter, marked with `data-filter`; on a page without one, open the palette. */
 function focusFilter() {
   const field = /** @type {HTMLElement | null} */ (document.querySelector("main [data-filter]"));
   if (field) field.focus();
@@ -112,6 +112,6 @@ const root = /** @type {HTMLElement} */ (document.getElementById("app"));
 root.textContent = "";
 render(html`<${App} />`, root);
 startStream();
-// A call that is refused would stand in the console of the browser.
+// A rejected request would be logged in the browser's console.
 if (told("signed-in") === "no") session.set("needed");
 else void refreshStatus();

@@ -1,13 +1,13 @@
-// What lies over the page is loaded when it is first wanted.
+// Overlays are loaded on first use.
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { session } from "../lib/api.js";
 import { signal, useSignal } from "../lib/store.js";
 import { toast } from "../parts/toast.js";
 
-/** Which one is open. */
+/** The open overlay. */
 export const overlay = signal(/** @type {"" | "palette" | "shortcuts" | "login"} */ (""));
 
-/** Keys that come before the search is there belong into its field. */
+/** Keys typed before the palette is loaded belong to its field. */
 let early = "";
 /** @param {KeyboardEvent} event */
 function keepEarly(event) {
@@ -25,7 +25,7 @@ overlay.watch((name) => {
   else removeEventListener("keydown", keepEarly, true);
 });
 
-/** What was typed until now; from now on the search hears for itself. */
+/** Return the text typed so far; afterwards the palette handles keys itself. */
 export function takeEarly() {
   removeEventListener("keydown", keepEarly, true);
   return early;

@@ -1,4 +1,4 @@
-// Loads the page that the address names, shows it, and keeps what it shows fresh.
+// Loads the page of the address, renders it, and keeps it up to date.
 import { html, useEffect, useErrorBoundary, useRef, useState } from "../vendor/preact.js";
 import { ApiProblem, call } from "../lib/api.js";
 import { place } from "../lib/router.js";
@@ -13,18 +13,18 @@ import { SHELL } from "../strings/shell.js";
 /** @type {Record<string, AnyPage>} */
 const modules = {};
 let missed = 0;
-/** The name of the page, for who cannot see that it is another one. */
+/** The name of the page, for screen readers. */
 export const pageName = signal("");
 
 /** @param {string} file @returns {Promise<AnyPage>} */
 async function moduleOf(file) {
   if (modules[file]) return modules[file];
   try {
-    // A browser may remember that a file did not come: it is asked for by another address then.
+    // A browser may cache a failed load: use another address then.
     modules[file] = (await import(`../${file}.js${missed ? `?${missed}` : ""}`)).page;
   } catch (error) {
     missed += 1;
-    // An updated server has other files. One that is away cannot send any, and this call says so.
+    // An updated server has other files. If the server is unreachable, this request reports it.
     await call("GET", "/api/status");
     throw new ApiProblem({ code: "page-missing", title: SHELL.pageMissing, detail: SHELL.pageMissingText(String(error)) });
   }
@@ -69,7 +69,7 @@ function Host({ file, area, params, query }) {
   };
   useEffect(() => () => current.current.stop.abort(), []);
   useEffect(() => void reload(), [JSON.stringify((page?.reloadOn ?? []).map((name) => query[name] ?? ""))]);
-  // What could not be read while the server was away is read when it is back.
+  // Data that could not be loaded while the server was unreachable are loaded when it is back.
   useEffect(() => (error instanceof ApiProblem && error.status === 0 ? liveness.watch(({ state }) => void (state === "live" && reload())) : undefined), [error]);
   useEffect(() => (page ? followPage(page, params, current, setData, reload) : undefined), [page]);
   useTitle(page, params, data);
@@ -86,7 +86,7 @@ function Host({ file, area, params, query }) {
 }
 
 /**
- * Change the page when the server reports changes.
+ * Update the page when the server reports changes.
  * @param {AnyPage} page
  * @param {Record<string, string>} params
  * @param {{current: {data: any}}} current

@@ -1,4 +1,4 @@
-// Go anywhere and run anything by typing a few letters.
+// The palette: open any page and run any action by typing a few letters.
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../vendor/preact.js";
 import { api } from "../lib/api.js";
 import { MANIFEST } from "../lib/manifest.js";
@@ -34,7 +34,7 @@ export function Palette({ close }) {
   const [active, setActive] = useState(0);
   const [entries, setEntries] = useState(() => [...fixedEntries(), ...known.entries]);
   const [reading, setReading] = useState(!known.at);
-  // Before the next key: what is typed at once belongs here.
+  // Before the next key, which belongs to this field.
   useLayoutEffect(() => {
     dialog.current?.showModal();
     setText(takeEarly());
@@ -95,7 +95,7 @@ function fixedEntries() {
   return [...pages, ...actions];
 }
 
-/** What the server has; a part that it does not have is left out. @returns {Promise<Entry[]>} */
+/** Load the server's entries; a list that is unavailable is omitted. @returns {Promise<Entry[]>} */
 async function readEntries() {
   const found = await Promise.allSettled(MANIFEST.lists.map(({ path }) => api.get(path, { limit: MOST_READ })));
   return found.flatMap((list, index) => {
@@ -124,7 +124,7 @@ function search(entries, text) {
   }
   const scored = entries.map((entry) => ({ entry, score: scoreOf(entry.label.toLowerCase(), words) })).filter(({ score }) => score > 0);
   const best = scored.sort((one, other) => other.score - one.score).slice(0, MOST_SHOWN);
-  // Each group stands once, where its best entry is.
+  // Each group is listed once, at its best entry.
   const groups = [...new Set(best.map(({ entry }) => entry.group))];
   return groups.flatMap((group) => best.filter(({ entry }) => entry.group === group).map(({ entry }) => entry));
 }

@@ -1,4 +1,4 @@
-// Every address and the module that shows it, from the manifest.
+// All addresses and their modules, from the manifest.
 import { MANIFEST } from "../lib/manifest.js";
 import { match } from "../lib/router.js";
 

@@ -1,4 +1,4 @@
-// The list of shortcuts that work now, and the switch for those of one letter.
+// The list of active shortcuts, and the switch for single-letter ones.
 import { html } from "../vendor/preact.js";
 import { printed, shortcuts, singleKeys } from "../lib/keys.js";
 import { useSignal } from "../lib/store.js";

@@ -1,4 +1,4 @@
-// The menu: all pages in groups, with what waits behind them; on small screens a bar with four of them.
+// The menu: all pages in groups, with their counts; on small screens a bar with four of them.
 import { html } from "../vendor/preact.js";
 import { MANIFEST } from "../lib/manifest.js";
 import { place } from "../lib/router.js";
@@ -12,9 +12,9 @@ import { SHELL } from "../strings/shell.js";
 
 /** @typedef {import("../lib/manifest.js").PageEntry} PageEntry */
 
-/** Whether the menu shows icons alone. */
+/** Whether the menu shows only icons. */
 export const collapsed = remembered("sidebar", false);
-/** Whether the whole menu lies over the page on a small screen. */
+/** Whether the whole menu covers the page on a small screen. */
 const unfolded = signal(false);
 place.watch(() => unfolded.set(false));
 
