@@ -52,7 +52,7 @@ async def test_a_bug_of_one_feature_ends_neither_the_work_nor_the_status_of_othe
         await bench.features.each_hour()
         found = await bench.features.subsystems()
     assert CALLED == ["called", "called"]
-    assert [(name, status.state) for name, [status] in found.items()] == [
+    assert [(name, status.status) for name, [status] in found.items()] == [
         ("broken", SubsystemState.ERROR),
         ("sound", SubsystemState.OK),
     ]

@@ -1,5 +1,6 @@
 """How the states of parts make the state of the whole."""
 
+from tocsin.core.records.as_json import to_json
 from tocsin.features.context import AttentionItem, NextRun, NoticeLevel, SubsystemState, SubsystemStatus
 from tocsin.status.model import RunCounts, StatusReport, by_severity, combine, linked
 
@@ -23,7 +24,7 @@ def report(**states: SubsystemStatus) -> StatusReport:
 
 
 def test_a_subsystem_that_nothing_tells_of_is_disabled_and_not_invented():
-    document = report().as_document()
+    document = to_json(report())
     assert document["status"] == "ok"
     assert list(document["subsystems"]) == list(SUBSYSTEMS)
     assert {each["status"] for each in document["subsystems"].values()} == {"disabled"}
@@ -42,16 +43,16 @@ def test_a_status_leads_to_the_page_of_its_subsystem_unless_it_names_another():
 
 
 def test_the_whole_is_as_its_worst_subsystem():
-    assert report(cron=SubsystemStatus(OK, ""), ssh=SubsystemStatus(DEGRADED, "")).state is DEGRADED
-    assert report(cron=SubsystemStatus(ERROR, ""), ssh=SubsystemStatus(DEGRADED, "")).state is ERROR
-    assert report(cron=SubsystemStatus(SubsystemState.UNCONFIGURED, "")).state is OK
+    assert report(cron=SubsystemStatus(OK, ""), ssh=SubsystemStatus(DEGRADED, "")).status is DEGRADED
+    assert report(cron=SubsystemStatus(ERROR, ""), ssh=SubsystemStatus(DEGRADED, "")).status is ERROR
+    assert report(cron=SubsystemStatus(SubsystemState.UNCONFIGURED, "")).status is OK
 
 
 def test_what_several_features_tell_of_one_subsystem_is_one_status():
     one = SubsystemStatus(OK, "2 skills", {"skills": 2}, 5.0)
     two = SubsystemStatus(DEGRADED, "1 broken", {"broken": 1}, 7.0, "#/x", [AttentionItem(NoticeLevel.ERROR, "look")])
     both = combine([one, two])
-    assert (both.state, both.summary, both.counts) == (DEGRADED, "2 skills; 1 broken", {"skills": 2, "broken": 1})
+    assert (both.status, both.summary, both.counts) == (DEGRADED, "2 skills; 1 broken", {"skills": 2, "broken": 1})
     assert (both.last_event_at, both.link, [item.message for item in both.attention]) == (7.0, "#/x", ["look"])
 
 

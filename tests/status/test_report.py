@@ -18,6 +18,7 @@ from tocsin.bot.door.audit_actions import BOT_REQUEST
 from tocsin.channels.contract import Outgoing, Receipt, SendResult
 from tocsin.core.errors import ChannelError
 from tocsin.core.ids import new_id
+from tocsin.core.records.as_json import to_json
 from tocsin.delivery.model import AttemptOutcome, DeliveryStatus
 from tocsin.delivery.store import ChannelRules, DeliveryFilter
 from tocsin.features.notifications.store import NotificationFilter
@@ -56,11 +57,11 @@ async def test_a_new_installation_is_ok_with_what_is_not_set_up_said(tmp_path: P
         told = [line.partition(":")[0] for line in await status_lines(app)]
     assert told[:5] == ["Cron", "Messaging", "SSH", "Workflows", "Memory"]
     assert len(set(told)) == len(told), "each is told once"
-    states = {name: str(status.state) for name, status in report.subsystems.items()}
-    assert (str(report.state), report.attention) == ("ok", [])
+    states = {name: str(status.status) for name, status in report.subsystems.items()}
+    assert (str(report.status), report.attention) == ("ok", [])
     assert (states["messaging"], states["audit"], states["vault"]) == ("unconfigured", "ok", "unconfigured")
     assert "disabled" not in states.values()
-    services = {service.name: str(service.state) for service in report.services}
+    services = {service.name: str(service.status) for service in report.services}
     expected = {"gateway": "disabled", "bot": "unconfigured", "session_store": "ok", "scheduler": "disabled"}
     assert services == expected
 
@@ -70,7 +71,7 @@ async def test_the_skills_of_the_program_count_beside_those_of_its_user(tmp_path
     (tmp_path / "skills" / "hello" / "skill.yaml").write_text("name: hello\ndescription: Greets.\ncommand: echo hi\n")
     async with program(tmp_path) as app:
         skills = (await status_report(app)).subsystems["skills"]
-    assert (str(skills.state), skills.counts) == ("ok", {"skills": 9, "broken": 0})
+    assert (str(skills.status), skills.counts) == ("ok", {"skills": 9, "broken": 0})
     assert mentions(skills.summary, "9 skills", "1 of")
 
 
@@ -96,7 +97,7 @@ async def test_a_workflow_with_a_mistake_needs_a_person(tmp_path: Path):
     async with program(tmp_path) as app:
         report = await status_report(app)
     workflows = report.subsystems["workflows"]
-    assert (str(workflows.state), workflows.summary) == ("degraded", "1 workflow, 1 with errors")
+    assert (str(workflows.status), workflows.summary) == ("degraded", "1 workflow, 1 with errors")
     assert len(report.attention) == 1
 
 
@@ -108,8 +109,8 @@ async def test_a_dead_delivery_degrades_messaging_and_needs_a_person(tmp_path: P
         await app.outbox.dismiss(dead, Caller("cli"))
         after = await status_report(app)
     messaging = report.subsystems["messaging"]
-    assert (str(messaging.state), messaging.counts) == ("degraded", {"channels": 1, "waiting": 0, "dead_24h": 1})
-    assert (str(after.subsystems["messaging"].state), after.attention) == ("ok", [])
+    assert (str(messaging.status), messaging.counts) == ("degraded", {"channels": 1, "waiting": 0, "dead_24h": 1})
+    assert (str(after.subsystems["messaging"].status), after.attention) == ("ok", [])
     assert ["1 message" in item.message.partition(":")[0] for item in report.attention] == [True]
     assert report.attention[0].link == "#/deliveries?status=dead"
     assert mentions(lines[0], "1", "`tocsin status`")
@@ -123,7 +124,7 @@ async def test_a_failed_direct_send_is_listed_and_neither_degrades_messaging_nor
         assert await app.outbox.keep(Outgoing("ops@example.org", "hello"), receipt, "cli", new_id())
         report = await status_report(app)
         [kept] = (await app.outbox.store.search(DeliveryFilter(DeliveryStatus.DEAD))).items
-    assert (str(report.subsystems["messaging"].state), report.attention, kept.dismissed) == ("ok", [], True)
+    assert (str(report.subsystems["messaging"].status), report.attention, kept.dismissed) == ("ok", [], True)
 
 
 @pytest.mark.parametrize("redis", ["off", "answers", "refuses", "hangs"])
@@ -142,9 +143,9 @@ async def test_a_redis_that_does_not_answer_degrades_messaging_and_is_not_told_a
     private_redis.resume()
     works = redis in {"off", "answers"}
     [sessions] = [service for service in report.services if service.name == "session_store"]
-    assert str(sessions.state) == ("ok" if works else "degraded")
+    assert str(sessions.status) == ("ok" if works else "degraded")
     assert sessions.detail.startswith("Redis" if redis == "answers" else "in memory")
-    assert str(report.subsystems["messaging"].state) == ("unconfigured" if works else "degraded")
+    assert str(report.subsystems["messaging"].status) == ("unconfigured" if works else "degraded")
     assert (len(report.attention), trouble == "") == ((0, True) if works else (1, False))
 
 
@@ -154,11 +155,11 @@ async def test_a_broken_file_of_profiles_or_triggers_needs_a_person(tmp_path: Pa
         (tmp_path / "profiles.yaml").write_text("oncall:\n- {chanel: email, target: a@example.org}\n")
         (tmp_path / "triggers.yaml").write_text("- {patern: x}\n")
         broken = await status_report(app)
-    assert (whole.attention, str(whole.subsystems["messaging"].state)) == ([], "ok")
+    assert (whole.attention, str(whole.subsystems["messaging"].status)) == ([], "ok")
     told = [item.message.partition(":")[0] for item in broken.attention]
     assert ["profiles" in told[0], "triggers" in told[1], len(told)] == [True, True, 2]
     messaging = broken.subsystems["messaging"]
-    assert (str(messaging.state), messaging.summary) == ("degraded", whole.subsystems["messaging"].summary)
+    assert (str(messaging.status), messaging.summary) == ("degraded", whole.subsystems["messaging"].summary)
 
 
 async def test_a_run_that_waits_for_a_person_is_not_counted_as_running(tmp_path: Path):
@@ -174,7 +175,7 @@ async def test_a_weak_password_needs_a_person(tmp_path: Path):
     async with program(tmp_path, DASHBOARD_USER="anna", DASHBOARD_PASS="changeme") as app:
         report = await status_report(app)
     assert ["DASHBOARD_PASS" in item.message for item in report.attention] == [True]
-    assert "changeme" not in str(report.as_document())
+    assert "changeme" not in str(to_json(report))
 
 
 async def test_a_delivery_that_dies_and_a_request_for_access_become_notifications(tmp_path: Path):

@@ -1,7 +1,7 @@
 """Puts the dashboard together: the operations of the core and of every feature, behind one guard."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +13,11 @@ from tocsin.assembly.program import checked_profiles
 from tocsin.assembly.receiving import MODELS_FOLDER
 from tocsin.assembly.status import status_report
 from tocsin.assembly.storage import is_redis_there, redis_trouble
-from tocsin.bot.door.access import chat_document
+from tocsin.bot.door.access import Change, Listed
+from tocsin.bot.door.operations import access_operations
 from tocsin.core.config.variables import AUDIT_ANCHOR, AUDIT_KEEP_DAYS, CHAT_PROVIDER, REDIS_URL
 from tocsin.core.errors import ConfigError, TocsinError
+from tocsin.core.time.timestamps import parse_timestamp
 from tocsin.features.context import SubsystemState
 from tocsin.messaging.outbound.audit_anchor import load_anchors, retention_start
 from tocsin.messaging.outbound.caller import Caller
@@ -23,8 +25,8 @@ from tocsin.providers.files.reading import read_in_child
 from tocsin.providers.files.speech import Speech
 from tocsin.rest.callers import DASHBOARD
 from tocsin.scheduling.zones import default_zone
+from tocsin.status.model import StatusReport
 from tocsin.web.dashboard.app import DashboardDependencies, build_dashboard, build_document
-from tocsin.web.dashboard.operations.access import access_operations
 from tocsin.web.dashboard.operations.audit import audit_operations
 from tocsin.web.dashboard.operations.deliveries import delivery_operations
 from tocsin.web.dashboard.operations.health import HealthReports, health_operations
@@ -127,8 +129,8 @@ def _core_operations(app: "App", live: "LiveUpdates") -> "list[Operations]":
 def _health(app: "App", draining: Callable[[], bool], metrics: "MetricsReport") -> "Operations":
     started = app.clock.monotonic()
 
-    async def status() -> dict[str, Any]:
-        return (await status_report(app, uptime_s=app.clock.monotonic() - started)).as_document()
+    async def status() -> StatusReport:
+        return await status_report(app, uptime_s=app.clock.monotonic() - started)
 
     async def ready() -> dict[str, bool]:
         return {"audit": not app.audit.problem, "queue": await _is_queue_fine(app)}
@@ -188,12 +190,12 @@ class BotDoor:
     def __init__(self, app: "App") -> None:
         self._app = app
 
-    async def listing(self) -> Sequence[Mapping[str, Any]]:
-        """Return the record of every known chat."""
+    async def listing(self) -> Sequence[Listed]:
+        """Return every known chat."""
         access, _ = open_access(self._app, Caller(DASHBOARD.name), self._app.stores.bot().access)
-        return [chat_document(chat) for chat in await access.listing()]
+        return await access.listing()
 
-    async def change(self, what: str, chat_id: str, caller: "Caller") -> Mapping[str, Any]:
+    async def change(self, what: str, chat_id: str, caller: "Caller") -> Change:
         """Approve, deny or remove a chat, and return the decision; raises TocsinError."""
         access, channel = open_access(self._app, caller, self._app.stores.bot().access)
         try:
@@ -201,15 +203,14 @@ class BotDoor:
         except ValueError as error:
             raise ConfigError(f"invalid chat ID: it must be {error}") from None
         changes = {"approve": access.approve, "deny": access.deny, "remove": access.remove}
-        change = await changes[what](known, caller)
-        return {"chat_id": change.chat_id, "before": str(change.before), "state": str(change.after)}
+        return await changes[what](known, caller)
 
 
 async def _integrations_of(app: "App") -> "Sequence[Integration]":
     """Return everything that Tocsin can be connected to; nothing that costs money or sends is asked."""
     redis = await is_redis_there(app.settings)
     tests = await asyncio.to_thread(lambda: last_tests(app.audit.log.newest()))
-    known = {channel: IntegrationCheck(test["at"], test["error"]) for channel, test in tests.items()}
+    known = {channel: IntegrationCheck(parse_timestamp(test["at"]), test["error"]) for channel, test in tests.items()}
     channels = [
         Integration(
             id=state.spec.kind,
@@ -266,8 +267,8 @@ async def _of_features(app: "App") -> "list[Integration]":
         if not page.integration:
             continue
         told = found.get(page.subsystem, [])
-        set_up = any(status.state in _SET_UP for status in told)
-        wrong = "; ".join(status.summary for status in told if status.state is SubsystemState.ERROR)
+        set_up = any(status.status in _SET_UP for status in told)
+        wrong = "; ".join(status.summary for status in told if status.status is SubsystemState.ERROR)
         shown.append(
             Integration(
                 id=page.subsystem,

@@ -26,8 +26,8 @@ def event_hub(app: "App") -> EventHub:
     """Return what tells open pages of changes while it runs as a service beside the dashboard."""
     started = app.clock.monotonic()
 
-    async def status() -> dict[str, Any]:
-        return (await status_report(app, uptime_s=app.clock.monotonic() - started)).as_document()
+    async def status() -> Any:
+        return to_json(await status_report(app, uptime_s=app.clock.monotonic() - started))
 
     sources = [
         EventSource(live.topic, live.event, records, live.tells_new) for live, records in app.features.live_topics()

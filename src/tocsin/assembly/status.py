@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tocsin import __version__
@@ -53,7 +54,7 @@ async def status_report(app: "App", *, uptime_s: float | None = None) -> StatusR
         unread_notifications=unread,
         recent_runs=recent.items,
         attention=attention_of(app, subsystems),
-        uptime_s=uptime_s,
+        uptime_seconds=None if uptime_s is None else int(uptime_s),
     )
 
 
@@ -92,8 +93,8 @@ async def status_lines(app: "App") -> list[str]:
     needs = len(attention_of(app, subsystems))
     lines = [f"Needs attention: {needs}; see `tocsin status`"] if needs else []
     for name, status in subsystems.items():
-        if status.state is not SubsystemState.DISABLED:
-            state = "" if status.state is SubsystemState.OK else f" ({status.state})"
+        if status.status is not SubsystemState.DISABLED:
+            state = "" if status.status is SubsystemState.OK else f" ({status.status})"
             lines.append(f"{known[name].title}: {status.summary}{state}")
     return [*lines, *await app.features.status_lines()]
 
@@ -118,7 +119,7 @@ async def _services(app: "App", redis: str | None) -> list[ServiceStatus]:
     )
     kept = ServiceStatus("session_store", SubsystemState.OK, "in memory" if redis is None else "Redis")
     if redis:
-        kept = kept._replace(state=SubsystemState.DEGRADED, detail=f"in memory; {redis}")
+        kept = replace(kept, status=SubsystemState.DEGRADED, detail=f"in memory; {redis}")
     missing = "" if chosen.configured else ", ".join(chosen.missing)
     return [gateway_service(health, instance), bot_service(health, instance, missing), kept, scheduler]
 

@@ -7,9 +7,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from tocsin.core.errors import TocsinError
+from tocsin.core.records.marks import Private, Time
 
 if TYPE_CHECKING:
     from tocsin.core.audit.trail import AuditTrail
@@ -70,6 +71,8 @@ class SubsystemState(StrEnum):
 class AttentionItem:
     """Something that needs a person, such as a failing job or an expiring secret."""
 
+    schema_name: ClassVar[str] = "AttentionRecord"
+
     severity: NoticeLevel
     message: str  # one sentence without a full stop
     link: str = ""
@@ -77,24 +80,28 @@ class AttentionItem:
 
 @dataclass(frozen=True, slots=True)
 class NextRun:
-    """A run that is due next; `at` is Unix seconds."""
+    """A run that is due next."""
+
+    schema_name: ClassVar[str] = "NextRunRecord"
 
     job_id: str
     name: str
-    at: float
+    at: Time
 
 
 @dataclass(frozen=True, slots=True)
 class SubsystemStatus:
     """The state of a subsystem, as measured by its checks."""
 
-    state: SubsystemState
+    schema_name: ClassVar[str] = "SubsystemRecord"
+
+    status: SubsystemState
     summary: str  # such as `12 jobs, 1 failing`
     counts: Mapping[str, int] = field(default_factory=dict)
-    last_event_at: float | None = None  # Unix seconds
+    last_event_at: Time | None = None
     link: str = ""  # the page of the dashboard; if empty, the page of the subsystem
-    attention: Sequence[AttentionItem] = ()
-    next_runs: Sequence[NextRun] = ()
+    attention: Private[Sequence[AttentionItem]] = ()
+    next_runs: Private[Sequence[NextRun]] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,36 +2,39 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Annotated, ClassVar, Literal
 
-from tocsin.core.records.as_json import to_json
-from tocsin.core.time.timestamps import timestamp
+from tocsin.core.records.marks import Time, after
 from tocsin.features.context import AttentionItem, NextRun, NoticeLevel, SubsystemState, SubsystemStatus
 from tocsin.features.contract import Subsystem
-from tocsin.runs.model import Run, RunSummary
+from tocsin.runs.model import RunSummary
 
 CORE_SUBSYSTEMS = (Subsystem("messaging", "Messaging", 200, "msg"), Subsystem("audit", "Audit", 700, "audit"))
+OverallState = Literal[SubsystemState.OK, SubsystemState.DEGRADED, SubsystemState.ERROR]
+_FAULTY: tuple[OverallState, ...] = (SubsystemState.ERROR, SubsystemState.DEGRADED)
 NEXT_RUNS, RECENT_RUNS = 5, 10
 NOT_INSTALLED = SubsystemStatus(SubsystemState.DISABLED, "not installed")
 _BY_SEVERITY = (NoticeLevel.ERROR, NoticeLevel.WARNING, NoticeLevel.INFO, NoticeLevel.SUCCESS)
 
 
-class ServiceStatus(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ServiceStatus:
     """Whether a service is running, as measured by a check."""
 
+    schema_name: ClassVar[str] = "ServiceRecord"
+
     name: str
-    state: SubsystemState
+    status: SubsystemState
     detail: str
 
-    def as_document(self) -> dict[str, object]:
-        """Return the record as a dictionary."""
-        return {"name": self.name, "status": str(self.state), "detail": self.detail}
 
+@dataclass(frozen=True, slots=True)
+class RunCounts:
+    """Number of runs by state, and results of the last 24 hours."""
 
-class RunCounts(NamedTuple):
-    """The number of runs now, and the results of those of the last 24 hours."""
+    schema_name: ClassVar[str] = "RunCountsRecord"
 
-    active: int  # without runs that wait for a person
+    active: Annotated[int, "Number of runs, without those that wait for a person."]
     waiting: int
     queued: int
     succeeded_24h: int
@@ -41,51 +44,35 @@ class RunCounts(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusReport:
-    """The status of the program at one time; `at` is Unix seconds."""
+    """Overall status."""
+
+    schema_name: ClassVar[str] = "Status"
 
     version: str
-    checked_at: float
+    uptime_seconds: Annotated[int | None, "Of the queried process, if it is a service."] = None
+    checked_at: Time
     timezone: str
-    data_dir: str
+    data_dir: Annotated[str, "Directory with the files that people edit, for example `watchers.yaml`."]
     subsystems: Mapping[str, SubsystemStatus]
     services: Sequence[ServiceStatus]
     runs: RunCounts
     unread_notifications: int
-    recent_runs: Sequence[Run]
+    recent_runs: Sequence[RunSummary]
     attention: Sequence[AttentionItem]
-    uptime_s: float | None = None  # of the queried process, if it is a service
 
     @property
-    def state(self) -> SubsystemState:
-        """The worst state of all subsystems; disabled and unconfigured ones count as best."""
-        worst = worst_state([status.state for status in self.subsystems.values()])
-        return worst if worst in {SubsystemState.DEGRADED, SubsystemState.ERROR} else SubsystemState.OK
+    @after("version")
+    def status(self) -> OverallState:
+        """The worst state of all subsystems; disabled and unconfigured ones count as `ok`."""
+        found = {each.status for each in self.subsystems.values()}
+        return next((state for state in _FAULTY if state in found), SubsystemState.OK)
 
     @property
-    def next_runs(self) -> list[NextRun]:
+    @after("unread_notifications")
+    def next_runs(self) -> Sequence[NextRun]:
         """The runs that are due next."""
         due = [run for status in self.subsystems.values() for run in status.next_runs]
         return sorted(due, key=lambda run: run.at)[:NEXT_RUNS]
-
-    def as_document(self) -> dict[str, object]:
-        """Return the record as the interfaces show it."""
-        return {
-            "status": str(self.state),
-            "version": self.version,
-            "uptime_seconds": None if self.uptime_s is None else int(self.uptime_s),
-            "checked_at": timestamp(self.checked_at),
-            "timezone": self.timezone,
-            "data_dir": self.data_dir,
-            "subsystems": {name: _subsystem(status) for name, status in self.subsystems.items()},
-            "services": [service.as_document() for service in self.services],
-            "runs": self.runs._asdict(),
-            "unread_notifications": self.unread_notifications,
-            "next_runs": [{"job_id": run.job_id, "name": run.name, "at": timestamp(run.at)} for run in self.next_runs],
-            "recent_runs": [to_json(run, RunSummary) for run in self.recent_runs],
-            "attention": [
-                {"severity": str(item.severity), "message": item.message, "link": item.link} for item in self.attention
-            ],
-        }
 
 
 def worst_state(states: Sequence[SubsystemState]) -> SubsystemState:
@@ -99,7 +86,7 @@ def combine(found: Sequence[SubsystemStatus]) -> SubsystemStatus:
     if len(found) < 2:
         return found[0] if found else NOT_INSTALLED
     return SubsystemStatus(
-        worst_state([status.state for status in found]),
+        worst_state([each.status for each in found]),
         "; ".join(status.summary for status in found if status.summary),
         {name: count for status in found for name, count in status.counts.items()},
         max((status.last_event_at for status in found if status.last_event_at is not None), default=None),
@@ -123,13 +110,3 @@ def sort_subsystems(subsystems: Iterable[Subsystem]) -> dict[str, Subsystem]:
 def by_severity(items: Sequence[AttentionItem]) -> list[AttentionItem]:
     """Sort the items by severity, the most urgent first."""
     return sorted(items, key=lambda item: _BY_SEVERITY.index(item.severity))
-
-
-def _subsystem(status: SubsystemStatus) -> dict[str, object]:
-    return {
-        "status": str(status.state),
-        "summary": status.summary,
-        "counts": dict(status.counts),
-        "last_event_at": timestamp(status.last_event_at),
-        "link": status.link,
-    }

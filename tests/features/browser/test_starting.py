@@ -18,6 +18,7 @@ from tests.waiting import PATIENCE_S, eventually
 
 from tocsin.core.errors import ConfigError
 from tocsin.core.process.identity import is_alive, read_identity
+from tocsin.core.records.as_json import to_json
 from tocsin.features.browser.model import BrowserError, BrowserInUseError, BrowserStatus, UnknownBrowserProfileError
 
 
@@ -61,22 +62,24 @@ async def test_a_browser_is_started_on_a_port_of_its_own_and_stopped(site: Site)
         "about:blank",
     ]
     assert place.stat().st_mode & 0o777 == 0o700
-    (document,) = await site.browsers.documents()
-    assert document == {
-        "name": "office",
-        "browser": "chromium",
-        "driver": "managed",
-        "user_data_dir": str(place),
-        "cdp_endpoint": f"http://127.0.0.1:{port}",
-        "headless": True,
-        "default": True,
-        "proxy": "http://10.0.0.1:3128",
-        "status": "running",
-        "pid": look.pid,
-        "size_bytes": (place / "DevToolsActivePort").stat().st_size,
-        "last_used_at": "2023-11-14T22:13:20.000Z",
-        "error": None,
-    }
+    (found,) = await site.browsers.with_sizes(await site.browsers.looks())
+    assert to_json(found) == (
+        {
+            "name": "office",
+            "browser": "chromium",
+            "driver": "managed",
+            "user_data_dir": str(place),
+            "cdp_endpoint": f"http://127.0.0.1:{port}",
+            "headless": True,
+            "default": True,
+            "proxy": "http://10.0.0.1:3128",
+            "status": "running",
+            "pid": look.pid,
+            "size_bytes": (place / "DevToolsActivePort").stat().st_size,
+            "last_used_at": "2023-11-14T22:13:20.000Z",
+            "error": None,
+        }
+    )
     assert os.getsid(look.pid) == look.pid != os.getsid(0)
     stopped, done = await site.browsers.stop("office", source="dashboard")
     assert (done, stopped.status, ended(look.pid)) == (True, BrowserStatus.STOPPED, True)
@@ -147,7 +150,7 @@ async def test_a_browser_that_died_is_seen_told_once_and_can_be_started_again(si
         assert (found.status, found.pid, found.error) == (BrowserStatus.ERROR, None, told)
     assert ["browser" in notice.title for notice in site.bench.notices] == [True]
     (status,) = (await site.bench.features.subsystems())["browser"]
-    assert (str(status.state), status.summary) == ("degraded", "1 profile, 1 error")
+    assert (str(status.status), status.summary) == ("degraded", "1 profile, 1 error")
     assert "ended" in status.attention[0].message
     again, started = await site.browsers.start("office", source="cli")
     assert (started, again.status, again.pid != look.pid) == (True, BrowserStatus.RUNNING, True)
@@ -285,7 +288,7 @@ async def test_a_session_of_a_person_and_a_remote_browser_are_found_by_their_end
         {"name": "dead", "driver": "remote", "cdp_endpoint": f"wss://127.0.0.1:{closed}"},
     )
     (site.data_dir / "browser_profiles.yaml").chmod(0o644)
-    documents = {document["name"]: document for document in await site.browsers.documents()}
+    documents = {look.profile.name: to_json(look) for look in await site.browsers.looks()}
     assert {name: document["status"] for name, document in documents.items() if name != "office"} == {
         "mine": "running", "gone": "missing", "off": "stopped", "far": "running", "dead": "error",
     }  # fmt: skip
@@ -342,12 +345,12 @@ async def test_what_browsers_print_does_not_grow_without_limit(site: Site):
 
 async def test_status_counts_profiles(site: Site):
     (status,) = (await site.bench.features.subsystems())["browser"]
-    assert (str(status.state), status.summary) == ("unconfigured", "no profiles")
+    assert (str(status.status), status.summary) == ("unconfigured", "no profiles")
     site.write_managed()
     await site.browsers.start("office", source="cli")
     (status,) = (await site.bench.features.subsystems())["browser"]
-    assert (str(status.state), status.summary) == ("ok", "1 profile, 1 running")
+    assert (str(status.status), status.summary) == ("ok", "1 profile, 1 running")
     assert (status.counts["running"], status.last_event_at) == (1, site.clock.now())
     site.write({"name": 1, "x": 2})
     (status,) = (await site.bench.features.subsystems())["browser"]
-    assert (str(status.state), len(status.attention)) == ("degraded", 1)
+    assert (str(status.status), len(status.attention)) == ("degraded", 1)

@@ -370,7 +370,7 @@ async def test_a_clock_that_jumps_is_told_and_shown(crontab: Crontab, service: S
     assert "cron" in {notice.category for notice in crontab.bench.notices}
     assert any("jumped" in notice.body for notice in crontab.bench.notices)
     [status] = (await crontab.bench.features.subsystems())["cron"]
-    assert status.state is SubsystemState.DEGRADED
+    assert status.status is SubsystemState.DEGRADED
     assert any("the clock" in item.message for item in status.attention)
 
 

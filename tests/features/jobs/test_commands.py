@@ -66,7 +66,8 @@ def test_a_job_is_created_run_shown_and_deleted(terminal: Terminal):
     assert command in terminal("show", short)[1]
     assert "+1 -0" in terminal("branches")[1]
     assert "+1\n" in terminal("branches", short, "--patch")[1]
-    assert terminal.json("branches", short)["files"] == [{"path": "one", "insertions": 1, "deletions": 0}]
+    shown = terminal.json("branches", short)
+    assert (shown["files"], shown["patch"]) == ([{"path": "one", "insertions": 1, "deletions": 0}], None)
     assert terminal("delete", short, "--delete-branch", "--force", "--yes") == (0, "Fix it: deleted\n")
     assert terminal.json("list") == []
     assert {branch["name"] for branch in terminal.json("branches", "--repo", "site")} == {"main"}

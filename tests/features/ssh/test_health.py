@@ -26,7 +26,7 @@ async def test_a_host_is_down_at_the_second_failure_and_up_again_at_once(
     assert states == ["unknown", "down"]
     assert found["summary"] == {"up": 0, "degraded": 0, "down": 1, "unknown": 0}
     told = await subsystem_of(site.ssh)
-    assert (str(told.state), told.summary) == ("degraded", "1 host, 1 down")
+    assert (str(told.status), told.summary) == ("degraded", "1 host, 1 down")
     assert [(item.message, item.link) for item in told.attention] == [("host web is down", "#/ssh/web")]
     site.write(described("web", port))
     (item,) = (await site.ssh.health(refresh=True))["items"]
@@ -35,7 +35,7 @@ async def test_a_host_is_down_at_the_second_failure_and_up_again_at_once(
     (item,) = (await site.ssh.health())["items"]
     assert (item["status"], item["ssh"]["ok"], item["host_key"]["status"]) == ("up", True, "trusted")
     told = await subsystem_of(site.ssh)
-    assert (str(told.state), told.summary, list(told.attention)) == ("ok", "1 host", [])
+    assert (str(told.status), told.summary, list(told.attention)) == ("ok", "1 host", [])
 
 
 async def test_an_answer_counts_for_30_seconds(site: Site, machine: Machine, described: Describe):

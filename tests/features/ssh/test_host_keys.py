@@ -61,7 +61,7 @@ async def test_a_changed_key_is_refused_told_and_shown_until_it_is_trusted(
     assert "changed" in notice.title
     assert fingerprint_of(second) in notice.body
     status = await subsystem_of(site.ssh)
-    assert (str(status.state), ["web" in item.message for item in status.attention]) == ("degraded", [True])
+    assert (str(status.status), ["web" in item.message for item in status.attention]) == ("degraded", [True])
     assert await key_of(site, "web") == {"status": "changed", "fingerprint": fingerprint_of(second)}
     (item,) = (await site.ssh.health())["items"]
     assert (item["status"], item["ssh"]["ok"]) == ("degraded", False)

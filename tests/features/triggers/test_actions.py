@@ -18,7 +18,7 @@ from tocsin.features.triggers.actions import (
     shell_command,
 )
 from tocsin.features.triggers.patterns import Pattern
-from tocsin.features.triggers.rules import Action, Match, Rule
+from tocsin.features.triggers.rules import Match, Rule, TriggerAction
 from tocsin.runs.service import Runs
 
 GENERATED = 10_000
@@ -136,5 +136,5 @@ MEANS = dependencies(NO_RUNS, {"PATH": "/bin"}, Path("/data"))
 
 
 def firing(command: str, groups: tuple[str, ...], text: str) -> Firing:
-    rule = Rule(1, 1, Pattern.compile("x"), Action.SHELL, command)
+    rule = Rule(1, 1, Pattern.compile("x"), TriggerAction.SHELL, command)
     return Firing(Match(rule, text, groups), received(text))

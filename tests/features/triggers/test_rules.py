@@ -12,7 +12,7 @@ from tocsin.core.reading.yaml_node import YamlError
 from tocsin.core.storage.files import write_atomically
 from tocsin.features.triggers.captures import notes_on, substitute
 from tocsin.features.triggers.patterns import MAX_GROUPS, MAX_LENGTH, Pattern, PatternError, searchable
-from tocsin.features.triggers.rules import Action, Match, MatchStatus, Triggers
+from tocsin.features.triggers.rules import MatchStatus, TriggerAction, Triggers
 
 GOOD = r"""
 - pattern: '^deploy (\w+)(?: to (\w+))?$'
@@ -74,9 +74,9 @@ def test_letter_case_does_not_count_beyond_ascii_either(write: Write):
 def test_action_and_reply_have_their_defaults(write: Write):
     rules = write(GOOD).all()
     assert [(rule.action, rule.reply) for rule in rules] == [
-        (Action.SHELL, True),
-        (Action.CLAUDE, False),
-        (Action.SKILL, True),
+        (TriggerAction.SHELL, True),
+        (TriggerAction.CLAUDE, False),
+        (TriggerAction.SKILL, True),
     ]
 
 
@@ -214,9 +214,10 @@ def test_an_evil_pattern_comes_to_an_end_on_64_kilobytes(pattern: str):
 
 
 def test_explain_says_of_every_rule_whether_it_fires_and_why_not(write: Write):
-    match, findings = write(GOOD).explain("deploy web")
-    assert match == Match(findings[0].rule, "deploy web", ("web", ""))
-    assert [finding.outcome for finding in findings] == [MatchStatus.FIRES, MatchStatus.COVERED, MatchStatus.NO_MATCH]
+    triggers = write(GOOD)
+    found = triggers.explain("deploy web")
+    assert (found.matched, found.rule, found.groups) == (True, triggers.all()[0], ("web", ""))
+    assert [rule.outcome for rule in found.rules] == [MatchStatus.FIRES, MatchStatus.COVERED, MatchStatus.NO_MATCH]
 
 
 def test_a_rule_keeps_its_number_and_pattern_in_its_id(write: Write):

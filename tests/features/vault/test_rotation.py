@@ -27,7 +27,7 @@ FILE = Path("rotation_policies.yaml")
     ],
 )
 def test_a_secret_is_a_warning_at_80_percent_of_90_days_and_expired_at_100(days: float, state: RotationState):
-    assert compute_age("A", Secret("x", 0, 0), RotationPolicies(), days * DAY).state is state
+    assert compute_age("A", Secret("x", 0, 0), RotationPolicies(), days * DAY).status is state
 
 
 def test_the_age_counts_from_the_last_value():
@@ -39,7 +39,7 @@ def test_the_age_counts_from_the_last_value():
 def test_the_state_only_ever_becomes_worse_until_the_next_value(limit: int, days: float):
     policies, secret = RotationPolicies(limit), Secret("x", 0, 0)
     order = [RotationState.OK, RotationState.WARNING, RotationState.EXPIRED]
-    now, later = (compute_age("A", secret, policies, moment * DAY).state for moment in (days, days * 1.5))
+    now, later = (compute_age("A", secret, policies, moment * DAY).status for moment in (days, days * 1.5))
     assert order.index(now) <= order.index(later)
 
 

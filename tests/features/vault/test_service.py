@@ -11,6 +11,7 @@ import pytest
 from tests.facts import mentions
 from tests.features.vault.conftest import Strongroom
 
+from tocsin.core.records.as_json import to_json
 from tocsin.core.storage.database import Database
 from tocsin.features.context import FeatureContext, Notice
 from tocsin.features.vault.checks import check_vault
@@ -127,7 +128,7 @@ def test_set_and_rotate_start_the_age_anew_and_import_of_the_same_value_does_not
     strongroom.days(80)
     strongroom.vault.import_values({"TOKEN": "first-value"}, origin=".env", source="cli")
     strongroom.vault.rotate("B", "y", source="cli")
-    assert [(age.name, age.age_days, str(age.state)) for age in strongroom.vault.ages()] == [
+    assert [(age.name, age.age_days, str(age.status)) for age in strongroom.vault.ages()] == [
         ("B", 0, "ok"),
         ("TOKEN", 80, "warning"),
     ]
@@ -139,15 +140,15 @@ def test_a_broken_edit_of_the_policies_leaves_the_last_good_ones_in_force(strong
     file = strongroom.data_dir / "rotation_policies.yaml"
     file.write_text("default_max_age_days: 10\n")
     strongroom.days(9)
-    assert str(strongroom.vault.ages()[0].state) == "warning"
+    assert str(strongroom.vault.ages()[0].status) == "warning"
     file.write_text("default_max_age_days: ten\n")
-    assert str(strongroom.vault.ages()[0].state) == "warning"
+    assert str(strongroom.vault.ages()[0].status) == "warning"
     assert "expected" in str(strongroom.vault.policies()[1])
 
 
 def test_the_status_has_the_fields_of_the_record(strongroom: Strongroom):
     strongroom.days(100)
-    document = strongroom.vault.document()
+    document = to_json(strongroom.vault.status())
     rotation = cast("dict[str, Any]", document.pop("rotation"))
     assert str(document.pop("updated_at")).endswith("Z")
     assert document == {
@@ -169,13 +170,13 @@ def test_the_status_has_the_fields_of_the_record(strongroom: Strongroom):
 
 def test_the_status_of_a_locked_vault_says_why(strongroom: Strongroom):
     strongroom.store.identity.chmod(0o644)
-    document = strongroom.vault.document()
+    document = to_json(strongroom.vault.status())
     assert (document["locked"], document["permissions_ok"], document["key_count"]) == (True, False, None)
     assert "chmod 600" in str(document["problem"])
 
 
 def test_the_status_without_a_vault_says_so(tmp_path: Path):
-    document = Strongroom(tmp_path).vault.document()
+    document = to_json(Strongroom(tmp_path).vault.status())
     assert (document["initialized"], document["locked"], document["key_count"]) == (False, False, None)
 
 
@@ -294,10 +295,10 @@ async def test_the_overall_status_names_what_needs_a_person(around: Around, tmp_
     assert (await subsystem_status(around.opened())).summary == "1 secret"
     around.strongroom.days(91)
     status = await subsystem_status(around.opened())
-    assert (str(status.state), status.summary) == ("degraded", "1 secret, 1 expired")
+    assert (str(status.status), status.summary) == ("degraded", "1 secret, 1 expired")
     assert [item.message for item in status.attention] == ["TOKEN has expired (91 of 90 days)"]
     around.strongroom.store.vault.chmod(0o644)
     status = await subsystem_status(around.opened())
-    assert (str(status.state), "chmod 600" in status.attention[0].message) == ("error", True)
+    assert (str(status.status), "chmod 600" in status.attention[0].message) == ("error", True)
     none = await subsystem_status(Around(Strongroom(tmp_path / "none"), around.database).opened())
-    assert str(none.state) == "unconfigured"
+    assert str(none.status) == "unconfigured"

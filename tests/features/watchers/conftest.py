@@ -50,7 +50,7 @@ class Site:
 
     async def _are_watched(self) -> bool:
         records = await self.watchers.list_rules()
-        return all(record["state"] != "paused" or not record["enabled"] for record in records)
+        return all(record.state != "paused" or not record.rule.enabled for record in records)
 
     async def runs(self, name: str = "") -> list[Run]:
         """Return the runs that have ended, the oldest first."""

@@ -12,6 +12,7 @@ from tests.features.watchers.conftest import Site, open_site
 from tests.waiting import eventually
 
 from tocsin.core.process.identity import own_identity
+from tocsin.core.records.as_json import to_json
 from tocsin.features.watchers.feature import FEATURE
 from tocsin.features.watchers.model import WatchedChange, WatchEvent
 from tocsin.features.watchers.watching.content import text_below
@@ -45,7 +46,7 @@ async def test_each_event_runs_the_command_with_the_path_as_an_argument_and_is_a
     assert [(e.metadata["file_event"], e.metadata["run"], e.source) for e in entries[2:3]] == [
         ("moved", run.id, "watchers")
     ]
-    record = await site.watchers.find_rule("show")
+    record = to_json(await site.watchers.find_rule("show"))
     assert record["last_run"]["id"] == record["recent"][0]["run_id"]
     assert {**record["recent"][1], "at": ""} == {"at": "", "type": "moved", "path": str(there), "run_id": run.id}
     assert (record["events_24h"], record["last_event"]["type"]) == (4, "deleted")
@@ -168,7 +169,7 @@ async def test_rules_are_read_again_when_the_file_changes_and_a_broken_edit_leav
         site.write({"name": "two", "command": "true"})
 
         async def is_watched() -> bool:
-            return [r["state"] for r in await site.watchers.list_rules()] == ["watching"]
+            return [r.state for r in await site.watchers.list_rules()] == ["watching"]
 
         await eventually(is_watched)
         (site.folder / "b").write_text("1")
@@ -182,11 +183,11 @@ async def test_a_rule_that_was_disabled_does_not_act_until_it_is_enabled(site: S
     async with site.watching():
         (site.folder / "a").write_text("1")
         await site.acted(1, "other")
-        assert [r["state"] for r in await site.watchers.list_rules()] == ["paused", "watching"]
+        assert [r.state for r in await site.watchers.list_rules()] == ["paused", "watching"]
         await site.watchers.enable("one", source="cli")
 
         async def is_watched() -> bool:
-            return (await site.watchers.find_rule("one"))["state"] == "watching"
+            return (await site.watchers.find_rule("one")).record.state == "watching"
 
         await eventually(is_watched)
         (site.folder / "b").write_text("1")
@@ -201,14 +202,14 @@ async def test_a_folder_that_is_not_there_is_an_error_until_it_is(site: Site):
     site.folder.rmdir()
     site.write({"name": "one", "command": "true"})
     async with site.watching():
-        record = await site.watchers.find_rule("one")
+        record = to_json(await site.watchers.find_rule("one"))
         assert (record["state"], "folder" in record["error"]) == ("error", True)
         [status] = [await load_subsystem(site)]
-        assert (str(status.state), status.attention[0].message.startswith("watcher one: ")) == ("degraded", True)
+        assert (str(status.status), status.attention[0].message.startswith("watcher one: ")) == ("degraded", True)
         site.folder.mkdir()
 
         async def is_watched() -> bool:
-            return (await site.watchers.find_rule("one"))["state"] == "watching"
+            return (await site.watchers.find_rule("one")).record.state == "watching"
 
         await eventually(is_watched)
         (site.folder / "a").write_text("1")
@@ -243,7 +244,7 @@ async def test_a_lasting_error_is_reported_once_by_any_process_and_again_after_i
 
 
 async def is_state(site: Site, state: str) -> bool:
-    return bool((await site.watchers.find_rule("one"))["state"] == state)
+    return bool((await site.watchers.find_rule("one")).record.state == state)
 
 
 async def load_subsystem(site: Site) -> Any:
@@ -255,11 +256,11 @@ async def load_subsystem(site: Site) -> Any:
 async def test_where_a_folder_is_polled_that_is_said(site: Site):
     site.write({"name": "one", "command": "true"})
     async with site.watching(poll=True):
-        record = await site.watchers.find_rule("one")
+        record = to_json(await site.watchers.find_rule("one"))
         assert (record["state"], record["backend"], record["error"]) == ("watching", "polling", None)
         (site.folder / "a").write_text("1")
         assert await site.acted() == [("created", "a")]
-    after = await site.watchers.find_rule("one")
+    after = to_json(await site.watchers.find_rule("one"))
     assert (after["state"], "`tocsin up`" in after["error"]) == ("paused", True)
 
 
@@ -311,7 +312,7 @@ async def test_a_state_that_could_not_be_noted_is_noted_by_the_next_step(site: S
         await site.bench.app.database.write(lambda connection: connection.execute(sql).fetchall())
 
     async def is_noted() -> bool:
-        return bool((await site.watchers.find_rule("away"))["state"] == "error")
+        return bool((await site.watchers.find_rule("away")).record.state == "error")
 
     site.write({"name": "away", "path": f"{site.folder}/missing", "command": "true"})
     stuck = "WHEN new.error <> '' BEGIN SELECT RAISE(ABORT, 'full'); END"

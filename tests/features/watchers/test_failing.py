@@ -35,7 +35,7 @@ async def test_a_failed_file_is_told_once_and_stays_known_after_others_succeeded
     assert f"{site.folder}/a was created" in site.bench.notices[0].body
     assert f"`tocsin runs retry {run.id}`" in site.bench.notices[0].body
     assert ["`tocsin watchers retry scan --failed`" in message for message in await attention(site)] == [True]
-    assert (await subsystem_of(site.watchers)).state == SubsystemState.DEGRADED
+    assert (await subsystem_of(site.watchers)).status == SubsystemState.DEGRADED
 
 
 async def test_the_recovery_is_told_when_the_last_failed_file_succeeds(site: Site):

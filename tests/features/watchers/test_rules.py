@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tocsin.core.errors import ConfigError
+from tocsin.core.records.as_json import to_json
 from tocsin.core.storage.files import write_atomically
 from tocsin.features.watchers.example import with_rule
 from tocsin.features.watchers.model import WatcherAction, WatcherRule
@@ -14,7 +15,7 @@ from tocsin.features.watchers.rules import WatcherRules, read_rules
 
 def test_a_rule_has_the_fields_and_defaults_that_the_page_names():
     [rule] = read_rules(b"- {name: a, path: /srv/in/, command: 'lp \"$1\"'}\n", Path("watchers.yaml"))
-    assert rule.document() == {
+    assert to_json(rule) == {
         "name": "a",
         "path": "/srv/in",
         "recursive": True,
@@ -116,7 +117,7 @@ def test_a_new_rule_is_written_behind_the_others_and_nothing_else_changes(tmp_pa
     assert path.read_text().startswith(before.rstrip())
     found = read_rules(path.read_bytes(), path)
     assert [rule.name for rule in found] == (["x", "new"] if before else ["new"])
-    assert found[-1].document() == hostile.document()
+    assert to_json(found[-1]) == to_json(hostile)
     before = path.read_text()
     with pytest.raises(ConfigError, match="already"):
         with_rule(path, WatcherRule("new", Path("/srv"), action=WatcherAction.NOTIFY))

@@ -31,11 +31,11 @@ async def test_the_first_failure_and_the_recovery_are_one_notice_each(flows: Wor
 async def test_a_workflow_that_failed_the_last_time_degrades_its_subsystem(flows: WorkflowBench):
     run = await flows.run(FLOW.format(3))
     (status,) = (await flows.bench.features.subsystems())["workflows"]
-    assert (status.state, status.summary) == (SubsystemState.DEGRADED, "1 workflow, 1 failing")
+    assert (status.status, status.summary) == (SubsystemState.DEGRADED, "1 workflow, 1 failing")
     assert [(run.id in item.message, item.link) for item in status.attention] == [(True, f"#/runs/{run.id}")]
     await flows.run(FLOW.format(0))
     (status,) = (await flows.bench.features.subsystems())["workflows"]
-    assert (status.state, status.attention) == (SubsystemState.OK, [])
+    assert (status.status, status.attention) == (SubsystemState.OK, [])
 
 
 async def test_a_run_whose_step_a_person_rejected_is_no_failure_to_tell(flows: WorkflowBench):
@@ -49,4 +49,4 @@ async def test_a_run_whose_step_a_person_rejected_is_no_failure_to_tell(flows: W
     assert (run.error or {})["code"] == "rejected"
     assert not [title for title, _ in told(flows) if "fails" in title]
     (status,) = (await flows.bench.features.subsystems())["workflows"]
-    assert status.state == SubsystemState.OK
+    assert status.status == SubsystemState.OK

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 from tocsin.bot.contract import ShownAs, Tell
 from tocsin.bot.door.access_store import AccessState, AccessStore, Record
@@ -15,7 +15,7 @@ from tocsin.channels.inbound import InboundMessage
 from tocsin.core.audit.actions import AuditAction
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import TocsinError
-from tocsin.core.time.timestamps import timestamp
+from tocsin.core.records.marks import Time
 from tocsin.messaging.inbound.handling import Reply
 from tocsin.messaging.outbound.caller import Caller
 
@@ -34,38 +34,31 @@ class AccessError(TocsinError):
 class Change:
     """The result of an access decision."""
 
+    schema_name: ClassVar[str] = "ChatDecision"
+
     chat_id: str
     before: AccessState
-    after: AccessState
+    state: AccessState
 
     @property
     def sentence(self) -> str:
         """Describe the change for the admin."""
-        if self.before is self.after:
-            return f"chat {self.chat_id} is {self.after} already"
-        return f"chat {self.chat_id} is now {self.after} (was {self.before})"
+        if self.before is self.state:
+            return f"chat {self.chat_id} is {self.state} already"
+        return f"chat {self.chat_id} is now {self.state} (was {self.before})"
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """One chat in the output of `bot access list`."""
+    """Chat that asked for access, or for which a decision exists."""
+
+    schema_name: ClassVar[str] = "ChatRecord"
 
     chat_id: str
     state: AccessState
-    origin: str  # setting or runtime
+    origin: Annotated[str, "`setting` or `runtime`."]
+    changed_at: Time | None
     details: Mapping[str, str]
-    changed_at: float | None = None
-
-
-def chat_document(chat: Listed) -> dict[str, object]:
-    """Return the record of a chat as a dictionary."""
-    return {
-        "chat_id": chat.chat_id,
-        "state": str(chat.state),
-        "origin": chat.origin,
-        "changed_at": timestamp(chat.changed_at) if chat.changed_at else None,
-        "details": dict(chat.details),
-    }
 
 
 class Access:
@@ -126,7 +119,7 @@ class Access:
     async def approve(self, chat_id: str, caller: Caller, pressed: str | None = None) -> Change:
         """Allow the chat, and notify it if it had asked; `pressed` is the message whose button was used."""
         change, record = await self._change(chat_id, AccessState.ALLOWED)
-        if change.before is not change.after:
+        if change.before is not change.state:
             if record and change.before is not AccessState.UNKNOWN:
                 await self._tell_chat(record, change, "Access granted. /help lists the commands.")
             await self._close_request(record, change, pressed)
@@ -137,7 +130,7 @@ class Access:
     async def deny(self, chat_id: str, caller: Caller, pressed: str | None = None) -> Change:
         """Deny the chat, and notify it if its request is pending; `pressed` is the message whose button was used."""
         change, record = await self._change(chat_id, AccessState.DENIED)
-        if change.before is not change.after:
+        if change.before is not change.state:
             if record and change.before is AccessState.PENDING:
                 await self._tell_chat(record, change, "Your access request was denied.")
             await self._close_request(record, change, pressed)
@@ -153,7 +146,7 @@ class Access:
         change, record = await self._change(chat_id, AccessState.UNKNOWN)
         if record is None and change.before is AccessState.UNKNOWN:
             raise AccessError(f"chat {chat_id} is not on the list", hint="see: tocsin bot access list")
-        if change.before is not change.after:
+        if change.before is not change.state:
             await self._close_request(record, change)
             if await self._allowed_anyway(chat_id):
                 removed = await self._store.decide(chat_id, AccessState.UNKNOWN)
@@ -181,8 +174,8 @@ class Access:
         """Return all known chats, those with a pending request first."""
         records = await self._store.records()
         decided = {record.chat_id for record in records}
-        listed = [Listed(id_, AccessState.ALLOWED, "setting", {}) for id_ in sorted(self._listed - decided)]
-        return [Listed(r.chat_id, r.state, "runtime", r.details, r.changed_at) for r in records] + listed
+        listed = [Listed(id_, AccessState.ALLOWED, "setting", None, {}) for id_ in sorted(self._listed - decided)]
+        return [Listed(r.chat_id, r.state, "runtime", r.changed_at or None, r.details) for r in records] + listed
 
     async def _change(self, chat_id: str, after: AccessState) -> tuple[Change, Record | None]:
         record = (await self._store.family(chat_id))[0][1]
@@ -211,13 +204,13 @@ class Access:
             return
         shown = await self._shown_as(record.notice)
         if shown is not None and shown.id != pressed:
-            text = outcome_text(change.chat_id, change.after, record.details)
-            key = f"access:{change.chat_id}:{change.after}:{record.changed_at:.6f}:notice"
+            text = outcome_text(change.chat_id, change.state, record.details)
+            key = f"access:{change.chat_id}:{change.state}:{record.changed_at:.6f}:notice"
             await self._queue(shown.target, text, key, replacing(shown.id))
 
     async def _tell_chat(self, record: Record, change: Change, text: str) -> None:
         # Queue before the decision is stored, with a key: a repetition after a crash then sends no second message.
-        await self._queue(change.chat_id, text, f"access:{change.chat_id}:{change.after}:{record.changed_at:.6f}")
+        await self._queue(change.chat_id, text, f"access:{change.chat_id}:{change.state}:{record.changed_at:.6f}")
 
     async def _queue(self, chat_id: str, text: str, key: str, extra: Mapping[str, Any] | None = None) -> str | None:
         """Queue a text and return the ID of its delivery; `None` if it cannot be queued."""

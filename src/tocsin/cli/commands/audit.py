@@ -3,7 +3,7 @@
 import argparse
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from itertools import zip_longest
 from time import time
 from typing import TYPE_CHECKING
@@ -68,8 +68,7 @@ def _verify(arguments: argparse.Namespace, options: Options, out: Console) -> in
     verification = _verified(log, retention_start(settings[AUDIT_KEEP_DAYS], time()), [*arguments.anchor, *noted], out)
     verification = replace(verification, problems=(*verification.problems, *unread))
     if out.as_json:
-        problems = [problem._asdict() for problem in verification.problems]
-        out.document({**asdict(verification), "problems": problems, "ok": verification.ok})
+        out.document(verification)
     elif verification.ok:
         lines = "1 line" if verification.lines == 1 else f"{verification.lines} lines"
         files = f" in {verification.files} files" if verification.files > 1 else ""

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from tocsin.assembly.bot import open_access
 from tocsin.assembly.program import App
-from tocsin.bot.door.access import Access, Change, Listed, chat_document, label_details
+from tocsin.bot.door.access import Access, Change, Listed, label_details
 from tocsin.channels.conversation import ConversationAdapter
 from tocsin.cli.opening import with_app
 from tocsin.core.audit.actions import CLI
@@ -55,7 +55,7 @@ def _serve(arguments: argparse.Namespace, options: Options, out: Console) -> int
 def _list(_: argparse.Namespace, options: Options, out: Console) -> int:
     chats = _with_access(options, out, lambda access, _: access.listing())
     return out.listing(
-        [chat_document(chat) for chat in chats],
+        chats,
         ("chat", "state", "from", "since", "who"),
         (_row(chat) for chat in chats),
         empty="no chats are allowed, denied or waiting",
@@ -63,9 +63,8 @@ def _list(_: argparse.Namespace, options: Options, out: Console) -> int:
 
 
 def _row(chat: Listed) -> tuple[str, ...]:
-    since = (timestamp(chat.changed_at) or "")[:19] if chat.changed_at else ""
-    who = ", ".join(label_details(chat.details))
-    return chat.chat_id, str(chat.state), chat.origin, since, who
+    since = (timestamp(chat.changed_at) or "")[:19]
+    return chat.chat_id, chat.state, chat.origin, since, ", ".join(label_details(chat.details))
 
 
 def _change(arguments: argparse.Namespace, options: Options, out: Console) -> int:
@@ -79,9 +78,7 @@ def _change(arguments: argparse.Namespace, options: Options, out: Console) -> in
 
     change = _with_access(options, out, work, writes=True)
     out.effect_done("the decision was stored")
-    return out.answer(
-        {"chat_id": change.chat_id, "before": str(change.before), "state": str(change.after)}, change.sentence
-    )
+    return out.answer(change, change.sentence)
 
 
 def _with_access(

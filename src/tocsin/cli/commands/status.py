@@ -24,23 +24,23 @@ def _status(_: argparse.Namespace, options: Options, out: Console) -> int:
 
     report = with_app(options, out, work)
     if out.as_json:
-        out.document(report.as_document())
+        out.document(report)
     else:
         _show(report, out)
-    return FAILED if report.state is SubsystemState.ERROR else DONE
+    return FAILED if report.status is SubsystemState.ERROR else DONE
 
 
 def _show(report: StatusReport, out: Console) -> None:
     if report.attention:
-        out.table(("severity", "needs attention"), [(str(item.severity), item.message) for item in report.attention])
+        out.table(("severity", "needs attention"), [(item.severity, item.message) for item in report.attention])
         out.line("")
     rows = [
-        (str(status.state), name, status.summary, _local(status.last_event_at))
+        (status.status, name, status.summary, _local(status.last_event_at))
         for name, status in report.subsystems.items()
     ]
     out.table(("state", "subsystem", "summary", "last event"), rows)
     out.line("")
-    out.table(("state", "service", "detail"), [(str(each.state), each.name, each.detail) for each in report.services])
+    out.table(("state", "service", "detail"), [(each.status, each.name, each.detail) for each in report.services])
     runs = report.runs
     out.line("")
     out.line(

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import IO, NamedTuple, cast
+from typing import IO, ClassVar, NamedTuple, cast
 
 from tocsin.core.audit.reader import (
     GENESIS,
@@ -27,13 +27,14 @@ from tocsin.core.audit.reader import (
     parse_link,
     rotated,
 )
+from tocsin.core.records.marks import after
 
 MAX_ISSUES = 1_000
 _NUMBERED = re.compile(r"\.([0-9]+)(?:\.[a-z0-9]+)?$")
 _DATED = re.compile(r"-([0-9]{8}(?:-?[0-9]{2,10})?)(?:\.[a-z0-9]+)?$")
 
 
-class ChainIssue(NamedTuple):
+class ChainProblem(NamedTuple):
     """An error in the chain, with its file and line (counted from 1)."""
 
     line: int
@@ -45,14 +46,17 @@ class ChainIssue(NamedTuple):
 class Verification:
     """The result of verifying all files of a log; store `last` elsewhere to compare it later."""
 
+    schema_name: ClassVar[str] = "ChainVerification"
+
     lines: int
     files: int
-    problems: tuple[ChainIssue, ...]
+    problems: tuple[ChainProblem, ...]
     first: int  # sequence number of the oldest line; earlier ones have passed the retention time
     last: int
     last_hash: str
 
     @property
+    @after("last_hash")
     def ok(self) -> bool:
         """Whether no line was changed, added, moved or removed."""
         return not self.problems
@@ -67,7 +71,7 @@ class Segment:
     begins_at: str = ""  # the time of its first line
     start: Tip | None = None
     end: Tip | None = None
-    issues: list[ChainIssue] = field(default_factory=list)
+    issues: list[ChainProblem] = field(default_factory=list)
     hashes: dict[int, bytes] = field(default_factory=dict)  # of the lines in `wanted`
 
     @property
@@ -78,7 +82,7 @@ class Segment:
     def report(self, reason: str, line: int | None = None) -> None:
         """Record an error at the line that was read last."""
         if len(self.issues) < MAX_ISSUES:
-            self.issues.append(ChainIssue(self.lines if line is None else line, reason, self.file))
+            self.issues.append(ChainProblem(self.lines if line is None else line, reason, self.file))
 
 
 def walk(file: str, lines: Iterable[bytes], head_name: str, wanted: Collection[int] = ()) -> Segment:
@@ -146,7 +150,7 @@ class Verifier:
         for anchor in anchors:
             self._anchors.setdefault(anchor.seq, []).append(anchor)
         self._wanted = {*self._anchors, *([head.tip.seq] if head else [])}
-        self._issues: list[ChainIssue] = []
+        self._issues: list[ChainProblem] = []
 
     def verify(self, live: Iterable[bytes] | None) -> Verification:
         """Verify the lines of the live file, `None` if there is none, and all rotated files."""
@@ -250,7 +254,7 @@ class Verifier:
         elif not chain:
             if head.tip.seq:
                 reason = f"{self._head_name} records {head.tip.seq} lines, but no file contains any"
-                self._issues.append(ChainIssue(0, reason, self._path.name))
+                self._issues.append(ChainProblem(0, reason, self._path.name))
         elif head.tip.seq > _end(chain[-1]).seq:
             missing = head.tip.seq - _end(chain[-1]).seq
             self._report(chain[-1], f"is the last one, but {missing} more were written after it")
@@ -280,10 +284,10 @@ class Verifier:
                 self._report_log(f"number {seq} differs from the anchored line: the chain was recomputed")
 
     def _report_log(self, reason: str) -> None:
-        self._issues.append(ChainIssue(0, reason, self._path.name))
+        self._issues.append(ChainProblem(0, reason, self._path.name))
 
     def _report(self, segment: Segment, reason: str, line: int | None = None) -> None:
-        self._issues.append(ChainIssue(segment.lines if line is None else line, reason, segment.file))
+        self._issues.append(ChainProblem(segment.lines if line is None else line, reason, segment.file))
 
 
 def _end(segment: Segment) -> Tip:

@@ -1,1 +1,1 @@
-"""Public records: one class for each thing, from which its JSON and its JSON Schema are made."""
+"""Public records: one class per resource, from which its JSON and its JSON Schema are generated."""

@@ -1,4 +1,4 @@
-"""The JSON of public records: for `--json`, for answers of the REST API, and for the live topics."""
+"""The JSON of public records: for `--json`, for responses of the REST API, and for the live topics."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -14,10 +14,10 @@ Convert = Callable[[Any], Any]
 
 
 def to_json(value: Any, type_: Any = None) -> Any:
-    """Return a record, or what holds records, as plain dictionaries, lists, texts and numbers.
+    """Return a record, or a container of records, as plain dictionaries, lists, texts and numbers.
 
-    `type_` is the type that is shown, by default the class of `value`. A base class of it shows a record by its own
-    fields alone, as lists do.
+    `type_` is the displayed type, by default the class of `value`. If it is a base class, only its own fields are
+    included, as in lists.
     """
     shown: Any = type(value) if type_ is None else type_
     convert = _converter(shown)
@@ -26,7 +26,7 @@ def to_json(value: Any, type_: Any = None) -> Any:
 
 @cache
 def _converter(type_: Any) -> Convert | None:
-    """Return what converts values of a type; None if they are JSON already."""
+    """Return the converter for values of a type, or `None` if they are JSON already."""
     origin, arguments = get_origin(type_), get_args(type_)
     if origin is Annotated:
         return _marked(arguments[0], type_.__metadata__)
@@ -61,7 +61,7 @@ def _shown(mark: Converted) -> Convert:
 
 
 def _of_choices(choices: Sequence[Any]) -> Convert | None:
-    """Return what converts a value of one of several types; records are told apart by their classes."""
+    """Return the converter for a union; records are distinguished by their classes."""
     converters = {each: convert for each in choices if (convert := _converter(each))}
     if not converters:
         return None
@@ -74,7 +74,7 @@ def _of_choices(choices: Sequence[Any]) -> Convert | None:
 
 
 def _of_record(type_: Any) -> Convert:
-    steps: list[tuple[str, Convert, Convert | None]] = []  # filled below: a record may hold records of its class
+    steps: list[tuple[str, Convert, Convert | None]] = []  # filled below: a record may contain records of its class
 
     def convert(record: Any) -> dict[str, Any]:
         if isinstance(record, dict):

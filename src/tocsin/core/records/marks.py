@@ -1,11 +1,11 @@
-"""How the fields of a public record are declared.
+"""Marks for the fields of public records.
 
-A record is a frozen dataclass or a named tuple, and each of its fields is public: it appears in `--json`, in answers of
-the REST API, on the live topics and in the OpenAPI document, unless its type is `Private`. A text in `Annotated`
-describes the field: `seq: Annotated[int, "The number of the last event that changed it."]`. Properties are public where
-`@after` gives them a place. `schema_name` is the name in the OpenAPI document where that differs from the class's.
+A record is a frozen dataclass or a named tuple, and each of its fields is public: it appears in `--json`, in responses
+of the REST API, on the live topics and in the OpenAPI document, unless its type is `Private`. A text in `Annotated`
+describes the field: `seq: Annotated[int, "The number of the last event that changed it."]`. Properties are public if
+`@after` gives them a position. `schema_name` is the name in the OpenAPI document if it differs from the class's.
 
-This module imports nothing but `typing`: commands that send load it with the records.
+This module imports only `typing`, because commands that send import it with the records.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class FieldMark(Enum):
-    """How a field is shown."""
+    """How a field is displayed."""
 
     PRIVATE = "it is not shown"
     FLAT = "its fields are those of the record; all are null if it is None"
@@ -26,7 +26,7 @@ class FieldMark(Enum):
 
 
 class Converted(NamedTuple):
-    """A field that is shown as another value, and the type of that value."""
+    """A field that is displayed as another value, and the type of that value."""
 
     show: Callable[[Any], Any]
     type: Any
@@ -39,7 +39,7 @@ TextOrNull = Annotated[str, FieldMark.NULL_IF_EMPTY]
 
 
 def after(name: str) -> Callable[[F], F]:
-    """Make a property public, at the place after the field `name`; its docstring describes it."""
+    """Make a property public, with its position after the field `name`; its docstring is the description."""
 
     def mark(getter: F) -> F:
         getter.__dict__["after"] = name

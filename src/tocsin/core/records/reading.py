@@ -26,9 +26,9 @@ def is_record(type_: Any) -> bool:
 
 @cache
 def public_fields(record: Any) -> Mapping[str, PublicField]:
-    """Return the public fields of a record class by name, in the order in which they are shown.
+    """Return the public fields of a record class by name, in display order.
 
-    A field of the class itself replaces one of the same name from a flat field, and takes its place.
+    A field of the class itself replaces one of the same name from a flat field, and takes its position.
     """
     cls = get_origin(record) or record
     chosen = _parameters(cls, record)
@@ -48,7 +48,7 @@ def _declared(cls: Any) -> list[str]:
 
 
 def _parameters(cls: Any, record: Any) -> dict[Any, Any]:
-    """Return the types that stand for the variables of a class: those of `record`, and those that its bases name."""
+    """Return the types for the type variables of a class: the parameters of `record`, and of its bases."""
     named = [(get_origin(each), get_args(each)) for each in (*getattr(cls, "__orig_bases__", ()), record)]
     return {
         variable: type_
@@ -58,7 +58,7 @@ def _parameters(cls: Any, record: Any) -> dict[Any, Any]:
 
 
 def _chosen(type_: Any, chosen: Mapping[Any, Any]) -> Any:
-    """Return a type with the parameters that were chosen for its variables."""
+    """Return a type with its type variables replaced."""
     if isinstance(type_, TypeVar):
         return chosen.get(type_, Any)
     variables = getattr(type_, "__parameters__", ())
@@ -73,13 +73,13 @@ def _is_marked(type_: Any) -> bool:
 
 
 def _field(type_: Any, get: Callable[[Any], Any]) -> PublicField:
-    """Return a field, whose description stands beside its type."""
+    """Return a field with the description from its annotation."""
     marks = type_.__metadata__ if get_origin(type_) is Annotated else ()
     return PublicField(type_, get, next((mark for mark in marks if isinstance(mark, str)), ""))
 
 
 def _flattened(type_: Any, name: str) -> dict[str, PublicField]:
-    """Return the fields of a flat field; they may be null if it may be None."""
+    """Return the fields of a flat field; they may be null if it may be `None`."""
     inner = get_args(type_)[0]
     choices = [each for each in get_args(inner) or (inner,) if each is not type(None)]
     may_be_none, outer = inner is not choices[0], attrgetter(name)
@@ -97,7 +97,7 @@ def _through(outer: Callable[[Any], Any], inner: Callable[[Any], Any]) -> Callab
 
 
 def _with_properties(cls: type, found: Mapping[str, PublicField]) -> Mapping[str, PublicField]:
-    """Return the fields with the public properties of the class at their places."""
+    """Return the fields with the public properties of the class at their positions."""
     placed: dict[str, dict[str, PublicField]] = {}
     for name, getter in _public_properties(cls).items():
         hints = get_type_hints(getter, include_extras=True)

@@ -23,9 +23,9 @@ _WORDS: Mapping[Any, dict[str, Any]] = {
 
 
 class RecordSchemas:
-    """The schemas of records and of what they refer to; `found` has them by name.
+    """The schemas of records and of the types that they reference; `found` has them by name.
 
-    Those that are not `closed` allow for fields of later versions.
+    Schemas that are not `closed` permit fields of later versions.
     """
 
     def __init__(self, *, closed: bool = True) -> None:
@@ -59,7 +59,7 @@ class RecordSchemas:
         return self.of(type_)
 
     def _of_choices(self, choices: Sequence[Any]) -> dict[str, Any]:
-        """Return the schema of a union; choices that are unions themselves are joined."""
+        """Return the schema of a union; nested unions are flattened."""
         found: list[dict[str, Any]] = []
         for schema in map(self.of, choices):
             found += [each for each in schema.get("anyOf", [schema]) if each not in found]
@@ -89,7 +89,7 @@ class RecordSchemas:
         if self._classes.setdefault(name, type_) != type_:
             raise TypeError(f"two public records are called {name}")
         if name not in self.found:
-            self.found[name] = {}  # a record may refer to itself
+            self.found[name] = {}  # a record may reference itself
             self.found[name] = _of_enum(type_) if _is_enum(type_) else self.object(type_)
         return {"$ref": f"#/components/schemas/{name}"}
 
@@ -123,7 +123,7 @@ def _of_enum(type_: type[Enum]) -> dict[str, Any]:
 
 
 def _of_words(words: Sequence[Any]) -> dict[str, Any]:
-    """Return the schema of one of these texts."""
+    """Return the schema of an enumeration of these texts."""
     return {"type": "string", **({"const": words[0]} if len(words) == 1 else {"enum": list(words)})}
 
 

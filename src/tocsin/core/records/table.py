@@ -8,7 +8,7 @@ from tocsin.core.time.timestamps import timestamp
 
 
 def field_rows(record: Any, hidden: Collection[str] = ()) -> list[tuple[str, str]]:
-    """Return a record as rows of a table of fields and values, without those that are `hidden` or empty."""
+    """Return a record as rows of field and value, without fields that are `hidden` or empty."""
     shown = to_json(record)
     return [
         (name, cell(value)) for name, value in shown.items() if name not in hidden and value not in (None, "", [], {})
@@ -16,7 +16,7 @@ def field_rows(record: Any, hidden: Collection[str] = ()) -> list[tuple[str, str
 
 
 def cell(value: Any) -> str:
-    """Return a value of JSON as the text of a cell: `a, b` for a list, `name=value` for each entry of a mapping."""
+    """Return a JSON value as the text of a cell: `a, b` for a list, `name=value` for each entry of a mapping."""
     if value is None:
         return ""
     if isinstance(value, Mapping):
@@ -25,5 +25,5 @@ def cell(value: Any) -> str:
 
 
 def short_time(seconds: float | None, end: int = 16) -> str:
-    """Return Unix seconds as `2026-11-20 08:00` in UTC, or with seconds where `end` is 19; empty for None."""
+    """Return Unix seconds as `2026-11-20 08:00` in UTC, or with seconds if `end` is 19; empty for `None`."""
     return (timestamp(seconds) or "")[:end].replace("T", " ")

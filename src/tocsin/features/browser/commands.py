@@ -1,8 +1,8 @@
 """browser: list the profiles, start and stop their browsers."""
 
 import argparse
-from typing import Any
 
+from tocsin.core.time.timestamps import timestamp
 from tocsin.features.browser.model import BrowserLook
 from tocsin.features.browser.service import Browsers
 from tocsin.features.contract import Commands
@@ -45,10 +45,10 @@ def configure_browser(parser: argparse.ArgumentParser) -> None:
 
 
 def _profiles(_: argparse.Namespace, out: Console, program: Program) -> int:
-    async def work(browsers: Browsers) -> list[dict[str, Any]]:
+    async def work(browsers: Browsers) -> list[BrowserLook]:
         if browsers.file.problem:
             raise browsers.file.problem
-        return await browsers.documents()
+        return await browsers.with_sizes(await browsers.looks())
 
     found = program.run(work)
     if out.as_json:
@@ -56,19 +56,20 @@ def _profiles(_: argparse.Namespace, out: Console, program: Program) -> int:
     elif not found:
         out.note("no browser profiles exist; add them to browser_profiles.yaml in the data directory")
     else:
-        rows = [_row(document) for document in found]
-        out.table(("name", "browser", "driver", "status", "endpoint", "size", "last used"), rows)
-        for document in found:
-            if document["error"]:
-                out.note(f"{document['name']}: {document['error']}")
+        out.table(
+            ("name", "browser", "driver", "status", "endpoint", "size", "last used"), [_row(look) for look in found]
+        )
+        for look in found:
+            if look.error:
+                out.note(f"{look.profile.name}: {look.error}")
     return DONE
 
 
-def _row(document: dict[str, Any]) -> tuple[str, ...]:
-    name = f"{document['name']} (default)" if document["default"] else document["name"]
-    endpoint, used = document["cdp_endpoint"] or "–", document["last_used_at"] or "–"
-    status, size = document["status"].replace("_", " "), _size(document["size_bytes"])
-    return name, document["browser"], document["driver"].replace("_", " "), status, endpoint, size, used
+def _row(look: BrowserLook) -> tuple[str, ...]:
+    profile, used = look.profile, timestamp(look.last_used_at) or "–"
+    name = f"{profile.name} (default)" if profile.default else profile.name
+    status, driver = (word.replace("_", " ") for word in (look.status, profile.driver))
+    return name, profile.browser, driver, status, look.cdp_endpoint or "–", _size(look.size_bytes), used
 
 
 def _size(size: int | None) -> str:
@@ -81,15 +82,15 @@ def _size(size: int | None) -> str:
 
 
 def _start(arguments: argparse.Namespace, out: Console, program: Program) -> int:
-    async def work(browsers: Browsers) -> tuple[BrowserLook, bool, dict[str, Any]]:
+    async def work(browsers: Browsers) -> tuple[BrowserLook, bool]:
         starting = browsers.start(readable(arguments.name), source="cli")
         look, started = await out.while_waiting("Starting the browser", starting)
         out.effect_done("the browser was started")
-        return look, started, (await browsers.with_sizes([look]))[0]
+        return (await browsers.with_sizes([look]))[0], started
 
-    look, started, document = program.run(work, writes=True)
+    look, started = program.run(work, writes=True)
     if out.as_json:
-        out.document(document)
+        out.document(look)
     else:
         out.line(f"{look.profile.name}: process {look.pid}, {look.endpoint or 'its port is not open yet'}")
         if not started:
@@ -98,15 +99,15 @@ def _start(arguments: argparse.Namespace, out: Console, program: Program) -> int
 
 
 def _stop(arguments: argparse.Namespace, out: Console, program: Program) -> int:
-    async def work(browsers: Browsers) -> tuple[BrowserLook, bool, dict[str, Any]]:
+    async def work(browsers: Browsers) -> tuple[BrowserLook, bool]:
         stopping = browsers.stop(readable(arguments.name), source="cli", forget=arguments.forget)
         look, stopped = await out.while_waiting("Stopping the browser", stopping)
         out.effect_done("the browser was stopped")
-        return look, stopped, (await browsers.with_sizes([look]))[0]
+        return (await browsers.with_sizes([look]))[0], stopped
 
-    look, stopped, document = program.run(work, writes=True)
+    look, stopped = program.run(work, writes=True)
     if out.as_json:
-        out.document(document)
+        out.document(look)
     elif stopped:
         out.line(f"{look.profile.name}: {'forgotten' if arguments.forget else 'stopped'}")
     else:

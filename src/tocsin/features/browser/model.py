@@ -1,14 +1,14 @@
 """What a browser profile is, and how it is now."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 
 from tocsin.core.errors import TocsinError
+from tocsin.core.records.marks import Flat, Private, TextOrNull, Time, after
 from tocsin.core.text.redaction import MASK
-from tocsin.core.time.timestamps import timestamp
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
 NAME_RULE = "not a valid profile name: use letters, digits and . _ -, starting with a letter or digit"
@@ -64,15 +64,15 @@ class BrowserProfile:
 
     name: str
     browser: BrowserKind = BrowserKind.CHROMIUM
-    driver: BrowserDriver = BrowserDriver.MANAGED
+    driver: Annotated[BrowserDriver, "How the browser is started."] = BrowserDriver.MANAGED
     user_data_dir: Path | None = None
-    cdp_endpoint: str = ""
-    port: int = 0  # 0 is any that is free
-    headless: bool = True
+    cdp_endpoint: Private[str] = ""  # it may hold credentials
+    port: Private[int] = 0  # 0 is any that is free
+    headless: Private[bool] = True
     default: bool = False
-    proxy: str = ""
-    executable: Path | None = None
-    sandbox: bool = True
+    proxy: TextOrNull = ""
+    executable: Private[Path | None] = None
+    sandbox: Private[bool] = True
 
 
 class BrowserProcess(NamedTuple):
@@ -90,33 +90,29 @@ class BrowserProcess(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BrowserLook:
-    """A profile as it was found just now; `endpoint` may hold credentials."""
+    """Browser profile with its state."""
 
-    profile: BrowserProfile
+    schema_name: ClassVar[str] = "BrowserProfileRecord"
+
+    profile: Flat[BrowserProfile]
     status: BrowserStatus
-    endpoint: str = ""
+    endpoint: Private[str] = ""  # it may hold credentials
     pid: int | None = None
-    last_used_at: float | None = None
-    error: str = ""
+    size_bytes: int | None = field(default=None, kw_only=True)  # None where the directory was not measured
+    last_used_at: Time | None = None
+    error: TextOrNull = ""
 
-    def as_document(self, size_bytes: int | None) -> dict[str, object]:
-        """Return the record as the interfaces show it."""
-        profile = self.profile
-        return {
-            "name": profile.name,
-            "browser": str(profile.browser),
-            "driver": str(profile.driver),
-            "user_data_dir": str(profile.user_data_dir) if profile.user_data_dir else None,
-            "cdp_endpoint": masked(self.endpoint) or None,
-            "headless": profile.headless if profile.driver is BrowserDriver.MANAGED else None,
-            "default": profile.default,
-            "proxy": profile.proxy or None,
-            "status": str(self.status),
-            "pid": self.pid,
-            "size_bytes": size_bytes,
-            "last_used_at": timestamp(self.last_used_at),
-            "error": self.error or None,
-        }
+    @property
+    @after("user_data_dir")
+    def cdp_endpoint(self) -> str | None:
+        """Address of the debugging port, without credentials."""
+        return masked(self.endpoint) or None
+
+    @property
+    @after("user_data_dir")
+    def headless(self) -> bool | None:
+        """Whether a managed browser has no window."""
+        return self.profile.headless if self.profile.driver is BrowserDriver.MANAGED else None
 
 
 def masked(endpoint: str) -> str:

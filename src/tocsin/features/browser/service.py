@@ -5,6 +5,7 @@ import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 from tocsin.core.errors import ConfigError
@@ -65,14 +66,10 @@ class Browsers:
         forgotten = [await self.profile_looks.look_at_forgotten(process) for process in rest]
         return [*found, *(look for look in forgotten if look)]
 
-    async def documents(self) -> list[dict[str, object]]:
-        """Return the records of all profiles, with their sizes."""
-        return await self.with_sizes(await self.looks())
-
-    async def with_sizes(self, looks: list[BrowserLook]) -> list[dict[str, object]]:
-        """Return the records of profiles."""
+    async def with_sizes(self, looks: list[BrowserLook]) -> list[BrowserLook]:
+        """Return profiles with the sizes of their directories."""
         sizes = await sizes_of(looks)
-        return [look.as_document(size) for look, size in zip(looks, sizes, strict=True)]
+        return [replace(look, size_bytes=size) for look, size in zip(looks, sizes, strict=True)]
 
     async def last_event_at(self) -> float | None:
         """Return when a browser was last started or ended."""

@@ -16,7 +16,7 @@ from tocsin.features.context import Abilities
 from tocsin.features.triggers.answers import READ_CHARS, answer_of, shorten_markdown
 from tocsin.features.triggers.audit_actions import TRIGGERS
 from tocsin.features.triggers.captures import substitute
-from tocsin.features.triggers.rules import Action, Match
+from tocsin.features.triggers.rules import Match, TriggerAction
 from tocsin.messaging.inbound.attribution import quotation
 from tocsin.messaging.inbound.handling import MessageContext, Reply
 from tocsin.runs.model import Command, Run, RunResult, RunSpec, RunStatus
@@ -71,7 +71,7 @@ class Actions:
 
     async def run(self, firing: Firing) -> Run:
         """Run the action to its end; raises StoreUnavailableError if nothing was started, as it cannot be recorded."""
-        work = {Action.SHELL: self._shell, Action.CLAUDE: self._ask, Action.SKILL: self._skill}
+        work = {TriggerAction.SHELL: self._shell, TriggerAction.CLAUDE: self._ask, TriggerAction.SKILL: self._skill}
         return await self._parts.runs.execute(self._order(firing), work[firing.match.rule.action](firing))
 
     async def earlier(self, firing: Firing) -> Run | None:
@@ -92,7 +92,7 @@ class Actions:
             log.warning("the output of a run cannot be read", extra={"run": run.id, "reason": error.sentence()})
             output = ""
         output = output or run.output.tail
-        if firing.match.rule.action is Action.CLAUDE and run.ok:
+        if firing.match.rule.action is TriggerAction.CLAUDE and run.ok:
             return Reply(shorten_markdown(output), COMMONMARK)
         return Reply(answer_of(run, output), PLAIN)
 
@@ -147,7 +147,7 @@ class Actions:
                 "event": firing.received.id,
                 "repeat": rule.repeat,
             },
-            env_keys=tuple(sorted(_variables(firing))) if rule.action is Action.SHELL else (),
+            env_keys=tuple(sorted(_variables(firing))) if rule.action is TriggerAction.SHELL else (),
             attempt=firing.received.attempt,
             max_attempts=firing.received.attempt,  # the inbox decides whether there is another one
             source=TRIGGERS.name,

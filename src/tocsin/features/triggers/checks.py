@@ -9,7 +9,7 @@ from tocsin.core.text.strings import number_of
 from tocsin.features.hooks import Checks, FeatureCheck
 from tocsin.features.triggers.captures import notes_on
 from tocsin.features.triggers.hooks import OpenTriggers
-from tocsin.features.triggers.rules import Action, Rule
+from tocsin.features.triggers.rules import Rule, TriggerAction
 from tocsin.terminal.findings import Finding, yield_first
 
 
@@ -21,7 +21,7 @@ async def check_triggers(triggers: OpenTriggers) -> AsyncIterator[Finding]:
     if problem := triggers.rules.problem:
         # The watched file has logged it.
         yield Finding("error", "triggers", str(problem), problem.hint or "correct the file", logged=True)
-    needs_skills = any(rule.action is Action.SKILL for rule in rules)
+    needs_skills = any(rule.action is TriggerAction.SKILL for rule in rules)
     runnable = [skill.name for skill in await triggers.context.abilities.skills.list()] if needs_skills else []
     for rule in rules:
         for detail, fix in _doubts(rule, triggers.context.settings, runnable):
@@ -32,13 +32,13 @@ async def check_triggers(triggers: OpenTriggers) -> AsyncIterator[Finding]:
 
 def _doubts(rule: Rule, settings: Values, runnable: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield what is dangerous about a rule or keeps it from working, each with what to do."""
-    if rule.action is Action.SHELL:
+    if rule.action is TriggerAction.SHELL:
         for note in notes_on(rule.command):
             detail, _, fix = note.partition(": ")
             yield detail, fix
-    elif rule.action is Action.CLAUDE and not settings[CHAT_PROVIDER]:
+    elif rule.action is TriggerAction.CLAUDE and not settings[CHAT_PROVIDER]:
         yield "it needs a chat model, and none is configured", f"set {CHAT_PROVIDER.name}"
-    elif rule.action is Action.SKILL and rule.words[0] not in runnable:
+    elif rule.action is TriggerAction.SKILL and rule.words[0] not in runnable:
         there = ", ".join(yield_first(list(runnable))) or "none"
         yield f"skill {rule.words[0]} does not exist or cannot be run", f"correct the name; available: {there}"
 

@@ -4,13 +4,17 @@ import argparse
 
 from tocsin.core.reading.value import shorten
 from tocsin.features.contract import Commands
-from tocsin.features.triggers.records import explanation_record, notes_of, rule_record, would_run
-from tocsin.features.triggers.rules import FILE_NAME, Match, Rule, RuleEvaluation, Triggers
+from tocsin.features.triggers.rules import FILE_NAME, MatchStatus, Rule, RuleTest, Triggers
 from tocsin.terminal.options import add_subcommands
 from tocsin.terminal.output import DONE, FAILED, Console
 from tocsin.terminal.program import Program
 from tocsin.terminal.text import read_message
 
+_OUTCOMES = {
+    MatchStatus.FIRES: "fires",
+    MatchStatus.COVERED: "matches, but an earlier rule takes precedence",
+    MatchStatus.NO_MATCH: "does not match",
+}
 _EXAMPLE = """\
 example of a triggers.yaml:
   - pattern: '^disk (\\w+)$'
@@ -44,7 +48,7 @@ def configure_triggers(parser: argparse.ArgumentParser) -> None:
 def _list(_: argparse.Namespace, out: Console, program: Program) -> int:
     triggers, rules = _read(program)
     if out.as_json:
-        out.document([rule_record(rule) for rule in rules])
+        out.document(rules)
     elif not rules:
         out.note(f"no triggers exist; create {triggers.path} (`tocsin triggers --help` shows an example)")
     else:
@@ -60,12 +64,12 @@ def _list(_: argparse.Namespace, out: Console, program: Program) -> int:
 def _test(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     text = read_message(arguments.text, out)
     triggers, _ = _read(program)
-    match, findings = triggers.explain(text)
+    found = triggers.explain(text)
     if out.as_json:
-        out.document(explanation_record(match, findings))
+        out.document(found)
     else:
-        _show(match, findings, out)
-    return DONE if match else FAILED
+        _show(found, out)
+    return DONE if found.matched else FAILED
 
 
 def _read(program: Program) -> tuple[Triggers, tuple[Rule, ...]]:
@@ -76,24 +80,21 @@ def _read(program: Program) -> tuple[Triggers, tuple[Rule, ...]]:
     return triggers, rules
 
 
-def _show(match: Match | None, findings: tuple[RuleEvaluation, ...], out: Console) -> None:
-    if match is None:
+def _show(found: RuleTest, out: Console) -> None:
+    if (rule := found.rule) is None:
         out.line("no rule matches")
     else:
-        rule = match.rule
         out.line(f"rule {rule.number} matches (line {rule.line}): {rule.pattern.source}")
-        for number, group in enumerate(match.groups, 1):
+        for number, group in enumerate(found.groups, 1):
             out.line(f"  ${number} = {_quoted(group)}")
-        out.line(f"would run ({rule.action}): {_quoted(would_run(match))}")
+        out.line(f"would run ({rule.action}): {_quoted(found.would_run or '')}")
         out.line("the output is sent as a reply" if rule.reply else "no reply is sent")
         if not rule.repeat:
             out.line("an interrupted run is not repeated")
         _advise(out, (rule,))
-    if findings:
-        out.table(
-            ("rule", "pattern", "outcome"),
-            [(str(f.rule.number), f.rule.pattern.source, f.outcome.value) for f in findings],
-        )
+    if found.rules:
+        rows = [(str(each.number), each.pattern, _OUTCOMES[each.outcome]) for each in found.rules]
+        out.table(("rule", "pattern", "outcome"), rows)
 
 
 def _quoted(text: str) -> str:
@@ -103,7 +104,7 @@ def _quoted(text: str) -> str:
 
 def _advise(out: Console, rules: tuple[Rule, ...]) -> None:
     for rule in rules:
-        for note in notes_of(rule):
+        for note in rule.notes:
             out.note(f"tocsin: rule {rule.number} (line {rule.line}): {note}")
 
 

@@ -1,12 +1,13 @@
 """The operations on trigger rules."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 from tocsin.features.hooks import OperationsOf
 from tocsin.features.triggers.hooks import OpenTriggers
-from tocsin.features.triggers.records import explanation_record, rule_record
+from tocsin.features.triggers.rules import Rule, RuleTest
 from tocsin.rest.bodies import RequestBody, text
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.refusals import refuse
@@ -15,23 +16,10 @@ MAX_TEXT = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RuleRecord:
-    """Trigger rule."""
-
-    number: Annotated[int, "Position in the file, starting at 1."]
-    line: int
-    pattern: str
-    action: str
-    command: str
-    reply: bool
-    notes: list[str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RuleList:
     """Active rules."""
 
-    items: list[RuleRecord]
+    items: Sequence[Rule]
     problem: Annotated[str | None, "Reason why the current file was rejected; the last valid version is active."]
 
 
@@ -41,26 +29,6 @@ class TriggerText(RequestBody):
 
     text: Annotated[str, text(MAX_TEXT, examples=("deploy web",))]
     channel: Annotated[str, text(100), "Ignored: rules apply to all channels."] = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuleOutcome:
-    """Result of one rule for a text."""
-
-    number: int
-    pattern: str
-    outcome: Annotated[str, "`fires`, `covered` by an earlier rule, or `no-match`."]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuleTest:
-    """Matching rule, and what it would run."""
-
-    matched: bool
-    rule: RuleRecord | None
-    groups: list[str]
-    would_run: str | None
-    rules: list[RuleOutcome]
 
 
 class TriggerRoutes:
@@ -75,7 +43,7 @@ class TriggerRoutes:
         """List the active rules in order of evaluation."""
         rules = await asyncio.to_thread(self._rules.all)
         problem = self._rules.problem
-        return {"items": [rule_record(rule) for rule in rules], "problem": problem.sentence() if problem else None}
+        return RuleList(items=rules, problem=problem.sentence() if problem else None)
 
     @operation("POST", "/api/triggers/test", extension=True, problems=("validation-failed",), answer=RuleTest)
     async def test_triggers(self, body: TriggerText) -> Any:
@@ -83,7 +51,7 @@ class TriggerRoutes:
         known, channel = self._messenger.channel_names(), body.channel.strip().lower()
         if channel and channel not in known:
             raise refuse(("channel",), "bad-value", f"Unknown channel; choose from: {', '.join(sorted(known))}")
-        return explanation_record(*await asyncio.to_thread(self._rules.explain, body.text))
+        return await asyncio.to_thread(self._rules.explain, body.text)
 
 
 def trigger_operations(opened: OpenTriggers) -> Operations:

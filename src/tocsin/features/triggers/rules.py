@@ -4,24 +4,29 @@ A list of rules, each with `pattern`, `action`, `command` and `reply`. The first
 """
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import sha256
+from operator import attrgetter
 from pathlib import Path
+from typing import Annotated, ClassVar
 
 from tocsin.core.errors import ConfigError
 from tocsin.core.expressions.template import placeholder_problem
 from tocsin.core.reading.fields import BooleanType, ChoiceType, Field, ListType, RecordType, RecordValues, TextType
 from tocsin.core.reading.yaml_file import parse_yaml
 from tocsin.core.reading.yaml_node import Node
+from tocsin.core.records.marks import Converted, Private, after
 from tocsin.core.storage.files import WatchedFile
+from tocsin.features.triggers.captures import notes_on, substitute
 from tocsin.features.triggers.patterns import Pattern, PatternError, searchable
 
 FILE_NAME = "triggers.yaml"
 MAX_COMMAND = 10_000  # characters; longer is a script, which belongs in a file
 
 
-class Action(StrEnum):
+class TriggerAction(StrEnum):
     """What a rule runs."""
 
     SHELL = "shell"
@@ -31,22 +36,30 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule; `number` is its place in the file from 1, `words` a skill's name and its arguments."""
+    """Trigger rule; `words` are a skill's name and its arguments."""
 
-    number: int
+    schema_name: ClassVar[str] = "RuleRecord"
+
+    number: Annotated[int, "Position in the file, starting at 1."]
     line: int
-    pattern: Pattern
-    action: Action
+    pattern: Annotated[Pattern, Converted(attrgetter("source"), str)]
+    action: TriggerAction
     command: str
     reply: bool = True
-    repeat: bool = True
-    words: tuple[str, ...] = field(default=(), repr=False)
+    repeat: Private[bool] = True
+    words: Private[tuple[str, ...]] = field(default=(), repr=False)
 
     @property
     def id(self) -> str:
         """What names the rule in the records of its runs, also after others were moved around it."""
         digest = sha256(self.pattern.source.encode()).hexdigest()
         return f"{self.number}-{digest[:8]}"
+
+    @property
+    @after("reply")
+    def notes(self) -> Sequence[str]:
+        """What is doubtful about its command."""
+        return notes_on(self.command) if self.action is TriggerAction.SHELL else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,21 +75,40 @@ class Match:
         """What `$0`, `$1`, … stand for in a prompt or the arguments of a skill."""
         return (self.found, *self.groups)
 
+    @property
+    def would_run(self) -> str:
+        """What runs; a shell gets its command as it is, and the captures beside it."""
+        if self.rule.action is TriggerAction.SHELL:
+            return self.rule.command
+        return substitute(self.rule.command, self.captures)
+
 
 class MatchStatus(StrEnum):
     """What a rule has to say about a message."""
 
     FIRES = "fires"
-    COVERED = "matches, but an earlier rule takes precedence"
-    NO_MATCH = "does not match"
+    COVERED = "covered"  # by an earlier rule
+    NO_MATCH = "no-match"
 
 
 @dataclass(frozen=True, slots=True)
-class RuleEvaluation:
-    """One rule looked at for one message."""
+class RuleOutcome:
+    """Result of one rule for a text."""
 
-    rule: Rule
-    outcome: MatchStatus
+    number: int
+    pattern: str
+    outcome: Annotated[MatchStatus, "`fires`, `covered` by an earlier rule, or `no-match`."]
+
+
+@dataclass(frozen=True, slots=True)
+class RuleTest:
+    """Matching rule, and what it would run."""
+
+    matched: bool
+    rule: Rule | None
+    groups: Sequence[str]
+    would_run: str | None
+    rules: Sequence[RuleOutcome]
 
 
 class Triggers:
@@ -106,18 +138,20 @@ class Triggers:
         """Return the first rule whose pattern is found in the text."""
         return _first(self.all(), searchable(text))
 
-    def explain(self, text: str) -> tuple[Match | None, tuple[RuleEvaluation, ...]]:
-        """Return what `match` does, and of every rule whether it fires and why not."""
+    def explain(self, text: str) -> RuleTest:
+        """Return which rule fires, and of every rule whether it does and why not."""
         rules, content = self.all(), searchable(text)
-        first = _first(rules, content)
-        findings = []
+        match = _first(rules, content)
+        outcomes = []
         for rule in rules:
-            if first is not None and rule is first.rule:
+            if match is not None and rule is match.rule:
                 outcome = MatchStatus.FIRES
             else:
                 outcome = MatchStatus.NO_MATCH if rule.pattern.find(content) is None else MatchStatus.COVERED
-            findings.append(RuleEvaluation(rule, outcome))
-        return first, tuple(findings)
+            outcomes.append(RuleOutcome(rule.number, rule.pattern.source, outcome))
+        if match is None:
+            return RuleTest(False, None, (), None, outcomes)
+        return RuleTest(True, match.rule, match.groups, match.would_run, outcomes)
 
 
 def _first(rules: tuple[Rule, ...], content: bytes) -> Match | None:
@@ -147,7 +181,7 @@ _RULES = ListType(
     RecordType(
         (
             Field("pattern", TextType(parse=_pattern), required=True, doc="RE2 pattern that the message must match"),
-            Field("action", ChoiceType(tuple(map(str, Action))), default=Action.SHELL, doc="What runs"),
+            Field("action", ChoiceType(tuple(map(str, TriggerAction))), default=TriggerAction.SHELL, doc="What runs"),
             Field("command", TextType(parse=_command), required=True, doc="Command, prompt, or name of a skill"),
             Field("reply", BooleanType(), default=True, doc="Whether the output is sent as a reply"),
             Field("repeat", BooleanType(), default=True, doc="Whether it runs again after an interruption"),
@@ -166,13 +200,13 @@ def _rule(number: int, read: RecordValues[Node]) -> Rule | None:
     pattern, command, action = read["pattern"], read["command"], read["action"]
     if command is None:
         return None
-    words = _read_words(read.given["command"], command) if action == Action.SKILL else ()
-    if action == Action.SHELL and (problem := placeholder_problem(command)):
+    words = _read_words(read.given["command"], command) if action == TriggerAction.SKILL else ()
+    if action == TriggerAction.SHELL and (problem := placeholder_problem(command)):
         read.given["command"].refuse(problem)
     if pattern is None or not action:
         return None
     line, reply, repeat = read.source.place.line, read["reply"], read["repeat"]
-    return Rule(number, line, pattern, Action(action), command, reply, repeat, words)
+    return Rule(number, line, pattern, TriggerAction(action), command, reply, repeat, words)
 
 
 def _read_words(node: Node, command: str) -> tuple[str, ...]:

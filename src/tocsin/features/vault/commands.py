@@ -13,8 +13,8 @@ from tocsin.core.text.strings import number_of
 from tocsin.features.contract import Commands
 from tocsin.features.vault.hooks import open_service
 from tocsin.features.vault.model import MAX_VALUE_BYTES, OlderVaultError, VaultError, timestamp, validate_name
-from tocsin.features.vault.rotation import RotationState, SecretAge
-from tocsin.features.vault.service import Vault, age_document, generate_value
+from tocsin.features.vault.rotation import RotationState, SecretAgeRecord
+from tocsin.features.vault.service import Vault, generate_value
 from tocsin.terminal.options import add_subcommands
 from tocsin.terminal.output import DONE, FAILED, Console
 from tocsin.terminal.program import Program
@@ -209,13 +209,10 @@ def _list(_: argparse.Namespace, out: Console, program: Program) -> int:
     ages = vault.ages()
     _tell_policies(vault, out)
     if out.as_json:
-        moments = [(timestamp(age.created_at), timestamp(age.rotated_at)) for age in ages]
-        out.document(
-            [
-                {**age_document(age), "created_at": created, "rotated_at": rotated}
-                for age, (created, rotated) in zip(ages, moments, strict=True)
-            ]
-        )
+        from tocsin.core.records.as_json import to_json
+
+        times = ({"created_at": timestamp(age.created_at), "rotated_at": timestamp(age.rotated_at)} for age in ages)
+        out.document([{**to_json(age), **more} for age, more in zip(ages, times, strict=True)])
     elif ages:
         out.table(("name", "state", "age", "expires"), [_row(age) for age in ages])
     else:
@@ -223,9 +220,9 @@ def _list(_: argparse.Namespace, out: Console, program: Program) -> int:
     return DONE
 
 
-def _row(age: SecretAge) -> Sequence[str]:
+def _row(age: SecretAgeRecord) -> Sequence[str]:
     days = f"{age.age_days} of {age.max_age_days} days"
-    return age.name, _WORDS[age.state], days, timestamp(age.expires_at)[:10]
+    return age.name, _WORDS[age.status], days, timestamp(age.expires_at)[:10]
 
 
 def _tell_policies(vault: Vault, out: Console) -> None:
@@ -236,10 +233,12 @@ def _tell_policies(vault: Vault, out: Console) -> None:
 
 def _status(_: argparse.Namespace, out: Console, program: Program) -> int:
     vault, _settings = _opened(program)
-    document, status = vault.document(), vault.status()
+    status = vault.status()
     _tell_policies(vault, out)
     if out.as_json:
-        out.document(document)
+        from tocsin.core.records.as_json import to_json
+
+        out.document(to_json(status))
         return FAILED if status.problem else DONE
     if not status.initialized:
         out.line("no vault exists; create one with `tocsin vault init`")
@@ -248,12 +247,13 @@ def _status(_: argparse.Namespace, out: Console, program: Program) -> int:
         out.failure(status.problem)
         return FAILED
 
-    counts = ", ".join(f"{status.count(state)} {state}" for state in RotationState)
-    out.line(f"{number_of(len(status.ages), 'secret')}: {counts}")
-    out.line(f"vault     {vault.store.vault} (mode {document['vault_mode']}, changed {document['updated_at']})")
-    out.line(f"identity  {vault.store.identity} (mode {document['identity_mode']})")
-    out.line(f"backend   {document['backend']}")
-    due = [age for age in status.ages if age.state is not RotationState.OK]
+    ok, warning, expired, ages = status.rotation
+    changed = "" if status.updated_at is None else timestamp(status.updated_at)
+    out.line(f"{number_of(len(ages), 'secret')}: {ok} ok, {warning} warning, {expired} expired")
+    out.line(f"vault     {vault.store.vault} (mode {status.vault_mode}, changed {changed})")
+    out.line(f"identity  {vault.store.identity} (mode {status.identity_mode})")
+    out.line(f"backend   {status.backend}")
+    due = [age for age in ages if age.status is not RotationState.OK]
     if due:
         out.table(("name", "state", "age", "expires"), [_row(age) for age in due])
         out.note("replace a value with `tocsin vault rotate NAME`")

@@ -17,7 +17,7 @@ from tocsin.features.hooks import FeatureHooks, ProvidedAbilities
 from tocsin.features.vault.audit_actions import VAULT
 from tocsin.features.vault.cipher import select_cipher
 from tocsin.features.vault.model import NoVaultError
-from tocsin.features.vault.rotation import FILE_NAME, RotationPolicies, RotationState, SecretAge, parse_policies
+from tocsin.features.vault.rotation import FILE_NAME, RotationPolicies, RotationState, SecretAgeRecord, parse_policies
 from tocsin.features.vault.service import Vault
 from tocsin.features.vault.settings import BACKEND, IDENTITY
 from tocsin.features.vault.store import IDENTITY_FILE, VaultStore
@@ -115,20 +115,21 @@ async def subsystem_status(opened: OpenVault) -> "SubsystemStatus":
         )
         return SubsystemStatus(SubsystemState.ERROR, "locked", attention=[item])
     levels = {RotationState.EXPIRED: NoticeLevel.ERROR, RotationState.WARNING: NoticeLevel.WARNING}
-    due = [age for age in status.ages if age.state in levels]
-    counts = {"secrets": len(status.ages), **{str(state): status.count(state) for state in RotationState}}
+    due = [age for age in status.rotation.items if age.status in levels]
+    ok, warning, expired, ages = status.rotation
+    counts = {"secrets": len(ages), "ok": ok, "warning": warning, "expired": expired}
     many = [f"{counts[state]} {state}" for state in levels if counts[state]]
     return SubsystemStatus(
         SubsystemState.DEGRADED if due else SubsystemState.OK,
-        ", ".join([number_of(len(status.ages), "secret"), *many]),
+        ", ".join([number_of(len(status.rotation.items), "secret"), *many]),
         counts,
-        max((age.rotated_at for age in status.ages), default=None),
-        attention=[AttentionItem(levels[age.state], _age_sentence(age), "#/vault") for age in due],
+        max((age.rotated_at for age in status.rotation.items), default=None),
+        attention=[AttentionItem(levels[age.status], _age_sentence(age), "#/vault") for age in due],
     )
 
 
-def _age_sentence(age: SecretAge) -> str:
-    if age.state is RotationState.EXPIRED:
+def _age_sentence(age: SecretAgeRecord) -> str:
+    if age.status is RotationState.EXPIRED:
         return f"{age.name} has expired ({age.age_days} of {age.max_age_days} days)"
     return f"{age.name} is {age.age_days} of {age.max_age_days} days old"
 
@@ -146,11 +147,11 @@ async def notify_of_age(opened: OpenVault) -> None:
         ages = await asyncio.to_thread(opened.vault.ages)
     except NoVaultError:
         return
-    due = [age for age in ages if age.state is not RotationState.OK]
+    due = [age for age in ages if age.status is not RotationState.OK]
     now = opened.context.clock.now()
     if not due or not await opened.context.database.write(partial(_claim_day, now=now)):
         return
-    expired = any(age.state is RotationState.EXPIRED for age in due)
+    expired = any(age.status is RotationState.EXPIRED for age in due)
     notice = Notice(
         title="Secrets of the vault have expired" if expired else "Secrets of the vault expire soon",
         body=told(due),
@@ -164,10 +165,10 @@ async def notify_of_age(opened: OpenVault) -> None:
     await opened.context.database.write(partial(_mark_told, day=_day_of(now).isoformat()))
 
 
-def told(due: Collection[SecretAge]) -> str:
+def told(due: Collection[SecretAgeRecord]) -> str:
     """Return a line for each old secret, the oldest first, and the remedy."""
     by_date = sorted(due, key=lambda age: age.expires_at)
-    lines = [f"{age.name}: {age.state}, {age.age_days} of {age.max_age_days} days" for age in by_date[:_TOLD_NAMES]]
+    lines = [f"{age.name}: {age.status}, {age.age_days} of {age.max_age_days} days" for age in by_date[:_TOLD_NAMES]]
     more = [f"and {len(due) - _TOLD_NAMES} more"] if len(due) > _TOLD_NAMES else []
     return "\n".join([*lines, *more, "Enter a new value with: tocsin vault rotate NAME"])
 

@@ -1,11 +1,12 @@
 """The maximum age of secrets: the policies file, and its result for one secret."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
+from tocsin.core.records.marks import Private, Time, after
 from tocsin.features.vault.model import MAX_NAME, Secret
 
 FILE_NAME = "rotation_policies.yaml"
@@ -34,33 +35,50 @@ class RotationPolicies(NamedTuple):
         return self.by_name.get(name, self.default_max_age_days)
 
 
-class SecretAge(NamedTuple):
-    """The age of a secret; times in Unix seconds."""
+class SecretAgeRecord(NamedTuple):
+    """Age of a secret."""
 
     name: str
-    state: RotationState
+    status: RotationState
     age_days: int  # whole days
     max_age_days: int
-    created_at: float
-    rotated_at: float
+    created_at: Private[Time]
+    rotated_at: Private[Time]
 
     @property
-    def warn_at(self) -> float:
+    @after("max_age_days")
+    def warn_at(self) -> Time:
         """When it becomes a warning."""
         return self.rotated_at + self.max_age_days * _DAY_S * WARN_SHARE
 
     @property
-    def expires_at(self) -> float:
+    @after("max_age_days")
+    def expires_at(self) -> Time:
         """When it expires."""
         return self.rotated_at + self.max_age_days * _DAY_S
 
 
-def compute_age(name: str, secret: Secret, policies: RotationPolicies, now: float) -> SecretAge:
+class RotationRecord(NamedTuple):
+    """Number of secrets by state, and the age of each secret."""
+
+    ok: int
+    warning: int
+    expired: int
+    items: Sequence[SecretAgeRecord]
+
+
+def compute_age(name: str, secret: Secret, policies: RotationPolicies, now: float) -> SecretAgeRecord:
     """Return the age of a secret under the policies; a time in the future counts as now."""
     age_s, limit = max(0.0, now - secret.rotated_at), policies.max_age_days(name)
     share = age_s / (limit * _DAY_S)
     state = RotationState.EXPIRED if share >= 1 else RotationState.WARNING if share >= WARN_SHARE else RotationState.OK
-    return SecretAge(name, state, int(age_s // _DAY_S), limit, secret.created_at, secret.rotated_at)
+    return SecretAgeRecord(name, state, int(age_s // _DAY_S), limit, secret.created_at, secret.rotated_at)
+
+
+def count_by_state(ages: Sequence[SecretAgeRecord]) -> RotationRecord:
+    """Return how many of these secrets are in each state."""
+    ok, warning, expired = (sum(age.status is state for age in ages) for state in RotationState)
+    return RotationRecord(ok, warning, expired, ages)
 
 
 def parse_policies(content: bytes, path: Path) -> RotationPolicies:

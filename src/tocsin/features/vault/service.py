@@ -2,9 +2,10 @@
 
 from collections.abc import Collection, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from tocsin.core.errors import TocsinError
+from tocsin.core.records.marks import Converted, Time
 from tocsin.features.vault import audit_actions as actions
 from tocsin.features.vault.model import (
     MAX_NOTE,
@@ -12,11 +13,16 @@ from tocsin.features.vault.model import (
     Recipient,
     VaultContent,
     VaultError,
-    timestamp,
     validate_name,
     validate_value,
 )
-from tocsin.features.vault.rotation import RotationPolicies, RotationState, SecretAge, compute_age
+from tocsin.features.vault.rotation import (
+    RotationPolicies,
+    RotationRecord,
+    SecretAgeRecord,
+    compute_age,
+    count_by_state,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,16 +37,19 @@ if TYPE_CHECKING:
 GENERATED_BYTES = 32
 
 
-class VaultStatus(NamedTuple):
-    """The state of the vault; `problem` is `None` if it can be read."""
+class VaultStatusRecord(NamedTuple):
+    """State of the vault."""
 
     initialized: bool
-    problem: TocsinError | None = None
-    ages: tuple[SecretAge, ...] = ()
-
-    def count(self, state: RotationState) -> int:
-        """Return the number of secrets in a state."""
-        return sum(age.state is state for age in self.ages)
+    locked: Annotated[bool, "Whether the vault cannot be read; `problem` has the reason."]
+    backend: str
+    vault_mode: str | None
+    identity_mode: str | None
+    permissions_ok: bool
+    key_count: int | None
+    updated_at: Time | None
+    problem: Annotated[TocsinError | None, Converted(lambda error: error and error.sentence(), str | None)]
+    rotation: RotationRecord
 
 
 class Vault:
@@ -154,60 +163,46 @@ class Vault:
         self.store.change(lambda content: content.without_recipient(key))
         self._record(actions.RECIPIENTS, "a recipient was removed", source, {"recipient": key, "change": "remove"})
 
-    def ages(self) -> tuple[SecretAge, ...]:
+    def ages(self) -> tuple[SecretAgeRecord, ...]:
         """Return the age of each secret, by name."""
         age = partial(compute_age, policies=self.policies()[0], now=self._now())
         return tuple(age(name, secret) for name, secret in sorted(self.store.read().secrets.items()))
 
-    def status(self) -> VaultStatus:
+    def status(self) -> VaultStatusRecord:
         """Return the state of the vault; an unreadable one has a `problem`."""
         try:
-            return VaultStatus(initialized=True, ages=self.ages())
+            return self._status(self.ages())
         except NoVaultError:
-            return VaultStatus(initialized=False)
+            return self._status()
         except TocsinError as problem:
-            return VaultStatus(initialized=True, problem=problem)
+            return self._status(problem=problem)
 
-    def document(self) -> dict[str, object]:
-        """Return the record of the vault's status."""
-        status = self.status()
+    def _status(
+        self, ages: tuple[SecretAgeRecord, ...] | None = None, problem: TocsinError | None = None
+    ) -> VaultStatusRecord:
         vault, identity = (_mode_of(file) for file in (self.store.vault, self.store.identity))
-        return {
-            "initialized": status.initialized,
-            "locked": status.problem is not None,
-            "backend": self.store.cipher.name,
-            "vault_mode": vault,
-            "identity_mode": identity,
-            "permissions_ok": not status.initialized or {vault, identity} <= {"0600", "0400"},
-            "key_count": len(status.ages) if status.initialized and not status.problem else None,
-            "updated_at": self._updated_at(),
-            "problem": status.problem.sentence() if status.problem else None,
-            "rotation": {
-                **{str(state): status.count(state) for state in RotationState},
-                "items": [age_document(age) for age in status.ages],
-            },
-        }
+        initialized = ages is not None or problem is not None
+        return VaultStatusRecord(
+            initialized=initialized,
+            locked=problem is not None,
+            backend=self.store.cipher.name,
+            vault_mode=vault,
+            identity_mode=identity,
+            permissions_ok=not initialized or {vault, identity} <= {"0600", "0400"},
+            key_count=None if ages is None else len(ages),
+            updated_at=self._updated_at(),
+            problem=problem,
+            rotation=count_by_state(ages or ()),
+        )
 
-    def _updated_at(self) -> str | None:
+    def _updated_at(self) -> float | None:
         try:
-            return timestamp(self.store.vault.stat().st_mtime)
+            return self.store.vault.stat().st_mtime
         except OSError:
             return None
 
     def _record(self, action: "AuditAction", detail: str, source: str, facts: Mapping[str, object]) -> None:
         self._audit().record(action, detail, source=source, metadata=facts)
-
-
-def age_document(age: SecretAge) -> dict[str, object]:
-    """Return the record of how old a secret is."""
-    return {
-        "name": age.name,
-        "status": str(age.state),
-        "age_days": age.age_days,
-        "max_age_days": age.max_age_days,
-        "warn_at": timestamp(age.warn_at),
-        "expires_at": timestamp(age.expires_at),
-    }
 
 
 def generate_value() -> str:

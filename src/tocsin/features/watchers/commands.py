@@ -8,9 +8,18 @@ from typing import Any
 from tocsin.core.config.data_dir import require_usable
 from tocsin.core.errors import ConfigError
 from tocsin.core.reading.value import shorten
+from tocsin.core.records.as_json import to_json
+from tocsin.core.records.table import short_time
 from tocsin.features.contract import Commands
 from tocsin.features.watchers.example import with_rule
-from tocsin.features.watchers.model import WatcherAction, WatcherRule, WatchEvent
+from tocsin.features.watchers.model import (
+    WatcherAction,
+    WatcherRecord,
+    WatcherRule,
+    WatcherWithEvents,
+    WatchEvent,
+    shown,
+)
 from tocsin.features.watchers.rules import FILE_NAME
 from tocsin.features.watchers.service import Watchers
 from tocsin.runs.model import FAILING, Line, Run
@@ -99,7 +108,7 @@ def _configure_new(parser: argparse.ArgumentParser) -> None:
 
 
 def _list(_: argparse.Namespace, out: Console, program: Program) -> int:
-    async def work(watchers: Watchers) -> tuple[list[dict[str, Any]], ConfigError | None]:
+    async def work(watchers: Watchers) -> tuple[list[WatcherRecord], ConfigError | None]:
         return await watchers.list_rules(), watchers.problem
 
     records, problem = program.run(work)
@@ -112,23 +121,24 @@ def _list(_: argparse.Namespace, out: Console, program: Program) -> int:
             ("name", "folder", "events", "action", "state", "last change", "last run"), [_row(r) for r in records]
         )
         for record in records:
-            if record["error"]:
-                out.note(f"{record['name']}: {record['error']}")
+            if record.error:
+                out.note(f"{record.rule.name}: {record.error}")
     elif not problem:
         out.note("no watchers exist; add one with `tocsin watchers new`")
     return FAILED if problem else DONE
 
 
-def _row(record: dict[str, Any]) -> tuple[str, ...]:
-    event, last = record["last_event"], record["last_run"]
-    seen = f"{event['type']} {event['at'][:16].replace('T', ' ')}" if event else ""
-    ended = f"{last['status']} {last['started_at'][:16].replace('T', ' ')}" if last else ""
-    action = f"{record['action']}: {shorten(record['command'])}"
-    return record["name"], record["path"], ", ".join(record["events"]), action, record["state"], seen, ended
+def _row(record: WatcherRecord) -> tuple[str, ...]:
+    rule, event, last = record.rule, record.last_event, record.last_run
+    seen = f"{event.type} {short_time(event.at)}" if event else ""
+    ended = f"{last.status} {short_time(last.started_at)}" if last else ""
+    action = f"{rule.action}: {shorten(rule.command)}"
+    return rule.name, shown(str(rule.path)), ", ".join(rule.events), action, record.state, seen, ended
 
 
 def _show(arguments: argparse.Namespace, out: Console, program: Program) -> int:
-    record = program.run(lambda watchers: watchers.find_rule(readable(arguments.name)))
+    found = program.run(lambda watchers: watchers.find_rule(readable(arguments.name)))
+    record = to_json(found)
     if out.as_json:
         out.document(record)
         return DONE
@@ -202,7 +212,7 @@ def _disable(arguments: argparse.Namespace, out: Console, program: Program) -> i
 def _switch(arguments: argparse.Namespace, out: Console, program: Program, *, enabled: bool) -> int:
     name = readable(arguments.name)
 
-    async def work(watchers: Watchers) -> dict[str, Any]:
+    async def work(watchers: Watchers) -> WatcherWithEvents:
         await (watchers.enable if enabled else watchers.disable)(name, source="cli")
         return await watchers.find_rule(name)
 

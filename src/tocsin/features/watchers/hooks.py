@@ -2,14 +2,13 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tocsin.core.errors import ConfigError
 from tocsin.core.text.strings import number_of
-from tocsin.core.time.timestamps import parse_timestamp
 from tocsin.features.context import AttentionItem, FeatureContext, NoticeLevel, SubsystemState, SubsystemStatus
 from tocsin.features.hooks import FeatureHooks
-from tocsin.features.watchers.model import WatcherState, change_of
+from tocsin.features.watchers.model import WatcherRecord, WatcherState, change_of
 from tocsin.features.watchers.service import NOT_WATCHED, Watchers
 
 if TYPE_CHECKING:
@@ -68,32 +67,33 @@ async def subsystem_of(watchers: Watchers) -> SubsystemStatus:
     attention = [AttentionItem(NoticeLevel.ERROR, str(problem).replace("\n", "; "), _LINK)] if problem else []
     failed = Counter(run.subject_id for run in await watchers.failed()) if records else {}
     attention += _troubles(records, failed)
-    by_state = {state: sum(record["state"] == state for record in records) for state in map(str, WatcherState)}
+    by_state = {state: sum(record.state == state for record in records) for state in map(str, WatcherState)}
     waiting = await watchers.store.waiting() if records else 0
     said = [number_of(len(records), "watcher"), f"{by_state[WatcherState.WATCHING]} watching"]
     said += [f"{by_state[s]} {w}" for s, w in (("paused", "paused"), ("error", "with errors")) if by_state[s]]
-    events = [record["last_event"]["at"] for record in records if record["last_event"]]
+    events = [record.last_event.at for record in records if record.last_event]
     return SubsystemStatus(
         SubsystemState.DEGRADED if attention else SubsystemState.OK,
         ", ".join(said),
         {"watchers": len(records), **by_state, "waiting": waiting},
-        max(map(parse_timestamp, events), default=None),
+        max(events, default=None),
         attention=attention,
     )
 
 
-def _troubles(records: Sequence[Mapping[str, Any]], failed: Mapping[str, int]) -> list[AttentionItem]:
+def _troubles(records: Sequence[WatcherRecord], failed: Mapping[str, int]) -> list[AttentionItem]:
     found = []
     for record in records:
-        link, name = f"{_LINK}/{record['name']}", record["name"]
-        if record["error"] and record["error"] != NOT_WATCHED:
-            level = NoticeLevel.WARNING if record["state"] == WatcherState.WATCHING else NoticeLevel.ERROR
-            found.append(AttentionItem(level, f"watcher {name}: {record['error']}", link))
+        name = record.rule.name
+        link = f"{_LINK}/{name}"
+        if record.error and record.error != NOT_WATCHED:
+            level = NoticeLevel.WARNING if record.state is WatcherState.WATCHING else NoticeLevel.ERROR
+            found.append(AttentionItem(level, f"watcher {name}: {record.error}", link))
         if failed.get(name):
             told = f"watcher {name} failed for {number_of(failed[name], 'file')}"
             told += f": run `tocsin watchers retry {name} --failed`"
             found.append(AttentionItem(NoticeLevel.WARNING, told, link))
-    if any(record["error"] == NOT_WATCHED for record in records):
+    if any(record.error == NOT_WATCHED for record in records):
         found.append(
             AttentionItem(NoticeLevel.WARNING, "the folders of the watchers are not watched: start `tocsin up`", _LINK)
         )

@@ -2,7 +2,7 @@
 
 import os
 import pwd
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -12,8 +12,8 @@ from tocsin.core.errors import TocsinError
 from tocsin.core.reading.fields import BooleanType, ChoiceType, IntegerType, ListType, TextType
 from tocsin.core.reading.path_patterns import PathPatterns
 from tocsin.core.reading.records import Written
-from tocsin.core.records.as_json import to_json
-from tocsin.core.records.marks import Converted, Private, TextOrNull
+from tocsin.core.records.marks import Converted, Flat, Private, TextOrNull, Time
+from tocsin.runs.model import RunSummary
 
 KIND = "watcher"
 DEBOUNCE_MS, MAX_DEBOUNCE_MS = 500, 60_000
@@ -125,11 +125,6 @@ class WatcherRule:
     output: Annotated[TextOrNull, Written(TextType(), nullable=True, inferred=True), _OUTPUT] = ""
     line: Private[int] = 0
 
-    def document(self) -> dict[str, Any]:
-        """Return what the file says, in its public form."""
-        found: dict[str, Any] = to_json(self)
-        return found
-
 
 @dataclass(frozen=True, slots=True)
 class WatchedChange:
@@ -146,13 +141,42 @@ class WatchedChange:
 
 
 @dataclass(frozen=True, slots=True)
-class SeenEvent:
-    """A change as it is listed."""
+class FileEvent:
+    """Change of a file."""
 
-    at: float
-    type: str
+    at: Time
+    type: WatchEvent
     path: str
+
+
+@dataclass(frozen=True, slots=True)
+class SeenEvent(FileEvent):
+    """Change of a file, and the action that followed."""
+
+    schema_name: ClassVar[str] = "WatcherEvent"
+
     run_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class WatcherRecord:
+    """Watcher rule with its state."""
+
+    rule: Flat[WatcherRule]
+    state: WatcherState
+    error: TextOrNull
+    backend: Annotated[TextOrNull, "How changes are detected: `inotify`, `fsevents` or `polling`."]
+    last_event: FileEvent | None
+    last_run: RunSummary | None
+    events_24h: int
+
+
+@dataclass(frozen=True, slots=True)
+class WatcherWithEvents:
+    """Watcher rule with its latest changes."""
+
+    record: Flat[WatcherRecord]
+    recent: Annotated[Sequence[SeenEvent], "Newest 50 changes."]
 
 
 @dataclass(frozen=True, slots=True)

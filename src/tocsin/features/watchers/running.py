@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from tocsin.core.audit.trail import facts_of_caller
+from tocsin.core.records.as_json import to_json
 from tocsin.features.context import FeatureContext, Notice
 from tocsin.features.run_notices import failing, notify_stored, recovered, stored_notice
 from tocsin.features.watchers.audit_actions import WATCHER_RUN, WATCHERS
@@ -53,7 +54,7 @@ class WatcherRunner:
             params=change.params(),
             env_keys=tuple(sorted([*variables(rule, change), "RUN_ID"])),
             parent_run_id=parent_run_id,
-            snapshot=rule.document(),
+            snapshot=to_json(rule),
             source=source,
         )
         return new_run(as_retry(order, retry), RunStatus.RUNNING, self._context.clock.now())

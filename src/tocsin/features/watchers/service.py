@@ -6,13 +6,11 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tocsin.core.audit.actions import AuditAction
 from tocsin.core.errors import ConfigError
 from tocsin.core.reading.value import shorten, suggestion
-from tocsin.core.records.as_json import to_json
-from tocsin.core.time.timestamps import timestamp
 from tocsin.features.context import FeatureContext
 from tocsin.features.watchers.audit_actions import WATCHER_DISABLE, WATCHER_ENABLE
 from tocsin.features.watchers.model import (
@@ -20,15 +18,17 @@ from tocsin.features.watchers.model import (
     SeenState,
     UnknownWatcherError,
     WatchedChange,
+    WatcherRecord,
     WatcherRule,
     WatcherState,
+    WatcherWithEvents,
     WatchEvent,
     change_of,
 )
 from tocsin.features.watchers.rules import FILE_NAME, WatcherRules
 from tocsin.features.watchers.store import LEASE, WatcherStore
 from tocsin.runs.control import Retry
-from tocsin.runs.model import Line, Run, RunSummary, RunTrigger
+from tocsin.runs.model import Line, Run, RunTrigger
 
 # Lazy: showing watchers does not need what watches and acts.
 if TYPE_CHECKING:
@@ -89,21 +89,17 @@ class Watchers:
         )
         raise UnknownWatcherError(f"unknown watcher: {shorten(name)!r}{suggestion(name, names)}", hint=listed)
 
-    async def list_rules(self) -> list[dict[str, Any]]:
-        """Return the records of all rules, in the order of the file."""
+    async def list_rules(self) -> list[WatcherRecord]:
+        """Return all rules with their states, in the order of the file."""
         rules = await self.all()
         states = await self.store.states() if rules else None
         return [await self._record(rule, states) for rule in rules]
 
-    async def find_rule(self, name: str) -> dict[str, Any]:
-        """Return the record of one rule with its newest changes; raises UnknownWatcherError."""
+    async def find_rule(self, name: str) -> WatcherWithEvents:
+        """Return one rule with its newest changes; raises UnknownWatcherError."""
         rule = await self.get(name)
         record = await self._record(rule, await self.store.states())
-        recent = [
-            {"at": timestamp(each.at), "type": each.type, "path": each.path, "run_id": each.run_id}
-            for each in await self.store.recent(rule.name)
-        ]
-        return {**record, "recent": recent}
+        return WatcherWithEvents(record, await self.store.recent(rule.name))
 
     async def enable(self, name: str, *, source: str) -> WatcherRule:
         """Let a rule act, whatever the file says until it is changed there."""
@@ -192,20 +188,12 @@ class Watchers:
         self.context.audit.record(action, rule.name, source=source, metadata={"watcher": rule.name})
         return replace(rule, enabled=enabled)
 
-    async def _record(self, rule: WatcherRule, states: dict[str, SeenState] | None) -> dict[str, Any]:
+    async def _record(self, rule: WatcherRule, states: dict[str, SeenState] | None) -> WatcherRecord:
         seen = (states or {}).get(rule.name, SeenState())
         state, error = _state(rule, seen, is_watched=states is not None)
         newest = next(iter(await self.store.recent(rule.name, 1)), None)
-        last = await self.last_run(rule.name)
-        return {
-            **rule.document(),
-            "state": str(state),
-            "error": error or None,
-            "backend": seen.backend or None,
-            "last_event": {"at": timestamp(newest.at), "type": newest.type, "path": newest.path} if newest else None,
-            "last_run": to_json(last, RunSummary) if last else None,
-            "events_24h": await self.store.count(rule.name, self.context.clock.now() - DAY_S),
-        }
+        count = await self.store.count(rule.name, self.context.clock.now() - DAY_S)
+        return WatcherRecord(rule, state, error, seen.backend, newest, await self.last_run(rule.name), count)
 
 
 def _state(rule: WatcherRule, seen: SeenState, *, is_watched: bool) -> tuple[WatcherState, str]:

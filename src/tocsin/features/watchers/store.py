@@ -156,7 +156,7 @@ class WatcherStore:
 
         def work(connection: sqlite3.Connection) -> list[SeenEvent]:
             return [
-                SeenEvent(row["changed_at"], row["type"], shown(os.fsdecode(row["path"])), row["run_id"])
+                SeenEvent(row["changed_at"], WatchEvent(row["type"]), shown(os.fsdecode(row["path"])), row["run_id"])
                 for row in connection.execute(sql, [rule, limit])
             ]
 

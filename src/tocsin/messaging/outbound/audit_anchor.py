@@ -22,7 +22,7 @@ from tocsin.messaging.outbound.caller import Caller
 from tocsin.messaging.outbound.outbox import Outbox
 
 if TYPE_CHECKING:
-    from tocsin.core.audit.chain import ChainIssue
+    from tocsin.core.audit.chain import ChainProblem
 
 log = logging.getLogger(__name__)
 
@@ -118,9 +118,9 @@ def _open_to_append(path: Path) -> int:
     return new
 
 
-def load_anchors(data_dir: Path, destination: str) -> "tuple[list[Anchor], list[ChainIssue]]":
+def load_anchors(data_dir: Path, destination: str) -> "tuple[list[Anchor], list[ChainProblem]]":
     """Return the recorded anchors, the most remote first, and the anchor files that cannot be read."""
-    from tocsin.core.audit.chain import ChainIssue
+    from tocsin.core.audit.chain import ChainProblem
 
     anchors: list[Anchor] = []
     problems = []
@@ -133,7 +133,7 @@ def load_anchors(data_dir: Path, destination: str) -> "tuple[list[Anchor], list[
             if not anchors and isinstance(error, (FileNotFoundError, NotADirectoryError)):
                 continue
             reason = f"cannot read the anchors: {error.strerror or type(error).__name__}"
-            problems.append(ChainIssue(0, reason, str(path)))
+            problems.append(ChainProblem(0, reason, str(path)))
     return anchors, problems
 
 

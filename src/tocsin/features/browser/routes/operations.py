@@ -1,11 +1,10 @@
 """The operations on browser profiles."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from tocsin.core.errors import ConfigError, ProcessError, TocsinError
-from tocsin.core.records.marks import Time
-from tocsin.features.browser.model import BrowserError, BrowserInUseError, UnknownBrowserProfileError
+from tocsin.features.browser.model import BrowserError, BrowserInUseError, BrowserLook, UnknownBrowserProfileError
 from tocsin.features.browser.service import Browsers
 from tocsin.rest.bodies import FLAG, RequestBody
 from tocsin.rest.callers import DASHBOARD
@@ -23,25 +22,6 @@ _CODES: dict[type[TocsinError], str] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BrowserProfileRecord:
-    """Browser profile with its state."""
-
-    name: str
-    browser: Literal["chromium", "chrome", "firefox"]
-    driver: Annotated[Literal["managed", "existing_session", "remote"], "How the browser is started."]
-    user_data_dir: str | None
-    cdp_endpoint: Annotated[str | None, "Address of the debugging port, without credentials."]
-    headless: bool | None
-    default: bool
-    proxy: str | None
-    status: Literal["stopped", "running", "in_use", "missing", "error"]
-    pid: int | None
-    size_bytes: int | None
-    last_used_at: Time | None
-    error: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StopBrowser(RequestBody):
     """Options for stopping a browser."""
 
@@ -56,12 +36,12 @@ class BrowserRoutes:
     def __init__(self, browsers: Browsers) -> None:
         self._browsers = browsers
 
-    @operation("GET", "/api/browser/profiles", problems=("validation-failed",), answer=Page[BrowserProfileRecord])
+    @operation("GET", "/api/browser/profiles", problems=("validation-failed",), answer=Page[BrowserLook])
     async def list_browser_profiles(self, paging: PagingOf) -> Any:
         """List the browser profiles by name, with their state."""
-        found = sorted(await self._browsers.documents(), key=_name)
-        page, following = paging.cut(found, _name)
-        return paging.page(page, following, len(found))
+        found = sorted(await self._browsers.looks(), key=lambda look: look.profile.name)
+        page, following = paging.cut(found, lambda look: look.profile.name)
+        return paging.page(await self._browsers.with_sizes([*page]), following, len(found))
 
     @operation(
         "POST",
@@ -70,7 +50,7 @@ class BrowserRoutes:
         once=True,
         extension=True,
         problems=("not-found", "conflict"),
-        answer=BrowserProfileRecord,
+        answer=BrowserLook,
     )
     async def start_browser(self, name: str) -> Any:
         """Start the browser of a managed profile, unless it is already running."""
@@ -83,7 +63,7 @@ class BrowserRoutes:
         scope="run",
         extension=True,
         problems=("not-found", "conflict", "validation-failed"),
-        answer=BrowserProfileRecord,
+        answer=BrowserLook,
     )
     async def stop_browser(self, name: str, body: StopBrowser | None = None) -> Any:
         """Stop the browser of a managed profile, if it is running."""
@@ -95,7 +75,3 @@ class BrowserRoutes:
 def browser_operations(browsers: Browsers) -> Operations:
     """Return the operations."""
     return Operations("browser", BrowserRoutes(browsers), _CODES)
-
-
-def _name(record: dict[str, object]) -> str:
-    return str(record["name"])

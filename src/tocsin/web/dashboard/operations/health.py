@@ -8,16 +8,15 @@ from fastapi import Query, Request
 from fastapi.responses import JSONResponse, PlainTextResponse
 
 from tocsin import __version__
-from tocsin.core.records.marks import Time
+from tocsin.core.records.as_json import to_json
 from tocsin.core.time.clock import Clock
 from tocsin.rest.operations import Operations, operation
-from tocsin.runs.model import RunSummary
+from tocsin.status.model import StatusReport
 from tocsin.web.http.metrics import OPEN_METRICS, MetricsReport
 
 CACHE_S = 5.0
 
 StatusWord = Literal["ok", "degraded", "error"]
-SubsystemWord = Literal["ok", "degraded", "error", "disabled", "unconfigured"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,79 +44,10 @@ class Readiness:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SubsystemRecord:
-    """State of a subsystem."""
-
-    status: SubsystemWord
-    summary: str
-    counts: dict[str, int]
-    last_event_at: Time | None
-    link: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServiceRecord:
-    """State of a service."""
-
-    name: str
-    status: SubsystemWord
-    detail: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunCountsRecord:
-    """Number of runs by state, and results of the last 24 hours."""
-
-    active: Annotated[int, "Number of runs, without those that wait for a person."]
-    waiting: int
-    queued: int
-    succeeded_24h: int
-    failed_24h: int
-    missed_24h: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NextRunRecord:
-    """Run that is scheduled."""
-
-    job_id: str
-    name: str
-    at: Time
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttentionRecord:
-    """Problem or decision that needs a person."""
-
-    severity: Literal["info", "success", "warning", "error"]
-    message: str
-    link: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Status:
-    """Overall status."""
-
-    status: StatusWord
-    version: str
-    uptime_seconds: int | None
-    checked_at: Time
-    timezone: str
-    data_dir: Annotated[str, "Directory with the files that people edit, for example `watchers.yaml`."]
-    subsystems: dict[str, SubsystemRecord]
-    services: list[ServiceRecord]
-    runs: RunCountsRecord
-    unread_notifications: int
-    next_runs: list[NextRunRecord]
-    recent_runs: list[RunSummary]
-    attention: list[AttentionRecord]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class HealthReports:
     """The sources of the operations."""
 
-    status: Callable[[], Awaitable[dict[str, Any]]]  # the whole status
+    status: Callable[[], Awaitable[StatusReport]]
     ready: Callable[[], Awaitable[dict[str, bool]]]  # readiness of each required part, by name
     draining: Callable[[], bool]  # True while the process is stopping
     metrics: MetricsReport
@@ -137,7 +67,7 @@ class HealthRoutes:
 
     def __init__(self, reports: HealthReports) -> None:
         self._reports = reports
-        self._kept: tuple[float, dict[str, Any]] | None = None
+        self._kept: tuple[float, StatusReport] | None = None
 
     @operation("GET", "/health", scope="", problems=("not-ready",), answer=HealthRecord)
     async def get_health(self) -> Any:
@@ -147,17 +77,18 @@ class HealthRoutes:
         """
         if self._reports.draining():
             return JSONResponse({"status": "draining", "version": __version__}, 503)
-        return {"status": "ok", "version": __version__}
+        return HealthRecord(status="ok", version=__version__)
 
     @operation("GET", "/api/health", scope="", answer=Readiness, responses=_READINESS)
     async def get_readiness(self) -> Any:
         """Check whether the service is ready. Needs no authentication, and shows no reasons."""
         found = {**await self._reports.ready(), "accepting": not self._reports.draining()}
-        status = "ok" if all(found.values()) else "error"
-        checks = [{"name": name, "status": "ok" if fine else "error"} for name, fine in found.items()]
-        return JSONResponse({"status": status, "checks": checks}, 200 if status == "ok" else 503)
+        checks = [ReadinessCheck(name=name, status="ok" if fine else "error") for name, fine in found.items()]
+        ready = all(found.values())
+        answer = Readiness(status="ok" if ready else "error", checks=checks)
+        return JSONResponse(to_json(answer), 200 if ready else 503)
 
-    @operation("GET", "/api/status", answer=Status)
+    @operation("GET", "/api/status", answer=StatusReport)
     async def get_status(
         self,
         refresh: Annotated[

@@ -27,14 +27,14 @@ from tocsin.core.config.variables import (
     WEBHOOK_REQUIRE_SIGNATURE,
     Variable,
 )
-from tocsin.core.records.marks import Time
+from tocsin.core.records.marks import TextOrNull, Time
 from tocsin.core.tasks import run_concurrently
 from tocsin.core.time.clock import Clock
-from tocsin.core.time.timestamps import timestamp
 from tocsin.rest.operations import Operations, operation
 from tocsin.web.http.asgi import MAX_BODY_BYTES
 
 CACHE_S = 30.0
+SettingSource = Literal["env", "file", "dotenv", "vault", "default"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +69,7 @@ class SettingRecord:
 
     key: str
     value: str
-    source: Literal["env", "file", "dotenv", "vault", "default"]
+    source: SettingSource
     restart_required: Annotated[bool, "Whether a change takes effect only after a restart."]
     description: str
     secret: bool
@@ -104,11 +104,11 @@ class IntegrationRecord:
     kind: Annotated[str, "Category, for example `channel` or `chat_provider`, or a subsystem such as `ssh`."]
     configured: bool
     status: Literal["ok", "error", "disabled", "unconfigured"]
-    missing: list[str]
+    missing: Sequence[str]
     docs: str
     latency_ms: int | None
     checked_at: Time | None
-    error: str | None
+    error: TextOrNull
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +121,7 @@ class IntegrationList:
 class IntegrationCheck(NamedTuple):
     """The last check of an integration: its time, its duration and its error."""
 
-    at: str
+    at: float  # Unix seconds
     error: str = ""
     latency_ms: int | None = None
 
@@ -168,7 +168,7 @@ class SettingsRoutes:
     def __init__(self, parts: SettingsDependencies) -> None:
         self._parts = parts
         self._started = parts.clock.monotonic()
-        self._kept: tuple[float, dict[str, Any]] | None = None
+        self._kept: tuple[float, IntegrationList] | None = None
         self._probed: dict[str, IntegrationCheck] = {}  # the last ones, by integration
 
     @operation("GET", "/api/settings/overview", scope="admin", answer=SettingsOverview)
@@ -176,42 +176,42 @@ class SettingsRoutes:
         """List all settings with their sources, warnings, limits and stored data."""
         settings = self._parts.settings
         storage = await asyncio.to_thread(_storage, settings.data_dir)
-        return {
-            "version": __version__,
-            "python": platform.python_version(),
-            "platform": sys.platform,
-            "pid": os.getpid(),
-            "uptime_seconds": int(self._parts.clock.monotonic() - self._started),
-            "environment": settings[ENVIRONMENT],
-            "data_dir": str(settings.data_dir),
-            "timezone": self._parts.timezone,
-            "base_url": _url(settings[GATEWAY_HOST], settings[GATEWAY_PORT]),
-            "dashboard_url": _url(settings[DASHBOARD_HOST], settings[DASHBOARD_PORT]),
-            "security": {
-                "force_https": settings.https_enforced,
-                "webhook_require_signature": settings[WEBHOOK_REQUIRE_SIGNATURE],
-                "warnings": [_warning(sentence) for sentence in validate_security(settings)],
-            },
-            "limits": {
+        return SettingsOverview(
+            version=__version__,
+            python=platform.python_version(),
+            platform=sys.platform,
+            pid=os.getpid(),
+            uptime_seconds=int(self._parts.clock.monotonic() - self._started),
+            environment=settings[ENVIRONMENT],
+            data_dir=str(settings.data_dir),
+            timezone=self._parts.timezone,
+            base_url=_url(settings[GATEWAY_HOST], settings[GATEWAY_PORT]),
+            dashboard_url=_url(settings[DASHBOARD_HOST], settings[DASHBOARD_PORT]),
+            security=SecurityRecord(
+                force_https=settings.https_enforced,
+                webhook_require_signature=settings[WEBHOOK_REQUIRE_SIGNATURE],
+                warnings=[_warning(sentence) for sentence in validate_security(settings)],
+            ),
+            limits={
                 "requests_per_minute_per_address": settings[RATE_LIMIT_PER_IP],
                 "requests_per_minute_per_user": settings[RATE_LIMIT_PER_USER],
                 "webhook_calls_per_minute": settings[WEBHOOK_RATE_LIMIT],
                 "body_bytes": MAX_BODY_BYTES,
             },
-            "storage": storage,
-            "values": [self._setting(variable) for variable in settings.variables],
-        }
+            storage=storage,
+            values=[self._setting(variable) for variable in settings.variables],
+        )
 
-    def _setting(self, variable: Variable[Any]) -> dict[str, Any]:
+    def _setting(self, variable: Variable[Any]) -> SettingRecord:
         settings = self._parts.settings
-        return {
-            "key": variable.name,
-            "value": settings.redact(display_value(settings, variable)),
-            "source": _source(settings.sources.get(variable.name, "")),
-            "restart_required": True,
-            "description": variable.doc,
-            "secret": variable.secret,
-        }
+        return SettingRecord(
+            key=variable.name,
+            value=settings.redact(display_value(settings, variable)),
+            source=_source(settings.sources.get(variable.name, "")),
+            restart_required=True,
+            description=variable.doc,
+            secret=variable.secret,
+        )
 
     @operation("GET", "/api/settings/integrations", answer=IntegrationList)
     async def list_integrations(
@@ -225,7 +225,7 @@ class SettingsRoutes:
         if refresh or self._kept is None or now - self._kept[0] >= CACHE_S:
             found = await self._parts.integrations()
             items = await run_concurrently(self._checked(each, refresh=refresh) for each in found)
-            self._kept = (now, {"items": items})
+            self._kept = (now, IntegrationList(items=items))
         return self._kept[1]
 
     async def _last_check(self, found: Integration, *, refresh: bool) -> IntegrationCheck | None:
@@ -238,26 +238,25 @@ class SettingsRoutes:
         began = self._parts.clock.monotonic()
         error = await ask()
         latency_ms = round((self._parts.clock.monotonic() - began) * 1000)
-        made = IntegrationCheck(timestamp(self._parts.clock.now()) or "", error, latency_ms)
+        made = IntegrationCheck(self._parts.clock.now(), error, latency_ms)
         self._probed[found.id] = made
         return made
 
-    async def _checked(self, found: Integration, *, refresh: bool) -> dict[str, Any]:
+    async def _checked(self, found: Integration, *, refresh: bool) -> IntegrationRecord:
         last = await self._last_check(found, refresh=refresh)
         error = last.error if last else ""
-        status = "error" if error else "ok" if found.configured else "unconfigured" if found.enabled else "disabled"
-        return {
-            "id": found.id,
-            "name": found.name,
-            "kind": found.kind,
-            "configured": found.configured,
-            "status": status,
-            "missing": list(found.missing),
-            "docs": found.docs,
-            "latency_ms": last.latency_ms if last else None,
-            "checked_at": last.at if last else None,
-            "error": error or found.note or None,
-        }
+        return IntegrationRecord(
+            id=found.id,
+            name=found.name,
+            kind=found.kind,
+            configured=found.configured,
+            status="error" if error else "ok" if found.configured else "unconfigured" if found.enabled else "disabled",
+            missing=found.missing,
+            docs=found.docs,
+            latency_ms=last.latency_ms if last else None,
+            checked_at=last.at if last else None,
+            error=error or found.note,
+        )
 
 
 def settings_operations(parts: SettingsDependencies) -> Operations:
@@ -270,7 +269,7 @@ def _url(host: str, port: int) -> str:
     return f"http://{url_host}:{port}"
 
 
-def _source(source: str) -> str:
+def _source(source: str) -> SettingSource:
     """Return the kind of source of a setting."""
     if not source:
         return "default"
@@ -281,13 +280,13 @@ def _source(source: str) -> str:
     return "vault" if source == "vault" else "dotenv"
 
 
-def _warning(sentence: str) -> dict[str, str]:
+def _warning(sentence: str) -> SecurityWarning:
     message, _, fix = sentence.partition("; ")
     name = message.removeprefix("DANGER: ").partition(" ")[0].partition("=")[0].rstrip(":")
-    return {"code": name.lower().replace("_", "-"), "message": message, "fix": fix}
+    return SecurityWarning(code=name.lower().replace("_", "-"), message=message, fix=fix)
 
 
-def _storage(folder: Path) -> dict[str, Any]:
+def _storage(folder: Path) -> StorageRecord:
     """Return the size of the data directory and of its areas."""
     by_area: dict[str, int] = {}
     for parent, _, names in os.walk(folder):
@@ -299,7 +298,7 @@ def _storage(folder: Path) -> dict[str, Any]:
                 continue
             area = place[0] if place else _area(name)
             by_area[area] = by_area.get(area, 0) + size
-    return {"bytes": sum(by_area.values()), "by_area": dict(sorted(by_area.items()))}
+    return StorageRecord(bytes=sum(by_area.values()), by_area=dict(sorted(by_area.items())))
 
 
 def _area(name: str) -> str:

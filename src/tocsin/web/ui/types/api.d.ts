@@ -1,4 +1,6 @@
 // Made by `make docs` from the OpenAPI document of the REST API. Do not edit.
+/** The access state of a chat. */
+export type AccessState = "unknown" | "pending" | "allowed" | "denied";
 /** One of the checks that decide whether a skill is active for a file. */
 export interface ActivationRecord {
   question: string;
@@ -28,9 +30,9 @@ export interface AttachmentRecord {
   bytes: number;
   truncated: boolean;
 }
-/** Problem or decision that needs a person. */
+/** Something that needs a person, such as a failing job or an expiring secret. */
 export interface AttentionRecord {
-  severity: "info" | "success" | "warning" | "error";
+  severity: NoticeLevel;
   message: string;
   link: string;
 }
@@ -113,22 +115,28 @@ export interface BranchWithChanges {
   patch: string | null;
   truncated: boolean;
 }
+/** Who starts the browser of a profile. */
+export type BrowserDriver = "managed" | "existing_session" | "remote";
+/** Which browser a profile belongs to. */
+export type BrowserKind = "chromium" | "chrome" | "firefox";
 /** Browser profile with its state. */
 export interface BrowserProfileRecord {
   name: string;
-  browser: "chromium" | "chrome" | "firefox";
-  driver: "managed" | "existing_session" | "remote";
+  browser: BrowserKind;
+  driver: BrowserDriver;
   user_data_dir: string | null;
   cdp_endpoint: string | null;
   headless: boolean | null;
   default: boolean;
   proxy: string | null;
-  status: "stopped" | "running" | "in_use" | "missing" | "error";
+  status: BrowserStatus;
   pid: number | null;
   size_bytes: number | null;
   last_used_at: string | null;
   error: string | null;
 }
+/** How a profile is. */
+export type BrowserStatus = "stopped" | "running" | "in_use" | "missing" | "error";
 /** Options for cancelling a run. */
 export interface CancelRun {
   reason?: string;
@@ -144,21 +152,21 @@ export interface CapabilitiesRecord {
 }
 /** Which missed instants are run later. */
 export type CatchUp = "none" | "latest" | "all";
-/** Place where the chain is broken. */
+/** An error in the chain, with its file and line (counted from 1). */
 export interface ChainProblem {
   line: number;
   reason: string;
   file: string;
 }
-/** Result of a verification. */
+/** The result of verifying all files of a log; store `last` elsewhere to compare it later. */
 export interface ChainVerification {
-  ok: boolean;
   lines: number;
   files: number;
   problems: ChainProblem[];
   first: number;
   last: number;
   last_hash: string;
+  ok: boolean;
 }
 export interface ChangeCronJobBody {
   name?: string;
@@ -211,11 +219,11 @@ export interface ChannelRecord {
   failed_24h: number;
   retry_after_until: string | null;
 }
-/** Result of a decision. */
+/** The result of an access decision. */
 export interface ChatDecision {
   chat_id: string;
-  before: "unknown" | "pending" | "allowed" | "denied";
-  state: "unknown" | "pending" | "allowed" | "denied";
+  before: AccessState;
+  state: AccessState;
 }
 /** All known chats. */
 export interface ChatList {
@@ -224,7 +232,7 @@ export interface ChatList {
 /** Chat that asked for access, or for which a decision exists. */
 export interface ChatRecord {
   chat_id: string;
-  state: "unknown" | "pending" | "allowed" | "denied";
+  state: AccessState;
   origin: string;
   changed_at: string | null;
   details: Record<string, string>;
@@ -506,7 +514,7 @@ export interface FileError {
 /** Change of a file. */
 export interface FileEvent {
   at: string;
-  type: "created" | "modified" | "deleted" | "moved";
+  type: WatchEvent;
   path: string;
 }
 /** Step in the graph; steps of the same wave may run in parallel. */
@@ -695,6 +703,8 @@ export interface MatchRecord {
   score: number;
   snippet: SnippetRecord;
 }
+/** What a rule has to say about a message. */
+export type MatchStatus = "fires" | "covered" | "no-match";
 /** Statistics of memory. */
 export interface MemoryStats {
   count: number;
@@ -823,7 +833,7 @@ export interface NewToken {
   name: string;
   scopes: ("read" | "send" | "run" | "answer" | "admin")[];
 }
-/** Run that is scheduled. */
+/** A run that is due next. */
 export interface NextRunRecord {
   job_id: string;
   name: string;
@@ -1115,14 +1125,14 @@ export interface RuleList {
 export interface RuleOutcome {
   number: number;
   pattern: string;
-  outcome: string;
+  outcome: MatchStatus;
 }
-/** Trigger rule. */
+/** Trigger rule; `words` are a skill's name and its arguments. */
 export interface RuleRecord {
   number: number;
   line: number;
   pattern: string;
-  action: string;
+  action: TriggerAction;
   command: string;
   reply: boolean;
   notes: string[];
@@ -1337,10 +1347,10 @@ export interface SentRecord {
   assistant_message: MessageRecord;
   stream: string;
 }
-/** State of a service. */
+/** Whether a service is running, as measured by a check. */
 export interface ServiceRecord {
   name: string;
-  status: "ok" | "degraded" | "error" | "disabled" | "unconfigured";
+  status: SubsystemState;
   detail: string;
 }
 /** Setting; secrets are masked. */
@@ -1501,8 +1511,8 @@ export interface SshPlan {
 }
 /** Overall status. */
 export interface Status {
-  status: "ok" | "degraded" | "error";
   version: string;
+  status: "ok" | "degraded" | "error";
   uptime_seconds: number | null;
   checked_at: string;
   timezone: string;
@@ -1544,14 +1554,16 @@ export interface StorageRecord {
   bytes: number;
   by_area: Record<string, number>;
 }
-/** State of a subsystem. */
+/** The state of a subsystem, as measured by its checks. */
 export interface SubsystemRecord {
-  status: "ok" | "degraded" | "error" | "disabled" | "unconfigured";
+  status: SubsystemState;
   summary: string;
   counts: Record<string, number>;
   last_event_at: string | null;
   link: string;
 }
+/** The state of a subsystem, from best to worst. */
+export type SubsystemState = "disabled" | "unconfigured" | "ok" | "degraded" | "error";
 /** Unit of work with a state, optionally with its own git branch; facts of the branch are those of the last look. */
 export interface TaskJobRecord {
   id: string;
@@ -1607,6 +1619,8 @@ export interface TranscriptRecord {
   has_earlier: boolean;
   last_event_id: string;
 }
+/** What a rule runs. */
+export type TriggerAction = "shell" | "claude" | "skill";
 /** Text to test the rules with. */
 export interface TriggerText {
   text: string;
@@ -1670,10 +1684,14 @@ export interface WaitingApproval {
   run_id: string;
   step: string;
 }
+/** What happened to a file. */
+export type WatchEvent = "created" | "modified" | "deleted" | "moved";
+/** What a rule does. */
+export type WatcherAction = "shell" | "skill" | "workflow" | "notify";
 /** Change of a file, and the action that followed. */
 export interface WatcherEvent {
   at: string;
-  type: "created" | "modified" | "deleted" | "moved";
+  type: WatchEvent;
   path: string;
   run_id: string | null;
 }
@@ -1682,37 +1700,39 @@ export interface WatcherRecord {
   name: string;
   path: string;
   command: string;
-  action: "shell" | "skill" | "workflow" | "notify";
+  action: WatcherAction;
   recursive: boolean;
   patterns: string[];
   exclude_patterns: string[];
-  events: ("created" | "modified" | "deleted" | "moved")[];
+  events: WatchEvent[];
   debounce_ms: number;
   cooldown_seconds: number;
   enabled: boolean;
   output: string | null;
-  state: "watching" | "paused" | "error";
+  state: WatcherState;
   error: string | null;
   backend: string | null;
   last_event: FileEvent | null;
   last_run: RunSummary | null;
   events_24h: number;
 }
+/** How a rule is. */
+export type WatcherState = "watching" | "paused" | "error";
 /** Watcher rule with its latest changes. */
 export interface WatcherWithEvents {
   name: string;
   path: string;
   command: string;
-  action: "shell" | "skill" | "workflow" | "notify";
+  action: WatcherAction;
   recursive: boolean;
   patterns: string[];
   exclude_patterns: string[];
-  events: ("created" | "modified" | "deleted" | "moved")[];
+  events: WatchEvent[];
   debounce_ms: number;
   cooldown_seconds: number;
   enabled: boolean;
   output: string | null;
-  state: "watching" | "paused" | "error";
+  state: WatcherState;
   error: string | null;
   backend: string | null;
   last_event: FileEvent | null;

@@ -1,10 +1,10 @@
 """Operations on the bot's access list."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
-from tocsin.core.records.marks import Time
+from tocsin.bot.door.access import Change, Listed
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.rest.callers import CallerOf
 from tocsin.rest.operations import Operations, operation
@@ -13,40 +13,20 @@ _CHANGES = ("conflict", "validation-failed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChatRecord:
-    """Chat that asked for access, or for which a decision exists."""
-
-    chat_id: str
-    state: Literal["unknown", "pending", "allowed", "denied"]
-    origin: str
-    changed_at: Time | None
-    details: dict[str, str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ChatList:
     """All known chats."""
 
-    items: list[ChatRecord]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChatDecision:
-    """Result of a decision."""
-
-    chat_id: str
-    before: Literal["unknown", "pending", "allowed", "denied"]
-    state: Literal["unknown", "pending", "allowed", "denied"]
+    items: Sequence[Listed]
 
 
 class ChatAccess(Protocol):
     """Lists chats and decides on requests; opened for each call, because the bot may be set up at any time."""
 
-    async def listing(self) -> Sequence[Mapping[str, Any]]:
-        """Return the record of every known chat."""
+    async def listing(self) -> Sequence[Listed]:
+        """Return every known chat."""
         ...
 
-    async def change(self, what: str, chat_id: str, caller: Caller) -> Mapping[str, Any]:
+    async def change(self, what: str, chat_id: str, caller: Caller) -> Change:
         """Approve, deny or remove a chat, and return the decision; raises TocsinError."""
         ...
 
@@ -60,25 +40,19 @@ class AccessRoutes:
     @operation("GET", "/api/access", extension=True, answer=ChatList)
     async def list_access(self) -> Any:
         """List allowed, waiting and denied chats."""
-        return {"items": list(await self._access.listing())}
+        return ChatList(items=await self._access.listing())
 
-    @operation(
-        "POST", "/api/access/{chat_id}/approve", scope="admin", extension=True, problems=_CHANGES, answer=ChatDecision
-    )
+    @operation("POST", "/api/access/{chat_id}/approve", scope="admin", extension=True, problems=_CHANGES, answer=Change)
     async def approve_chat(self, chat_id: str, caller: CallerOf) -> Any:
         """Allow a chat to use the bot."""
         return await self._access.change("approve", chat_id, caller)
 
-    @operation(
-        "POST", "/api/access/{chat_id}/deny", scope="admin", extension=True, problems=_CHANGES, answer=ChatDecision
-    )
+    @operation("POST", "/api/access/{chat_id}/deny", scope="admin", extension=True, problems=_CHANGES, answer=Change)
     async def deny_chat(self, chat_id: str, caller: CallerOf) -> Any:
         """Deny a chat; it cannot ask again."""
         return await self._access.change("deny", chat_id, caller)
 
-    @operation(
-        "POST", "/api/access/{chat_id}/remove", scope="admin", extension=True, problems=_CHANGES, answer=ChatDecision
-    )
+    @operation("POST", "/api/access/{chat_id}/remove", scope="admin", extension=True, problems=_CHANGES, answer=Change)
     async def remove_chat(self, chat_id: str, caller: CallerOf) -> Any:
         """Remove a chat from the allowlist; it can ask again."""
         return await self._access.change("remove", chat_id, caller)
