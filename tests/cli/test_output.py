@@ -53,7 +53,7 @@ def test_a_full_disk_under_the_output_is_a_sentence(cli: Cli):
         ("deliveries cancel $ID", "the delivery is cancelled"),
         ("skills run hello", "the skill was run"),
         ("bot access approve 1001", "the decision was stored"),
-        ("init", "is written"),
+        ("init", "was written"),
     ],
 )
 def test_a_full_disk_under_the_output_does_not_undo_what_was_done(wired: Cli, command: str, done: str):

@@ -205,7 +205,7 @@ def test_steps_hosts_and_deliveries_are_shown(cli: Cli):
     document = cli("runs", "list", "--json").json()[0]
     assert (document["steps"][0]["name"], document["hosts"][0]["host"]) == ("dump", "web1")
     refused = cli("runs", "approve", run.id)
-    assert (refused.code, refused.err.splitlines()[0]) == (1, f"tocsin: run {run.id} has ended: failed")
+    assert (refused.code, refused.err.splitlines()[0]) == (1, f"tocsin: the run {run.id} has ended: failed")
 
 
 def test_lines_of_hosts_and_steps_keep_their_origin(cli: Cli):

@@ -325,7 +325,7 @@ def test_init_tells_of_another_file_that_is_read_in_this_directory(cli: Cli):
     (cli.home / ".env").write_text("MINE=1\n")
     done = cli("init")
     assert done.code == 0
-    assert f"{cli.home}/.env is read" in done.err
+    assert f"{cli.home}/.env" in done.err
     assert cli("init", "-q", "--here").code == 2
 
 

@@ -41,7 +41,7 @@ def test_wrong_use_is_told_in_a_sentence(cli: Cli):
     for arguments, code, sentence in [
         (("create", "backup", "--scope", "read"), 1, "a token named backup already exists"),
         (("create", "a b", "--scope", "read"), 2, "invalid token name"),
-        (("create", "x", "--scope", "write"), 2, "--scope cannot be 'write'"),
+        (("create", "x", "--scope", "write"), 2, "--scope: 'write'"),
         (("create", "x"), 2, "required: --scope"),
         (("revoke", "nobody", "--yes"), 1, "unknown token: nobody"),
     ]:

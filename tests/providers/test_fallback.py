@@ -66,7 +66,7 @@ async def test_fallback_is_asked_at_once_when_the_primary_cannot_be_connected_to
 async def test_fallback_is_not_called_after_a_piece_was_shown(chat, model, second):
     model.faults.push(Fault.answer("unfinished"))
     pieces = []
-    with pytest.raises(ProviderError, match="middle"):
+    with pytest.raises(ProviderError):
         await chat.ask(question(), pieces.append)
     assert pieces
     assert second.requests == 0

@@ -52,7 +52,7 @@ async def test_a_model_gets_what_its_calls_return_and_ends_with_a_result(desk: D
 async def test_a_model_that_calls_for_ever_is_ended_at_the_limit(desk: Desk, provider: str):
     reader = Reader()
     desk.model.will_answer(*[ToolCall("Read", {"path": f"{n}"}) for n in range(9)])
-    with pytest.raises(ProviderError, match="reached") as ended:
+    with pytest.raises(ProviderError, match="limit") as ended:
         await desk.open(provider).work(QUESTION, [reader.tool], Result, WorkLimits(questions=4))
     assert (ended.value.provider_code, len(reader.asked)) == ("limit", 4)
 
@@ -60,7 +60,7 @@ async def test_a_model_that_calls_for_ever_is_ended_at_the_limit(desk: Desk, pro
 @BOTH
 async def test_a_model_that_uses_up_its_tokens_is_ended(desk: Desk, provider: str):
     desk.model.will_answer(*[ToolCall("Read", {"path": "a.py"})] * 9)
-    with pytest.raises(ProviderError, match="reached"):
+    with pytest.raises(ProviderError, match="limit"):
         await desk.open(provider).work(QUESTION, [Reader().tool], Result, WorkLimits(tokens=20))
 
 
