@@ -83,7 +83,7 @@ async def test_a_decision_of_one_host_holds_on_the_other_at_once_and_is_told_onc
     noted = [entry.action for app in apps for entry in app.audit.log.tail(10) if entry.action == "bot.approve"]
     assert noted == ["bot.approve"]
     await second.remove("7", Caller("bot"))
-    assert await first.state_of("7") is AccessState.UNKNOWN
+    assert await first.read_state("7") is AccessState.UNKNOWN
 
 
 async def test_an_address_has_the_requests_of_one_gateway_at_two(apps: list[App]):
