@@ -178,7 +178,7 @@ async def test_the_parse_mode_is_the_senders_else_the_setting_else_markdown(sett
 
 async def test_a_parse_mode_of_another_channel_is_refused_before_any_call():
     http = Wire().sends()
-    assert "it has: Markdown, MarkdownV2, HTML, plain" in (await send(http, mode="mrkdwn")).error
+    assert "mrkdwn: use Markdown, MarkdownV2, HTML, plain" in (await send(http, mode="mrkdwn")).error
     assert http.sent == []
 
 
@@ -459,7 +459,7 @@ async def test_whatever_is_refused_there_are_at_most_four_calls_and_none_is_repe
         (400, "Bad Request: TOPIC_CLOSED", "reopen the topic"),
         (400, "Bad Request: message is too long", "send it in shorter parts"),
         (400, "Bad Request: message text is empty", "write at least one visible character"),
-        (401, "Unauthorized", "bad token"),
+        (401, "Unauthorized", "invalid token"),
         (404, "Not Found", "invalid token or address; check BOTCHAT_BOT_TOKEN and BOTCHAT_API_URL"),
         (409, "Conflict: can't use getUpdates method while webhook is active", "delete the webhook"),
         (
@@ -628,7 +628,7 @@ async def test_live_bad_markup_arrives_as_plain_text(live: BotchatAdapter, provi
 async def test_live_a_topic_gets_its_message_and_a_missing_one_is_left_out(live: BotchatAdapter, provider: BotChat):
     assert (await live.send(f"{FORUM_CHAT}/5", "one")).ok
     assert (await live.send(f"{FORUM_CHAT}/1", "two")).ok
-    assert "topic 99 is gone" in (await live.send(f"{FORUM_CHAT}/99", "three_")).message
+    assert "topic 99 no longer exists" in (await live.send(f"{FORUM_CHAT}/99", "three_")).message
     assert [received.thread for received in provider.recorder.of("botchat")] == ["5", "", ""]
 
 
@@ -685,4 +685,4 @@ async def test_live_a_wrong_token_is_named_as_the_cause(provider: BotChat):
     env = {"BOTCHAT_BOT_TOKEN": "123:abc", "BOTCHAT_API_URL": provider.api_url}
     result = await build_adapter(BotchatAdapter, env, http=DirectTransport()).send("1001", "hi")
     assert result.error.startswith("401 Unauthorized")
-    assert "bad token" in result.error
+    assert "invalid token" in result.error

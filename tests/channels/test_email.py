@@ -580,7 +580,7 @@ async def test_the_connection_test_ends_after_the_login():
 async def test_the_connection_test_shows_a_bad_login(secure_server: MailServer):
     result = await adapter_of(secure_server, SMTP_PASS="wrong-password").test_connection()
     assert not result.ok
-    assert result.error.startswith("535 5.7.8 Authentication credentials invalid: bad login; ")
+    assert result.error.startswith("535 5.7.8 Authentication credentials invalid: login failed; ")
     assert "wrong-password" not in result.error
 
 
@@ -663,7 +663,7 @@ async def test_a_temporary_refusal_certainly_delivered_nothing(verb: str, code: 
 async def test_a_refusal_of_many_lines_becomes_one_short_line():
     receipt = await refused({"AUTH": "535-5.7.8 No.\r\n535 5.7.8  See\thelp " + "y" * 300})
     assert receipt.result.error.startswith("535 5.7.8 No. See help yyy")
-    assert "…: bad login" in receipt.result.error
+    assert "…: login failed" in receipt.result.error
     assert receipt.failure is not None
     assert receipt.failure.provider_code == "535 5.7.8"
 

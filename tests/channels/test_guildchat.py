@@ -477,9 +477,9 @@ async def test_a_refused_token_is_never_sent_again():
     channel = adapter(http)
     first = await channel.send(CHANNEL, "one")
     second = await channel.send(OTHER, "two")
-    assert "bad token" in first.error
+    assert "invalid token" in first.error
     assert "GUILDCHAT_BOT_TOKEN" in first.error
-    assert "bad token" in second.error
+    assert "invalid token" in second.error
     assert "not sent" in second.error
     assert len(http.sent) == 1
 
@@ -487,7 +487,7 @@ async def test_a_refused_token_is_never_sent_again():
 async def test_a_refused_token_ends_the_rest_of_a_long_message():
     http = answers((401, b""))
     result = await adapter(http, GUILDCHAT_SPLIT="true").send(CHANNEL, "word " * 900)
-    assert result.error.startswith("sent 0 of 3 parts: 401: bad token")
+    assert result.error.startswith("sent 0 of 3 parts: 401: invalid token")
     assert len(http.sent) == 1
 
 
@@ -495,7 +495,7 @@ async def test_the_connection_test_may_try_a_refused_token_again():
     http = answers((401, refusal(0)), (401, refusal(0)), (200, {"id": "2", "username": "tocsin"}), (200, POSTED))
     channel = adapter(http)
     await channel.send(CHANNEL, "hello")
-    assert "bad token" in (await channel.test_connection()).error
+    assert "invalid token" in (await channel.test_connection()).error
     assert not (await channel.send(CHANNEL, "hello")).ok
     assert (await channel.test_connection()).ok
     assert (await channel.send(CHANNEL, "hello")).ok
@@ -578,7 +578,7 @@ async def test_the_stand_ins_refusals_are_understood():
         assert (await channel.send(GENERAL, "hello")).ok
         assert sum(clock.slept) >= 2.5
         provider.token = "another"
-        assert "bad token" in (await channel.send(GENERAL, "hello")).error
+        assert "invalid token" in (await channel.send(GENERAL, "hello")).error
 
     await end_to_end(scenario)
 

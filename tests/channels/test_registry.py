@@ -83,7 +83,7 @@ def test_kind_and_aliases_lead_to_the_channel_in_any_letter_case(name: str):
 def test_an_unknown_name_is_an_error_of_reasonable_length_with_what_there_is(name: Any):
     with pytest.raises(UnknownChannelError, match="Unknown channel: ") as failure:
         registry().adapter(name)
-    assert "there are: bell, broken, horn" in failure.value.hint
+    assert "bell, broken, horn" in failure.value.hint
     assert len(failure.value.sentence()) < 300
 
 

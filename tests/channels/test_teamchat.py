@@ -224,11 +224,11 @@ async def test_a_part_that_fails_ends_the_send_and_says_how_many_went_out():
         ("msg_too_long", "lower TEAMCHAT_CHUNK_AT"),
         ("no_text", "no visible text"),
         ("restricted_action", "ask an admin"),
-        ("invalid_auth", "bad token"),
-        ("not_authed", "bad token"),
-        ("account_inactive", "bad token"),
-        ("token_revoked", "bad token"),
-        ("token_expired", "bad token"),
+        ("invalid_auth", "invalid token"),
+        ("not_authed", "invalid token"),
+        ("account_inactive", "invalid token"),
+        ("token_revoked", "invalid token"),
+        ("token_expired", "invalid token"),
         ("user_not_found", "unknown user"),
         ("cannot_dm_bot", "bots cannot receive direct messages"),
     ],
@@ -424,7 +424,7 @@ async def test_a_test_names_bot_and_workspace():
 async def test_a_test_with_a_bad_token_says_so(code: str):
     result = await adapter(answers(refusal(code))).test_connection()
     assert (result.ok, result.target) == (False, "")
-    assert result.error.startswith(f"{code}: bad token")
+    assert result.error.startswith(f"{code}: invalid token")
     assert "TEAMCHAT_BOT_TOKEN" in result.error
 
 

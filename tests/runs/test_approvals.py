@@ -223,7 +223,7 @@ async def test_nobody_without_a_name_is_taken_for_the_operator(house: House, run
 
 async def test_a_run_that_does_not_wait_cannot_be_approved(runs: Runs):
     running = await runs.start(order(), lambda _: asyncio.sleep(60, RunResult(RunStatus.SUCCEEDED)))
-    with pytest.raises(NotWaitingError, match="waits"):
+    with pytest.raises(NotWaitingError, match="waiting"):
         await runs.decide(approve(running))
     await runs.cancel(running.run.id)
     await running.wait()

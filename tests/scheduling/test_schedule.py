@@ -163,7 +163,7 @@ def test_schedules_are_said_in_words(schedule: str, words: str):
         ("@rebot", "(did you mean '@reboot'?)", ""),
         ("at starts", "'starts' is not a valid time", ""),
         ("every 0s", "'0s' is not an interval from 1 s to 366 days", ""),
-        ("every", "'' is not a valid time", ""),
+        ("every", "'' is not an interval from 1 s to 366 days: for example `every 15m`", ""),
         ("at tomorrow", "'tomorrow' is not a valid time: for example `at 2026-12-01T09:00`", ""),
         ("٣ * * * *", "is not a number", "minute"),
         ("9" * 5000 + " * * * *", "is outside 0-59", "minute"),

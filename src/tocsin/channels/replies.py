@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 def rate_limited(seconds: float | None, code: str = "ratelimited", *, whole_account: bool = False) -> ChannelError:
     """Return the failure for a provider that asks to wait; `seconds` is None if it did not say how long."""
     return throttled(
-        f"{code}: the provider requires to {describe_wait(seconds)}", seconds, code, whole_account=whole_account
+        f"{code}: the provider asks to {describe_wait(seconds)}", seconds, code, whole_account=whole_account
     )
 
 

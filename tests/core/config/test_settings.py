@@ -184,8 +184,8 @@ def test_only_secrets_may_come_from_a_file(place: Path):
     [
         (None, "No such file or directory"),
         (b"\xff\xfe", "not UTF-8 text"),
-        (b"", "it is empty"),
-        (b"\n", "it is empty"),
+        (b"", "empty file"),
+        (b"\n", "empty file"),
     ],
 )
 def test_a_secret_file_that_cannot_be_read_stops_the_start(place: Path, content: bytes | None, reason: str):

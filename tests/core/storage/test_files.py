@@ -111,7 +111,7 @@ def test_a_symbolic_link_stays_and_its_destination_is_replaced(tmp_path: Path):
 
 def test_a_failed_write_leaves_the_old_content_and_no_temporary_file(tmp_path: Path):
     (tmp_path / "taken").mkdir()  # a file cannot replace a directory
-    with pytest.raises(WriteError, match=r"taken .*Is a directory"):
+    with pytest.raises(WriteError, match=r"taken: Is a directory"):
         write_atomically(tmp_path / "taken", "new")
     assert (tmp_path / "taken").is_dir()
     assert temporary_files(tmp_path) == []
@@ -153,7 +153,7 @@ def test_a_file_up_to_the_limit_is_read_and_a_larger_one_refused(tmp_path: Path)
 def test_a_missing_file_is_reported_with_what_to_do(tmp_path: Path):
     with pytest.raises(ConfigError) as raised:
         read_limited(tmp_path / "file")
-    assert mentions(str(raised.value), f"{tmp_path}/file ", "No such file or directory")
+    assert mentions(str(raised.value), f"{tmp_path}/file: No such file or directory")
     assert raised.value.hint == "create it"
 
 
@@ -454,10 +454,10 @@ def test_a_lock_that_cannot_be_opened_is_told(tmp_path: Path):
 def test_what_the_system_refuses_is_told_with_the_place_and_what_can_be_done():
     told = refused_by_system(PermissionError(errno.EACCES, "Permission denied", "/data/workflows"))
     assert told is not None
-    assert mentions(str(told), "/data/workflows ", "Permission denied")
+    assert mentions(str(told), "/data/workflows: Permission denied")
     long = refused_by_system(OSError(errno.ENAMETOOLONG, "File name too long", "/data/x"))
     assert long is not None
-    assert mentions(str(long), "/data/x ", "File name too long")
+    assert mentions(str(long), "/data/x: File name too long")
     assert refused_by_system(OSError(errno.ENOTEMPTY, "Directory not empty", "/data")) is None
     assert refused_by_system(PermissionError(errno.EACCES, "Permission denied")) is None
 

@@ -185,7 +185,7 @@ def _kind(error_code: int) -> FailureKind:
 
 def _advice(error_code: int, description: str, wait_s: float | None) -> str:
     if error_code == 429:
-        return f"the provider requires to {describe_wait(wait_s)}; send again later"
+        return f"the provider asks to {describe_wait(wait_s)}; send again later"
     if error_code >= 500:
         return "the provider has an internal problem; try again later"
     lower = description.casefold()

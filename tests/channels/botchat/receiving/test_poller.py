@@ -451,7 +451,7 @@ async def test_a_bad_token_is_told_and_tried_seldom(bench: Bench, botchat: BotCh
     async with bench.running() as poller:
         await until(lambda: len(bench.clock.slept) > 3)
         assert poller.state.status is ReceiveStatus.STOPPED
-        assert "bad token" in poller.state.problem
+        assert "invalid token" in poller.state.problem
         assert TOKEN not in poller.state.problem
     waits = bench.clock.slept
     assert sum(waits[:3]) >= 60 + 120

@@ -215,7 +215,7 @@ async def test_a_bad_token_is_told(bench: Bench, botchat: BotChat):
     botchat.token = "7000000001:AAnew"
     async with bench.running() as (registration, _):
         assert registration.state.status is ReceiveStatus.STOPPED
-        assert "bad token" in registration.state.problem
+        assert "invalid token" in registration.state.problem
         assert TOKEN not in registration.state.problem
 
 
