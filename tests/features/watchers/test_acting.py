@@ -215,7 +215,7 @@ async def test_a_folder_that_is_not_there_is_an_error_until_it_is(site: Site):
         (site.folder / "a").write_text("1")
         assert await site.acted() == [("created", "a")]
     assert [(e.metadata["watcher"], e.metadata["ok"]) for e in site.bench.audit("watcher.error")] == [("one", False)]
-    assert ["watcher" in notice.title for notice in site.bench.notices] == [True]
+    assert ["Watcher" in notice.title for notice in site.bench.notices] == [True]
 
 
 async def test_a_lasting_error_is_reported_once_by_any_process_and_again_after_it_was_gone(site: Site):
@@ -325,4 +325,4 @@ async def test_a_state_that_could_not_be_noted_is_noted_by_the_next_step(site: S
     await eventually(lambda: bool(site.bench.notices))  # told after it is noted
     service.stop()
     await task
-    assert ["watcher" in notice.title for notice in site.bench.notices] == [True]
+    assert ["Watcher" in notice.title for notice in site.bench.notices] == [True]

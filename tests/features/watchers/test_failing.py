@@ -31,7 +31,7 @@ async def test_a_failed_file_is_told_once_and_stays_known_after_others_succeeded
     run = await act(site, "a", "bad")
     await act(site, "b", "bad")
     await act(site, "c", "good")
-    assert told(site) == [("The watcher scan fails", NoticeLevel.ERROR)]
+    assert told(site) == [("Watcher scan is failing", NoticeLevel.ERROR)]
     assert f"{site.folder}/a was created" in site.bench.notices[0].body
     assert f"`tocsin runs retry {run.id}`" in site.bench.notices[0].body
     assert ["`tocsin watchers retry scan --failed`" in message for message in await attention(site)] == [True]
@@ -46,7 +46,7 @@ async def test_the_recovery_is_told_when_the_last_failed_file_succeeds(site: Sit
     assert len(told(site)) == 1
     await act(site, "b", "good")
     await act(site, "b", "good")
-    assert told(site)[1:] == [("The watcher scan works again", NoticeLevel.SUCCESS)]
+    assert told(site)[1:] == [("Watcher scan succeeds again", NoticeLevel.SUCCESS)]
     assert await attention(site) == []
 
 

@@ -62,14 +62,14 @@ MORE_MISTAKES = """\
                 "3:3: [0]: unknown key 'comand' (did you mean 'command'?)",
                 "4:9: [1].name: the watcher in line 1 already has this name",
                 "expected the absolute path of a folder, or a path that starts with ~/",
-                "'create' is none of: created, modified, deleted, moved (did you mean 'created'?)",
-                "'shel' is none of: shell, skill, workflow, notify (did you mean 'shell'?)",
+                "'create' is not one of: created, modified, deleted, moved (did you mean 'created'?)",
+                "'shel' is not one of: shell, skill, workflow, notify (did you mean 'shell'?)",
             ],
         ),
         (
             MORE_MISTAKES,
             [
-                "'-a' is not a name of a watcher",
+                "'-a' is not a valid watcher name",
                 "expected a whole number from 0 to 60000",
                 "a quote is not closed",
                 "not a valid .gitignore pattern",
@@ -99,7 +99,7 @@ def test_a_broken_edit_leaves_the_last_good_rules_in_force_and_says_why(tmp_path
     assert problem is not None
     assert "watchers.yaml:2:3" in str(problem)
     rules.path.chmod(0o666)
-    assert "others" in str(rules.read()[1])
+    assert "other users" in str(rules.read()[1])
 
 
 @pytest.mark.parametrize(
