@@ -98,7 +98,7 @@ async def _ask(port: int, address: str, method: str, path: str, body: bytes, *he
 
 async def _timing() -> list[Row]:
     """Compare how long an unknown name takes with how long a wrong password takes, over the whole application."""
-    from tocsin.assembly.dashboard import dashboard_of
+    from tocsin.assembly.full.dashboard import dashboard_of
     from tocsin.features.notifications.feature import FEATURE
     from tocsin.testing.dashboard import DashboardClient
     from tocsin.testing.fakes import FakeClock
@@ -137,8 +137,9 @@ def _chance_to_tell(one: Sequence[float], other: Sequence[float]) -> float:
 
 def _serve(folder: Path) -> None:
     """Serve the dashboard of a data directory with its login, until a signal."""
-    from tocsin.assembly.dashboard import dashboard_of
-    from tocsin.assembly.program import direct_transport, load_settings, open_app
+    from tocsin.assembly.full.dashboard import dashboard_of
+    from tocsin.assembly.light import load_settings
+    from tocsin.assembly.program import direct_transport, open_app
     from tocsin.cli.commands.services import run_on_uvloop
     from tocsin.core.config.variables import TRUSTED_PROXIES
     from tocsin.web.http.serving import Service, serve

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from report import Row, absolute
 
-from tocsin.assembly.program import find_installed
+from tocsin.assembly.light import find_installed
 from tocsin.assembly.storage import schemas
 from tocsin.core.process.beats import SqliteBeats
 from tocsin.core.process.presence import Presence

@@ -86,9 +86,10 @@ def _cpu_s(pid: int) -> float:
 
 def _serve(folder: Path) -> None:
     """Serve the dashboard of a data directory without a login, until a signal."""
-    from tocsin.assembly.dashboard import dashboard_of
-    from tocsin.assembly.live import event_hub
-    from tocsin.assembly.program import direct_transport, load_settings, open_app
+    from tocsin.assembly.full.dashboard import dashboard_of
+    from tocsin.assembly.full.live import event_hub
+    from tocsin.assembly.light import load_settings
+    from tocsin.assembly.program import direct_transport, open_app
     from tocsin.cli.commands.services import run_on_uvloop
     from tocsin.web.http.serving import Service, serve
 

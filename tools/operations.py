@@ -6,8 +6,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from tocsin.assembly.dashboard import dashboard_document
-from tocsin.assembly.program import Installed, direct_transport, load_settings, open_app
+from tocsin.assembly.full.dashboard import dashboard_document
+from tocsin.assembly.light import Installed, load_settings
+from tocsin.assembly.program import direct_transport, open_app
 from tocsin.channels.contract import OutboundAdapter
 from tocsin.features.contract import Feature
 

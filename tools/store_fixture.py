@@ -21,7 +21,8 @@ from tocsin.assembly.storage import schemas
 from tocsin.bot.contract import ChatMode
 from tocsin.bot.door.access_store import AccessState
 from tocsin.bot.skill_mode.plans import Step
-from tocsin.bot.storage.stores import BotStores, redis_bot_stores, sqlite_bot_stores
+from tocsin.bot.storage.shared_stores import redis_bot_stores
+from tocsin.bot.storage.stores import BotStores, sqlite_bot_stores
 from tocsin.bot.talk.redis_sessions import RedisSessions
 from tocsin.bot.talk.sessions import SessionEntry
 from tocsin.channels.inbound import Attachment, InboundMessage, MessageKind, Quote

@@ -7,7 +7,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tocsin.assembly.program import App, direct_transport, load_settings, open_app
+from tocsin.assembly.light import load_settings
+from tocsin.assembly.program import App, direct_transport, open_app
 from tocsin.channels.contract import SendResult
 from tocsin.core.audit.actions import AuditSource
 from tocsin.core.errors import TocsinError

@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
-from tocsin.assembly.abilities import ELSEWHERE
-from tocsin.assembly.bot import build_sessions
-from tocsin.assembly.program import direct_transport, load_settings, open_app
+from tocsin.assembly.full.bot import build_sessions
+from tocsin.assembly.full.bot_view import ELSEWHERE
+from tocsin.assembly.light import load_settings
+from tocsin.assembly.program import direct_transport, open_app
 from tocsin.bot.settings import BotSettings
 from tocsin.features.ability_records import BotWindow, BotWindowList
 

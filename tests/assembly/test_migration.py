@@ -13,9 +13,11 @@ from tests.delivery.store_contract import RULES, SENT, new, retry, two_clocks
 from tests.messaging.inbound.inbox_hall import message
 
 from tocsin.assembly.migration.moves import REDIS, SQLITE, ServicesRunError, open_migration
-from tocsin.assembly.storage import DATABASE_FILE, schemas
+from tocsin.assembly.storage import schemas
+from tocsin.assembly.stores import DATABASE_FILE
 from tocsin.bot.door.access_store import AccessState
-from tocsin.bot.storage.stores import BotStores, redis_bot_stores, sqlite_bot_stores
+from tocsin.bot.storage.shared_stores import redis_bot_stores
+from tocsin.bot.storage.stores import BotStores, sqlite_bot_stores
 from tocsin.core.config.settings import Settings
 from tocsin.core.config.variables import REDIS_URL
 from tocsin.core.storage.database import Database

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tocsin.assembly.notices import CoreNotices
+from tocsin.assembly.full.notices import CoreNotices
 from tocsin.features.contract import Feature
 from tocsin.testing.features import open_feature
 

@@ -16,8 +16,10 @@ import pytest
 from tests.delivery.conftest import RedisServer
 from tools.store_fixture import RULES, SENT, fill_redis
 
-from tocsin.assembly.storage import DATABASE_FILE, schemas
-from tocsin.bot.storage.stores import BotStores, redis_bot_stores, sqlite_bot_stores
+from tocsin.assembly.storage import schemas
+from tocsin.assembly.stores import DATABASE_FILE
+from tocsin.bot.storage.shared_stores import redis_bot_stores
+from tocsin.bot.storage.stores import BotStores, sqlite_bot_stores
 from tocsin.bot.talk.redis_sessions import RedisSessions
 from tocsin.channels.inbound import InboundMessage, MessageKind
 from tocsin.core.storage.database import Database

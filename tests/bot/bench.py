@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from tests.audit_entries import check_audit_log
 from tests.clocks import SteppedClock
 
-from tocsin.assembly.bot import BotDependencies, build_bot, build_executor
+from tocsin.assembly.full.bot import BotDependencies, build_bot, build_executor
 from tocsin.bot.commands import CommandDependencies
 from tocsin.bot.contract import Prepared, ShownMessage, SkillResult
 from tocsin.bot.runner import Bot

@@ -7,7 +7,7 @@ import pytest
 from tests.cli.conftest import Cli
 from tests.facts import mentions
 
-from tocsin.assembly.storage import DATABASE_FILE
+from tocsin.assembly.stores import DATABASE_FILE
 from tocsin.bot.door.access_store import AccessStore
 from tocsin.bot.schema import SCHEMAS
 from tocsin.bot.storage.sqlite_table import sqlite_tables

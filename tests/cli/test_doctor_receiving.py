@@ -9,9 +9,10 @@ import pytest
 from tests.delivery.conftest import RedisServer
 from tests.facts import mentions
 
-from tocsin.assembly.bot import build_access
-from tocsin.assembly.program import direct_transport, load_settings, open_app
-from tocsin.assembly.storage import DATABASE_FILE
+from tocsin.assembly.full.bot import build_access
+from tocsin.assembly.light import load_settings
+from tocsin.assembly.program import direct_transport, open_app
+from tocsin.assembly.stores import DATABASE_FILE
 from tocsin.bot.settings import BotSettings
 from tocsin.channels.botchat.receiving.token_lock import TokenLock
 from tocsin.channels.inbound import InboundMessage, MessageKind

@@ -235,9 +235,9 @@ async def stored(run: Run, path: Path) -> None:
 
 
 def schemas() -> dict[str, Any]:
-    from tocsin.assembly import program, storage
+    from tocsin.assembly import light, storage
 
-    return storage.schemas(program.find_installed().features)
+    return storage.schemas(light.find_installed().features)
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,10 @@ import pytest
 from tests.delivery.conftest import RedisServer
 from tests.waiting import eventually
 
-from tocsin.assembly.program import App, assemble, load_settings
-from tocsin.assembly.receiving import Receiving, inbox_of
-from tocsin.assembly.services import _bus
+from tocsin.assembly.full.receiving import Receiving, inbox_of
+from tocsin.assembly.full.services import _bus
+from tocsin.assembly.light import load_settings
+from tocsin.assembly.program import App, assemble
 from tocsin.assembly.storage import open_stores
 from tocsin.channels.contract import Tools
 from tocsin.core.config.variables import REDIS_URL

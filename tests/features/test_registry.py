@@ -13,7 +13,7 @@ import pytest
 from tocsin.assembly.storage import schemas
 from tocsin.features.context import Abilities
 from tocsin.features.contract import Feature, load_commands
-from tocsin.features.hooks import ProvidedAbilities, load_hooks
+from tocsin.features.hooks import ProvidedAbilities, load_hooks, load_work_hooks
 from tocsin.features.registry import RESERVED, find_features
 from tocsin.terminal.command_table import COMMANDS
 
@@ -55,13 +55,14 @@ def test_the_bots_status_has_one_line_for_it_that_of_its_subsystem_or_its_own(fe
 def test_what_it_names_is_what_it_has_hooks_for(feature: Feature):
     hooks = load_hooks(feature)
     assert {each.name for each in feature.subsystems} == {*hooks.subsystems}
-    assert {*feature.run_kinds} == {*hooks.run_types}
+    run_types = {**hooks.run_types, **load_work_hooks(feature).run_types}
+    assert {*feature.run_kinds} == {*run_types}
     assert {command.name for command in feature.bot_commands} == {*hooks.bot_commands}
     assert {live.topic for live in feature.live} == {*hooks.live}
     assert {command.words for command in feature.commands} == {*load_commands(feature)}
     provided = [each.name for each in fields(ProvidedAbilities) if getattr(hooks.provides, each.name)]
     assert sorted(feature.provides) == sorted(provided)
-    assert hooks.subjects.keys() <= hooks.starts.keys() <= hooks.run_types.keys()
+    assert hooks.subjects.keys() <= hooks.starts.keys() <= run_types.keys()
 
 
 @EACH

@@ -5,13 +5,14 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tocsin.features.hooks import load_hooks
+from tocsin.features.hooks import load_hooks, load_work_hooks
 from tocsin.features.registry import find_features
 
 SOURCE = Path(__file__).parents[2] / "src" / "tocsin"
 FLOORS = ("web", "runs", "status", "assembly", "rest", "scheduling", "delivery", "messaging", "terminal", "core")
 FEATURES = find_features().features
-KINDS = {kind for feature in FEATURES for kind in load_hooks(feature).run_types}
+HOOKS = [hooks for feature in FEATURES for hooks in (load_hooks(feature), load_work_hooks(feature))]
+KINDS = {kind for hooks in HOOKS for kind in hooks.run_types}
 # Words with another meaning there, too: a chat of a product, a cause of a run, a field of an audit entry, an extra
 # package of the distribution.
 COMMON = {"chat", "trigger", "skill", "job"}

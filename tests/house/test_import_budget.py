@@ -31,7 +31,7 @@ SLOW = {
 FORBIDDEN = {
     "tocsin": SLOW | {"argparse", "dotenv", "platformdirs"},
     "tocsin.cli.main": SLOW | {"logging", "pkgutil", "shutil"},
-    "tocsin.assembly.program": SLOW | {"logging", "pkgutil"},
+    "tocsin.assembly.light": SLOW | {"logging", "pkgutil"},
 }
 PROBE = """
 import sys

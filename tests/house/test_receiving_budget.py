@@ -12,7 +12,7 @@ OF_RECEIVING = (
     "tocsin.channels.inbound",
     "tocsin.messaging.inbound.handling",
     "tocsin.messaging.inbound.inbox",
-    "tocsin.assembly.receiving",
+    "tocsin.assembly.full.receiving",
 )
 SHARED = {"tocsin.bot", "tocsin.bot.schema"}  # the tables of the database, which are text
 COMMAND = """
@@ -23,9 +23,10 @@ print(json.dumps([code, sorted(sys.modules)]), file=sys.stderr)
 """
 SERVICE = """
 import asyncio, json, sys
-import tocsin.core.log, tocsin.assembly.services, tocsin.web.gateway.app, tocsin.web.http.serving
-from tocsin.assembly.program import direct_transport, load_settings, open_app
-from tocsin.assembly.receiving import open_receiving
+import tocsin.core.log, tocsin.assembly.full.services, tocsin.web.gateway.app, tocsin.web.http.serving
+from tocsin.assembly.light import load_settings
+from tocsin.assembly.program import direct_transport, open_app
+from tocsin.assembly.full.receiving import open_receiving
 
 async def main():
     settings, discovery = load_settings(environ=json.loads(sys.argv[1]))

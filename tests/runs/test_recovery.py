@@ -10,8 +10,9 @@ from tests.clocks import SteppedClock
 from tests.runs.conftest import order
 from tests.waiting import eventually
 
-from tocsin.assembly.program import assemble, load_settings
-from tocsin.assembly.services import _run_maintenance
+from tocsin.assembly.full.services import _run_maintenance
+from tocsin.assembly.light import load_settings
+from tocsin.assembly.program import assemble
 from tocsin.assembly.storage import open_stores
 from tocsin.channels.contract import Tools
 from tocsin.core.ids import new_id

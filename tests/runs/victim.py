@@ -14,9 +14,10 @@ from typing import Any
 
 from tests.messaging.inbound.inbox_hall import Bell
 
-from tocsin.assembly.program import App, Installed, direct_transport, load_settings, open_app
-from tocsin.assembly.receiving import open_receiving
-from tocsin.assembly.services import run_engine
+from tocsin.assembly.full.receiving import open_receiving
+from tocsin.assembly.full.services import run_engine
+from tocsin.assembly.light import Installed, load_settings
+from tocsin.assembly.program import App, direct_transport, open_app
 from tocsin.channels.inbound import InboundMessage, MessageKind
 from tocsin.core.config.settings import Settings
 from tocsin.core.ids import new_id

@@ -10,9 +10,10 @@ import pytest
 from tests.delivery.conftest import RedisServer
 from tests.facts import mentions
 
-from tocsin.assembly.dashboard import _integrations_of
-from tocsin.assembly.notices import CoreNotices, dead_delivery
-from tocsin.assembly.program import App, direct_transport, load_settings, open_app
+from tocsin.assembly.full.dashboard import _integrations_of
+from tocsin.assembly.full.notices import CoreNotices, dead_delivery
+from tocsin.assembly.light import load_settings
+from tocsin.assembly.program import App, direct_transport, open_app
 from tocsin.assembly.status import recent_run_lines, status_lines, status_report
 from tocsin.bot.door.audit_actions import BOT_REQUEST
 from tocsin.channels.contract import Outgoing, Receipt, SendResult

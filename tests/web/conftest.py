@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 from tests.web.asgi_client import Client
 
-from tocsin.assembly.access import tokens_of
-from tocsin.assembly.program import App, Monitoring, assemble, load_settings
-from tocsin.assembly.receiving import inbox_of
-from tocsin.assembly.storage import lazy_redis, schemas, stores_in
+from tocsin.assembly.full.access import tokens_of
+from tocsin.assembly.full.receiving import inbox_of
+from tocsin.assembly.light import load_settings
+from tocsin.assembly.program import App, Monitoring, assemble
+from tocsin.assembly.storage import schemas, stores_in
+from tocsin.assembly.stores import lazy_redis
 from tocsin.channels.contract import Tools
 from tocsin.core.audit.log import AuditEntry
 from tocsin.core.http.direct import DirectTransport

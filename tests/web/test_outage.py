@@ -12,7 +12,7 @@ import pytest
 from tests.web.conftest import GOOD, TEAMCHAT, accepted, make_app
 from tests.web.test_serving import exchange, free_port, request
 
-from tocsin.assembly.services import serve
+from tocsin.assembly.full.services import serve
 from tocsin.core.http.transport import HttpResponse
 from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import SystemClock

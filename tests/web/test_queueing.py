@@ -17,7 +17,8 @@ from tests.web.asgi_client import DOCUMENT, Answer, Client
 from tests.web.conftest import BEARER, GOOD, SCHEMAS, TEAMCHAT, TOKEN, Gateway, MakeGateway, make_app, parts_of
 from tests.web.test_send import check_problem
 
-from tocsin.assembly.program import assemble, load_settings
+from tocsin.assembly.light import load_settings
+from tocsin.assembly.program import assemble
 from tocsin.assembly.storage import stores_in
 from tocsin.channels.contract import Tools
 from tocsin.core.errors import FailureKind, RemoteError, StoreUnavailableError

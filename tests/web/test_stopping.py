@@ -15,7 +15,7 @@ from tests.waiting import eventually
 from tests.web.conftest import TEAMCHAT, accepted, make_app
 from tests.web.test_serving import exchange, request
 
-from tocsin.assembly.services import serve as serve_program
+from tocsin.assembly.full.services import serve as serve_program
 from tocsin.core.http.transport import HttpResponse
 from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import SystemClock

@@ -5,7 +5,7 @@ from tests.web.asgi_client import Answer
 from tests.web.conftest import BEARER, GOOD, TOKEN, Gateway, MakeGateway
 from tests.web.test_send import check_problem
 
-from tocsin.assembly.access import tokens_of
+from tocsin.assembly.full.access import tokens_of
 from tocsin.messaging.outbound.caller import Caller
 
 CALLER = Caller("cli")

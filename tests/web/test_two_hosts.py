@@ -11,8 +11,8 @@ from tests.delivery.conftest import RedisServer
 from tests.web.asgi_client import Client
 from tests.web.conftest import SCHEMAS, TEAMCHAT, accepted, make_app, parts_of
 
-from tocsin.assembly.bot import open_access
-from tocsin.assembly.notices import CoreNotices, notice_of
+from tocsin.assembly.full.bot import open_access
+from tocsin.assembly.full.notices import CoreNotices, notice_of
 from tocsin.assembly.program import App
 from tocsin.bot.door.access import Access
 from tocsin.bot.door.access_store import AccessState

@@ -14,8 +14,10 @@ from tests.web.asgi_client import Answer, Client
 from tests.web.conftest import BEARER, TOKEN, parts_of
 from tests.web.test_send import check_problem
 
-from tocsin.assembly.program import App, Installed, Monitoring, assemble
-from tocsin.assembly.storage import lazy_redis, stores_in
+from tocsin.assembly.light import Installed
+from tocsin.assembly.program import App, Monitoring, assemble
+from tocsin.assembly.storage import stores_in
+from tocsin.assembly.stores import lazy_redis
 from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Part, Tools
 from tocsin.channels.inbound import (
     Handshake,

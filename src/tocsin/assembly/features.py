@@ -10,7 +10,7 @@ from tocsin.core.config.variables import CORE_VARIABLES
 from tocsin.core.errors import TocsinError
 from tocsin.core.lazy import lazily
 from tocsin.features.contract import Feature, LiveTopic, load_module, run_kinds
-from tocsin.features.hooks import FeatureHooks, load_checks, load_hooks
+from tocsin.features.hooks import FeatureHooks, WorkHooks, load_checks, load_hooks, load_work_hooks
 
 if TYPE_CHECKING:
     from tocsin.channels.inbound import InboundMessage
@@ -40,6 +40,7 @@ class OpenFeatures:
         self._make_context = make_context
         self._shared: FeatureContext | None = None
         self._hooks: dict[str, FeatureHooks[Any]] = {}
+        self._work_hooks: dict[str, WorkHooks[Any]] = {}
         self._broken: set[tuple[str, str]] = set()  # features and their modules that cannot be imported
         self._opened: dict[str, Any] = {}
         self._run_types: dict[str, list[RunType]] = {}
@@ -61,6 +62,18 @@ class OpenFeatures:
         if name not in self._hooks:
             self._hooks[name] = load_hooks(self.known[name])
         return self._hooks[name]
+
+    def _work(self, name: str) -> WorkHooks[Any]:
+        if name not in self._work_hooks:
+            self._work_hooks[name] = load_work_hooks(self.known[name])
+        return self._work_hooks[name]
+
+    def _working(self, names: Iterable[str]) -> "Iterator[tuple[str, WorkHooks[Any]]]":
+        """Yield the hooks of features and those of their modules `work`."""
+        for name, hooks in self._usable(names):
+            if work := self._tried(name, "work", partial(self._work, name)):
+                yield name, hooks
+                yield name, work
 
     def _usable(self, names: Iterable[str]) -> "Iterator[tuple[str, FeatureHooks[Any]]]":
         """Yield the hooks of features, without those of a plug-in whose module cannot be imported."""
@@ -99,7 +112,9 @@ class OpenFeatures:
     def run_type(self, kind: str, params: "Mapping[str, Any]") -> "RunType | None":
         """Return the type of a run; `None` if no feature has one."""
         if kind not in self._run_types:
-            self._run_types[kind] = [hooks.run_types[kind](self.opened(name)) for name, hooks in self.owners(kind)]
+            owners = self._working(self._owners(kind))
+            types = [hooks.run_types[kind](self.opened(name)) for name, hooks in owners if kind in hooks.run_types]
+            self._run_types[kind] = types
         return next((found for found in self._run_types[kind] if found.owns(params)), None)
 
     def handlers(self) -> "list[MessageHandler]":
@@ -232,8 +247,8 @@ class OpenFeatures:
             except Exception:  # it may be a plug-in: the work of the others, and the services, go on
                 log.exception(failed, extra={"feature": name})
 
-    def _each(self, parts: "Callable[[FeatureHooks[Any]], Sequence[Callable[[Any], T]]]") -> "list[T]":
-        return [part(self.opened(name)) for name, hooks in self._usable(self.known) for part in parts(hooks)]
+    def _each(self, parts: "Callable[[WorkHooks[Any]], Sequence[Callable[[Any], T]]]") -> "list[T]":
+        return [part(self.opened(name)) for name, hooks in self._working(self.known) for part in parts(hooks)]
 
     def _context(self) -> "FeatureContext":
         if self._shared is None:
@@ -261,7 +276,10 @@ class OpenFeatures:
 
     def owners(self, kind: str) -> "Iterator[tuple[str, FeatureHooks[Any]]]":
         """Yield the features that have a kind of run, and their hooks."""
-        return self._usable(name for name, feature in self.known.items() if kind in feature.run_kinds)
+        return self._usable(self._owners(kind))
+
+    def _owners(self, kind: str) -> list[str]:
+        return [name for name, feature in self.known.items() if kind in feature.run_kinds]
 
 
 class FeatureRunStarter:

@@ -94,7 +94,7 @@ def _run(argv: Sequence[str], out: Console) -> int:
 def _call(arguments: argparse.Namespace, options: Options, out: Console) -> int | None:
     """Run a command; a command of a feature is passed the program opener, because it cannot import it."""
     if feature := getattr(arguments, "feature", ""):
-        from tocsin.cli.opening import OpenerForFeature
+        from tocsin.cli.feature_opening import OpenerForFeature
 
         return cast("int | None", arguments.run(arguments, out, OpenerForFeature(feature, options, out)))
     return cast("int | None", arguments.run(arguments, options, out))

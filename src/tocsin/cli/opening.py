@@ -1,18 +1,17 @@
 """The common start of most commands: settings, masking of secrets in output, and log output."""
 
 import logging
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from tocsin.assembly.program import App, Installed, audit_trail, direct_transport, load_settings, open_app
+from tocsin.assembly.light import Installed, load_settings
 from tocsin.core.config.settings import Settings
-from tocsin.core.config.variables import STORE
 from tocsin.terminal.options import Options
 from tocsin.terminal.output import Console
 
 if TYPE_CHECKING:
-    from tocsin.core.audit.trail import AuditTrail
+    pass
 
 T = TypeVar("T")
 
@@ -42,49 +41,6 @@ def _doubts(settings: Settings) -> Iterator[tuple[str, str]]:
 
     yield from ((str(problem), problem.hint) for problem in settings.problems)
     yield from ((str(unknown), unknown.hint) for unknown in unknown_settings(settings))
-
-
-def with_app(
-    options: Options, out: Console, work: Callable[[App], Coroutine[Any, Any, T]], *, writes: bool = False
-) -> T:
-    """Open the program, run `work` on it, and close it again; termination signals cancel `work`.
-
-    With `writes`, for commands that need the database, raise ConfigError if this user cannot write to the data
-    directory.
-    """
-    from tocsin.core.config.data_dir import require_usable
-    from tocsin.terminal.signals import run_until_signal
-
-    settings, installed = open_settings(options, out)
-    if writes and settings[STORE] == "sqlite":
-        require_usable(settings.data_dir)
-
-    async def call() -> T:
-        async with open_app(settings, installed, direct_transport) as app:
-            return await work(app)
-
-    return run_until_signal(call())
-
-
-class OpenerForFeature:
-    """Opens the program for the command of one feature."""
-
-    def __init__(self, feature: str, options: Options, out: Console) -> None:
-        self._feature = feature
-        self._options = options
-        self._out = out
-
-    def settings(self, *, late: bool = True) -> Settings:
-        """Read the settings without opening the program."""
-        return open_settings(self._options, self._out, late=late)[0]
-
-    def audit(self, settings: Settings) -> "AuditTrail":
-        """Return the audit trail without opening the program."""
-        return audit_trail(settings)
-
-    def run(self, work: Callable[[Any], Coroutine[Any, Any, T]], *, writes: bool = False) -> T:
-        """Open the program and run `work` with the service of the feature."""
-        return with_app(self._options, self._out, lambda app: work(app.features.opened(self._feature)), writes=writes)
 
 
 def show_log(out: Console, *, verbose: bool) -> None:

@@ -3,6 +3,7 @@
 | Module | Constant |
 |---|---|
 | `hooks` | `HOOKS: FeatureHooks[…]`, which opens the feature and is called while the program runs |
+| `work` | `WORK: WorkHooks[…]`, the services, handlers and kinds of run that load too much for `hooks` |
 | `commands` | `COMMANDS: Commands` (`features/contract.py`), the functions that add the arguments of each command |
 | `checks` | `CHECKS: Checks[…]`, the checks of `tocsin doctor` |
 | `routes` | `OPERATIONS: OperationsOf[…]`, the operations of the REST API |
@@ -61,24 +62,33 @@ class ProvidedAbilities(Generic[S]):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class FeatureHooks(Generic[S]):
-    """The functions of an open feature that the rest of the program calls."""
+class WorkHooks(Generic[S]):
+    """The functions of an open feature for processes that receive messages or run something."""
+
+    services: "Sequence[Callable[[S], BackgroundService]]" = ()
+    schedulers: "Sequence[Callable[[S], BackgroundService]]" = ()  # only where schedules run: `up`, the dashboard
+    handlers: "Sequence[Callable[[S], MessageHandler]]" = ()  # called for each message before the chat model
+    last_handlers: "Sequence[Callable[[S], Handler]]" = ()  # called if no other handler accepted the message
+    run_types: "Mapping[str, Callable[[S], RunType]]" = field(default_factory=dict)  # by kind of run
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FeatureHooks(WorkHooks[S]):
+    """The functions of an open feature that the rest of the program calls.
+
+    Those of `WorkHooks` stand in the module `work` if they load much: listing commands do not import it.
+    """
 
     open: "Callable[[FeatureContext], S]"  # its result is closed with the program if it has an `aclose`
     status: "Callable[[S], Awaitable[Sequence[str]]] | None" = None  # lines for `/status` of the bot
     subsystems: "Mapping[str, Callable[[S], Awaitable[SubsystemStatus]]]" = field(default_factory=dict)
-    services: "Sequence[Callable[[S], BackgroundService]]" = ()
-    schedulers: "Sequence[Callable[[S], BackgroundService]]" = ()  # only where schedules run: `up`, the dashboard
     on_start: "Callable[[S], Awaitable[None]] | None" = None  # called once when services start, without blocking them
     hourly: "Callable[[S], Awaitable[None]] | None" = None  # in processes that run services, for example to prune
-    handlers: "Sequence[Callable[[S], MessageHandler]]" = ()  # called for each message before the chat model
-    last_handlers: "Sequence[Callable[[S], Handler]]" = ()  # called if no other handler accepted the message
     bot_commands: Mapping[str, Callable[[S], Answer]] = field(default_factory=dict)  # a TocsinError is sent as text
     # By topic of `Feature.live`: called with IDs, and returns the existing records by ID in the form of the
     # dashboard's lists.
     live: Mapping[str, Callable[[S, Sequence[str]], Awaitable[Mapping[str, Any]]]] = field(default_factory=dict)
     provides: ProvidedAbilities[S] = field(default_factory=ProvidedAbilities)
-    run_types: "Mapping[str, Callable[[S], RunType]]" = field(default_factory=dict)  # by kind of run
     starts: "Mapping[str, Callable[[S, str, StartRequest], Awaitable[ActiveRun]]]" = field(default_factory=dict)
     subjects: Mapping[str, Callable[[S], Awaitable[Sequence[str]]]] = field(default_factory=dict)  # that can be started
     profile_uses: "Callable[[S], Awaitable[Sequence[ProfileUse]]] | None" = None  # the subjects that send to profiles
@@ -98,6 +108,13 @@ def load_hooks(feature: Feature) -> FeatureHooks[Any]:
     """Import the hooks of a feature."""
     module = load_module(feature, "hooks")
     hooks: FeatureHooks[Any] = module.HOOKS if module else NO_HOOKS
+    return hooks
+
+
+def load_work_hooks(feature: Feature) -> WorkHooks[Any]:
+    """Import the functions of a feature for processes that receive messages or run something."""
+    module = load_module(feature, "work")
+    hooks: WorkHooks[Any] = module.WORK if module else WorkHooks()
     return hooks
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
-from tocsin.assembly.dashboard import dashboard_of
+from tocsin.assembly.full.dashboard import dashboard_of
 from tocsin.assembly.program import App
 from tocsin.core.scopes import ALL_SCOPES
 

@@ -8,8 +8,10 @@ from typing import Any
 
 from tocsin.assembly.abilities import context_of
 from tocsin.assembly.features import OpenFeatures
-from tocsin.assembly.program import App, Installed, assemble, late_layers
-from tocsin.assembly.storage import DATABASE_FILE, lazy_redis, schemas, stores_in
+from tocsin.assembly.light import Installed, late_layers
+from tocsin.assembly.program import App, assemble
+from tocsin.assembly.storage import schemas, stores_in
+from tocsin.assembly.stores import DATABASE_FILE, lazy_redis
 from tocsin.channels.contract import OutboundAdapter, Tools
 from tocsin.core.audit.log import AuditEntry
 from tocsin.core.config.settings import Settings

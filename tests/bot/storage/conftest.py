@@ -9,7 +9,8 @@ from uuid import uuid4
 import pytest
 
 from tocsin.bot.schema import SCHEMAS
-from tocsin.bot.storage.stores import BotStores, redis_bot_stores, sqlite_bot_stores
+from tocsin.bot.storage.shared_stores import redis_bot_stores
+from tocsin.bot.storage.stores import BotStores, sqlite_bot_stores
 from tocsin.core.storage.database import Database
 from tocsin.core.storage.redis_client import RedisClient, open_redis
 from tocsin.testing import FakeClock

@@ -12,8 +12,9 @@ from tocsin.bot.door.access_store import AccessState, AccessStore, Record
 from tocsin.bot.persistence import PREVIEWS_KEPT_S
 from tocsin.bot.skill_mode.plans import KEPT_S, Plan, Step
 from tocsin.bot.storage.redis_table import redis_tables
+from tocsin.bot.storage.shared_stores import shared_bot_stores
 from tocsin.bot.storage.sqlite_table import sqlite_tables
-from tocsin.bot.storage.stores import BotStores, copy_bot_records, shared_bot_stores
+from tocsin.bot.storage.stores import BotStores, copy_bot_records
 
 STEPS = (Step("save the files", "backup"), Step("sing ☃"))
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.facts import mentions
 
-from tocsin.assembly.program import load_settings
+from tocsin.assembly.light import load_settings
 from tocsin.core.config.unknown_settings import UnknownSetting, unknown_settings
 from tocsin.core.config.variables import STORE
 

@@ -14,9 +14,10 @@ from starlette.routing import Mount
 from tests.ports import free_port
 from tests.waiting import eventually, until
 
-from tocsin.assembly.dashboard import dashboard_of
-from tocsin.assembly.live import event_hub
-from tocsin.assembly.program import App, load_settings, open_app
+from tocsin.assembly.full.dashboard import dashboard_of
+from tocsin.assembly.full.live import event_hub
+from tocsin.assembly.light import load_settings
+from tocsin.assembly.program import App, open_app
 from tocsin.features.contract import Feature
 from tocsin.testing.fakes import ScriptedTransport
 from tocsin.web.ui.static import ui_routes

@@ -13,7 +13,7 @@ from tests.cli.conftest import Cli
 from tests.facts import mentions
 from tests.features.assistant_skills.broken_front_matter import file_of
 
-from tocsin.assembly.abilities import run_control_of
+from tocsin.assembly.runs import run_control_of
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.features.ability_records import AssistantRequest
 from tocsin.features.assistant_skills.feature import FEATURE

@@ -14,7 +14,7 @@ from tests.features.chat.conftest import Talk, open_talk
 from tests.rest.streams import StreamClient, connected
 from tests.waiting import eventually
 
-from tocsin.assembly.live import event_hub
+from tocsin.assembly.full.live import event_hub
 from tocsin.features.chat.feed import ConversationFeed
 from tocsin.testing.dashboard import DashboardClient, open_dashboard
 from tocsin.web.dashboard.live.hub import EventHub

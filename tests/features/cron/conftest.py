@@ -12,7 +12,7 @@ import pytest
 from tests.clocks import SteppedClock
 from tests.waiting import eventually
 
-from tocsin.assembly.services import run_engine
+from tocsin.assembly.full.services import run_engine
 from tocsin.core.process.identity import own_identity
 from tocsin.features.cron.feature import FEATURE
 from tocsin.features.cron.model import KIND, CronJob, order_of

@@ -9,8 +9,9 @@ import os
 import sys
 import tempfile
 
-from tocsin.assembly.program import direct_transport, load_settings, open_app
-from tocsin.assembly.services import run_engine
+from tocsin.assembly.full.services import run_engine
+from tocsin.assembly.light import load_settings
+from tocsin.assembly.program import direct_transport, open_app
 from tocsin.core.process.forking import forked_reapers
 from tocsin.features.cron.scheduler import Scheduler
 

@@ -4,7 +4,8 @@ import asyncio
 import os
 import sys
 
-from tocsin.assembly.program import direct_transport, load_settings, open_app
+from tocsin.assembly.light import load_settings
+from tocsin.assembly.program import direct_transport, open_app
 from tocsin.features.jobs.model import NewTaskJob
 from tocsin.features.jobs.service import TaskJobs
 from tocsin.messaging.outbound.caller import Caller

@@ -8,7 +8,8 @@ import pytest
 from tests.facts import mentions
 from tests.features.notifications.conftest import open_office
 
-from tocsin.assembly.program import direct_transport, load_settings, open_app
+from tocsin.assembly.light import load_settings
+from tocsin.assembly.program import direct_transport, open_app
 from tocsin.core.errors import UnknownProfileError
 from tocsin.delivery.store import DeliveryFilter
 from tocsin.features.context import Notice, NoticeLevel

@@ -22,8 +22,8 @@ from tocsin.core.text.redaction import Redactor
 from tocsin.features.skills.model import ExecutionMode
 from tocsin.features.skills.service import SkillRequest, Skills
 from tocsin.features.skills.snapshot import Workplace
-from tocsin.features.skills.starting import SkillRuns
 from tocsin.features.skills.store import SkillFolder
+from tocsin.features.skills.work import SkillRuns
 from tocsin.messaging.outbound.output_routing import OutputRouter
 from tocsin.runs.engine.settling import RunSettler, SettlerDependencies
 from tocsin.runs.model import Run, RunTrigger

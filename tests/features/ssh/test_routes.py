@@ -10,7 +10,8 @@ from tests.facts import mentions
 from tests.features.ssh.conftest import Machine, Site
 from tests.waiting import eventually
 
-from tocsin.assembly.program import direct_transport, load_settings, open_app
+from tocsin.assembly.light import load_settings
+from tocsin.assembly.program import direct_transport, open_app
 from tocsin.delivery.store import DeliveryFilter
 from tocsin.testing.dashboard import DashboardClient, open_dashboard
 

@@ -23,8 +23,8 @@ from tocsin.core.time.clock import SystemClock
 from tocsin.features.context import Notice
 from tocsin.features.triggers.actions import ActionDependencies
 from tocsin.features.triggers.rules import Triggers
-from tocsin.features.triggers.run_type import TriggerRuns
 from tocsin.features.triggers.service import TriggerHandler
+from tocsin.features.triggers.work import TriggerRuns
 from tocsin.messaging.inbound.handling import HandlerResult, MessageContext
 from tocsin.runs.engine.run_type import RunType
 from tocsin.runs.engine.settling import RunSettler, SettlerDependencies

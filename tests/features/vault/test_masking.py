@@ -10,7 +10,8 @@ from tests.cli.conftest import Cli, cli
 from tests.features.vault.conftest import BACKENDS, Strongroom
 from tests.waiting import until
 
-from tocsin.assembly.program import audit_trail, load_settings
+from tocsin.assembly.audit import audit_trail
+from tocsin.assembly.light import load_settings
 from tocsin.core.audit.actions import AuditAction
 from tocsin.core.config.settings import Settings
 from tocsin.core.text.redaction import MASK

@@ -17,6 +17,7 @@ from tocsin.features.watchers.feature import FEATURE
 from tocsin.features.watchers.model import KIND
 from tocsin.features.watchers.service import Watchers
 from tocsin.features.watchers.watching.watcher_service import WatcherService
+from tocsin.features.watchers.work import service_of
 from tocsin.runs.model import Run
 from tocsin.testing.features import FeatureBench, open_feature
 
@@ -41,7 +42,7 @@ class Site:
     @asynccontextmanager
     async def watching(self, holder: str = "", *, poll: bool | None = None) -> AsyncIterator[WatcherService]:
         """Run the service until the end of the block; the folders of all enabled rules are watched by then."""
-        service = self.watchers.service(holder, poll=poll)
+        service = service_of(self.watchers, holder, poll=poll)
         task = asyncio.create_task(service.run())
         await eventually(self._are_watched)
         yield service

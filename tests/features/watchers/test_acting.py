@@ -16,6 +16,7 @@ from tocsin.core.records.as_json import to_json
 from tocsin.features.watchers.feature import FEATURE
 from tocsin.features.watchers.model import WatchedChange, WatchEvent
 from tocsin.features.watchers.watching.content import text_below
+from tocsin.features.watchers.work import service_of
 from tocsin.runs.control import Retry, StartRequest
 from tocsin.runs.model import RunStatus, RunTrigger
 from tocsin.testing.features import open_feature
@@ -317,7 +318,7 @@ async def test_a_state_that_could_not_be_noted_is_noted_by_the_next_step(site: S
     site.write({"name": "away", "path": f"{site.folder}/missing", "command": "true"})
     stuck = "WHEN new.error <> '' BEGIN SELECT RAISE(ABORT, 'full'); END"
     await execute(f"CREATE TRIGGER full BEFORE INSERT ON watcher_states {stuck}")
-    service = site.watchers.service()
+    service = service_of(site.watchers)
     task = asyncio.create_task(service.run())
     await eventually(lambda: "service" in caplog.text)
     await execute("DROP TRIGGER full")

@@ -8,9 +8,8 @@ import pytest
 from tocsin.core.errors import ConfigError
 from tocsin.core.records.as_json import to_json
 from tocsin.core.storage.files import write_atomically
-from tocsin.features.watchers.example import with_rule
 from tocsin.features.watchers.model import WatcherAction, WatcherRule
-from tocsin.features.watchers.rules import WatcherRules, read_rules
+from tocsin.features.watchers.rules import WatcherRules, read_rules, with_rule
 
 
 def test_a_rule_has_the_fields_and_defaults_that_the_page_names():

@@ -2,8 +2,9 @@
 
 import asyncio
 
-from tocsin.assembly.program import direct_transport, load_settings, open_app
-from tocsin.assembly.services import run_engine
+from tocsin.assembly.full.services import run_engine
+from tocsin.assembly.light import load_settings
+from tocsin.assembly.program import direct_transport, open_app
 from tocsin.features.watchers.watching.watcher_service import WatcherService
 
 

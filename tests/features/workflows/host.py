@@ -10,8 +10,9 @@ import sys
 
 from tests.messaging.inbound.inbox_hall import Bell
 
-from tocsin.assembly.program import App, Installed, direct_transport, load_settings, open_app
-from tocsin.assembly.services import run_engine
+from tocsin.assembly.full.services import run_engine
+from tocsin.assembly.light import Installed, load_settings
+from tocsin.assembly.program import App, direct_transport, open_app
 from tocsin.core.process.forking import forked_reapers
 from tocsin.features.workflows.requests import WorkflowRequest
 from tocsin.runs.model import RunTrigger

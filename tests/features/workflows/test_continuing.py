@@ -11,7 +11,7 @@ from tests.clocks import SteppedClock
 from tests.features.workflows.conftest import Opening, WorkflowBench, request
 from tests.waiting import eventually, until
 
-from tocsin.assembly.services import run_engine
+from tocsin.assembly.full.services import run_engine
 from tocsin.features.cron.service import Actor
 from tocsin.runs.approvals import Decision
 from tocsin.runs.model import TERMINAL, Run, RunStatus

@@ -14,7 +14,7 @@ from tests.features.workflows.conftest import WorkflowBench, request
 from tests.messaging.inbound.inbox_hall import Bell
 from tests.waiting import eventually
 
-from tocsin.assembly.services import run_engine, take_runs_out_of_database
+from tocsin.assembly.full.services import run_engine, take_runs_out_of_database
 from tocsin.core.audit.log import AuditLog
 from tocsin.delivery.store import DeliveryFilter
 from tocsin.features.workflows.feature import FEATURE

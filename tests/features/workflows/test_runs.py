@@ -21,6 +21,7 @@ from tocsin.features.ability_records import AskedChat
 from tocsin.features.context import NoticeLevel
 from tocsin.features.workflows.engine.waiting import instant_of
 from tocsin.features.workflows.requests import AlreadyRunningError, InvalidRunError
+from tocsin.features.workflows.work import approval_buttons_of
 from tocsin.messaging.inbound.handling import MessageContext, Reply
 from tocsin.runs.approvals import Decision
 from tocsin.runs.control import Retry
@@ -531,7 +532,7 @@ async def test_the_buttons_in_the_operators_chat_decide_once(opening: Opening, a
         [(chat, text, [[yes, no]])] = await eventually(lambda: chats.asked)
         assert (chat, "approval" in text, yes[0], no[0]) == ("9", True, "Approve", "Reject")
         assert max(len(data) for _, data in (yes, no)) <= 64
-        press = flows.workflows.approval_buttons()
+        press = approval_buttons_of(flows.workflows)
         assert await press(pressed("confirm:plan:1", "9")) is None
         data = (yes if approved else no)[1]
         for forged in (pressed(yes[1], "8"), pressed(yes[1], "9", "teamchat"), pressed(f"{yes[1]}0", "9")):
@@ -571,7 +572,7 @@ async def test_a_question_goes_to_the_chats_among_its_approvers_and_to_no_other(
         await eventually(lambda: len(flows.bench.notices) == 2)
         assert [chat for chat, _, _ in chats.asked] == ["7", "-8"]
         assert sorted(notice.level for notice in flows.bench.notices) == [NoticeLevel.INFO, NoticeLevel.WARNING]
-        press = flows.workflows.approval_buttons()
+        press = approval_buttons_of(flows.workflows)
         await press(pressed(chats.asked[0][2][0][0][1], "-8"))  # both have the same buttons
         await flows.runs.decide(Decision(running.run.id, "person", True, "token:ci", flows.clock.now()))
         assert (await running.wait()).ok

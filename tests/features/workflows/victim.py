@@ -3,7 +3,8 @@
 import asyncio
 import sys
 
-from tocsin.assembly.program import direct_transport, load_settings, open_app
+from tocsin.assembly.light import load_settings
+from tocsin.assembly.program import direct_transport, open_app
 from tocsin.core.process.forking import forked_reapers
 from tocsin.features.workflows.requests import WorkflowRequest
 from tocsin.runs.model import RunTrigger

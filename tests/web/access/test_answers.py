@@ -7,7 +7,7 @@ import pytest
 from tests.waiting import eventually
 from tests.web.access.test_login import LOGIN, PASSWORD, Dashboard, basic, check_problem, signed_in
 
-from tocsin.assembly.dashboard import dashboard_of
+from tocsin.assembly.full.dashboard import dashboard_of
 from tocsin.features.workflows.feature import FEATURE
 from tocsin.testing.dashboard import DashboardClient
 from tocsin.testing.fakes import FakeClock

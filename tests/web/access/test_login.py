@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from tests.web.access.accounts import CHEAP
 
-from tocsin.assembly.access import sign_in_link, tokens_of
-from tocsin.assembly.dashboard import dashboard_of
+from tocsin.assembly.full.access import sign_in_link, tokens_of
+from tocsin.assembly.full.dashboard import dashboard_of
 from tocsin.core.audit.log import AuditEntry
 from tocsin.features.notifications.feature import FEATURE
 from tocsin.messaging.outbound.caller import Caller

@@ -9,7 +9,7 @@ import pytest_asyncio
 from jsonschema_rs import Draft202012Validator
 from tests.web.dashboard.conftest import open_program
 
-from tocsin.assembly.dashboard import dashboard_document
+from tocsin.assembly.full.dashboard import dashboard_document
 from tocsin.rest.problems import PROBLEMS
 from tocsin.testing.fakes import ScriptedTransport
 

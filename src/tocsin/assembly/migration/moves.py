@@ -1,15 +1,19 @@
 """Move everything that STORE decides about from one store into the other, while no service works."""
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tocsin.assembly.migration.movable import Move
 from tocsin.assembly.migration.movable_runs import MovableRuns
-from tocsin.assembly.storage import DATABASE_FILE, lazy_redis, schemas
-from tocsin.bot.storage.stores import copy_bot_records, redis_bot_stores, sqlite_bot_stores
+from tocsin.assembly.storage import schemas
+from tocsin.assembly.stores import DATABASE_FILE, lazy_redis
+from tocsin.bot.storage.shared_stores import redis_bot_stores
+from tocsin.bot.storage.stores import copy_bot_records, sqlite_bot_stores
 from tocsin.core.audit.actions import AuditAction, AuditField
 from tocsin.core.config.data_dir import shared_name
 from tocsin.core.config.settings import Settings
@@ -34,9 +38,6 @@ if TYPE_CHECKING:
     from tocsin.core.storage.redis_client import RedisClient
     from tocsin.delivery.store import DeliveryStore
     from tocsin.features.contract import Feature
-import sqlite3
-from contextlib import closing
-from pathlib import Path
 
 
 def is_in_use(path: Path) -> bool:

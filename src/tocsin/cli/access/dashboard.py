@@ -2,9 +2,9 @@
 
 import argparse
 
-from tocsin.assembly.access import sign_in_link
+from tocsin.assembly.full.access import sign_in_link
 from tocsin.assembly.program import App
-from tocsin.cli.opening import with_app
+from tocsin.cli.running import with_app
 from tocsin.core.config.security import dashboard_tls, is_loopback, missing_dashboard_login
 from tocsin.core.config.variables import DASHBOARD_HOST, DASHBOARD_PORT
 from tocsin.core.errors import ConfigError, MissingSettingError

@@ -3,9 +3,9 @@
 import argparse
 from typing import Any
 
-from tocsin.assembly.dashboard import dashboard_document
+from tocsin.assembly.full.dashboard import dashboard_document
 from tocsin.assembly.program import App
-from tocsin.cli.opening import with_app
+from tocsin.cli.running import with_app
 from tocsin.terminal.options import Options
 from tocsin.terminal.output import DONE, Console
 

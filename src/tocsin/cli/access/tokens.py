@@ -3,7 +3,7 @@
 import argparse
 
 from tocsin.assembly.program import App
-from tocsin.cli.opening import with_app
+from tocsin.cli.running import with_app
 from tocsin.core.audit.actions import CLI
 from tocsin.core.errors import ConfigError
 from tocsin.core.records.as_json import to_json

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 from tocsin.cli.opening import open_settings
 from tocsin.core.audit.log import AuditEntry, AuditLog
 from tocsin.core.audit.reader import Anchor
+from tocsin.core.audit.record import as_record
 from tocsin.core.config.variables import AUDIT_ANCHOR, AUDIT_KEEP_DAYS
+from tocsin.messaging.outbound.audit_anchor import load_anchors, retention_start
 from tocsin.terminal.options import Options, add_subcommands
 from tocsin.terminal.output import DONE, FAILED, Console
 from tocsin.terminal.text import add_limit
@@ -61,8 +63,6 @@ def _search(arguments: argparse.Namespace, options: Options, out: Console) -> in
 
 def _verify(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     settings, _ = open_settings(options, out)
-    from tocsin.messaging.outbound.audit_anchor import load_anchors, retention_start
-
     log = AuditLog(settings.data_dir / "audit.log")
     noted, unread = load_anchors(settings.data_dir, settings[AUDIT_ANCHOR])
     verification = _verified(log, retention_start(settings[AUDIT_KEEP_DAYS], time()), [*arguments.anchor, *noted], out)
@@ -93,8 +93,6 @@ def _verified(log: AuditLog, keep_since: str, anchors: Sequence[Anchor], out: Co
 
 def _show(entries: Sequence[tuple[AuditEntry, AuditEntry | None]], out: Console) -> int:
     if out.as_json:
-        from tocsin.core.audit.record import as_record
-
         out.document([as_record(entry, before) for entry, before in entries])
     elif not entries:
         out.note("no matching entries")

@@ -4,11 +4,11 @@ import argparse
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from tocsin.assembly.bot import open_access
+from tocsin.assembly.full.bot import open_access
 from tocsin.assembly.program import App
 from tocsin.bot.door.access import Access, Change, Listed, label_details
 from tocsin.channels.conversation import ConversationAdapter
-from tocsin.cli.opening import with_app
+from tocsin.cli.running import with_app
 from tocsin.core.audit.actions import CLI
 from tocsin.core.time.timestamps import timestamp
 from tocsin.messaging.outbound.caller import Caller

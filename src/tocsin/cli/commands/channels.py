@@ -5,7 +5,7 @@ This is the most frequent command of people and scripts, so it imports only what
 
 import argparse
 
-from tocsin.assembly.program import list_channels, load_settings
+from tocsin.assembly.light import list_channels, load_settings
 from tocsin.channels.registry import ChannelState
 from tocsin.core.config.unknown_settings import unknown_settings
 from tocsin.terminal.options import Options

@@ -5,9 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from time import time
 
-from tocsin.assembly.program import App, publisher_of
-from tocsin.cli.opening import with_app
+from tocsin.assembly.program import App
+from tocsin.cli.running import with_app
 from tocsin.core.audit.actions import CLI
+from tocsin.core.config.variables import REDIS_URL
 from tocsin.core.errors import UnknownChannelError
 from tocsin.core.records.as_json import to_json
 from tocsin.core.time.timestamps import timestamp
@@ -15,6 +16,7 @@ from tocsin.delivery.model import WAITING, Delivery, DeliveryStatus
 from tocsin.delivery.short_ids import shortened
 from tocsin.delivery.store import DeliveryFilter
 from tocsin.messaging.outbound.caller import Caller
+from tocsin.messaging.outbound.publisher import Publisher
 from tocsin.terminal.options import Options, add_subcommands
 from tocsin.terminal.output import Console
 from tocsin.terminal.parsing import UsageError
@@ -174,7 +176,8 @@ def _publish(arguments: argparse.Namespace, options: Options, out: Console) -> i
 
     async def work(app: App) -> str:
         target = readable(arguments.target)
-        return await publisher_of(app).publish(readable(arguments.channel), target, message, Caller(CLI.name))
+        publisher = Publisher(app.outbox, app.redis if app.settings[REDIS_URL] else None)
+        return await publisher.publish(readable(arguments.channel), target, message, Caller(CLI.name))
 
     where = with_app(options, out, work)
     out.effect_done("the message was published")

@@ -5,11 +5,12 @@ from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
-from tocsin.assembly.program import App, checked_profiles
+from tocsin.assembly.profiles import checked_profiles
+from tocsin.assembly.program import App
 from tocsin.channels.contract import Receipt, SendResult
 from tocsin.cli.commands.failed_sends import report_interrupted, retry_hint
 from tocsin.cli.commands.long_texts import may_send
-from tocsin.cli.opening import with_app
+from tocsin.cli.running import with_app
 from tocsin.core.audit.actions import CLI
 from tocsin.core.errors import TocsinError, UnknownChannelError
 from tocsin.core.text.strings import number_of

@@ -10,9 +10,9 @@ from textwrap import indent
 from time import time
 from typing import Any
 
-from tocsin.assembly.abilities import run_control_of
 from tocsin.assembly.program import App
-from tocsin.cli.opening import with_app
+from tocsin.assembly.runs import run_control_of
+from tocsin.cli.running import with_app
 from tocsin.core.audit.actions import CLI
 from tocsin.core.records.as_json import to_json
 from tocsin.core.text.visible import without_sequences

@@ -6,8 +6,9 @@ import sys
 from collections.abc import Coroutine, Mapping
 from typing import Any
 
-from tocsin.assembly.program import App, direct_transport, load_settings, open_app
-from tocsin.assembly.services import monitor, serve
+from tocsin.assembly.full.services import monitor, serve
+from tocsin.assembly.light import load_settings
+from tocsin.assembly.program import App, direct_transport, open_app
 from tocsin.cli.doctor.files import check_files
 from tocsin.core.config.data_dir import require_usable
 from tocsin.core.config.security import missing_login, validate_security

@@ -6,10 +6,11 @@ import re
 from pathlib import Path
 
 import tocsin
-from tocsin.assembly.program import find_installed
+from tocsin.assembly.light import find_installed
 from tocsin.cli.main import build_parser
 from tocsin.cli.opening import open_settings
 from tocsin.core.config.settings import Settings
+from tocsin.core.config.spelling import display_value
 from tocsin.core.config.variables import (
     DASHBOARD_HOST,
     DASHBOARD_PASS,
@@ -142,8 +143,6 @@ def _quoted(value: str) -> str:
 
 
 def _config_show(arguments: argparse.Namespace, options: Options, out: Console) -> int:
-    from tocsin.core.config.spelling import display_value
-
     settings, _ = open_settings(options, out)
     told = {DATA_DIR.name, *settings.sources}
     chosen = [v for v in settings.variables if out.as_json or arguments.all or v.name in told]
@@ -161,8 +160,6 @@ def _config_show(arguments: argparse.Namespace, options: Options, out: Console) 
 
 
 def _document(settings: Settings, variable: Variable[object]) -> dict[str, object]:
-    from tocsin.core.config.spelling import display_value
-
     return {
         "name": variable.name,
         "value": display_value(settings, variable),

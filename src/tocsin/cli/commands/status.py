@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from tocsin.assembly.program import App
 from tocsin.assembly.status import status_report
-from tocsin.cli.opening import with_app
+from tocsin.cli.running import with_app
 from tocsin.features.context import SubsystemState
 from tocsin.status.model import StatusReport
 from tocsin.terminal.options import Options

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from importlib.util import find_spec
 
-from tocsin.assembly.receiving import MODELS_FOLDER
+from tocsin.assembly.full.receiving import MODELS_FOLDER
 from tocsin.cli.opening import open_settings
 from tocsin.core.config.variables import VOICE_MODEL_URL
 from tocsin.core.errors import ConfigError

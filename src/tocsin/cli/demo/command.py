@@ -15,9 +15,10 @@ from shutil import which
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from tocsin.assembly.access import sign_in_link
-from tocsin.assembly.program import App, direct_transport, load_settings, open_app
-from tocsin.assembly.services import monitor, serve
+from tocsin.assembly.full.access import sign_in_link
+from tocsin.assembly.full.services import monitor, serve
+from tocsin.assembly.light import load_settings
+from tocsin.assembly.program import App, direct_transport, open_app
 from tocsin.cli.commands.services import prepare_service, run_on_uvloop
 from tocsin.cli.demo.files import FAILING, GREET, INBOX, PROFILE, RELEASE, REPORT, SITE, TEXTS, write_files
 from tocsin.cli.demo.ssh_host import GROUP, HOSTS, ssh_host

@@ -3,7 +3,7 @@
 import re
 from collections.abc import AsyncIterator, Iterable, Iterator
 
-from tocsin.assembly.bot import build_access, conversation_of
+from tocsin.assembly.full.bot import build_access, conversation_of
 from tocsin.assembly.program import App
 from tocsin.bot.door.checks import check_access, check_admin
 from tocsin.bot.settings import BotSettings

@@ -4,7 +4,9 @@ import argparse
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 
-from tocsin.assembly.program import RUNS_FOLDER, App, Installed, direct_transport, open_app
+from tocsin.assembly.light import Installed
+from tocsin.assembly.program import App, direct_transport, open_app
+from tocsin.assembly.runs import RUNS_FOLDER
 from tocsin.cli.doctor.channels import check_channels, check_receiving
 from tocsin.cli.doctor.files import check_audit_log, check_profiles
 from tocsin.cli.doctor.machine import (

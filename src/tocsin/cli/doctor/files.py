@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from tocsin.assembly.program import App, checked_profiles
+from tocsin.assembly.profiles import checked_profiles
+from tocsin.assembly.program import App
 from tocsin.core.errors import TocsinError
 from tocsin.terminal.findings import Finding, failure
 

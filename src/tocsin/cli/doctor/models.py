@@ -2,8 +2,8 @@
 
 from collections.abc import AsyncIterator, Iterator
 
+from tocsin.assembly.full.receiving import MODELS_FOLDER
 from tocsin.assembly.program import App
-from tocsin.assembly.receiving import MODELS_FOLDER
 from tocsin.cli.doctor.channels import check_shapes
 from tocsin.core.config.variables import (
     ANTHROPIC_API_KEY,

@@ -2,8 +2,10 @@
 
 from collections.abc import AsyncIterator
 
+from tocsin.assembly.full.sqlite_receiving import left_in_database
 from tocsin.assembly.program import App
-from tocsin.assembly.storage import DATABASE_FILE, LEFT_FIX, left_in_database
+from tocsin.assembly.storage import LEFT_FIX
+from tocsin.assembly.stores import DATABASE_FILE
 from tocsin.core.config.variables import REDIS_URL, STORE
 from tocsin.core.errors import TocsinError
 from tocsin.core.storage.redis_client import open_redis

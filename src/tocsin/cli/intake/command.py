@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tocsin.bot.skill_mode.audit_actions import INTAKE_CANCELLED, INTAKE_CONFIRMED, INTAKE_TASK_COMPLETED
 from tocsin.bot.skill_mode.skill_matching import ask_for_steps, match_steps
-from tocsin.cli.opening import with_app
+from tocsin.cli.running import with_app
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.text.strings import number_of
 from tocsin.features.ability_records import AssistantRequest, SkillInfo

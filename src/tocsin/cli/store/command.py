@@ -4,8 +4,8 @@ import argparse
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from tocsin.assembly.audit import audit_trail
 from tocsin.assembly.migration.moves import STORE_MIGRATE, open_migration
-from tocsin.assembly.program import audit_trail
 from tocsin.cli.opening import open_settings
 from tocsin.core.audit.actions import CLI
 from tocsin.core.config.variables import STORE
@@ -14,8 +14,8 @@ from tocsin.terminal.output import DONE, Console
 from tocsin.terminal.signals import run_until_signal
 
 if TYPE_CHECKING:
+    from tocsin.assembly.light import Installed
     from tocsin.assembly.migration.moves import Told
-    from tocsin.assembly.program import Installed
     from tocsin.core.config.settings import Settings
 
 

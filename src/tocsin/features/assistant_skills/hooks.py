@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from tocsin.features.assistant_skills.results import SkillResults
 from tocsin.features.assistant_skills.service import AssistantSkills
-from tocsin.features.assistant_skills.settings import SKILLS_WATCH
 from tocsin.features.assistant_skills.store import AssistantFolders
 from tocsin.features.assistant_skills.watch.versions import ActedVersions
 from tocsin.features.context import FeatureContext
@@ -14,8 +13,6 @@ from tocsin.features.hooks import FeatureHooks, ProvidedAbilities
 
 if TYPE_CHECKING:
     from tocsin.features.ability_records import AssistantRequest, AssistantRun
-    from tocsin.features.assistant_skills.running.assistant_runner import AssistantRuns
-    from tocsin.features.assistant_skills.watch.watch_service import WatchService
     from tocsin.runs.engine.active_run import ActiveRun
     from tocsin.runs.model import Run
 
@@ -56,26 +53,6 @@ class ProvidedAssistants:
         return await asyncio.to_thread(self._skills.describe, name, file)
 
 
-def run_type_of(skills: AssistantSkills) -> "AssistantRuns":
-    """Return what the engine asks about looks of assistant skills."""
-    from tocsin.features.assistant_skills.running.assistant_runner import AssistantRuns
-
-    return AssistantRuns(skills.context.abilities.notices)
-
-
-def watch_service_of(skills: AssistantSkills) -> "WatchService":
-    """Return what watches the folders of SKILLS_WATCH."""
-    # Only processes that run services need these.
-    from tocsin.features.assistant_skills.watch.assistant_watch import AssistantWatch
-    from tocsin.features.assistant_skills.watch.watch_service import LEASE, WatchService
-    from tocsin.scheduling.lease import Lease
-
-    context = skills.context
-    folders = context.settings[SKILLS_WATCH]
-    lease = Lease(context.database, LEASE, context.clock)
-    return WatchService((lambda: AssistantWatch(skills, folders)) if folders else None, lease, context.clock)
-
-
 async def prune(skills: AssistantSkills) -> None:
     """Delete results that are older than their runs, and forget old versions of files."""
     await skills.results.prune()
@@ -84,8 +61,6 @@ async def prune(skills: AssistantSkills) -> None:
 
 HOOKS = FeatureHooks[AssistantSkills](
     open=open_assistant_skills,
-    services=(watch_service_of,),
     hourly=prune,
     provides=ProvidedAbilities(assistants=ProvidedAssistants),
-    run_types={"skill": run_type_of},
 )

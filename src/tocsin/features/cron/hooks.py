@@ -1,7 +1,6 @@
 """The cron jobs of a data directory as the rest of the program uses them."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from tocsin.core.text.strings import number_of
@@ -14,7 +13,6 @@ from tocsin.features.context import (
     SubsystemState,
     SubsystemStatus,
 )
-from tocsin.features.cron.model import UnknownJobError
 from tocsin.features.cron.service import Actor, CronJobs
 from tocsin.features.hooks import FeatureHooks, ProvidedAbilities
 
@@ -39,14 +37,9 @@ def scheduler_of(jobs: CronJobs) -> "Scheduler":
 
 async def live_records(jobs: CronJobs, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Return the records of the jobs that exist, by ID."""
-    from tocsin.core.records.as_json import to_json
-    from tocsin.features.cron.records import job_records
+    from tocsin.features.cron.records import documents_by_id
 
-    found = []
-    for job_id in ids:
-        with suppress(UnknownJobError):  # it was removed meanwhile
-            found.append(await jobs.get(job_id))
-    return {record.job.id: to_json(record) for record in await job_records(jobs, found)}
+    return await documents_by_id(jobs, ids)
 
 
 async def start_job(jobs: CronJobs, name_or_id: str, asked: "StartRequest") -> "ActiveRun":

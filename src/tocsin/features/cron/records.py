@@ -1,15 +1,17 @@
 """A job in its public form: with `--json`, and in the dashboard."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from math import ceil
-from typing import Annotated
+from typing import Annotated, Any
 
 from tocsin.core.errors import TocsinError
+from tocsin.core.records.as_json import to_json
 from tocsin.core.records.marks import Flat, Time
 from tocsin.features.cron.definitions.upcoming import Upcoming, UpcomingRun
-from tocsin.features.cron.model import KIND, CronJob, JobState
+from tocsin.features.cron.model import KIND, CronJob, JobState, UnknownJobError
 from tocsin.features.cron.run_type import count_failures
 from tocsin.features.cron.service import CronJobs
 from tocsin.runs.model import RunSummary
@@ -64,6 +66,15 @@ async def job_records(jobs: CronJobs, found: Sequence[CronJob]) -> list[CronJobS
     """Return jobs as lists show them."""
     pasts = await jobs.runs().store.records.pasts(KIND, [job.id for job in found], HISTORY)
     return [_record(jobs, job, past) for job, past in zip(found, pasts, strict=True)]
+
+
+async def documents_by_id(jobs: CronJobs, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return those of the jobs that exist, as lists show them."""
+    found = []
+    for job_id in ids:
+        with suppress(UnknownJobError):  # it was removed meanwhile
+            found.append(await jobs.get(job_id))
+    return {record.job.id: to_json(record) for record in await job_records(jobs, found)}
 
 
 def _record(jobs: CronJobs, job: CronJob, past: SubjectPast) -> CronJobSummary:

@@ -19,6 +19,7 @@ from tocsin.features.notifications.service import Notifications
 from tocsin.features.notifications.settings import NOTIFY_LEVEL, NOTIFY_PROFILE, QUIET_HOURS
 from tocsin.features.notifications.store import NotificationStore
 from tocsin.messaging.outbound.caller import Caller
+from tocsin.scheduling.zones import default_zone
 
 if TYPE_CHECKING:
     from tocsin.features.notifications.feeds import FeedAddress
@@ -66,8 +67,6 @@ def _quiet_hours(settings: Values) -> "QuietHours | None":
     quiet = settings[QUIET_HOURS]
     if quiet is None or quiet.zone:
         return quiet
-    from tocsin.scheduling.zones import default_zone
-
     return replace(quiet, zone=default_zone(settings))
 
 

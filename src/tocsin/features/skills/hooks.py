@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from tocsin.core.process.identity import own_identity
 from tocsin.core.process.sandbox import ResourceLimits, Sandbox
 from tocsin.core.text.strings import number_of
-from tocsin.features.ability_records import AssistantRequest, SkillInfo
 from tocsin.features.context import AttentionItem, FeatureContext, NoticeLevel, SubsystemState, SubsystemStatus
 from tocsin.features.hooks import FeatureHooks, ProvidedAbilities
 from tocsin.features.skills.model import ExecutionMode
@@ -22,7 +21,7 @@ from tocsin.runs.control import NotRetriedError
 from tocsin.runs.engine.active_run import ActiveRun
 
 if TYPE_CHECKING:
-    from tocsin.features.skills.starting import SkillRuns
+    from tocsin.features.ability_records import AssistantRequest, SkillInfo
     from tocsin.runs.control import Retry, StartRequest
     from tocsin.runs.model import Run
 
@@ -54,7 +53,7 @@ class ProvidedSkills:
     def __init__(self, skills: Skills) -> None:
         self._skills = skills
 
-    async def list(self, *, every: bool = False) -> Sequence[SkillInfo]:
+    async def list(self, *, every: bool = False) -> "Sequence[SkillInfo]":
         """Return the skills that can be run; with `every`, all of them."""
         if every:
             return [_info(record, hindrance_of(record)) for record in await all_records(self._skills)]
@@ -62,7 +61,8 @@ class ProvidedSkills:
         for skill in self._skills.list():
             if skill.runnable:
                 keywords = skill.definition.trigger_keywords if skill.definition else ()
-                found[skill.name] = SkillInfo(skill.name, skill.description, keywords=keywords)
+                own = {"name": skill.name, "description": skill.description, "trigger_keywords": keywords}
+                found[skill.name] = _info(own)
         return [found[name] for name in sorted(found)]
 
     async def run(  # noqa: PLR0913  # each is a fact about the run
@@ -81,7 +81,7 @@ class ProvidedSkills:
         """Run a program in the sandbox, or a skill for the assistant if no program has the name."""
         is_own = any(skill.name == name and skill.runnable for skill in self._skills.list())
         if not is_own and name in {each["name"] for each in await self._at_hand(folder)}:
-            asked = AssistantRequest(
+            asked = _for_assistant(
                 source=source,
                 cause=cause,
                 actor=actor,
@@ -111,15 +111,16 @@ class ProvidedSkills:
         return [each for each in await self._skills.abilities.assistants.list() if each[ready]]
 
 
-def _info(record: Mapping[str, Any], reason: str = "") -> SkillInfo:
+def _for_assistant(**fields: Any) -> "AssistantRequest":
+    from tocsin.features.ability_records import AssistantRequest
+
+    return AssistantRequest(**fields)
+
+
+def _info(record: Mapping[str, Any], reason: str = "") -> "SkillInfo":
+    from tocsin.features.ability_records import SkillInfo
+
     return SkillInfo(record["name"], record["description"], reason, tuple(record["trigger_keywords"]))
-
-
-def run_type_of(skills: Skills) -> "SkillRuns":
-    """Return what the engine asks about programs of skills."""
-    from tocsin.features.skills.starting import SkillRuns
-
-    return SkillRuns(skills.abilities.notices)
 
 
 async def start_skill(skills: Skills, name: str, asked: "StartRequest") -> ActiveRun:
@@ -128,7 +129,7 @@ async def start_skill(skills: Skills, name: str, asked: "StartRequest") -> Activ
     Of an assistant skill, `args` are files.
     """
     if await _is_assistant(skills, name, asked.retry):
-        for_assistant = AssistantRequest(
+        for_assistant = _for_assistant(
             source=asked.source,
             cause=asked.cause,
             actor=asked.actor,
@@ -161,7 +162,7 @@ async def _is_assistant(skills: Skills, name: str, retry: "Retry | None") -> boo
     return not is_own and name in {each["name"] for each in await skills.abilities.assistants.list()}
 
 
-async def _start_assistant(skills: Skills, name: str, request: AssistantRequest) -> ActiveRun:
+async def _start_assistant(skills: Skills, name: str, request: "AssistantRequest") -> ActiveRun:
     started = await skills.abilities.assistants.start(name, request)
     if not isinstance(started, ActiveRun):
         raise TypeError(f"skill {name} was only run as a dry run instead of being started")
@@ -210,6 +211,5 @@ HOOKS = FeatureHooks[Skills](
     subsystems={"skills": subsystem_of},
     on_start=tell_sandbox,
     provides=ProvidedAbilities(skills=ProvidedSkills),
-    run_types={"skill": run_type_of},
     starts={"skill": start_skill},
 )

@@ -11,6 +11,7 @@ from tocsin.core.config.settings import platform
 from tocsin.core.errors import ConfigError
 from tocsin.core.text.strings import number_of
 from tocsin.features.contract import Commands
+from tocsin.features.vault.env_file import read_secrets, remove_secrets
 from tocsin.features.vault.hooks import open_service
 from tocsin.features.vault.model import MAX_VALUE_BYTES, OlderVaultError, VaultError, timestamp, validate_name
 from tocsin.features.vault.rotation import RotationState, SecretAgeRecord
@@ -18,6 +19,7 @@ from tocsin.features.vault.service import Vault, generate_value
 from tocsin.terminal.options import add_subcommands
 from tocsin.terminal.output import DONE, FAILED, Console
 from tocsin.terminal.program import Program
+from tocsin.terminal.secret_input import secret_input
 from tocsin.terminal.text import readable
 
 if TYPE_CHECKING:
@@ -112,7 +114,7 @@ def _name_of(arguments: argparse.Namespace) -> str:
 
 
 def _init(_: argparse.Namespace, out: Console, program: Program) -> int:
-    from tocsin.core.config.data_dir import require_usable
+    from tocsin.core.config.data_dir import require_usable  # it loads hashlib, which listing does not need
 
     vault, settings = _opened(program)
     require_usable(settings.data_dir)
@@ -139,8 +141,6 @@ def _set(arguments: argparse.Namespace, out: Console, program: Program) -> int:
 
 
 def _entered(label: str, settings: "Settings") -> str:
-    from tocsin.terminal.secret_input import secret_input
-
     value = secret_input(label, MAX_VALUE_BYTES)
     settings.redact.learn([value])
     return value
@@ -262,8 +262,6 @@ def _status(_: argparse.Namespace, out: Console, program: Program) -> int:
 
 def _import(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     from stat import S_IMODE
-
-    from tocsin.features.vault.env_file import read_secrets, remove_secrets
 
     vault, settings = _opened(program)
     vault.store.require()

@@ -13,6 +13,7 @@ from tocsin.core.config.settings import Values, platform
 from tocsin.core.errors import TocsinError
 from tocsin.core.storage.files import WatchedFile
 from tocsin.core.text.strings import number_of
+from tocsin.features.context import AttentionItem, FeatureContext, Notice, NoticeLevel, SubsystemState, SubsystemStatus
 from tocsin.features.hooks import FeatureHooks, ProvidedAbilities
 from tocsin.features.vault.audit_actions import VAULT
 from tocsin.features.vault.cipher import select_cipher
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from sqlite3 import Connection
 
     from tocsin.core.audit.trail import AuditTrail
-    from tocsin.features.context import FeatureContext, SubsystemStatus
-
 _KEEP_DAYS = 30
 _CLAIM_S = 600.0  # notifying takes seconds; a process that has not finished after this time was killed
 _CLAIM = """
@@ -102,8 +101,6 @@ async def subsystem_status(opened: OpenVault) -> "SubsystemStatus":
     """Return the state of the vault for the status report."""
     import asyncio
 
-    from tocsin.features.context import AttentionItem, NoticeLevel, SubsystemState, SubsystemStatus
-
     status = await asyncio.to_thread(opened.vault.status)
     if not status.initialized:
         return SubsystemStatus(SubsystemState.UNCONFIGURED, "no vault")
@@ -140,8 +137,6 @@ async def notify_of_age(opened: OpenVault) -> None:
     If a process ends before it has notified, another one does; repeated notices are merged into one notification.
     """
     import asyncio
-
-    from tocsin.features.context import Notice, NoticeLevel
 
     try:
         ages = await asyncio.to_thread(opened.vault.ages)

@@ -11,7 +11,6 @@ from tocsin.core.reading.value import shorten
 from tocsin.core.records.as_json import to_json
 from tocsin.core.records.table import short_time
 from tocsin.features.contract import Commands
-from tocsin.features.watchers.example import with_rule
 from tocsin.features.watchers.model import (
     WatcherAction,
     WatcherRecord,
@@ -20,7 +19,7 @@ from tocsin.features.watchers.model import (
     WatchEvent,
     shown,
 )
-from tocsin.features.watchers.rules import FILE_NAME
+from tocsin.features.watchers.rules import FILE_NAME, with_rule
 from tocsin.features.watchers.service import Watchers
 from tocsin.runs.model import FAILING, Line, Run
 from tocsin.terminal.options import add_subcommands

@@ -12,8 +12,6 @@ from tocsin.features.watchers.model import WatcherRecord, WatcherState, change_o
 from tocsin.features.watchers.service import NOT_WATCHED, Watchers
 
 if TYPE_CHECKING:
-    from tocsin.features.watchers.running import WatcherRuns
-    from tocsin.features.watchers.watching.watcher_service import WatcherService
     from tocsin.runs.control import StartRequest
     from tocsin.runs.engine.active_run import ActiveRun
 
@@ -23,11 +21,6 @@ _LINK = "#/watchers"
 def open_watchers(context: FeatureContext) -> Watchers:
     """Return the watchers of the data directory."""
     return Watchers(context)
-
-
-def service_of(watchers: Watchers) -> "WatcherService":
-    """Return what watches the folders beside the other services."""
-    return watchers.service()
 
 
 async def prune(watchers: Watchers) -> None:
@@ -44,13 +37,6 @@ async def start_watcher(watchers: Watchers, name: str, asked: "StartRequest") ->
             f"watcher {name} needs a path and an event", hint="give path and event: created, modified, …"
         ) from None
     return await watchers.start(name, change, asked)
-
-
-def run_type_of(watchers: Watchers) -> "WatcherRuns":
-    """Return what the engine asks about runs of watchers."""
-    from tocsin.features.watchers.running import WatcherRuns
-
-    return WatcherRuns(watchers.context)
 
 
 async def list_watchers(watchers: Watchers) -> Sequence[str]:
@@ -103,9 +89,7 @@ def _troubles(records: Sequence[WatcherRecord], failed: Mapping[str, int]) -> li
 HOOKS = FeatureHooks[Watchers](
     open=open_watchers,
     subsystems={"watchers": subsystem_of},
-    schedulers=(service_of,),
     hourly=prune,
-    run_types={"watcher": run_type_of},
     starts={"watcher": start_watcher},
     subjects={"watcher": list_watchers},
 )

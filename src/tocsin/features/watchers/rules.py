@@ -1,5 +1,7 @@
 """The rules of `watchers.yaml`: read again when the file changes; a broken edit leaves the last good ones in force."""
 
+import json
+import re
 import shlex
 from pathlib import Path
 
@@ -10,11 +12,13 @@ from tocsin.core.reading.records import record_type
 from tocsin.core.reading.value import DUPLICATE
 from tocsin.core.reading.yaml_file import parse_yaml
 from tocsin.core.reading.yaml_node import Node
-from tocsin.core.storage.files import WatchedFile
+from tocsin.core.storage.files import WatchedFile, make_directory, only_writer, read_limited, write_atomically
 from tocsin.features.watchers.model import WatcherAction, WatcherRule, WatchEvent
 
 FILE_NAME = "watchers.yaml"
 _RULES = ListType(record_type(WatcherRule))
+_HEAD = "# Rules for changed files: docs/watchers.md. Services read this file again when it changes.\n"
+_ENTRY = re.compile(r"^( *)- ", re.MULTILINE)
 
 
 class WatcherRules:
@@ -90,3 +94,41 @@ def _check_words(node: Node, command: str) -> None:
         return
     if not words:
         node.refuse("expected the name of a skill")
+
+
+def with_rule(path: Path, rule: WatcherRule) -> None:
+    """Add a rule to a file; raises ConfigError where the rule or the file has a mistake, and changes nothing then."""
+    make_directory(path.parent)
+    with only_writer(path):
+        write_atomically(path, _with_rule(path, rule))
+
+
+def _with_rule(path: Path, rule: WatcherRule) -> str:
+    before = read_limited(path).decode("utf-8", "replace") if path.exists() else _HEAD
+    if path.exists():
+        read_rules(before.encode(), path)
+    found = _ENTRY.search(before)
+    text = f"{before.rstrip()}\n\n{_written(rule, found[1] if found else '')}"
+    try:
+        read_rules(text.encode(), path)
+    except ConfigError as error:
+        raise ConfigError(f"the rule cannot be added: {error}", hint="correct it, or edit the file") from None
+    return text
+
+
+def _written(rule: WatcherRule, indent: str) -> str:
+    # JSON in double quotes is YAML, whatever a text has in it.
+    lines = [f"name: {rule.name}", f"path: {_quoted(str(rule.path))}"]
+    if rule.patterns:
+        lines.append(f"patterns: [{', '.join(map(_quoted, rule.patterns))}]")
+    if rule.action is not WatcherAction.SHELL:
+        lines.append(f"action: {rule.action}")
+    if rule.command:
+        lines.append(f"command: {_quoted(rule.command)}")
+    if rule.output:
+        lines.append(f"output: {_quoted(rule.output)}")
+    return "".join(f"{indent}{'- ' if n == 0 else '  '}{line}\n" for n, line in enumerate(lines))
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)

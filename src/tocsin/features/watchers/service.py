@@ -26,14 +26,13 @@ from tocsin.features.watchers.model import (
     change_of,
 )
 from tocsin.features.watchers.rules import FILE_NAME, WatcherRules
-from tocsin.features.watchers.store import LEASE, WatcherStore
+from tocsin.features.watchers.store import WatcherStore
 from tocsin.runs.control import Retry
 from tocsin.runs.model import Line, Run, RunTrigger
 
 # Lazy: showing watchers does not need what watches and acts.
 if TYPE_CHECKING:
     from tocsin.features.watchers.running import WatcherRunner
-    from tocsin.features.watchers.watching.watcher_service import WatcherService
     from tocsin.runs.control import StartRequest
     from tocsin.runs.engine.active_run import ActiveRun
 
@@ -51,18 +50,11 @@ class Watchers:
         self.store = WatcherStore(context.database)
 
     @cached_property
-    def _runner(self) -> "WatcherRunner":
+    def runner(self) -> "WatcherRunner":
+        """What acts on changes in this process."""
         from tocsin.features.watchers.running import WatcherRunner
 
         return WatcherRunner(self.context)
-
-    def service(self, holder: str = "", *, poll: bool | None = None) -> "WatcherService":
-        """Return what watches beside the other services."""
-        from tocsin.features.watchers.watching.watcher_service import WatcherService
-        from tocsin.scheduling.lease import Lease
-
-        lease = Lease(self.context.database, LEASE, self.context.clock, holder)
-        return WatcherService(self.context, self.rules, self.store, self._runner, lease, poll=poll)
 
     @property
     def problem(self) -> ConfigError | None:
@@ -114,9 +106,9 @@ class Watchers:
     ) -> Run:
         """Act on a file now to the end, in this process, also while the rule is disabled."""
         rule = await self.get(name)
-        run = self._runner.new_run(rule, change, RunTrigger.MANUAL, source=source)
+        run = self.runner.new_run(rule, change, RunTrigger.MANUAL, source=source)
         await self._begin(rule, change, run)
-        return await self._runner.carry_out(run, rule, change, watch=watch)
+        return await self.runner.carry_out(run, rule, change, watch=watch)
 
     async def retry_failed(
         self, name: str = "", *, source: str, watch: Callable[[Line], None] | None = None
@@ -130,12 +122,12 @@ class Watchers:
             if (rule := rules.get(failed.subject_id)) is None:  # it was removed
                 continue
             change, retry = change_of(failed.params), Retry(failed)
-            run = self._runner.new_run(rule, change, RunTrigger.MANUAL, retry=retry, source=source)
+            run = self.runner.new_run(rule, change, RunTrigger.MANUAL, retry=retry, source=source)
             if change.type is not WatchEvent.DELETED and not await asyncio.to_thread(os.path.lexists, change.path):
-                yield await self._runner.skip(run, "the file is gone")
+                yield await self.runner.skip(run, "the file is gone")
                 continue
             await self._begin(rule, change, run)
-            yield await self._runner.carry_out(run, rule, change, watch=watch)
+            yield await self.runner.carry_out(run, rule, change, watch=watch)
 
     async def failed(self, name: str = "") -> list[Run]:
         """Return for each file whose last run failed that run, of one rule or of all, the oldest first."""
@@ -145,7 +137,7 @@ class Watchers:
     async def start(self, name: str, change: WatchedChange, asked: "StartRequest") -> "ActiveRun":
         """Act on a file now, and return as soon as that is recorded."""
         rule = await self.get(name)
-        run = self._runner.new_run(
+        run = self.runner.new_run(
             rule,
             change,
             asked.cause,
@@ -155,7 +147,7 @@ class Watchers:
             source=asked.source,
         )
         await self._begin(rule, change, run)
-        return await self._runner.start(run, rule, change)
+        return await self.runner.start(run, rule, change)
 
     async def change(self, name: str, path: str, event: WatchEvent) -> WatchedChange:
         """Return what a change of a file would be for a rule; raises ConfigError for a file elsewhere."""
@@ -178,7 +170,7 @@ class Watchers:
         return next(iter((await self.context.runs().search(KIND, name, limit=1)).items), None)
 
     async def _begin(self, rule: WatcherRule, change: WatchedChange, run: Run) -> None:
-        await self._runner.add(run)
+        await self.runner.add(run)
         await self.store.note_started(rule, change, run, self.context.clock.now())
 
     async def _switch(self, name: str, action: AuditAction, source: str, *, enabled: bool) -> WatcherRule:

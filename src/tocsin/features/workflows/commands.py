@@ -9,12 +9,14 @@ from typing import Any
 
 from tocsin.core.config.data_dir import require_usable
 from tocsin.core.errors import ConfigError
+from tocsin.core.process.detaching import run_in_background
 from tocsin.core.reading.value import shorten
 from tocsin.core.storage.files import make_directory, only_writer, read_limited, write_atomically
 from tocsin.core.text.shell import format_value
 from tocsin.core.text.strings import number_of
 from tocsin.features.contract import Commands
 from tocsin.features.workflows.example import example
+from tocsin.features.workflows.language.published_schema import published_schema
 from tocsin.features.workflows.language.schema import WORKFLOW_NAME
 from tocsin.features.workflows.requests import PlannedRun, WorkflowRequest
 from tocsin.features.workflows.service import Workflows
@@ -232,8 +234,6 @@ def _new(arguments: argparse.Namespace, out: Console, program: Program) -> int:
 def _schema(_: argparse.Namespace, out: Console, __: Program) -> int:
     import json
 
-    from tocsin.features.workflows.language.published_schema import published_schema
-
     schema = published_schema()
     if out.as_json:
         out.document(schema)
@@ -255,8 +255,6 @@ def _run(arguments: argparse.Namespace, out: Console, program: Program) -> int:
         return _tell_plan(program.run(lambda workflows: workflows.plan(name, request)), out)
 
     if arguments.detach:
-        from tocsin.core.process.detaching import run_in_background
-
         return run_in_background(lambda go_on: _run_alone(name, request, out, program, go_on))
 
     async def work(workflows: Workflows) -> Run:

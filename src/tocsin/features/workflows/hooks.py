@@ -1,8 +1,9 @@
 """The workflows of a data directory as the rest of the program uses them."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from tocsin.core.lazy import Lazy
 from tocsin.core.text.strings import number_of
 from tocsin.features.context import (
     AttentionItem,
@@ -15,19 +16,12 @@ from tocsin.features.context import (
 from tocsin.features.hooks import FeatureHooks
 from tocsin.features.workflows.requests import WorkflowRequest
 from tocsin.features.workflows.service import Workflows
-from tocsin.features.workflows.settings import HTTP_ALLOW_PRIVATE
 from tocsin.features.workflows.store import WorkflowFolder
-from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.model import Run, RunStatus
-from tocsin.scheduling.zones import default_zone
 
 # The engine takes as long to import as all the rest: it is, when a workflow runs.
 if TYPE_CHECKING:
-    from tocsin.core.http.transport import Transport
-    from tocsin.features.workflows.engine.approval_buttons import ApprovalButtons
-    from tocsin.features.workflows.engine.children import StartChild
-    from tocsin.features.workflows.engine.step_call import Execute
-    from tocsin.features.workflows.run_type import WorkflowRuns
+    from tocsin.features.workflows.engine.steps import WorkflowSteps
     from tocsin.runs.control import StartRequest
     from tocsin.runs.engine.active_run import ActiveRun
 
@@ -36,76 +30,14 @@ FOLDER = "workflows"
 
 def open_workflows(context: FeatureContext) -> Workflows:
     """Return the workflows of the data directory."""
-    allow_private = context.settings[HTTP_ALLOW_PRIVATE]
-    made: list[Transport] = []
-
-    def transport() -> "Transport":
-        if not made:
-            from tocsin.core.http.direct import DirectTransport
-            from tocsin.features.workflows.engine.http import refuse_private
-
-            made.append(DirectTransport(check_address=_allow_all if allow_private else refuse_private))
-        return made[0]
-
-    async def close() -> None:
-        for each in made:
-            await each.aclose()
-
-    def execute(
-        workflows: Workflows, request: WorkflowRequest, noted: dict[str, str], others: dict[str, str]
-    ) -> "Execute":
-        from tocsin.features.workflows.engine.children import BegunChildren, ChildSteps
-        from tocsin.features.workflows.engine.executors import executing
-        from tocsin.features.workflows.engine.http import HttpSteps
-        from tocsin.features.workflows.engine.messages import MessageSteps
-        from tocsin.features.workflows.engine.waiting import WaitSteps
-
-        return executing(
-            HttpSteps(transport, allow_private),
-            MessageSteps(context.messenger, context.abilities.models, Caller.of(request.source, request.actor)),
-            WaitSteps(
-                context.clock,
-                default_zone(context.settings),
-                context.abilities.notices,
-                context.abilities.operator_chats,
-            ),
-            ChildSteps(
-                context.runs(),
-                context.abilities.run_starter.start,
-                _starter(workflows, request),
-                request.source,
-                request.actor,
-                BegunChildren(noted, others),
-            ),
-        )
-
-    return Workflows(WorkflowFolder(context.data_dir / FOLDER), context, execute, close)
+    steps = Lazy(lambda: _steps(context), lambda steps: steps.aclose())
+    return Workflows(WorkflowFolder(context.data_dir / FOLDER), context, steps)
 
 
-def _allow_all(_: str) -> None:
-    """Let http steps call any address."""
+def _steps(context: FeatureContext) -> "WorkflowSteps":
+    from tocsin.features.workflows.engine.steps import WorkflowSteps
 
-
-def _starter(workflows: Workflows, request: WorkflowRequest) -> "StartChild":
-    """Return what starts a child of a workflow; `request` is that of its parent."""
-
-    async def start(name: str, params: dict[str, Any], parent_run_id: str) -> "ActiveRun":
-        child = WorkflowRequest(
-            "workflow",
-            request.source,
-            request.actor,
-            params=params,
-            parent_run_id=parent_run_id,
-            ancestry=request.ancestry,
-        )
-        return await workflows.start(name, child)
-
-    return start
-
-
-def approval_buttons_of(workflows: Workflows) -> "ApprovalButtons":
-    """Return the handler of the buttons of waiting steps."""
-    return workflows.approval_buttons()
+    return WorkflowSteps(context)
 
 
 async def start_workflow(workflows: Workflows, name: str, asked: "StartRequest") -> "ActiveRun":
@@ -121,13 +53,6 @@ async def start_workflow(workflows: Workflows, name: str, asked: "StartRequest")
         parent_run_id=asked.parent_run_id,
     )
     return await workflows.start(name, request)
-
-
-def run_type_of(workflows: Workflows) -> "WorkflowRuns":
-    """Return what the engine asks about runs of workflows."""
-    from tocsin.features.workflows.run_type import WorkflowRuns
-
-    return WorkflowRuns(workflows)
 
 
 async def list_workflows(workflows: Workflows) -> Sequence[str]:
@@ -176,8 +101,6 @@ async def profile_uses(workflows: Workflows) -> list[ProfileUse]:
 HOOKS = FeatureHooks[Workflows](
     open=open_workflows,
     subsystems={"workflows": subsystem_of},
-    handlers=(approval_buttons_of,),
-    run_types={"workflow": run_type_of},
     starts={"workflow": start_workflow},
     subjects={"workflow": list_workflows},
     profile_uses=profile_uses,

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from tocsin.core.expressions.template import Placeholder, Template
 from tocsin.core.time.timestamps import timestamp
 from tocsin.features.context import FeatureContext
+from tocsin.features.workflows.engine.plan import PlannedStep, plan
 from tocsin.features.workflows.engine.runner import WorkflowRunner
 from tocsin.features.workflows.engine.step_call import Execute
 from tocsin.features.workflows.engine.values import RunValues, StepScope
@@ -36,6 +37,13 @@ class RunBuilder:
 
     def __init__(self, context: FeatureContext) -> None:
         self._context = context
+
+    def plan(self, workflow: Workflow, params: Mapping[str, Any], request: WorkflowRequest) -> tuple[PlannedStep, ...]:
+        """Return what the steps of a run would do."""
+        values = self.values(workflow, params, request, {})
+        values.steps.update(left_out(workflow, request))
+        path = self._context.environment().get("PATH")
+        return plan(workflow, values, self.folder_of(workflow), path, self._context.redact)
 
     async def prepare(
         self,

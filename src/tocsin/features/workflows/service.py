@@ -1,7 +1,7 @@
 """Workflows: read them, plan their runs, carry them out."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -41,8 +41,8 @@ from tocsin.runs.model import (
 
 # Lazy: listing workflows does not need the engine, which takes as long to import as all the rest.
 if TYPE_CHECKING:
-    from tocsin.features.workflows.engine.approval_buttons import ApprovalButtons
-    from tocsin.features.workflows.engine.step_call import Execute
+    from tocsin.core.lazy import Lazy
+    from tocsin.features.workflows.engine.steps import WorkflowSteps
     from tocsin.features.workflows.language.model import Workflow
     from tocsin.features.workflows.preparing import PreparedRun, RunBuilder
     from tocsin.runs.engine.active_run import ActiveRun, PendingRun
@@ -59,17 +59,11 @@ class Workflows:
         self,
         folder: WorkflowFolder,
         context: FeatureContext,
-        execute: "Callable[[Workflows, WorkflowRequest, dict[str, str], dict[str, str]], Execute]",
-        close: Callable[[], Awaitable[None]],
+        steps: "Lazy[WorkflowSteps]",
     ) -> None:
-        """`execute` returns what carries out the steps of a run; `close` is awaited with the program's end.
-
-        It gets the child runs that another process has started, as `BegunChildren` has them.
-        """
         self._folder = folder
         self.context = context
-        self._execute = execute
-        self._close = close
+        self._steps = steps
         self._saving = asyncio.Lock()
 
     @property
@@ -178,16 +172,10 @@ class Workflows:
 
     async def plan(self, name: str, request: WorkflowRequest) -> PlannedRun:
         """Return what a run would do; nothing is executed or sent, and no secret is read."""
-        from tocsin.features.workflows.engine.plan import plan
-        from tocsin.features.workflows.preparing import left_out
-
         file = await self.get(name)
         workflow = file.workflow()
         params, problems = _inputs(workflow, request)
-        values = self._builder.values(workflow, params, request, {})
-        values.steps.update(left_out(workflow, request))
-        path = self.context.environment().get("PATH")
-        steps = plan(workflow, values, self._builder.folder_of(workflow), path, self.context.redact)
+        steps = self._builder.plan(workflow, params, request)
         warnings = [problem.as_line(file.path.name) for problem in file.read.warnings]
         return PlannedRun(workflow, steps, tuple(problems), tuple(warnings))
 
@@ -236,7 +224,7 @@ class Workflows:
                 f"workflow {name} cannot run: {'; '.join(problems)}", hint=f"tocsin workflows show {name}"
             )
         inside = replace(request, ancestry=(*request.ancestry, name))
-        prepared = await self._builder.prepare(file, params, request, self._execute(self, inside, {}, {}))
+        prepared = await self._builder.prepare(file, params, request, self._steps().execute(self, inside, {}, {}))
         return await self._admit(workflow, prepared, watch)
 
     async def failing(self) -> Sequence[Run]:
@@ -256,21 +244,11 @@ class Workflows:
         """Return the runs of a workflow that have not ended, the newest first."""
         return (await self._runs.search("workflow", name, tuple(ACTIVE), 200)).items
 
-    def approval_buttons(self) -> "ApprovalButtons":
-        """Return what handles the buttons of waiting steps."""
-        from tocsin.features.workflows.engine.approval_buttons import ApprovalButtons
-        from tocsin.runs.control import RunControl
-
-        control = RunControl(
-            self._runs, self.context.audit, self.context.clock, self.context.abilities.run_starter.start
-        )
-        return ApprovalButtons(control)
-
     async def aclose(self) -> None:
         """Close all connections."""
         if "_text_readers" in self.__dict__:
             await asyncio.to_thread(self._text_readers.shutdown, cancel_futures=True)
-        await self._close()
+        await self._steps.aclose()
 
     async def _admit(
         self,
@@ -300,7 +278,7 @@ class Workflows:
         found = await self._runs.find(RunFilter("workflow", parent=run.id, limit=200))
         ran = [child for child in found.items if child.started_at is not None or child.status in ACTIVE]
         others = {child.id: child.subject_id for child in ran if child.id not in noted.values()}
-        execute = self._execute(self, inside, noted, others)
+        execute = self._steps().execute(self, inside, noted, others)
         return (await self._builder.prepare(file, request.params, request, execute, run)).work
 
     async def _file_of(self, run: Run) -> WorkflowFile:

@@ -16,9 +16,9 @@ from tests.web.access.accounts import CHEAP
 from tests.web.conftest import SCHEMAS, TEAMCHAT, make_app
 from tests.web.dashboard.contract.examples import MESSAGE, PASSWORD
 
-from tocsin.assembly.access import sign_in_link, tokens_of
-from tocsin.assembly.dashboard import dashboard_of
-from tocsin.assembly.live import event_hub
+from tocsin.assembly.full.access import sign_in_link, tokens_of
+from tocsin.assembly.full.dashboard import dashboard_of
+from tocsin.assembly.full.live import event_hub
 from tocsin.assembly.program import App
 from tocsin.core.http.transport import HttpResponse
 from tocsin.core.ids import new_id

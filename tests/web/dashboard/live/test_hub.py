@@ -12,7 +12,7 @@ import pytest
 from tests.rest.streams import StreamClient, connected
 from tests.waiting import eventually
 
-from tocsin.assembly.live import event_hub
+from tocsin.assembly.full.live import event_hub
 from tocsin.assembly.program import App
 from tocsin.core.records.as_json import to_json
 from tocsin.core.storage.change_feed import ChangeFeed

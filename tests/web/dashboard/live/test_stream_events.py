@@ -12,7 +12,7 @@ import pytest
 from tests.delivery.conftest import RedisServer
 from tests.rest.streams import connected
 
-from tocsin.assembly.live import event_hub
+from tocsin.assembly.full.live import event_hub
 from tocsin.channels.inbound import InboundMessage, MessageKind
 from tocsin.core.errors import StoreUnavailableError
 from tocsin.core.storage import changes

@@ -10,7 +10,7 @@ from tocsin.features.skills.model import DependencyMissingError, Kind
 from tocsin.features.skills.records import all_records, detail_of
 from tocsin.features.skills.routes.models import RunSkillNow, SkillDetail, SkillRecord
 from tocsin.features.skills.service import SkillRequest, Skills
-from tocsin.features.skills.starting import begin
+from tocsin.features.skills.work import begin
 from tocsin.rest.callers import CallerOf, find_trigger
 from tocsin.rest.operations import Operations, operation
 from tocsin.rest.pages import Page, PagingOf

@@ -4,8 +4,9 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
+from tocsin.assembly.full.operator import tell_operator
 from tocsin.core.config.settings import Settings
 from tocsin.core.config.variables import CHAT_MODEL, CHAT_PROVIDER
 from tocsin.core.errors import ConfigError, TocsinError
@@ -23,6 +24,9 @@ from tocsin.providers.contract import (
 )
 from tocsin.providers.remote import qualified_name
 from tocsin.providers.watch import ModelWatch
+
+if TYPE_CHECKING:
+    from tocsin.assembly.program import App
 
 T = TypeVar("T")
 
@@ -124,6 +128,11 @@ class ChatModels:
             if model is not None:
                 await model.aclose()
         self._opened.clear()
+
+
+def open_models(app: "App") -> ChatModels:
+    """Return the chat model of the settings; nothing is opened before it is asked."""
+    return ChatModels(app.settings, app.clock, app.redact, tell_operator(app))
 
 
 def _configured(model: ChatProvider | None) -> ChatProvider:

@@ -5,16 +5,19 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from tocsin.assembly.full.bot import conversation_of, tell_through
+from tocsin.bot.settings import BotSettings
+from tocsin.channels.conversation import Keyboard, with_buttons
 from tocsin.core.audit.actions import NOTICES
 from tocsin.core.errors import TocsinError
 from tocsin.core.ids import new_id
+from tocsin.features.ability_records import AskedChat
+from tocsin.features.context import Notice
+from tocsin.messaging.inbound.handling import Reply
 from tocsin.messaging.outbound.caller import Caller
 
 if TYPE_CHECKING:
     from tocsin.assembly.program import App
-    from tocsin.channels.conversation import Keyboard
-    from tocsin.features.ability_records import AskedChat
-    from tocsin.features.context import Notice
 
 log = logging.getLogger(__name__)
 
@@ -23,9 +26,6 @@ def tell_operator(app: "App") -> Callable[[str], Awaitable[None]]:
     """Return what queues a text for the admin chat, where there is one; the caller logs it anyway."""
 
     async def tell(text: str) -> None:
-        from tocsin.assembly.bot import conversation_of, tell_through
-        from tocsin.bot.settings import BotSettings
-        from tocsin.messaging.inbound.handling import Reply
 
         if not app.registry.bot_channel().configured:
             return
@@ -43,11 +43,8 @@ class BotOperatorChats:
     def __init__(self, app: "App") -> None:
         self._app = app
 
-    def find(self, ids: "Collection[str]" = (), /) -> "Sequence[AskedChat]":
+    def find(self, ids: Collection[str] = (), /) -> Sequence[AskedChat]:
         """Return the chats with some IDs, by default the bot's default chat, else its admin chat."""
-        from tocsin.assembly.bot import conversation_of
-        from tocsin.features.ability_records import AskedChat
-
         app = self._app
         if not app.registry.bot_channel().configured:
             return ()
@@ -66,11 +63,8 @@ class BotOperatorChats:
             await self.ask(chat, text, key=key, buttons=())
         return bool(found)
 
-    async def ask(self, chat: "AskedChat", text: str, /, *, key: str, buttons: "Keyboard") -> None:
+    async def ask(self, chat: AskedChat, text: str, /, *, key: str, buttons: Keyboard) -> None:
         """Queue a text with buttons for a chat."""
-        from tocsin.channels.conversation import with_buttons
-        from tocsin.messaging.inbound.handling import Reply
-
         reply = Reply(text, extra=with_buttons(buttons) if buttons else {})
         await self._app.outbox.queue_replies(chat.channel, chat.chat_id, [reply], key, Caller(NOTICES.name))
 
@@ -81,7 +75,7 @@ class OperatorNotices:
     def __init__(self, app: "App") -> None:
         self._tell = tell_operator(app)
 
-    async def notify(self, notice: "Notice") -> None:
+    async def notify(self, notice: Notice) -> None:
         """Log a notice, and queue it for the admin chat."""
         if notice.closed:  # the chat cannot show that it is closed
             return
@@ -95,3 +89,11 @@ class OperatorNotices:
     async def unread_count(self) -> int:
         """Return 0: none is stored."""
         return 0
+
+
+class Operator:
+    """How features reach the operator through the program itself."""
+
+    def __init__(self, app: "App") -> None:
+        self.chats = BotOperatorChats(app)
+        self.notices = OperatorNotices(app)

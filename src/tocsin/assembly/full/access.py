@@ -2,27 +2,26 @@
 
 from typing import TYPE_CHECKING, Any
 
+from tocsin.web.access.account import DashboardAccount
+from tocsin.web.access.layers import Authentication
+from tocsin.web.access.links import SignInLinks
+from tocsin.web.access.passwords import PasswordChecks
+from tocsin.web.access.sessions import LoginSessions
+from tocsin.web.access.sign_in import SignIns
+from tocsin.web.access.throttle import LoginThrottle
 from tocsin.web.access.tokens import ApiTokens
 
 if TYPE_CHECKING:
     from tocsin.assembly.program import App
-    from tocsin.web.access.sign_in import SignIns
 
 
-def tokens_of(app: "App") -> "ApiTokens":
+def tokens_of(app: "App") -> ApiTokens:
     """Return the tokens of scripts and agents."""
     return ApiTokens(app.database, app.clock, app.audit)
 
 
-def sign_ins_of(app: "App") -> "SignIns":
+def sign_ins_of(app: "App") -> SignIns:
     """Return what lets people into the dashboard."""
-    from tocsin.web.access.account import DashboardAccount
-    from tocsin.web.access.links import SignInLinks
-    from tocsin.web.access.passwords import PasswordChecks
-    from tocsin.web.access.sessions import LoginSessions
-    from tocsin.web.access.sign_in import SignIns
-    from tocsin.web.access.throttle import LoginThrottle
-
     throttle = LoginThrottle(app.clock.monotonic)
     return SignIns(
         DashboardAccount(app.settings, app.database, PasswordChecks(), throttle),
@@ -33,15 +32,11 @@ def sign_ins_of(app: "App") -> "SignIns":
     )
 
 
-def guard_of(app: "App", sign_ins: "SignIns") -> Any:
+def guard_of(app: "App", sign_ins: SignIns) -> Any:
     """Return the layer of the dashboard that finds out who calls: a function that wraps an ASGI application."""
-    from tocsin.web.access.layers import Authentication
-
     return lambda inner: Authentication(inner, sign_ins, tokens_of(app))
 
 
 async def sign_in_link(app: "App", address: str) -> str:
     """Return a link to the dashboard at `address` that signs in once, within 10 minutes and on this machine."""
-    from tocsin.web.access.links import SignInLinks
-
     return address.rstrip("/") + await SignInLinks(app.database, app.clock).make()

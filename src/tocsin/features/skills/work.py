@@ -1,4 +1,4 @@
-"""Start a skill of either kind, and what the run engine asks about its run."""
+"""What skills do in processes that run them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 from tocsin.core.audit.actions import CLI
 from tocsin.features.abilities import Notices
 from tocsin.features.ability_records import AssistantRequest
+from tocsin.features.hooks import WorkHooks
 from tocsin.features.run_notices import interrupted, notify_stored, stored_notice
 from tocsin.features.skills.audit_actions import SKILL_RUN
 from tocsin.features.skills.model import DependencyMissingError, Kind, SkillDisabledError
@@ -69,3 +70,13 @@ class SkillRuns(RunType):
     async def tell(self, run: Run, noted: Mapping[str, Any]) -> None:
         """Notify the operator."""
         await notify_stored(self._notices, noted)
+
+
+def run_type_of(skills: Skills) -> SkillRuns:
+    """Return what the engine asks about programs of skills."""
+    return SkillRuns(skills.abilities.notices)
+
+
+WORK = WorkHooks[Skills](
+    run_types={"skill": run_type_of},
+)

@@ -1,13 +1,16 @@
-"""What the run engine asks about runs of workflows."""
+"""What workflows do in processes that run them."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from tocsin.core.audit.actions import CLI
+from tocsin.features.hooks import WorkHooks
 from tocsin.features.run_notices import notify_stored, stored_notice
 from tocsin.features.workflows.audit_actions import WORKFLOW_RUN
+from tocsin.features.workflows.engine.approval_buttons import ApprovalButtons
 from tocsin.features.workflows.service import Workflows
 from tocsin.features.workflows.summary import is_wanted, notice_of, summary
+from tocsin.runs.control import RunControl
 from tocsin.runs.document import audit_facts
 from tocsin.runs.engine.run_type import RunAuditEntry, RunMessage, RunType
 from tocsin.runs.model import Run
@@ -63,3 +66,22 @@ class WorkflowRuns(RunType):
     async def tell(self, run: Run, noted: Mapping[str, Any]) -> None:
         """Notify the operator."""
         await notify_stored(self._context.abilities.notices, noted)
+
+
+def run_type_of(workflows: Workflows) -> WorkflowRuns:
+    """Return what the engine asks about runs of workflows."""
+    return WorkflowRuns(workflows)
+
+
+def approval_buttons_of(workflows: Workflows) -> ApprovalButtons:
+    """Return the handler of the buttons of waiting steps."""
+    context = workflows.context
+    return ApprovalButtons(
+        RunControl(context.runs(), context.audit, context.clock, context.abilities.run_starter.start)
+    )
+
+
+WORK = WorkHooks[Workflows](
+    handlers=(approval_buttons_of,),
+    run_types={"workflow": run_type_of},
+)

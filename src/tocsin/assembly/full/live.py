@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tocsin.assembly.program import RUNS_FOLDER
+from tocsin.assembly.runs import RUNS_FOLDER
 from tocsin.assembly.status import status_report
 from tocsin.core.records.as_json import to_json
 from tocsin.core.storage.change_feed import ChangeFeed

@@ -1,11 +1,16 @@
-"""What the engine asks about runs that received messages start."""
+"""What triggers do in processes that receive messages."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from tocsin.features.abilities import Notices
+from tocsin.features.hooks import WorkHooks
 from tocsin.features.run_notices import interrupted, notify_stored, stored_notice
+from tocsin.features.triggers.actions import ActionDependencies
 from tocsin.features.triggers.audit_actions import TRIGGER_RUN, TRIGGERS
+from tocsin.features.triggers.hooks import OpenTriggers
+from tocsin.features.triggers.service import TriggerHandler, no_rule
+from tocsin.messaging.inbound.handling import Handler
 from tocsin.runs.engine.run_type import RunAuditEntry, RunType
 from tocsin.runs.model import Run
 
@@ -41,3 +46,32 @@ class TriggerRuns(RunType):
     async def tell(self, run: Run, noted: Mapping[str, Any]) -> None:
         """Notify the operator."""
         await notify_stored(self._notices, noted)
+
+
+def handler_of(triggers: OpenTriggers) -> TriggerHandler:
+    """Return the handler of messages that a rule matches."""
+    context = triggers.context
+    parts = ActionDependencies(
+        runs=context.runs(),
+        environment=context.environment,
+        data_dir=context.data_dir,
+        abilities=context.abilities,
+    )
+    return TriggerHandler(triggers.rules, parts)
+
+
+def run_type_of(triggers: OpenTriggers) -> TriggerRuns:
+    """Return what the engine asks about runs of rules."""
+    return TriggerRuns(triggers.context.abilities.notices)
+
+
+def tell_unknown_commands(_: OpenTriggers) -> Handler:
+    """Return the handler of commands that nothing else took."""
+    return no_rule
+
+
+WORK = WorkHooks[OpenTriggers](
+    handlers=(handler_of,),
+    last_handlers=(tell_unknown_commands,),
+    run_types={"trigger": run_type_of},
+)

@@ -4,12 +4,14 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from tocsin.assembly.full.access import tokens_of
+from tocsin.assembly.full.notices import CoreNotices
+from tocsin.assembly.full.receiving import open_receiving
+from tocsin.assembly.full.sqlite_receiving import left_in_database
 from tocsin.assembly.migration.movable import Move
 from tocsin.assembly.migration.movable_runs import MovableRuns
-from tocsin.assembly.notices import CoreNotices
-from tocsin.assembly.program import App, Monitoring, publisher_of
-from tocsin.assembly.receiving import open_receiving
-from tocsin.assembly.storage import LEFT_FIX, give_back, is_redis_there, left_in_database
+from tocsin.assembly.program import App, Monitoring
+from tocsin.assembly.storage import LEFT_FIX, give_back, is_redis_there
 from tocsin.core.config.security import check_dashboard_bind, check_gateway_bind, dashboard_tls, missing_dashboard_login
 from tocsin.core.config.variables import (
     AUDIT_ANCHOR,
@@ -35,15 +37,18 @@ from tocsin.delivery.bus.late_bus import LateBus
 from tocsin.delivery.dispatcher import Dispatcher
 from tocsin.messaging.outbound.audit_anchor import AuditAnchor
 from tocsin.messaging.outbound.channel_watch import ChannelWatch
+from tocsin.messaging.outbound.publisher import Publisher
 from tocsin.runs.engine.active_run import RunsDrain
+from tocsin.runs.engine.run_engine import RunEngine
 from tocsin.runs.engine.settling import DeliveryFollower
 from tocsin.runs.sqlite.records import SqliteRunRecords
+from tocsin.web.gateway.app import GatewayDependencies, StateReports, build_gateway
+from tocsin.web.http.metrics import Metrics
 from tocsin.web.http.serving import Service
 from tocsin.web.http.serving import serve as run_services
 
 if TYPE_CHECKING:
-    from tocsin.assembly.receiving import Receiving
-    from tocsin.runs.engine.run_engine import RunEngine
+    from tocsin.assembly.full.receiving import Receiving
     from tocsin.web.dashboard.live.hub import EventHub
 
 log = logging.getLogger(__name__)
@@ -60,8 +65,6 @@ def monitor(parts: frozenset[str]) -> Monitoring:
     watch = ChannelWatch(SystemClock())
     if not parts & {"gateway", "dashboard"}:
         return Monitoring(watch)
-    from tocsin.web.http.metrics import Metrics
-
     return Monitoring(watch, Metrics())
 
 
@@ -113,10 +116,6 @@ async def serve(app: App, parts: frozenset[str], ready: Callable[[Mapping[str, s
 
 
 def _gateway(app: App, receiving: "Receiving", bus: "LateBus | None") -> "Service":
-    from tocsin.assembly.access import tokens_of
-    from tocsin.web.gateway.app import GatewayDependencies, StateReports, build_gateway
-    from tocsin.web.http.metrics import Metrics
-
     host = app.settings[GATEWAY_HOST]
     for warning in check_gateway_bind(app.settings, host):
         log.warning(warning)
@@ -157,8 +156,8 @@ def _dashboard(app: App, *, needed: bool) -> "tuple[EventHub | None, Service | N
 
     With `needed`, it is served all the same, and says what is missing.
     """
-    from tocsin.assembly.dashboard import dashboard_of
-    from tocsin.assembly.live import event_hub
+    from tocsin.assembly.full.dashboard import dashboard_of
+    from tocsin.assembly.full.live import event_hub
 
     missing, host = missing_dashboard_login(app.settings), app.settings[DASHBOARD_HOST]
     if missing and not needed:
@@ -186,10 +185,8 @@ def _tell_that_the_bot_is_off(app: App, *, needed: bool) -> None:
     log.info("the bot is disabled", extra={"missing": missing})
 
 
-def run_engine(app: App) -> "RunEngine":
+def run_engine(app: App) -> RunEngine:
     """Return what settles and continues the runs that other processes left."""
-    from tocsin.runs.engine.run_engine import RunEngine
-
     follower = DeliveryFollower(app.stores.runs(), app.output)
     return RunEngine(app.runs(), app.run_settler(), follower, app.clock, are_kept=lambda: _may_have_runs(app))
 
@@ -244,7 +241,7 @@ def _bus(app: App, receiving: "Receiving") -> "LateBus | None":
     def make() -> Bus:
         client = app.redis()
         receiving.use_redis()
-        publisher = publisher_of(app)
+        publisher = Publisher(app.outbox, app.redis)
         worker = f"{gethostname()}:{new_id()}"
         return Bus(client, worker, app.registry.configured_names, publisher.prepare, publisher.enqueue)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tocsin.assembly.bot import (
+from tocsin.assembly.full.bot import (
     BotDependencies,
     build_bot,
     build_executor,
@@ -18,7 +18,7 @@ from tocsin.assembly.bot import (
     tell_through,
     use_redis,
 )
-from tocsin.assembly.operator import tell_operator
+from tocsin.assembly.full.operator import tell_operator
 from tocsin.assembly.program import App
 from tocsin.assembly.status import recent_run_lines, status_lines
 from tocsin.assembly.storage import is_redis_there

@@ -5,12 +5,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from tocsin.assembly.abilities import run_control_of
-from tocsin.assembly.access import guard_of, sign_ins_of, tokens_of
-from tocsin.assembly.bot import open_access
-from tocsin.assembly.live import event_hub
-from tocsin.assembly.program import checked_profiles
-from tocsin.assembly.receiving import MODELS_FOLDER
+from tocsin.assembly.full.access import guard_of, sign_ins_of, tokens_of
+from tocsin.assembly.full.bot import open_access
+from tocsin.assembly.full.live import event_hub
+from tocsin.assembly.full.receiving import MODELS_FOLDER
+from tocsin.assembly.profiles import checked_profiles
+from tocsin.assembly.runs import run_control_of
 from tocsin.assembly.status import status_report
 from tocsin.assembly.storage import is_redis_there, redis_trouble
 from tocsin.bot.door.access import Change, Listed
@@ -63,7 +63,7 @@ def dashboard_of(
 ) -> Any:
     """Return the dashboard as an ASGI application; tests may find out with a `guard` of their own who calls.
 
-    `live` is the event hub (`assembly/live.py`), which runs as a service; without it, open pages receive no events.
+    `live` is the event hub (`full/live.py`), which runs as a service; without it, open pages receive no events.
     """
     return build_dashboard(_parts(app, draining, guard, live))
 

@@ -1,0 +1,71 @@
+"""What the program shows of the bot to those who are not part of it."""
+
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING
+
+from tocsin.assembly.full.bot import build_sessions, conversation_of, use_redis
+from tocsin.assembly.storage import is_redis_there
+from tocsin.bot.settings import BotSettings
+from tocsin.bot.talk.sessions import Sessions
+from tocsin.channels.inbound import InboundMessage
+from tocsin.core.errors import TocsinError
+from tocsin.features.ability_records import BotWindow, BotWindowList
+from tocsin.messaging.inbound.indicator import show_indicator
+from tocsin.runs.model import RunTrigger
+
+if TYPE_CHECKING:
+    from tocsin.assembly.program import App
+
+MAX_SHOWN = 200
+ELSEWHERE = (
+    "Conversations of the bot are stored in the memory of its process, so other processes cannot show "
+    "them. Set REDIS_URL to store them in Redis, where all processes can show them."
+)
+
+
+class ProgramBotView:
+    """The bot's conversations that this process can see, and the channels of received messages: `BotView`."""
+
+    def __init__(self, app: "App") -> None:
+        self._app = app
+        self._sessions: Sessions | None = None
+
+    def use(self, sessions: Sessions) -> None:
+        """Show these: the bot runs in this process."""
+        self._sessions = sessions
+
+    def indicate(self, message: InboundMessage, /) -> AbstractAsyncContextManager[None]:
+        """Show in the chat of a message that it is being worked on."""
+        return show_indicator(self._app.registry.receiver(message.channel), self._app.clock, message)
+
+    def cause(self, message: InboundMessage, /) -> str:
+        """Return whether a message comes from a person in a chat of the bot, or from a webhook."""
+        return RunTrigger.BOT if self._app.registry.spec(message.channel).conversation else RunTrigger.WEBHOOK
+
+    async def windows(self, chat_id: str = "", /) -> BotWindowList:
+        """Return the windows of all chats that have one, or only of the chat that is named."""
+        if not any(state.spec.conversation and state.configured for state in self._app.registry.states()):
+            return BotWindowList()
+        chosen = self._app.registry.bot_channel()
+        try:
+            sessions = self._sessions or await self._shared()
+            if sessions is None:
+                return BotWindowList(notice=ELSEWHERE)
+            chats = []
+            for key in [chat_id] if chat_id else (await sessions.chats())[:MAX_SHOWN]:
+                turns = [(entry.role, entry.content) for entry in await sessions.get(key)]
+                if turns:
+                    chats.append(BotWindow(key, chosen.spec.kind, turns))
+        except TocsinError as error:
+            return BotWindowList(notice=f"Conversations of the bot cannot be shown: {error.sentence()}")
+        return BotWindowList(chats)
+
+    async def _shared(self) -> Sessions | None:
+        """Return what all processes share, where there is a Redis."""
+        app = self._app
+        if not await is_redis_there(app.settings):
+            return None
+        settings = BotSettings.of(app.settings, conversation_of(app.registry).variables)
+        sessions = build_sessions(settings, app.clock)
+        use_redis(sessions, settings, app.redis)
+        return sessions

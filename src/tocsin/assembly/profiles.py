@@ -1,0 +1,26 @@
+"""The notification profiles of a data directory."""
+
+from typing import TYPE_CHECKING
+
+from tocsin.assembly.light import Installed, no_tools
+from tocsin.channels.registry import Registry
+from tocsin.core.config.settings import Settings
+from tocsin.messaging.outbound.profiles import FILE_NAME, Profiles
+
+if TYPE_CHECKING:
+    from tocsin.assembly.program import App
+
+
+def read_profiles(settings: Settings, installed: Installed) -> Profiles:
+    """Return the notification profiles; nothing is opened for sending."""
+    registry = Registry(installed.channels, settings, no_tools)
+    return Profiles(settings.data_dir / FILE_NAME, registry.known_kind)
+
+
+def checked_profiles(app: "App") -> Profiles:
+    """Return the notification profiles, each target checked as a send would; nothing is sent."""
+
+    def check(channel: str, target: str) -> None:
+        app.outbox.prepare(channel, target, "a text", "cli")
+
+    return Profiles(app.settings.data_dir / FILE_NAME, app.registry.known_kind, check)

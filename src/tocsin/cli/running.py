@@ -1,0 +1,33 @@
+"""Run a command with the open program."""
+
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+from tocsin.assembly.program import App, direct_transport, open_app
+from tocsin.cli.opening import open_settings
+from tocsin.core.config.data_dir import require_usable
+from tocsin.core.config.variables import STORE
+from tocsin.terminal.options import Options
+from tocsin.terminal.output import Console
+from tocsin.terminal.signals import run_until_signal
+
+T = TypeVar("T")
+
+
+def with_app(
+    options: Options, out: Console, work: Callable[[App], Coroutine[Any, Any, T]], *, writes: bool = False
+) -> T:
+    """Open the program, run `work` on it, and close it again; termination signals cancel `work`.
+
+    With `writes`, for commands that need the database, raise ConfigError if this user cannot write to the data
+    directory.
+    """
+    settings, installed = open_settings(options, out)
+    if writes and settings[STORE] == "sqlite":
+        require_usable(settings.data_dir)
+
+    async def call() -> T:
+        async with open_app(settings, installed, direct_transport) as app:
+            return await work(app)
+
+    return run_until_signal(call())
