@@ -76,10 +76,10 @@ def main(words: Sequence[str] | None = None) -> int:
         used = subprocess.run([binaries / "python", "-c", USE, client, address], env=env, check=False)
         asked = subprocess.run(
             [binaries / "http", "--check-status", "--ignore-stdin", "--body", "-a", f"{USER}:{PASSWORD}",
-             f"{address}/api/notifications", "title=from HTTPie"],
+             f"{address}/api/tokens", "name=httpie", "scopes:=[\"read\"]"],
             check=False, capture_output=True,
         )  # fmt: skip
-    print("HTTPie:", json.loads(asked.stdout)["title"] if not asked.returncode else asked.stderr.decode())
+    print("HTTPie:", json.loads(asked.stdout)["name"] if not asked.returncode else asked.stderr.decode())
     return 1 if used.returncode or asked.returncode else 0
 
 

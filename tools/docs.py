@@ -18,7 +18,6 @@ from tests.web.dashboard.contract.curl import PREAMBLE, curl_of
 from tools.operations import DescribedOperation, dashboard_api, described_operations
 from tools.ui_types import types_file
 from tools.ui_vendor import VendorError, vendored_files
-from tools.ui_workflow_keys import workflow_keys_file
 
 from tocsin.bot.commands import ADMIN_DESCRIPTIONS, DESCRIPTIONS
 from tocsin.channels.contract import ChannelSpec, OutboundAdapter
@@ -31,10 +30,8 @@ from tocsin.core.storage import redis_failures
 from tocsin.core.text.measures import code_points, escaped_code_points, utf16_units
 from tocsin.core.time.ratelimit import SHARE, Rate
 from tocsin.delivery.model import OPEN, REPLAYABLE, SCHEDULE_S, WAITING, DeliveryStatus, Policy
-from tocsin.features.contract import Feature
+from tocsin.features.contract import Feature, GeneratedFiles, load_module
 from tocsin.features.registry import find_features
-from tocsin.features.workflows.language.names import RUN, STEP
-from tocsin.features.workflows.language.published_schema import published_schema
 from tocsin.rest.problems import PROBLEMS
 
 T = TypeVar("T")
@@ -110,15 +107,16 @@ def generated() -> dict[Path, str]:
         reference / "problems.md": problems_page(),
         reference / "operations.md": operations_page(described_operations(api)),
         SOURCE / "web" / "ui" / "types" / "api.d.ts": types_file(api),
-        SOURCE / "features" / "workflows" / "ui" / "workflow_keys.js": workflow_keys_file(
-            published_schema(), RUN, [name for name in STEP if name != "outputs"]
-        ),
         **vendored_files(),
         reference / "audit-actions.md": audit_actions_page(),
         ROOT / "README.md": filled(ROOT / "README.md", {"channels": readme_channels(specs)}),
         ROOT / "docs" / "delivery.md": filled(ROOT / "docs" / "delivery.md", delivery_blocks(specs)),
         ROOT / "docs" / "bot.md": filled(ROOT / "docs" / "bot.md", bot_blocks()),
     }
+    for feature in features:
+        module = load_module(feature, "generated")
+        made: GeneratedFiles = module.GENERATED if module else {}
+        files |= {SOURCE / "features" / feature.name / path: text() for path, text in made.items()}
     for adapter in adapters:
         page = ROOT / "docs" / "channels" / f"{adapter.spec.kind}.md"
         blocks = {"settings": settings_table(adapter.spec.variables), "errors": advice_table(adapter)}

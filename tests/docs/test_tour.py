@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+from tools.tour import find_tours
+
 from tocsin.features.registry import find_features
 from tocsin.web.ui.manifest import build_manifest, feature_pages
 
@@ -19,6 +21,13 @@ def test_each_page_of_the_tour_exists_and_each_page_of_the_menu_is_on_it():
     shown = set(re.findall(r"`#(/[^`]+)`", TOUR))
     assert shown - areas - details == set()
     assert areas - shown == set()
+
+
+def test_each_page_declares_the_pictures_that_the_tour_shows():
+    stops = [stop for tour in find_tours(FEATURES) for stop in tour.stops]
+    assert sorted(stop.name for stop in stops) == sorted(re.findall(r"\(tour/([\w-]+)\.webp\)", TOUR))
+    opened = {stop.address.partition("/")[0].partition("?")[0] for stop in stops}
+    assert opened == {page["name"] for page in MENU}
 
 
 def test_its_pictures_are_there_and_small():

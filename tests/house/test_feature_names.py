@@ -1,4 +1,4 @@
-"""No floor names a feature: what a feature is to others, it declares in its own folder."""
+"""No floor and no tool names a feature: what a feature is to others, it declares in its own folder."""
 
 import ast
 import re
@@ -8,7 +8,8 @@ from pathlib import Path
 from tocsin.features.hooks import load_hooks, load_work_hooks
 from tocsin.features.registry import find_features
 
-SOURCE = Path(__file__).parents[2] / "src" / "tocsin"
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "tocsin"
 FLOORS = ("web", "runs", "status", "assembly", "rest", "scheduling", "delivery", "messaging", "terminal", "core")
 FEATURES = find_features().features
 HOOKS = [hooks for feature in FEATURES for hooks in (load_hooks(feature), load_work_hooks(feature))]
@@ -23,6 +24,8 @@ KEPT = {
     ("core/expressions/template.py", "vault"): "the prefix of a secret in a text",
     ("core/process/git.py", "ssh"): "the transport of git",
     ("rest/refusals.py", "vault"): "the code of an error",
+    ("tools/chaos.py", "vault"): "a scenario of the proofs, which lies with the tests of the feature",
+    ("tools/ops_proof.py", "watchers"): "a part of the benchmarks",
     ("web/dashboard/operations/settings.py", "vault"): "where a setting was found",
     ("web/dashboard/operations/stream.py", "/api/jobs/stream/updates"): "the address of the stream of all changes",
     ("web/ui/lib/stream.js", "/api/jobs/stream/updates?topics="): "the address of the stream of all changes",
@@ -53,10 +56,16 @@ def script_names(path: Path) -> Iterator[str]:
     yield from re.findall(r'"([^"\n]+)"', text)
 
 
-def test_no_floor_names_a_feature():
+def test_no_floor_and_no_tool_names_a_feature():
     paths = [(path, python_names(path)) for floor in FLOORS for path in (SOURCE / floor).rglob("*.py")]
     ui = [path for path in (SOURCE / "web" / "ui").rglob("*.js") if not {"vendor", "types"} & set(path.parts)]
     paths += [(path, script_names(path)) for path in ui]
-    found = {(path.relative_to(SOURCE).as_posix(), text) for path, texts in paths for text in texts if named(text)}
+    paths += [(path, python_names(path)) for path in (ROOT / "tools").glob("*.py")]
+    found = {
+        (path.relative_to(SOURCE if SOURCE in path.parents else ROOT).as_posix(), text)
+        for path, texts in paths
+        for text in texts
+        if named(text)
+    }
     assert found - KEPT.keys() == set()
     assert KEPT.keys() - found == set()

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 # code.
 Commands: TypeAlias = "Mapping[str, Callable[[ArgumentParser], None]]"
 
+# By path in the feature's folder: returns the text of a file that `make docs` writes.
+GeneratedFiles: TypeAlias = "Mapping[str, Callable[[], str]]"
+
 
 class FeatureCommand(NamedTuple):
     """A command of `tocsin`. `COMMANDS` of the module `commands` has the function that adds its arguments."""

@@ -9,6 +9,7 @@
 | `routes` | `OPERATIONS: OperationsOf[…]`, the operations of the REST API |
 | `gateway` | `GATEWAY_ROUTES: GatewayRoutesOf[…]`, the routes of the gateway |
 | `ui` | `PAGE: PageSpec` (`features/pages.py`) |
+| `generated` | `GENERATED: GeneratedFiles` (`features/contract.py`), files of the folder that `make docs` writes |
 
 A feature defines only the modules that it needs; each is imported when it is first used. The type argument is the
 return type of `FeatureHooks.open`; every other function is called with that object.

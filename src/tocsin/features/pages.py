@@ -3,9 +3,13 @@
 The package `ui` in a feature's folder defines `PAGE` and holds the modules of the page. See `docs/writing-a-page.md`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class MenuGroup(StrEnum):
@@ -61,6 +65,65 @@ class FirstStep:
     count: str
 
 
+class SshServer(NamedTuple):
+    """An SSH server on this machine."""
+
+    name: str
+    port: int
+    key: "Path"  # a private key that it accepts
+    known_hosts: "Path"
+
+
+class TourDemo(Protocol):
+    """The running demo, as the pages of the tour prepare it for their pictures."""
+
+    @property
+    def home(self) -> "Path":
+        """Return the data directory of the demo."""
+        ...
+
+    def call(self, method: str, path: str, **body: Any) -> Any:
+        """Call an operation of the REST API; return its answer."""
+        ...
+
+    def run(self, path: str, **body: Any) -> str:
+        """Start a run with `POST`, wait for its end and return its ID."""
+        ...
+
+    def wait_until(self, holds: Callable[[], bool], awaited: str) -> None:
+        """Wait until `holds` returns true; the error of a time-out names what was `awaited`."""
+        ...
+
+    def tocsin(self, *words: str, given: str = "") -> None:
+        """Run a command of `tocsin` on the demo's data, with `given` on its standard input."""
+        ...
+
+    def start_ssh_servers(self, *names: str) -> Sequence[SshServer]:
+        """Start SSH servers that end with the demo; none where sshd is not installed."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TourStop:
+    """A picture of the tour."""
+
+    name: str  # of the picture
+    address: str  # without `#/`; `{report}` stands for a value that the page's `prepare` returned
+    wait_for: str = "tbody tr"  # a CSS selector of what is shown once the page is ready
+    theme: Literal["light", "dark"] = "light"
+    chosen: Mapping[str, str] = field(default_factory=dict)  # by CSS selector of a list: the option
+    typed: Mapping[str, str] = field(default_factory=dict)  # by label of a field: the text
+    before: Callable[[TourDemo], None] | None = None  # called just before the page is opened
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tour:
+    """The pictures of a page, and what has to be there before the first picture of the tour is taken."""
+
+    stops: tuple[TourStop, ...]
+    prepare: Callable[[TourDemo], Mapping[str, str]] | None = None  # returns values for addresses by name
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageSpec:
     """A page, its address `#/<name>` and its entry in the menu.
@@ -85,3 +148,4 @@ class PageSpec:
     integration: str = ""  # the name of the subsystem in the list of integrations in the settings
     upcoming: str = ""  # the path of the operation that lists due runs, as `DueRun`s
     first_step: FirstStep | None = None
+    tour: Tour | None = None  # what `make tour` shows of it

@@ -1,17 +1,20 @@
 """A feature of another distribution brings a page, operations, a kind of run and a subsystem."""
 
+import importlib
 import shutil
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from PIL import Image
 from playwright.sync_api import expect
 from tests.cli.conftest import Cli, wait_until_it_listens
 from tests.cli.test_feature_plugins import declare
 from tests.e2e.dashboard.conftest import NARROW, Visitor
 from tests.e2e.dashboard.served import LOGIN
 from tests.ports import free_port
+from tools.tour import SIZE, find_tours, open_stop, take_picture
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "freshness"
 POINTS = tomllib.loads((EXAMPLE / "pyproject.toml").read_text())["project"]["entry-points"]["tocsin.features"]
@@ -82,6 +85,18 @@ def test_the_palette_finds_its_records_and_runs_them(visitor: Visitor):
     expect(page.get_by_text("it has no files").first).to_be_visible()
     page.keyboard.type("gf")
     expect(page.get_by_role("heading", name="Backups", level=1)).to_be_visible()
+
+
+def test_its_stop_is_on_the_tour(visitor: Visitor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.syspath_prepend(str(EXAMPLE))
+    feature = importlib.import_module("tocsin_freshness.feature").FEATURE
+    [stop] = [stop for tour in find_tours((feature,)) for stop in tour.stops if stop.name == "backups"]
+    visitor.page.set_viewport_size({"width": SIZE[0], "height": SIZE[1]})
+    open_stop(visitor.page, visitor.address, stop, {})
+    expect(visitor.page.get_by_role("row", name="mail")).to_be_visible()
+    assert take_picture(visitor.page, tmp_path / "backups.webp") > 0
+    with Image.open(tmp_path / "backups.webp") as picture:
+        assert picture.size == SIZE
 
 
 def test_its_page_fits_a_small_screen(visit: Visit, visitor: Visitor):

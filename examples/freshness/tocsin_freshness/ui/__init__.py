@@ -1,6 +1,6 @@
 """The page of folders of backups."""
 
-from tocsin.features.pages import MenuGroup, PageSpec, RunSubject, SearchList
+from tocsin.features.pages import MenuGroup, PageSpec, RunSubject, SearchList, Tour, TourStop
 
 PAGE = PageSpec(
     name="freshness",
@@ -11,4 +11,5 @@ PAGE = PageSpec(
     subsystem="freshness",
     runs=(RunSubject(kind="freshness", label="Backup check"),),
     lists=(SearchList(path="/api/freshness/folders", label="Backups", can_run=True),),
+    tour=Tour(stops=(TourStop(name="backups", address="freshness"),)),
 )

@@ -14,8 +14,8 @@ from tocsin.core.reading.value import near_word, shorten
 from tocsin.core.storage.files import make_directory
 from tocsin.core.tasks import run_concurrently, to_the_end
 from tocsin.features.browser import directory
-from tocsin.features.browser.audit_actions import BROWSER_START, BROWSER_STOP
 from tocsin.features.browser.endpoint import is_browser, is_free
+from tocsin.features.browser.feature import BROWSER_START, BROWSER_STOP
 from tocsin.features.browser.looking import STARTS_WITHIN_S, ProfileLooks, running, sizes_of
 from tocsin.features.browser.model import (
     BrowserDriver,

@@ -16,7 +16,6 @@ from tocsin.core.process.identity import is_alive, is_dead, own_identity
 from tocsin.features.ability_records import RecalledEntry
 from tocsin.features.chat.answer import AnswerWriter, OnRestart, OnText
 from tocsin.features.chat.answer_store import SILENCE_S, AnswerStore
-from tocsin.features.chat.audit_actions import CHAT_ATTACH, CHAT_CREATE, CHAT_DELETE, CHAT_SEND, CHAT_STOP
 from tocsin.features.chat.bot_conversations import (
     PREFIX,
     BotConversationEvents,
@@ -24,6 +23,7 @@ from tocsin.features.chat.bot_conversations import (
     bot_conversations,
     refuse_bot,
 )
+from tocsin.features.chat.feature import CHAT_ATTACH, CHAT_CREATE, CHAT_DELETE, CHAT_SEND, CHAT_STOP
 from tocsin.features.chat.model import (
     MAX_ATTACHMENTS,
     AttachmentContent,

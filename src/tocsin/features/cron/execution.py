@@ -11,7 +11,7 @@ from typing import Any
 from tocsin.core.text.shell import as_variable, format_value, shell_argv, variable_name
 from tocsin.core.time.timestamps import timestamp
 from tocsin.features.context import FeatureContext
-from tocsin.features.cron.audit_actions import CRON
+from tocsin.features.cron.feature import CRON
 from tocsin.features.cron.model import JobDefinition, JobRunningError, JobType, restored
 from tocsin.runs.control import StartRequest
 from tocsin.runs.engine.active_run import ActiveRun, PendingRun, result_of_child, show_child

@@ -8,8 +8,8 @@ from typing import Any
 
 from tocsin.core.time.timestamps import timestamp
 from tocsin.features.context import FeatureContext, Notice, NoticeLevel
-from tocsin.features.cron.audit_actions import CRON, CRON_DISABLE, CRON_EXECUTE
 from tocsin.features.cron.execution import definition_of, job_work
+from tocsin.features.cron.feature import CRON, CRON_DISABLE, CRON_EXECUTE
 from tocsin.features.cron.model import KIND, CronJob, JobType
 from tocsin.features.cron.output import is_wanted, text_of
 from tocsin.features.cron.store import JobStore, note_failure, note_success, stored_definition

@@ -13,10 +13,10 @@ from tocsin.core.process.identity import boot_id
 from tocsin.core.records.as_json import to_json
 from tocsin.core.time.timestamps import timestamp
 from tocsin.features.context import FeatureContext
-from tocsin.features.cron.audit_actions import CRON_ADD, CRON_DISABLE, CRON_EDIT, CRON_ENABLE, CRON_REMOVE
 from tocsin.features.cron.definitions.job_files import FOLDER, JobFiles, changed_fields, edited, switched
 from tocsin.features.cron.definitions.reading import JobReader, merged, without_defaults
 from tocsin.features.cron.definitions.upcoming import JobPreview, Upcoming, UpcomingRun, due, instants
+from tocsin.features.cron.feature import CRON_ADD, CRON_DISABLE, CRON_EDIT, CRON_ENABLE, CRON_REMOVE
 from tocsin.features.cron.model import (
     JOB,
     KIND,

@@ -13,7 +13,7 @@ from tocsin.core.storage.files import make_directory
 from tocsin.core.text.shell import shell_argv
 from tocsin.features.ability_records import AssistantRequest
 from tocsin.features.context import FeatureContext, Notice, NoticeLevel
-from tocsin.features.jobs.audit_actions import JOB_COMPLETE, JOBS
+from tocsin.features.jobs.feature import JOB_COMPLETE, JOBS
 from tocsin.features.jobs.git.repository import GitRepository
 from tocsin.features.jobs.model import MAX_SUMMARY, TaskJob, TaskJobStatus, TaskResult
 from tocsin.features.jobs.settings import JOB_TIMEOUT_S

@@ -14,7 +14,6 @@ from tocsin.core.pages import ListPage
 from tocsin.core.reading.value import near_word, shorten
 from tocsin.core.tasks import to_the_end
 from tocsin.features.context import FeatureContext
-from tocsin.features.jobs.audit_actions import JOB_COMPLETE, JOB_CREATE, JOB_DELETE, JOB_START
 from tocsin.features.jobs.branches import JobBranches
 from tocsin.features.jobs.execution import (
     JobDependencies,
@@ -23,6 +22,7 @@ from tocsin.features.jobs.execution import (
     final_progress,
     place_of,
 )
+from tocsin.features.jobs.feature import JOB_COMPLETE, JOB_CREATE, JOB_DELETE, JOB_START
 from tocsin.features.jobs.git.places import RepositoryPlaces
 from tocsin.features.jobs.git.repository import GitRepository
 from tocsin.features.jobs.model import (

@@ -10,8 +10,8 @@ from tocsin.core.audit.actions import AuditAction
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.pages import ListPage
 from tocsin.core.time.clock import Clock
-from tocsin.features.memory.audit_actions import MEMORY as DAILY
-from tocsin.features.memory.audit_actions import (
+from tocsin.features.memory.feature import MEMORY as DAILY
+from tocsin.features.memory.feature import (
     MEMORY_DECAY,
     MEMORY_DELETE,
     MEMORY_IMPORT,

@@ -11,7 +11,7 @@ from tocsin.core.pages import ListPage
 from tocsin.core.text.strings import number_of
 from tocsin.core.time.clock import Clock
 from tocsin.features.context import Notice, NoticeLevel
-from tocsin.features.notifications.audit_actions import (
+from tocsin.features.notifications.feature import (
     NOTIFICATION_CREATE,
     NOTIFICATION_DELETE,
     NOTIFICATION_READ,

@@ -11,10 +11,10 @@ from tocsin.core.process.sandbox import ResourceLimits, Sandbox
 from tocsin.core.text.strings import number_of
 from tocsin.features.context import AttentionItem, FeatureContext, NoticeLevel, SubsystemState, SubsystemStatus
 from tocsin.features.hooks import FeatureHooks, ProvidedAbilities
+from tocsin.features.skills.feature import SKILL_HOME_MIB
 from tocsin.features.skills.model import ExecutionMode
 from tocsin.features.skills.records import all_records, hindrance_of
 from tocsin.features.skills.service import SkillRequest, Skills
-from tocsin.features.skills.settings import SKILL_HOME_MIB
 from tocsin.features.skills.snapshot import Workplace
 from tocsin.features.skills.store import SkillFolder
 from tocsin.runs.control import NotRetriedError

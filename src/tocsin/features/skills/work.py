@@ -8,7 +8,7 @@ from tocsin.features.abilities import Notices
 from tocsin.features.ability_records import AssistantRequest
 from tocsin.features.hooks import WorkHooks
 from tocsin.features.run_notices import interrupted, notify_stored, stored_notice
-from tocsin.features.skills.audit_actions import SKILL_RUN
+from tocsin.features.skills.feature import SKILL_RUN
 from tocsin.features.skills.model import DependencyMissingError, Kind, SkillDisabledError
 from tocsin.features.skills.records import record_named
 from tocsin.features.skills.service import SkillRequest, Skills

@@ -11,9 +11,9 @@ from tocsin.core.tasks import run_concurrently
 from tocsin.core.text.strings import number_of
 from tocsin.features.abilities import Notices
 from tocsin.features.run_notices import interrupted, notify_stored, stored_notice
-from tocsin.features.ssh.audit_actions import SSH_RUN
 from tocsin.features.ssh.client.outcome import SHARED, Outcome, outcome_of
 from tocsin.features.ssh.client.ssh_program import SshProgram, SshSession
+from tocsin.features.ssh.feature import SSH_RUN
 from tocsin.features.ssh.model import SHOWN_COMMAND, HostEntry, SshRequest
 from tocsin.runs.document import audit_facts
 from tocsin.runs.engine.run_type import RunAuditEntry, RunMessage, RunType

@@ -11,9 +11,9 @@ from tocsin.core.reading.value import shorten
 from tocsin.core.tasks import run_concurrently
 from tocsin.core.time.timestamps import timestamp
 from tocsin.features.context import FeatureContext, Notice, NoticeLevel
-from tocsin.features.ssh.audit_actions import SSH_RUN, SSH_TRUST
 from tocsin.features.ssh.client.ssh_program import SshProgram, SshSession, way_to
 from tocsin.features.ssh.deny import DenyList
+from tocsin.features.ssh.feature import SSH_RUN, SSH_TRUST
 from tocsin.features.ssh.inventory import Inventory
 from tocsin.features.ssh.model import (
     SHOWN_COMMAND,

@@ -14,8 +14,8 @@ from tocsin.core.text.shell import shell_argv
 from tocsin.core.text.strings import storable
 from tocsin.features.context import Abilities
 from tocsin.features.triggers.answers import READ_CHARS, answer_of, shorten_markdown
-from tocsin.features.triggers.audit_actions import TRIGGERS
 from tocsin.features.triggers.captures import substitute
+from tocsin.features.triggers.feature import TRIGGERS
 from tocsin.features.triggers.rules import Match, TriggerAction
 from tocsin.messaging.inbound.attribution import quotation
 from tocsin.messaging.inbound.handling import MessageContext, Reply

@@ -1,7 +1,20 @@
 """What triggers are to the rest of the program."""
 
+from tocsin.core.audit.actions import CHANNEL, CHAT, RUN, STATUS, AuditAction, AuditField, AuditSource
 from tocsin.features.contract import Feature, FeatureCommand, Subsystem
-from tocsin.features.triggers.audit_actions import TRIGGER_RUN, TRIGGERS
+
+TRIGGERS = AuditSource("triggers", "a trigger, for a received message")
+
+_RULE = AuditField("rule", "number of the rule in its file")
+_PATTERN = AuditField("pattern", "pattern of the rule")
+_ACTION = AuditField("action", "action of the rule")
+
+TRIGGER_RUN = AuditAction(
+    "trigger.run",
+    "A trigger ran for a received message.",
+    (CHANNEL, CHAT, _RULE, _PATTERN, _ACTION, RUN, STATUS),
+    note="The text and captures are not recorded.",
+)
 
 FEATURE = Feature(
     name="triggers",

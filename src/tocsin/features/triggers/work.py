@@ -7,7 +7,7 @@ from tocsin.features.abilities import Notices
 from tocsin.features.hooks import WorkHooks
 from tocsin.features.run_notices import interrupted, notify_stored, stored_notice
 from tocsin.features.triggers.actions import ActionDependencies
-from tocsin.features.triggers.audit_actions import TRIGGER_RUN, TRIGGERS
+from tocsin.features.triggers.feature import TRIGGER_RUN, TRIGGERS
 from tocsin.features.triggers.hooks import OpenTriggers
 from tocsin.features.triggers.service import TriggerHandler, no_rule
 from tocsin.messaging.inbound.handling import Handler

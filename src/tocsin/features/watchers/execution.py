@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tocsin.core.text.shell import shell_argv
 from tocsin.features.context import Abilities, Notice, NoticeLevel
-from tocsin.features.watchers.audit_actions import WATCHERS
+from tocsin.features.watchers.feature import WATCHERS
 from tocsin.features.watchers.model import WatchedChange, WatcherAction, WatcherRule, shown
 from tocsin.features.watchers.watching.content import text_below
 from tocsin.runs.control import StartRequest

@@ -9,8 +9,8 @@ from tocsin.core.audit.trail import facts_of_caller
 from tocsin.core.records.as_json import to_json
 from tocsin.features.context import FeatureContext, Notice
 from tocsin.features.run_notices import failing, notify_stored, recovered, stored_notice
-from tocsin.features.watchers.audit_actions import WATCHER_RUN, WATCHERS
 from tocsin.features.watchers.execution import WatcherDependencies, WatcherExecution, variables
+from tocsin.features.watchers.feature import WATCHER_RUN, WATCHERS
 from tocsin.features.watchers.model import KIND, WatchedChange, WatcherRule
 from tocsin.features.watchers.store import FileOutcome, note_outcome
 from tocsin.runs.control import Retry, as_retry

@@ -12,7 +12,7 @@ from tocsin.core.audit.actions import AuditAction
 from tocsin.core.errors import ConfigError
 from tocsin.core.reading.value import shorten, suggestion
 from tocsin.features.context import FeatureContext
-from tocsin.features.watchers.audit_actions import WATCHER_DISABLE, WATCHER_ENABLE
+from tocsin.features.watchers.feature import WATCHER_DISABLE, WATCHER_ENABLE
 from tocsin.features.watchers.model import (
     KIND,
     SeenState,

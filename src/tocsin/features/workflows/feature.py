@@ -1,8 +1,32 @@
 """What workflows are to the rest of the program."""
 
+from tocsin.core.audit.actions import ENDED_RUN, AuditAction, AuditField
+from tocsin.core.config.variables import Variable, boolean
 from tocsin.features.contract import Feature, FeatureCommand, Subsystem
-from tocsin.features.workflows.audit_actions import WORKFLOW_RUN, WORKFLOW_SAVE
-from tocsin.features.workflows.settings import HTTP_ALLOW_PRIVATE
+
+HTTP_ALLOW_PRIVATE = Variable(
+    "HTTP_ALLOW_PRIVATE",
+    boolean,
+    False,
+    "Allow http steps of workflows to call this machine and private networks.",
+)
+
+_WORKFLOW = AuditField("workflow", "name of the workflow")
+_RETRY_OF = AuditField("retry_of", "ID of the run that it continues")
+_PARENT = AuditField("parent", "ID of the workflow run that started it")
+_CREATED = AuditField("created", "whether the record is new")
+
+WORKFLOW_SAVE = AuditAction(
+    "workflow.save", "The file of a workflow was written.", (_WORKFLOW, _CREATED), (), "The content is not recorded."
+)
+WORKFLOW_RUN = AuditAction(
+    "workflow.run",
+    "A workflow ran, or its run was skipped. Skills, messages and child workflows that it started have "
+    "their own entries.",
+    (_WORKFLOW, *ENDED_RUN),
+    (_RETRY_OF, _PARENT),
+    "Parameters, commands and output are not recorded.",
+)
 
 FEATURE = Feature(
     name="workflows",

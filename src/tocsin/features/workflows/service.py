@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tocsin.core.errors import TocsinError
 from tocsin.core.tasks import to_the_end
 from tocsin.features.context import AbilityMissingError, FeatureContext
-from tocsin.features.workflows.audit_actions import WORKFLOW_SAVE
+from tocsin.features.workflows.feature import WORKFLOW_SAVE
 from tocsin.features.workflows.language.model import MAX_DEPTH
 from tocsin.features.workflows.language.params import take_params
 from tocsin.features.workflows.language.reading import ReadWorkflow

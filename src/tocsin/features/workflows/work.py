@@ -6,8 +6,8 @@ from typing import Any
 from tocsin.core.audit.actions import CLI
 from tocsin.features.hooks import WorkHooks
 from tocsin.features.run_notices import notify_stored, stored_notice
-from tocsin.features.workflows.audit_actions import WORKFLOW_RUN
 from tocsin.features.workflows.engine.approval_buttons import ApprovalButtons
+from tocsin.features.workflows.feature import WORKFLOW_RUN
 from tocsin.features.workflows.service import Workflows
 from tocsin.features.workflows.summary import is_wanted, notice_of, summary
 from tocsin.runs.control import RunControl

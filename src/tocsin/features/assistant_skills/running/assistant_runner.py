@@ -16,7 +16,7 @@ from tocsin.core.text.strings import number_of
 from tocsin.features.abilities import Notices
 from tocsin.features.ability_records import AssistantRequest, AssistantRun
 from tocsin.features.assistant_skills.asking.model_runner import ModelRunner
-from tocsin.features.assistant_skills.audit_actions import SKILL_APPLY, SKILL_ASSIST
+from tocsin.features.assistant_skills.feature import SKILL_APPLY, SKILL_ASSIST
 from tocsin.features.assistant_skills.folder.confined import ConfinedFolder
 from tocsin.features.assistant_skills.folder.overlay import PatchError, apply_changes
 from tocsin.features.assistant_skills.folder.place import SkillPlace, place_of

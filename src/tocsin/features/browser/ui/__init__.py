@@ -1,6 +1,16 @@
 """The page of browsers."""
 
-from tocsin.features.pages import PageSpec
+from collections.abc import Mapping
+
+from tocsin.features.pages import PageSpec, Tour, TourDemo, TourStop
+
+
+def _write_profiles(demo: TourDemo) -> Mapping[str, str]:
+    file = demo.home / "browser_profiles.yaml"
+    file.touch(mode=0o600)
+    file.write_text("profiles:\n  - {name: office, default: true}\n  - {name: shop}\n")
+    return {}
+
 
 PAGE = PageSpec(
     name="browser",
@@ -9,4 +19,5 @@ PAGE = PageSpec(
     key="b",
     subsystem="browser",
     integration="Browser profiles",
+    tour=Tour(stops=(TourStop(name="browser", address="browser"),), prepare=_write_profiles),
 )

@@ -22,8 +22,8 @@ from tocsin.core.reading.yaml_node import Node
 from tocsin.core.records.as_json import to_json
 from tocsin.core.storage.files import QUIET_NS, refuse_others
 from tocsin.core.time.clock import Clock
-from tocsin.features.cron.audit_actions import CRON, CRON_ADD, CRON_EDIT, CRON_REMOVE
 from tocsin.features.cron.definitions.job_fields import read_definition
+from tocsin.features.cron.feature import CRON, CRON_ADD, CRON_EDIT, CRON_REMOVE
 from tocsin.features.cron.model import CronJob, JobConflictError, JobDefinition, JobSource
 from tocsin.features.cron.store import JobStore
 

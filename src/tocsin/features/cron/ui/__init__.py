@@ -1,6 +1,26 @@
 """The page of cron jobs."""
 
-from tocsin.features.pages import FirstStep, MenuGroup, PageSpec, RunSubject, SearchList, Shortcut
+from collections.abc import Mapping
+
+from tocsin.features.pages import (
+    FirstStep,
+    MenuGroup,
+    PageSpec,
+    RunSubject,
+    SearchList,
+    Shortcut,
+    Tour,
+    TourDemo,
+    TourStop,
+)
+
+
+def _run_jobs(demo: TourDemo) -> Mapping[str, str]:
+    jobs = {job["name"]: job["id"] for job in demo.call("GET", "cron/jobs")["items"]}
+    for name in ("disk-check", "backup", "disk-check"):
+        demo.run(f"cron/jobs/{jobs[name]}/run")
+    return {"failing": jobs["backup"]}
+
 
 PAGE = PageSpec(
     name="cron",
@@ -28,5 +48,12 @@ PAGE = PageSpec(
         action="New job",
         address="#/cron/new",
         count="jobs",
+    ),
+    tour=Tour(
+        stops=(
+            TourStop(name="cron", address="cron"),
+            TourStop(name="cron-job", address="cron/{failing}?tab=log", wait_for=".log__text"),
+        ),
+        prepare=_run_jobs,
     ),
 )

@@ -1,6 +1,14 @@
 """The page of notifications, and the bell in the header."""
 
-from tocsin.features.pages import MenuGroup, PageSpec, Shortcut
+from collections.abc import Mapping
+
+from tocsin.features.pages import MenuGroup, PageSpec, Shortcut, Tour, TourDemo, TourStop
+
+
+def _notify(demo: TourDemo) -> Mapping[str, str]:
+    demo.call("POST", "notifications", title="Certificate of shop.example.org ends in 9 days", level="warning")
+    return {}
+
 
 PAGE = PageSpec(
     name="notifications",
@@ -11,4 +19,5 @@ PAGE = PageSpec(
     badge="unread_notifications",
     header="bell:Bell",
     shortcuts=(Shortcut(label="Mark all notifications as read", icon="check", post="/api/notifications/read-all"),),
+    tour=Tour(stops=(TourStop(name="notifications", address="notifications"),), prepare=_notify),
 )

@@ -1,6 +1,14 @@
 """The page of skills."""
 
-from tocsin.features.pages import MenuGroup, PageSpec, RunSubject, SearchList
+from collections.abc import Mapping
+
+from tocsin.features.pages import MenuGroup, PageSpec, RunSubject, SearchList, Tour, TourDemo, TourStop
+
+
+def _greet(demo: TourDemo) -> Mapping[str, str]:
+    demo.run("skills/greet/run", args=["Carol"])
+    return {}
+
 
 PAGE = PageSpec(
     name="skills",
@@ -12,4 +20,11 @@ PAGE = PageSpec(
     subsystem="skills",
     runs=(RunSubject(kind="skill", label="Skill", key="subject_name"),),
     lists=(SearchList(path="/api/skills", label="Skills"),),
+    tour=Tour(
+        stops=(
+            TourStop(name="skills", address="skills"),
+            TourStop(name="skill", address="skills/code-reviewer", wait_for="h1"),
+        ),
+        prepare=_greet,
+    ),
 )

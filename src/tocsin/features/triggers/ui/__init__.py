@@ -1,6 +1,6 @@
 """The page of rules for received messages."""
 
-from tocsin.features.pages import MenuGroup, PageSpec, RunSubject
+from tocsin.features.pages import MenuGroup, PageSpec, RunSubject, Tour, TourStop
 
 PAGE = PageSpec(
     name="triggers",
@@ -9,4 +9,5 @@ PAGE = PageSpec(
     place=500,
     key="i",
     runs=(RunSubject(kind="trigger", label="Trigger"),),
+    tour=Tour(stops=(TourStop(name="triggers", address="triggers", typed={"Test a message": "weather Oslo"}),)),
 )

@@ -11,7 +11,7 @@ from tocsin.core.service import ServiceLoop, StopEvent
 from tocsin.core.tasks import to_the_end
 from tocsin.core.watching.folder_watcher import FileChange
 from tocsin.features.context import FeatureContext, Notice, NoticeLevel
-from tocsin.features.watchers.audit_actions import WATCHER_ERROR, WATCHERS
+from tocsin.features.watchers.feature import WATCHER_ERROR, WATCHERS
 from tocsin.features.watchers.model import SeenState, WatchedChange, WatcherRule
 from tocsin.features.watchers.rules import WatcherRules
 from tocsin.features.watchers.running import WatcherRunner

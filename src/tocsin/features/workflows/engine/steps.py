@@ -11,8 +11,8 @@ from tocsin.features.workflows.engine.http import HttpSteps, refuse_private
 from tocsin.features.workflows.engine.messages import MessageSteps
 from tocsin.features.workflows.engine.step_call import Execute
 from tocsin.features.workflows.engine.waiting import WaitSteps
+from tocsin.features.workflows.feature import HTTP_ALLOW_PRIVATE
 from tocsin.features.workflows.requests import WorkflowRequest
-from tocsin.features.workflows.settings import HTTP_ALLOW_PRIVATE
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.engine.active_run import ActiveRun
 from tocsin.scheduling.zones import default_zone

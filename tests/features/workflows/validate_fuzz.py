@@ -1,4 +1,4 @@
-"""Validate random workflow files over HTTP: `python -m tools.validate_fuzz --files 10000`.
+"""Validate random workflow files over HTTP: `python -m tests.features.workflows.validate_fuzz --files 10000`.
 
 Starts a dashboard of its own and sends it valid files, files changed at random, and costly ones. It exits 1 where an
 answer is of the 5xx class or takes over a second, or where a file takes over a second of processor time.
@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 from tests.chaos.figures import Figure, none_of
 from tests.features.workflows.fuzzing import REPEATED, repeated, texts
 from tests.ports import free_port
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 from tools.proof import timed, verdict
 
 from tocsin.features.workflows.language.reading import MAX_FILE_BYTES
@@ -33,7 +33,7 @@ SIZES = (MAX_FILE_BYTES, MAX_FILE_BYTES // 2, MAX_FILE_BYTES // 8)
 
 def main() -> int:
     """Run and print the figures; return the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m tools.validate_fuzz", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.features.workflows.validate_fuzz", description=__doc__)
     parser.add_argument("--files", type=int, default=10_000, help="how many random files to validate")
     parser.add_argument("--seed", type=int, default=0, help="the same seed makes the same files")
     arguments = parser.parse_args()
@@ -121,7 +121,7 @@ def _dashboard(folder: Path) -> Iterator[_Asks]:
 
 
 def _answers(port: int) -> bool:
-    connection = HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
     try:
         connection.request("GET", "/api/health")
         return connection.getresponse().status == 200

@@ -1,8 +1,12 @@
-"""What the browser's editor of workflows completes, made from the JSON Schema of workflow files."""
+"""What the browser's editor of workflows completes, made by `make docs` from the JSON Schema of workflow files."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
+
+from tocsin.features.contract import GeneratedFiles
+from tocsin.features.workflows.language.names import RUN, STEP
+from tocsin.features.workflows.language.published_schema import published_schema
 
 Schema = Mapping[str, Any]
 Keys = dict[str, dict[str, Any]]
@@ -19,8 +23,10 @@ HEAD = """\
 _STEP = "_step"
 
 
-def workflow_keys_file(schema: Schema, run: Sequence[str], step: Sequence[str]) -> str:
+def workflow_keys_file() -> str:
     """Return the module that names every key of a workflow file, and what texts may name of a run and of a step."""
+    schema = published_schema()
+    step = [name for name in STEP if name != "outputs"]
     steps = {name.removesuffix(_STEP): each for name, each in schema["$defs"].items() if name.endswith(_STEP)}
     by_kind = {kind: _keys(each) for kind, each in steps.items()}
     common = {
@@ -40,7 +46,7 @@ def workflow_keys_file(schema: Schema, run: Sequence[str], step: Sequence[str]) 
         _constant("STEP_KEYS", "/** Keys of every step. @type {Keys} */", _lines(common)),
         _constant("KIND_KEYS", "/** Keys of steps of one type. @type {Record<string, Keys>} */", _kinds(own)),
     ]
-    names = f"export const RUN_NAMES = {json.dumps(run)};\nexport const STEP_NAMES = {json.dumps(step)};\n"
+    names = f"export const RUN_NAMES = {json.dumps(RUN)};\nexport const STEP_NAMES = {json.dumps(step)};\n"
     return HEAD + "".join(parts) + names
 
 
@@ -82,3 +88,6 @@ def _words(schema: Schema) -> list[str]:
         if "enum" in one:
             return [str(word) for word in one["enum"]]
     return ["true", "false"] if schema.get("type") == "boolean" else []
+
+
+GENERATED: GeneratedFiles = {"ui/workflow_keys.js": workflow_keys_file}
