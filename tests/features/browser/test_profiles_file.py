@@ -50,7 +50,7 @@ def test_a_plain_list_means_the_same(tmp_path: Path):
         ("{name: a}\n  - {name: a}", "the profile in line 2 already has this name"),
         ("{name: a, default: true}\n  - {name: b, default: true}", "the profile in line 2 is already the default"),
         ("{name: a, port: 9}\n  - {name: b, port: 9}", "the profile in line 2 already has this port"),
-        ("{name: a, user_data_dir: /d}\n  - {name: b, user_data_dir: /d}", "already already has this directory"),
+        ("{name: a, user_data_dir: /d}\n  - {name: b, user_data_dir: /d}", "line 2 already has this directory"),
     ],
 )
 def test_a_mistake_is_told_with_its_line(tmp_path: Path, profile: str, told: str):

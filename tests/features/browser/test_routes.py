@@ -46,5 +46,5 @@ async def test_what_cannot_be_started_or_stopped_is_told(client: DashboardClient
     site.behave("dies")
     answer = await client.post("/api/browser/profiles/office/start")
     assert (answer.status, answer.json()["code"]) == (409, "conflict")
-    assert "ended" in answer.json()["detail"]
+    assert "exited" in answer.json()["detail"]
     assert (await client.post("/api/browser/profiles/office/stop", {"forget": "yes"})).status == 422

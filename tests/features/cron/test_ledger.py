@@ -189,7 +189,7 @@ async def test_more_missed_instants_than_a_thousand_are_told_in_the_oldest_recor
                 break
             found = await crontab.jobs.runs().search(KIND, job.id, limit=200, cursor=found.next_cursor)
     assert count == 1000
-    assert "1,000 instants" in str(oldest.reason)
+    assert mentions(str(oldest.reason), "1,000", "missed")
 
 
 async def test_what_many_jobs_missed_is_recorded_in_several_transactions_and_told_once(crontab: Crontab):
@@ -386,7 +386,7 @@ async def test_after_a_clock_was_a_year_ahead_schedules_go_on_and_none_runs_twic
     ran = [run.scheduled_for for run in await crontab.runs(status=[RunStatus.SUCCEEDED])]
     assert len(ran) == len(set(ran))
     assert len([at for at in ran if at and at < START + DAY]) >= 5
-    assert any("instant" in notice.body for notice in crontab.bench.notices)
+    assert any("behind" in notice.body for notice in crontab.bench.notices)
 
 
 async def test_a_late_scheduler_is_told(crontab: Crontab):
@@ -446,9 +446,9 @@ async def test_a_job_that_keeps_failing_is_disabled_told_and_enabled_anew(cronta
     job = await crontab.jobs.get("job")
     assert (job.enabled, job.auto_disabled, job.next_at) == (False, True, None)
     assert [notice.title.rpartition(" ")[2] for notice in crontab.bench.notices] == [
-        "fails",
-        "fails",
-        "fails",
+        "failing",
+        "failing",
+        "failing",
         "disabled",
     ]
     crontab.clock.advance(1)

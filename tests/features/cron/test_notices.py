@@ -98,7 +98,7 @@ async def test_failures_of_an_hour_are_one_notification_two_messages_and_one_rec
     found = await failing_hour(tmp_path, failures=20)
     assert found.notifications == [("Job backup is failing", 20), ("Job backup succeeds again", 1)]
     assert [text.splitlines()[0] for text in found.messages] == [
-        "Error: The job backup fails",
-        "Error: The job backup fails (20 times)",
-        "OK: The job backup works again",
+        "Error: Job backup is failing",
+        "Error: Job backup is failing (20 times)",
+        "OK: Job backup succeeds again",
     ]

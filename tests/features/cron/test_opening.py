@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from tests.facts import mentions
 from tests.features.cron.conftest import HUMAN, Crontab, opened
 
 from tocsin.features.context import SubsystemState
@@ -38,7 +39,7 @@ async def test_doctor_tells_broken_files_and_outputs_that_go_nowhere(crontab: Cr
     await crontab.with_output(job, "nobody")
     found = {finding.detail: finding for finding in await crontab.bench.findings()}
     assert any("key 'command' is missing" in detail for detail in found)
-    assert any("nowhere" in detail for detail in found)
+    assert any(mentions(detail, "output", job.name, "cannot be delivered") for detail in found)
     assert "2 jobs, 1 scheduled, time zone UTC" in found
 
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from tests.facts import mentions
 from tests.features.jobs.conftest import ANA, Workshop, commit, git, make_repository
 
 from tocsin.core.records.as_json import to_json
@@ -163,5 +164,5 @@ async def test_a_branch_that_somebody_deleted_is_told_and_its_job_can_be_deleted
         await workshop.jobs.start(job.id, ANA)
     with pytest.raises(TaskConflictError, match="no longer has"):
         await workshop.jobs.branches.details(seen)
-    assert [each.detail for each in await workshop.bench.findings() if "is gone" in each.detail]
+    assert [each for each in await workshop.bench.findings() if mentions(each.detail, job.id, job.branch, "no longer")]
     await workshop.jobs.delete(job.id, ANA, delete_branch=True)

@@ -86,5 +86,5 @@ def test_a_failed_job_ends_the_command_with_1_and_a_job_of_people_waits(terminal
 def test_a_mistake_is_told_with_what_to_do(cli: Cli):
     done = cli("jobs", "create", "Fix it", "--repo", "site")
     assert done.code == 1
-    assert "repository" in done.err
+    assert "no repositories" in done.err
     assert "JOB_REPOSITORIES" in done.err

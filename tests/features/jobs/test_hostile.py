@@ -135,7 +135,7 @@ async def test_a_locked_branch_is_told_and_leaves_neither_record_nor_branch(work
     lock.touch()
     with pytest.raises(GitFailedError, match=r"new\.lock") as error:
         await workshop.create(branch="new")
-    assert "remove" in error.value.hint
+    assert "delete" in error.value.hint
     assert await workshop.jobs.store.ids() == set()
     lock.unlink()
     job = await workshop.create(branch="new")
@@ -150,7 +150,7 @@ async def test_a_branch_below_or_above_another_is_told(workshop: Workshop):
     git(workshop.site, "branch", "job")
     with pytest.raises(GitFailedError, match="job") as error:
         await workshop.create()
-    assert "similar" in error.value.hint
+    assert "conflicting name" in error.value.hint
     assert await workshop.jobs.store.ids() == set()
 
 
@@ -216,7 +216,7 @@ async def test_only_repositories_below_the_named_folders_are_used(workshop: Work
 
 async def test_without_the_setting_no_repository_is_used(tmp_path: Path):
     async with open_workshop(tmp_path, {"JOB_REPOSITORIES": ""}) as workshop:
-        with pytest.raises(RepositoryNotAllowedError, match="repository") as error:
+        with pytest.raises(RepositoryNotAllowedError, match="no repositories") as error:
             await workshop.create()
         assert error.value.code == "not-found"
         assert await workshop.bench.findings() == []

@@ -116,7 +116,7 @@ async def test_a_skill_looks_at_the_work_tree(tmp_path: Path):
 
     abilities = {"assistants": SimpleNamespace(list=list_assistants, run=run_assistant)}
     async with open_workshop(tmp_path, abilities=abilities) as workshop:
-        with pytest.raises(InvalidTaskJobError, match="no skill 'code-reviewr'") as error:
+        with pytest.raises(InvalidTaskJobError, match="unknown skill: 'code-reviewr'") as error:
             await workshop.create(skill="code-reviewr")
         assert "code-reviewer" in error.value.hint
         job = await workshop.run(await workshop.create(skill="code-reviewer", description="look at the login"))
@@ -134,7 +134,7 @@ async def test_a_skill_that_is_a_program_does_a_job_and_its_end_completes_it(tmp
         assert job.result == TaskResult(TaskJobStatus.COMPLETED, "hello Ana", 0)
         failed = await workshop.run(await workshop.create("Ana", skill="greet", description="nobody"))
         assert (failed.status, failed.result and failed.result.exit_code) == (TaskJobStatus.FAILED, 1)
-        with pytest.raises(InvalidTaskJobError, match="no skill 'great'"):
+        with pytest.raises(InvalidTaskJobError, match="unknown skill: 'great'"):
             await workshop.create(skill="great")
         told = [entry.action for entry in workshop.bench.audit()]
         assert told == ["job.create", "job.start", "job.complete"] * 2

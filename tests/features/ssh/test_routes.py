@@ -74,11 +74,11 @@ async def test_what_cannot_run_is_refused_and_not_recorded(client: DashboardClie
     (site.data_dir / "ssh_deny.txt").write_text("^reboot\n")
     for body, status, code, said in (
         ({"command": "reboot", "hosts": ["web1"]}, 403, "command-denied", "ssh_deny.txt:1"),
-        ({"command": "true", "hosts": ["a", "b"]}, 404, "not-found", "no host 'a', no host 'b'"),
-        ({"command": "true", "groups": ["absent"]}, 404, "not-found", "no group 'absent'"),
+        ({"command": "true", "hosts": ["a", "b"]}, 404, "not-found", "Unknown host 'a', unknown host 'b'"),
+        ({"command": "true", "groups": ["absent"]}, 404, "not-found", "Unknown group 'absent'"),
         ({"command": "true"}, 422, "validation-failed", "No hosts were chosen"),
         ({"command": "true", "groups": ["none"]}, 422, "validation-failed", "No hosts were chosen"),
-        ({"command": "true", "hosts": ["off"]}, 422, "validation-failed", "not enabled"),
+        ({"command": "true", "hosts": ["off"]}, 422, "validation-failed", "Not enabled: off"),
         ({"command": "true", "hosts": ["web1"], "output": "nobody"}, 422, "validation-failed", "Unknown profile"),
         (
             {"command": "true", "hosts": ["web1"], "env": {"1": "x"}},

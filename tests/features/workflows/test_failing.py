@@ -19,13 +19,13 @@ def told(flows: WorkflowBench) -> Sequence[tuple[str, str]]:
 async def test_the_first_failure_and_the_recovery_are_one_notice_each(flows: WorkflowBench):
     first = await flows.run(FLOW.format(3))
     await flows.run()
-    assert told(flows) == [("The workflow flow fails", NoticeLevel.ERROR)]
+    assert told(flows) == [("Workflow flow is failing", NoticeLevel.ERROR)]
     body = flows.bench.notices[0].body
     assert "code 3" in body
     assert body.count(f"run {first.id} on {gethostname()}\n`tocsin runs log {first.id}`") == 1
     await flows.run(FLOW.format(0))
     await flows.run()
-    assert told(flows)[1:] == [("The workflow flow works again", NoticeLevel.SUCCESS)]
+    assert told(flows)[1:] == [("Workflow flow succeeds again", NoticeLevel.SUCCESS)]
 
 
 async def test_a_workflow_that_failed_the_last_time_degrades_its_subsystem(flows: WorkflowBench):
@@ -47,6 +47,6 @@ async def test_a_run_whose_step_a_person_rejected_is_no_failure_to_tell(flows: W
     await flows.runs.decide(Decision(running.run.id, "", False, "anna", flows.clock.now()))
     run = await running.wait()
     assert (run.error or {})["code"] == "rejected"
-    assert not [title for title, _ in told(flows) if "fails" in title]
+    assert not [title for title, _ in told(flows) if "failing" in title]
     (status,) = (await flows.bench.features.subsystems())["workflows"]
     assert status.status == SubsystemState.OK

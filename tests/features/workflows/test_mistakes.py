@@ -134,7 +134,7 @@ def test_more_than_five_workflows_inside_each_other_are_refused():
     deep = Surroundings(workflows=list("abcdefg"), children_of=lambda name: [chr(ord(name) + 1)] if name < "g" else [])
     text = b"name: nightly\nsteps:\n  - {name: x, type: workflow, command: a}\n"
     [problem] = read_workflow(text, Path("nightly.yaml"), deep).errors
-    assert "5 workflows" in problem.detail
+    assert mentions(problem.detail, "5 levels", "a -> b -> c -> d -> e -> f")
 
 
 def test_a_file_of_five_hundred_lines_is_read_whole():

@@ -35,7 +35,7 @@ async def test_workflows_are_listed_with_those_that_have_mistakes(client: Dashbo
     assert [item["name"] for item in (await client.get("/api/workflows?valid=true&q=TWO")).json()["items"]] == ["good"]
     assert (await client.get("/api/workflows?valid=false")).json()["total"] == 2
     unreadable = (await client.get("/api/workflows/open")).json()
-    assert "others" in unreadable["errors"][0]["detail"]
+    assert "chmod go-w" in unreadable["errors"][0]["detail"]
 
 
 async def test_one_workflow_has_its_text_its_values_and_its_graph(client: DashboardClient, flows: WorkflowBench):

@@ -304,7 +304,7 @@ async def test_parameters_are_checked_before_anything_runs(flows: WorkflowBench)
     """)
     for params, problem in (
         ({}, "parameter 'host' is required"),
-        ({"host": "web2"}, "host is none of: web1, db1"),
+        ({"host": "web2"}, "host is not one of: web1, db1"),
         ({"host": "db1", "keep": "x"}, "keep is not of type integer"),
         ({"host": "db1", "keep": "0"}, "keep must be at least 1, found 0"),
         ({"hots": "db1"}, "unknown parameter 'hots' (did you mean 'host'?)"),

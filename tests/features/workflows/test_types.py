@@ -108,7 +108,7 @@ async def test_a_call_hands_on_status_body_and_headers_and_quotes_values_in_its_
         ("url: URL/x, expect_body: 'ok.: true'", ""),
         ("url: URL/x, expect_body: 'not this'", "the response does not match 'not this'"),
         ("url: URL/to/x", ""),
-        ("url: 'http://a.example:99999/'", "the address is invalid: use the form https://host:port/path"),
+        ("url: 'http://a.example:99999/'", "invalid URL: use the form https://host:port/path"),
         ("url: URL/loop", "more than 5 redirects: call the final URL directly"),
     ],
 )
@@ -310,7 +310,7 @@ async def test_ssh_steps_go_to_the_feature_that_owns_them_with_values_as_variabl
             params: {x: {default: "a'; b"}}
             steps: [{name: a, type: ssh, hosts: [web1], groups: db, command: 'echo "$PARAM_X"', user: deploy}]
         """)
-        assert run.reason == "the step a failed: not in this test"
+        assert run.reason == "step a failed: not in this test"
     [(kind, subject, params)] = given
     assert (kind, subject, params["hosts"], params["groups"], params["user"]) == (
         "ssh",
