@@ -191,7 +191,7 @@ async def test_a_run_whose_files_are_not_kept_is_not_retried(tmp_path: Path, fol
     async with open_feature(FEATURE, tmp_path / "data", others=[RUNNABLE]) as bench:
         request = replace(asked(folder), input="x" * 30_000)
         run = (await bench.service.runner().run("secret-scanner", request)).run
-        with pytest.raises(NotRetriedError, match="kept"):
+        with pytest.raises(NotRetriedError, match="not stored"):
             await run_control_of(bench.app).retry(run.id, Caller("dashboard"))
 
 
@@ -212,7 +212,7 @@ async def test_without_a_watched_folder_chats_list_assistant_skills_and_cannot_r
         assert len(every) == 9
         assert "SKILLS_WATCH" in every["secret-scanner"]
         assert "model" in every["code-reviewer"]
-        assert "mistake" in every["broken"]
+        assert "error" in every["broken"]
 
 
 @pytest.mark.parametrize(
@@ -318,7 +318,7 @@ async def test_patterns_start_where_runs_look(bench: FeatureBench, tmp_path: Pat
 
 def test_the_command_says_why_and_which(command, folder: Path):
     code, out = command("skills", "why", "dependency-auditor", str(folder / "new" / "go.mod"), watch=folder)
-    assert (code, out.splitlines()[-1]) == (0, "dependency-auditor acts on new/go.mod")
+    assert (code, out.splitlines()[-1]) == (0, "dependency-auditor is active for new/go.mod")
     assert command("skills", "why", "dependency-auditor", str(folder / "a.py"), watch=folder)[0] == 1
     code, out = command("--json", "skills", "which", str(folder / "go.mod"), "--folder", str(folder))
     assert [each["name"] for each in json.loads(out)["skills"]] == [

@@ -51,14 +51,14 @@ async def test_forget_takes_the_key_or_the_number_and_can_be_undone(kept: Memory
     await say(kept, "/remember two")
     assert await say(kept, "/forget 1") == "Forgotten: chat:7:1."
     assert await say(kept, "/forget chat:7:2") == "Forgotten: chat:7:2."
-    assert "no entry" in await say(kept, "/forget 2")
+    assert "no note chat:7:2" in await say(kept, "/forget 2")
     assert "Which note?" in await say(kept, "/forget")
     await kept.memory.restore("chat:7:1", CLI)
     assert "chat:7:1: one" in await say(kept, "/memory")
 
 
 async def test_memory_shows_what_the_chat_and_all_chats_have(kept: MemoryBench):
-    assert "stored" in await say(kept, "/memory")
+    assert "no notes" in await say(kept, "/memory")
     await kept.store("office", "Main street 1")
     await say(kept, "/remember mine")
     await say(kept, "/remember theirs", chat="8")
@@ -72,7 +72,7 @@ async def test_one_chat_never_sees_another_ones_entries(kept: MemoryBench):
         assert "chat:8:1" not in await recalled(kept, question), question
     assert "chat:8:1" not in await say(kept, "/memory")
     for key in ("chat:8:1", "1", "hint"):
-        assert "no entry" in await say(kept, f"/forget {key}")
+        assert "no note" in await say(kept, f"/forget {key}")
     assert {"chat:8:1", "hint"} <= set(await kept.keys())
     assert await recalled(kept, "where is the treasure", chat="8") == ["chat:8:1", "hint"]
 

@@ -67,7 +67,7 @@ def test_an_array_is_read_as_well_as_lines():
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
-        ("{", "line 2 is not JSON"),
+        ("{", "line 2 is not valid JSON"),
         ("[]", "line 2 is not an object"),
         ('"text"', "line 2 is not an object"),
         ('{"key":"b"}', "line 2: key 'value' is missing"),

@@ -55,7 +55,7 @@ async def test_more_than_five_in_a_minute_become_one_digest_with_the_errors_firs
             await office.notify(f"w{number}")
         await office.notify("e", NoticeLevel.ERROR)
         (digest,) = await office.forward()
-        assert digest.startswith("31 notices: 1 error, 30 warning\n\n- Error: e\n- Warning: w0\n")
+        assert digest.startswith("31 notifications: 1 error, 30 warning\n\n- Error: e\n- Warning: w0\n")
         assert mentions(digest, "11", "`tocsin notifications list`")
 
 
@@ -69,7 +69,7 @@ async def test_a_storm_sends_at_most_five_messages_and_a_digest_a_minute_and_los
         office.clock.advance(60)
         await office.forward()
         assert max(sum(0 <= at - first < 60 for at in sent_at) for first in sent_at) == 6
-        digests = [int(text.partition(" ")[0]) for text in office.told if "notices:" in text]
+        digests = [int(text.partition(" ")[0]) for text in office.told if "notifications:" in text]
         assert sum(digests) + len(office.told) - len(digests) == 150
 
 

@@ -86,7 +86,7 @@ def test_what_is_left_out_has_its_default(put: Put):
     ("change", "mistake"),
     [
         ("name: Reviewer", "2:7: name: 'Reviewer' is not a valid skill name: use lower-case letters and digits"),
-        ("name: code_reviewer", "2:7: name: 'code_reviewer' is not a valid name of a skill"),
+        ("name: code_reviewer", "2:7: name: 'code_reviewer' is not a valid skill name"),
         ("name: other", "2:7: name: 'other' differs from the name of the folder, 'reviewer'"),
         ("name: [a]", "2:7: name: expected text, found a list"),
         ("description: Too short.", "3:14: description: expected 50 to 200 characters, found 10"),
@@ -95,11 +95,11 @@ def test_what_is_left_out_has_its_default(put: Put):
         ("trigger_keywords: ['']", "4:20: trigger_keywords[0]: expected text, found only whitespace"),
         ("tools: [Read, Bash]", "5:15: tools[1]: tool Bash is not allowed; allowed tools: Read, Write, Edit, Grep"),
         ("tools: [Task]", "5:9: tools[0]: tool Task is not allowed"),
-        ("tools: [read]", "5:9: tools[0]: 'read' is none of: Read, Write, Edit, Grep, Glob (did you mean 'Read'?)"),
+        ("tools: [read]", "5:9: tools[0]: 'read' is not one of: Read, Write, Edit, Grep, Glob (did you mean 'Read'?)"),
         ("tools: Read, Grep", "5:8: tools: expected a list, found text"),
-        ("model: vendor-fast", "6:8: model: 'vendor-fast' is none of: vendor-fast-4, vendor-capable-4"),
+        ("model: vendor-fast", "6:8: model: 'vendor-fast' is not one of: vendor-fast-4, vendor-capable-4"),
         ("enabled: yes", "7:10: enabled: expected true or false, found text"),
-        ("priority: urgent", "8:11: priority: 'urgent' is none of: high, medium, low"),
+        ("priority: urgent", "8:11: priority: 'urgent' is not one of: high, medium, low"),
         (
             "file_patterns: *.py",
             "9:16: file_patterns: aliases are not supported; put a value that starts with * in quotes",
@@ -111,7 +111,7 @@ def test_what_is_left_out_has_its_default(put: Put):
         ("coordination: {invoke_agent: []}", "11:16: coordination: unknown key 'invoke_agent'"),
         (
             "coordination: {invoke_agents: [{agent: a, when: b, priority: now}]}",
-            "11:62: coordination.invoke_agents[0].priority: 'now' is none of: immediate, deferred, background",
+            "11:62: coordination.invoke_agents[0].priority: 'now' is not one of: immediate, deferred, background",
         ),
         (
             "coordination: {invoke_agents: [{agent: a, priority: deferred}]}",
@@ -119,7 +119,7 @@ def test_what_is_left_out_has_its_default(put: Put):
         ),
         (
             "coordination: {invoke_agents: [{agent: A B, when: b, priority: deferred}]}",
-            "11:40: coordination.invoke_agents[0].agent: 'A B' is not a valid name of a skill",
+            "11:40: coordination.invoke_agents[0].agent: 'A B' is not a valid skill name",
         ),
     ],
 )
@@ -199,7 +199,7 @@ def test_what_a_public_file_has_beyond_our_schema_is_a_hint(put: Put):
 @pytest.mark.parametrize(
     ("lines", "mistake"),
     [
-        (("name: Reviewer", PUBLIC[1]), "2:7: name: 'Reviewer' is not a valid name of a skill"),
+        (("name: Reviewer", PUBLIC[1]), "2:7: name: 'Reviewer' is not a valid skill name"),
         (("name: other", PUBLIC[1]), "2:7: name: 'other' differs from the name of the folder"),
         (("name: reviewer",), "2:1: key 'description' is missing"),
         (("name: reviewer", f"description: {'x' * 1025}"), "3:14: description: expected at most 1024 characters"),

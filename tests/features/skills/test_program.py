@@ -96,7 +96,7 @@ def test_a_program_that_does_not_exist_is_told(doubts):
 
 def test_a_program_that_the_sandbox_hides_is_told(tmp_path: Path):
     (found,) = doubts_about(tmp_path, "mine", lambda name: f"/home/me/bin/{name}", lambda _: "")
-    assert "sandboxed" in found.detail
+    assert "sandbox" in found.detail
 
 
 @pytest.mark.parametrize(

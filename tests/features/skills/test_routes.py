@@ -56,8 +56,8 @@ async def test_programs_and_instructions_are_one_list(client: DashboardClient, b
     assert "no-such-program" in reasons["lacking"]
     assert "SKILLS_WATCH" in reasons["secret-scanner"]
     assert "chat model" in reasons["code-reviewer"]
-    assert "mistake" in found["broken"]["active_reason"]
-    assert "switched" in found["reviewer"]["active_reason"]
+    assert "error" in found["broken"]["active_reason"]
+    assert "disabled" in found["reviewer"]["active_reason"]
     assert (found["secret-scanner"]["built_in"], found["secret-scanner"]["kind"]) == (True, "assistant")
 
     async def names(query: str) -> list[str]:

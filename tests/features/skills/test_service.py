@@ -71,7 +71,7 @@ async def test_arguments_are_data_and_input_is_standard_input(workshop: Workshop
 async def test_a_skill_that_is_switched_off_is_not_run_by_any_caller(workshop: Workshop, mode: ExecutionMode):
     workshop.write("it", "echo hi")
     workshop.put("it/SKILL.md", file_of(GOOD | {"name": "name: it", "enabled": "enabled: false"}))
-    with pytest.raises(SkillDisabledError, match="switched") as raised:
+    with pytest.raises(SkillDisabledError, match="disabled") as raised:
         await workshop.skills.run("it", call(mode))
     assert raised.value.hint.endswith("skills/it/SKILL.md")
     assert workshop.audit() == []

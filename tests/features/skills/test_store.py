@@ -69,15 +69,15 @@ def test_what_a_manifest_leaves_out_is_nothing_and_five_minutes(write: Writer):
         ("command: again", "7:1: duplicate key 'command' (first in line 3)"),
         ("timeout_seconds: 301", "6:18: timeout_seconds: expected a whole number from 1 to 300, found 301"),
         ("timeout_seconds: 0", "6:18: timeout_seconds: expected a whole number from 1 to 300, found 0"),
-        ("permissions: [vualt]", "4:15: permissions[0]: 'vualt' is none of: network, vault (did you mean 'vault'?)"),
+        ("permissions: [vualt]", "4:15: permissions[0]: 'vualt' is not one of: network, vault (did you mean 'vault'?)"),
         (
             "permissions: [vault]\nvault: [A-B]",
             "5:9: vault[0]: 'A-B' is not a secret name: use letters, digits and _",
         ),
         ("permissions: vault", "4:14: permissions: expected a list, found text"),
-        ("dependencies: [../tar]", "5:16: dependencies[0]: '../tar' is not the name of a program"),
-        ("dependencies: ['tar zip']", "5:16: dependencies[0]: 'tar zip' is not the name of a program"),
-        ("dependencies: ['-v']", "5:16: dependencies[0]: '-v' is not the name of a program"),
+        ("dependencies: [../tar]", "5:16: dependencies[0]: '../tar' is not a program name"),
+        ("dependencies: ['tar zip']", "5:16: dependencies[0]: 'tar zip' is not a program name"),
+        ("dependencies: ['-v']", "5:16: dependencies[0]: '-v' is not a program name"),
         ("command: ''", "3:10: command: expected text, found only whitespace"),
         ("description: [a]", "2:14: description: expected text, found a list"),
     ],
@@ -140,7 +140,7 @@ def test_an_unknown_skill_is_told_with_those_there_are(write: Writer, name: str)
     write("backup/skill.yaml", GOOD)
     with pytest.raises(UnknownSkillError) as caught:
         write.folder.get(name)
-    assert caught.value.hint.startswith("there are: backup")
+    assert caught.value.hint.startswith("skills: backup")
 
 
 def test_instructions_for_the_assistant_are_a_skill_that_cannot_be_run(write: Writer):

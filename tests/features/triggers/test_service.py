@@ -84,7 +84,7 @@ async def test_what_may_not_repeat_is_told_as_interrupted_instead_of_run_again(t
     assert [notice.title for notice in triggered.notices] == ["go was interrupted"]
     silent = await triggered.write(once.replace("}", ", reply: false}")).handle("go", attempt=2)
     assert silent is not None
-    assert (silent.replies, "again" in silent.reason) == ((), True)
+    assert (silent.replies, "not repeated" in silent.reason) == ((), True)
 
 
 async def test_an_attempt_that_left_no_run_is_recorded_as_interrupted_once(triggered: Triggered):
