@@ -346,7 +346,7 @@ def test_the_command_lints_a_skill_by_name_folder_and_file(command, tmp_path: Pa
     for path in (broken, broken.parent, broken.parent.parent):
         code, out = command("--json", "skills", "lint", str(path))
         assert (code, [(error["line"], error["column"]) for error in json.loads(out)[0]["errors"]]) == (1, [(8, 11)])
-    assert command("skills", "lint", "code-reviewer") == (0, "1 skill: 0 mistakes, 0 warnings, 0 hints\n")
+    assert command("skills", "lint", "code-reviewer") == (0, "1 skill: 0 errors, 0 warnings, 0 hints\n")
     assert command("skills", "lint", str(tmp_path))[0] == 1
 
 

@@ -142,7 +142,7 @@ def _lint(arguments: argparse.Namespace, out: Console, program: Program) -> int:
         _tell_mistakes(skill, out)
         for hint in skill["hints"]:
             out.line(f"hint: {_place(hint)}")
-    counts = ((errors, "mistake"), (warnings, "warning"), (hints, "hint"))
+    counts = ((errors, "error"), (warnings, "warning"), (hints, "hint"))
     out.line(f"{number_of(len(found), 'skill')}: {', '.join(number_of(*count) for count in counts)}")
     return FAILED if errors else DONE
 
