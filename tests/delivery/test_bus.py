@@ -276,7 +276,7 @@ MALFORMED = {
     "unknown field": ("email", '{"target": "a@b.c", "message": "x", "html": "y"}', "unknown key 'html'"),
     "wrong type": ("email", '{"target": "a@b.c", "message": 7}', "message: expected text, found a number"),
     "not UTF-8": ("email", b'{"target": "a@b.c", "message": "\xff"}', "not UTF-8"),
-    "too long": ("email", '{"target": "a@b.c", "message": "' + "x" * MAX_BYTES + '"}', "over 1 MiB"),
+    "too long": ("email", '{"target": "a@b.c", "message": "' + "x" * MAX_BYTES + '"}', "larger than 1 MiB"),
     "bad target": ("email", '{"target": "nobody", "message": "x"}', "the target is no address"),
     "unknown channel": ("pigeon", '{"target": "a@b.c", "message": "x"}', "Unknown channel: pigeon"),
     "no channel": ("", '{"target": "a@b.c", "message": "x"}', "Unknown channel"),

@@ -93,8 +93,8 @@ def test_text_outside_ascii_arrives_as_it_was_written():
         (words({**FULL, "expires_at": "-1"}), "expires_at: expected a time such as"),
         (words({**FULL, "expires_at": "253402300800"}), "expires_at: expected a time such as"),
         ([*data('{"target": "a", "message": "b"}'), b"id", b"7"], "other fields besides data"),
-        (data('{"target": "a", "message": "' + "x" * MAX_BYTES + '"}'), "over 1 MiB"),
-        (words({"target": "a", "message": "x" * MAX_BYTES}), "over 1 MiB"),
+        (data('{"target": "a", "message": "' + "x" * MAX_BYTES + '"}'), "larger than 1 MiB"),
+        (words({"target": "a", "message": "x" * MAX_BYTES}), "larger than 1 MiB"),
     ],
 )
 def test_an_entry_that_is_not_one_is_refused_with_the_reason(entry: list[bytes], reason: str):
@@ -108,7 +108,7 @@ def test_the_limit_counts_bytes_and_is_one_mebibyte():
     frame = len('{"target": "a", "message": ""}')
     fits = '{"target": "a", "message": "' + "x" * (MAX_BYTES - frame) + '"}'
     assert parse_entry(data(fits)).target == "a"
-    with pytest.raises(EntryError, match="over 1 MiB"):
+    with pytest.raises(EntryError, match="larger than 1 MiB"):
         parse_entry(data(fits + " "))
-    with pytest.raises(EntryError, match="over 1 MiB"):
+    with pytest.raises(EntryError, match="larger than 1 MiB"):
         parse_entry(data(json.dumps({"target": "a", "message": "ü" * (MAX_BYTES // 2)}, ensure_ascii=False)))

@@ -158,7 +158,7 @@ async def test_a_client_cannot_get_fresh_buckets_by_inventing_addresses(make_gat
 # Token
 
 
-MISSING, UNREADABLE, WRONG = "There is no token", "not a bearer token,", "The token is wrong"
+MISSING, UNREADABLE, WRONG = "The token is missing", "not a bearer token,", "The token is wrong"
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ TROUBLE = {
     "MISCONF Redis is configured to save RDB snapshots": "cannot write to its disk",
     "READONLY You can't write against a read only replica.": "is a read-only replica",
     "OOM command not allowed when used memory > 'maxmemory'.": "has reached its maxmemory",
-    "": "cannot be reached",
+    "": "cannot connect",
 }
 
 
