@@ -65,13 +65,13 @@ class UnknownTaskJobError(TocsinError):
 
 
 class InvalidTaskJobError(TocsinError):
-    """A task job cannot be as it is asked for."""
+    """The values given for a task job are invalid."""
 
     code = "validation-failed"
 
 
 class TaskConflictError(TocsinError):
-    """What is there already, or still at work, stands against it."""
+    """The request conflicts with existing records, with the state of a branch or with a running job."""
 
     code = "conflict"
 

@@ -132,7 +132,7 @@ class GitRepository:
                     raise GitFailedError(f"{path} is a symbolic link", hint="replace it by its target")
 
     async def delete_branch(self, branch: str, sha: str) -> None:
-        """Delete a branch that stands at that commit; one that is gone is fine. Raises TaskConflictError."""
+        """Delete a branch if it points to commit `sha`; ignore a missing branch. Raises TaskConflictError."""
         try:
             await self.git("update-ref", "--no-deref", "-d", f"{_HEADS}{branch}", sha)
         except GitFailedError:
