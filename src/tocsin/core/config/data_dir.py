@@ -58,7 +58,7 @@ def unusable(path: Path, error: OSError) -> ConfigError:
     user = _user_name(os.geteuid())
     give = f"make {user} the owner of {nearest} (chown), or " if isinstance(error, PermissionError) else ""
     return ConfigError(
-        f"cannot write {path}: {error.strerror}; {subject} belongs to {_user_name(nearest.stat().st_uid)}, but"
+        f"cannot write {path}: {error.strerror}; {subject} belongs to {_user_name(nearest.stat().st_uid)}, and"
         f" Tocsin runs as {user}",
         hint=f"{give}set TOCSIN_DATA_DIR to another directory",
     )
