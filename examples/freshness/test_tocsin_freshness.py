@@ -36,7 +36,7 @@ async def test_a_folder_without_a_fresh_backup_is_shown_and_needs_a_person(tmp_p
     async with open_feature(FEATURE, tmp_path, folders(tmp_path), clock=FakeClock(NOW)) as bench:
         assert await states(bench) == {"db": "ok", "mail": "failing"}
         [status] = (await bench.features.subsystems())["freshness"]
-        assert (status.state, status.summary) == (SubsystemState.DEGRADED, "2 folders, 1 without a fresh backup")
+        assert (status.status, status.summary) == (SubsystemState.DEGRADED, "2 folders, 1 without a fresh backup")
 
 
 async def test_a_check_is_a_run_an_audit_entry_and_a_notice_if_it_fails(tmp_path: Path):

@@ -244,14 +244,14 @@ async def test_decisions_survive_a_restart(bench: Bench):
 async def test_a_chat_that_is_removed_at_run_time_is_unknown_and_may_ask_anew(bench: Bench):
     await bench.bot.access.approve("9", CLI)
     change = await bench.bot.access.remove("9", CLI)
-    assert (change.before, change.after) == (AccessState.ALLOWED, AccessState.UNKNOWN)
+    assert (change.before, change.state) == (AccessState.ALLOWED, AccessState.UNKNOWN)
     assert await rejected(bench, "9")
     assert text_of(await bench.send("/start", chat="9")) == "access request pending"
 
 
 async def test_a_chat_of_the_setting_that_is_removed_stays_out_until_it_is_approved(bench: Bench):
     change = await bench.bot.access.remove("7", CLI)
-    assert (change.before, change.after) == (AccessState.ALLOWED, AccessState.UNKNOWN)
+    assert (change.before, change.state) == (AccessState.ALLOWED, AccessState.UNKNOWN)
     await bench.restart()
     assert await rejected(bench, "7")
     await bench.bot.access.approve("7", CLI)
@@ -264,7 +264,7 @@ async def test_a_chat_of_the_setting_that_is_removed_may_ask_anew_and_be_removed
     assert text_of(await bench.send("/start", chat="7")) == "access request pending"
     assert await bench.bot.access.read_state("7") is AccessState.PENDING
     assert [target for target, _ in bench.told] == [ADMIN]
-    assert (await bench.bot.access.remove("7", CLI)).after is AccessState.UNKNOWN
+    assert (await bench.bot.access.remove("7", CLI)).state is AccessState.UNKNOWN
     assert await rejected(bench, "7")
 
 
