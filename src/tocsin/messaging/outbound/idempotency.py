@@ -126,7 +126,7 @@ class SqliteKeys:
                 raise KeyReusedError(f"the key {key} was already used with a different body", hint="use a new key")
             if row["status"] is not None:
                 return StoredResponse(row["status"], row["body"])
-            # A lease ending later than a new one would predates a reboot.
+            # A lease ending later than a new one predates a reboot.
             if mono < row["lease_until"] <= mono + LEASE_S:
                 raise StillRunningError(
                     f"the request with the key {key} is still being processed", hint="retry in a second"
