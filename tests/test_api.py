@@ -190,7 +190,7 @@ async def test_a_key_with_another_message_is_an_error(town: StandinCluster, othe
     channel, target, message = other
     async with tocsin.open() as t:
         await t.enqueue("teamchat", "#ops", "hello", idempotency_key="k")
-        with pytest.raises(KeyReusedError, match="k came before"):
+        with pytest.raises(KeyReusedError, match="key k "):
             await t.enqueue(channel, target if channel == "teamchat" else "a@example.org", message, idempotency_key="k")
 
 

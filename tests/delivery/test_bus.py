@@ -423,6 +423,7 @@ async def test_what_cannot_be_queued_now_is_queued_later_without_a_busy_loop(
         await until(lambda: not any(bus.problem for bus in made))
     assert Counter(queue.messages) == Counter(["topic", *map(str, range(150))])
     assert Counter(record.message for record in caplog.records if record.message.startswith("the bus")) == {
+        "the bus uses Redis": 2,
         "the bus is unavailable": 2,  # one a process
         "the bus has recovered": 2,
     }
@@ -485,7 +486,7 @@ async def test_an_absent_redis_is_one_problem_and_one_line_until_it_comes(caplog
     with tempfile.TemporaryDirectory(prefix="redis-") as directory:
         server = RedisServer(Path(directory), requirepass="right")
         async with buses(f"unix://:wrong@{server.socket}", queue) as made:
-            await until(lambda: "reached" in made[0].problem)
+            await until(lambda: "cannot connect" in made[0].problem)
             await asyncio.sleep(0.5)  # for more attempts, that tell nothing new
             server.start()
             await until(lambda: "password" in made[0].problem)

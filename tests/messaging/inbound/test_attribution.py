@@ -56,10 +56,8 @@ def test_an_answer_to_a_file_or_a_place_names_it():
 
 
 def test_who_passes_a_message_on_is_told_from_who_wrote_it():
-    assert attribute_text(message(forwarded_from="Bob"), "8") == (
-        "Alice Ames (@alice), passing on what Bob wrote:\n  8"
-    )
-    assert attribute_text(message("private", forwarded_from="Bob"), "8") == "Passing on what Bob wrote:\n\n8"
+    assert attribute_text(message(forwarded_from="Bob"), "8") == ("Alice Ames (@alice), forwarded from Bob:\n  8")
+    assert attribute_text(message("private", forwarded_from="Bob"), "8") == "Forwarded from Bob:\n\n8"
 
 
 def test_a_mention_alone_in_answer_to_somebody_has_the_quote():

@@ -152,7 +152,7 @@ async def test_what_follows_an_answer_may_fail(hall: Hall, caplog: pytest.LogCap
     async with running(inbox):
         await inbox.accept([message()])
         assert statuses(await hall.ended()) == ["answered"]
-        await until(lambda: "follows" in caplog.text)
+        await until(lambda: "follow-up of a reply failed" in caplog.text)
 
 
 async def test_the_place_to_go_on_from_is_stored_with_the_events(hall: Hall):
@@ -343,7 +343,7 @@ async def test_a_store_that_is_away_for_a_moment_costs_no_message(hall: Hall, ca
         await inbox.accept([message()])
         for number in (1, 2):
             await until(lambda number=number: len(asked) == number)
-            await until(lambda number=number: caplog.text.count("will be stored when the store") == number)
+            await until(lambda number=number: caplog.text.count("waits until the store") == number)
             await asyncio.sleep(0)
             hall.clock.advance(1)
         assert statuses(await hall.ended()) == ["answered"]

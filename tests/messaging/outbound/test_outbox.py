@@ -323,7 +323,7 @@ async def test_a_failed_direct_send_needs_no_person_because_its_caller_saw_the_f
 async def test_a_record_that_fails_is_logged_and_fails_no_send(office: Office, caplog: pytest.LogCaptureFixture):
     await office.database.aclose()
     assert (await office.messenger.send("bell", "tower", "fire", TEST)).result.ok
-    assert "missing" in caplog.text
+    assert "could not be recorded" in caplog.text
     assert "fire" not in caplog.text
     assert [entry.action for entry in office.entries()] == ["msg.send"]
 
@@ -357,7 +357,7 @@ async def test_a_profile_is_queued_for_those_who_can_be_reached_and_tells_of_the
     ]
     assert (outcome.ok, outcome.sent, outcome.failed) == (False, 2, 3)
     assert "tower" in outcome.results[1].error
-    assert "mixed[2].channel: Unknown channel: siren; there are" in outcome.results[2].error
+    assert "mixed[2].channel: Unknown channel: siren" in outcome.results[2].error
     queued = await office.deliveries()
     assert [f"delivery={d.id}" for d in queued] == [r.message for r in outcome.results if r.ok]
     assert [entry.action for entry in office.entries()] == ["msg.queue"] * 2

@@ -79,8 +79,8 @@ def test_a_target_that_looks_like_a_number_is_text_in_its_own_spelling(write: Wr
         ("true", "found true (in quotes it would be text)"),
         ("[a]", "found a list"),
         ("{a: b}", "found a mapping"),
-        ("", "found no value"),
-        ("~", "found no value"),
+        ("", "found nothing"),
+        ("~", "found nothing"),
         ("#alerts", "found no value (put a value that starts with # in quotes)"),
         ("''", "found only whitespace"),
     ],
@@ -105,7 +105,7 @@ def test_an_unknown_key_is_refused_with_the_likely_meant_one(write: Write):
     ("content", "mistake"),
     [
         ("ops: []\n", "1:6: ops: this list must not be empty"),
-        ("ops:\n", "1:1: ops: expected a list, found no value"),
+        ("ops:\n", "1:1: ops: expected a list, found nothing"),
         ("ops: bell\n", "1:6: ops: expected a list, found text"),
         ("ops: {channel: bell, target: a}\n", "1:6: ops: expected a list, found a mapping"),
         ("ops:\n- bell\n", "2:3: ops[0]: expected a mapping, found text"),
@@ -171,7 +171,7 @@ def test_a_profile_is_shown_as_the_record_of_the_command_line_and_the_api(write:
                     "line": 2,
                     "column": 12,
                     "key": "ops[0].channel",
-                    "detail": "Unknown channel: bel; topics: bell, horn (did you mean 'bell'?)",
+                    "detail": "Unknown channel: bel; there are: bell, horn (did you mean 'bell'?)",
                 }
             ],
         }
@@ -191,7 +191,7 @@ def test_a_file_without_profiles_has_none_and_is_no_problem(write: Write, conten
     assert (profiles.all(), profiles.problem) == ((), None)
     with pytest.raises(UnknownProfileError, match="Unknown profile: ops") as raised:
         profiles.get("ops")
-    assert raised.value.hint == f"{profiles.path} has none"
+    assert raised.value.hint == f"{profiles.path} contains no profiles"
 
 
 def test_a_missing_file_has_no_profiles_and_is_no_problem(tmp_path: Path):
