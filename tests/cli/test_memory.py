@@ -58,7 +58,7 @@ def test_a_value_comes_from_standard_input_and_goes_out_and_in_again_as_lines(cl
     other.home.mkdir()
     (other.home / "memory.jsonl").write_text(exported)
     assert other("memory", "import", "memory.jsonl").out.count("1 added, 0 ") == 1
-    assert other("memory", "import", "-", stdin=exported.encode()).out.count("0 new, 0 replaced, 1 ") == 1
+    assert other("memory", "import", "-", stdin=exported.encode()).out.count("0 added, 0 replaced, 1 ") == 1
     assert _at_rest(other("memory", "export").out) == _at_rest(exported)
 
 

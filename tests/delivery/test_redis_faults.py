@@ -570,7 +570,7 @@ async def test_what_endangers_messages_is_named(private_redis: RedisServer, tmp_
     assert not ok
     assert "maxmemory" in problem
     private_redis.ask("CONFIG", "SET", "maxmemory-policy", "volatile-lru", "maxmemory", "100mb")
-    assert "requests" in (await read_health(client, time.time())).problems[0]
+    assert "idempotency keys" in (await read_health(client, time.time())).problems[0]
     await client.aclose()
 
 

@@ -51,8 +51,8 @@ def test_a_failed_run_is_found_by_its_state_and_says_why(visit: Visit):
     row.locator("a").first.click()
     expect(page.locator(".run .notice")).to_contain_text("exit code 7")
     expect(page.locator(".log__text")).to_contain_text("<b>bold</b>")
-    page.get_by_text("What ran").click()
-    expect(page.get_by_role("region", name="What ran")).to_contain_text("echo '<b>bold</b>'; exit 7")
+    page.get_by_text("Definition").click()
+    expect(page.get_by_role("region", name="Definition")).to_contain_text("echo '<b>bold</b>'; exit 7")
 
 
 def test_on_a_small_screen_a_run_tells_in_one_line_what_it_was_and_below_why_it_failed(visit: Visit):
