@@ -153,7 +153,7 @@ def _k_new_job(stage: Stage, page: Page) -> None:
     page.keyboard.press("n")
     tab_to(page, page.get_by_label("Name"))
     page.keyboard.type("by-keyboard")
-    tab_to(page, page.get_by_label("Schedule", exact=True))
+    tab_to(page, page.get_by_role("combobox", name="Schedule"))
     page.keyboard.type("@daily")
     tab_to(page, page.get_by_label("Command"))
     page.keyboard.type("echo hello")
