@@ -122,7 +122,7 @@ def test_what_is_wrong_with_a_new_job_stands_once_at_its_field_or_above_the_form
     page.get_by_label("Command").fill("true")
     page.get_by_role("button", name="Create the job").click()
 
-    expect(page.get_by_text("not a name")).to_have_count(1)
+    expect(page.get_by_text("not a valid name")).to_have_count(1)
     expect(page.get_by_label("Name")).to_be_focused()
     expect(page.get_by_text("minute 61 is outside 0-59")).to_have_count(1)
     expect(page.locator("form .failure")).to_have_count(0)
