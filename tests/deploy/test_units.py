@@ -22,7 +22,10 @@ CALLS = {"capset", "mount", "pivot_root", "sethostname", "umount2"}
 # Properties under which /proc cannot be mounted anew or the host name cannot be set, not even in a namespace.
 IN_THE_WAY = {"ProtectHostname", "ProtectKernelTunables", "ProcSubset", "PrivateUsers", "RestrictFileSystems"}
 # These differ by what a unit is for; everything else is the same in all of them.
-OWN = {"ExecStart", "Type", "Restart", "RestartSec", "RestartPreventExitStatus", "TimeoutStopSec"}
+OWN = {
+    "ExecStart", "ExecReload", "Type", "Restart", "RestartSec", "RestartPreventExitStatus", "TimeoutStopSec",
+    "WatchdogSec",
+}  # fmt: skip
 ANALYZE = shutil.which("systemd-analyze")
 needs_analyze = pytest.mark.skipif(not ANALYZE, reason="systemd-analyze is not installed (Debian: apt install systemd)")
 
@@ -73,6 +76,13 @@ def test_a_unit_names_only_folders_that_it_makes_or_the_documentation_does(unit:
     page = (ROOT / "deploy" / "README.md").read_text("utf-8") + (ROOT / "docs" / "guide.md").read_text("utf-8")
     for path in re.findall(r"(/(?:opt|etc)/tocsin)\b", unit.read_text("utf-8")):
         assert path in page
+
+
+@pytest.mark.parametrize("unit", [unit for unit in UNITS if "doctor" not in unit.name], ids=lambda unit: unit.name)
+def test_a_service_reports_when_it_is_ready_reloads_on_sighup_and_has_a_watchdog(unit: Path):
+    found = properties(unit)
+    assert (found["Type"], found["ExecReload"]) == (["notify"], ["/bin/kill -HUP $MAINPID"])
+    assert found["WatchdogSec"] == ["60"]
 
 
 def test_doctor_has_a_unit_so_that_it_sees_what_the_services_see():

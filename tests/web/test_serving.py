@@ -401,6 +401,50 @@ def certificate(tmp_path: Path) -> tuple[Path, Path]:
     return chain, key
 
 
+async def test_sighup_takes_a_renewed_certificate_and_keeps_the_old_one_if_the_new_is_broken(
+    gateway: Gateway, certificate: tuple[Path, Path], caplog: pytest.LogCaptureFixture
+):
+    started, reloaded = asyncio.Event(), asyncio.Event()
+    service = Service("thing", "127.0.0.1", free_port(), "A_PORT", lambda _: gateway.client.app, tls=certificate)
+
+    async def note() -> None:
+        reloaded.set()
+
+    task = asyncio.create_task(serve([service], ready=lambda _: started.set(), reload=note))
+    await started.wait()
+
+    async def shown() -> bytes:
+        found = await asyncio.to_thread(ssl.get_server_certificate, ("127.0.0.1", service.port))
+        return ssl.PEM_cert_to_DER_cert(found)
+
+    async def shown_after_reload() -> bytes:
+        reloaded.clear()
+        os.kill(os.getpid(), signal.SIGHUP)
+        await reloaded.wait()
+        return await shown()
+
+    issued = trustme.CA().issue_cert("127.0.0.1")
+    renewed = ssl.PEM_cert_to_DER_cert(issued.cert_chain_pems[0].bytes().decode())
+    chain, key = certificate
+    old = await shown()
+    chain.write_bytes(b"".join(blob.bytes() for blob in issued.cert_chain_pems))
+    assert await shown_after_reload() == old, "the key is still the old one"
+    assert [record.levelname for record in caplog.records if "certificate" in record.message] == ["ERROR"]
+    key.write_bytes(issued.private_key_pem.bytes())
+    assert await shown_after_reload() == renewed
+    os.kill(os.getpid(), signal.SIGTERM)
+    await task
+
+
+async def test_without_reload_sighup_asks_to_stop(gateway: Gateway):
+    started = asyncio.Event()
+    service = Service("thing", "127.0.0.1", free_port(), "A_PORT", lambda _: gateway.client.app)
+    task = asyncio.create_task(serve([service], ready=lambda _: started.set()))
+    await started.wait()
+    os.kill(os.getpid(), signal.SIGHUP)
+    await task
+
+
 async def test_a_service_with_a_certificate_speaks_tls_alone(gateway: Gateway, certificate: tuple[Path, Path]):
     addresses: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     service = Service("thing", "127.0.0.1", free_port(), "A_PORT", lambda _: gateway.client.app, tls=certificate)

@@ -1,7 +1,7 @@
 """The composition root of the services: what runs beside what, and in which order it stops."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
 
 from tocsin.assembly.full.access import tokens_of
@@ -30,6 +30,7 @@ from tocsin.core.config.variables import (
 from tocsin.core.errors import ConfigError, MissingSettingError, TocsinError
 from tocsin.core.ids import new_id
 from tocsin.core.service import ServiceLoop
+from tocsin.core.service_notifier import ServiceNotifier
 from tocsin.core.tasks import FirstErrorGroup
 from tocsin.core.time.clock import SystemClock
 from tocsin.delivery.bus.bus import Bus
@@ -68,10 +69,17 @@ def monitor(parts: frozenset[str]) -> Monitoring:
     return Monitoring(watch, Metrics())
 
 
-async def serve(app: App, parts: frozenset[str], ready: Callable[[Mapping[str, str]], None]) -> None:
+async def serve(
+    app: App,
+    parts: frozenset[str],
+    ready: Callable[[Mapping[str, str]], None],
+    *,
+    reload: Callable[[], Awaitable[None]] | None = None,
+) -> None:
     """Run the named services until a signal asks to stop; refuses an open gateway off loopback.
 
-    Every process that serves works on the inbox, and on the queue unless `DELIVERY_WORKERS` is 0.
+    SIGHUP calls `reload`; without it, SIGHUP asks to stop. Every process that serves works on the inbox, and on the
+    queue unless `DELIVERY_WORKERS` is 0.
     """
     if not parts and not app.settings[DELIVERY_WORKERS]:
         raise ConfigError("a worker with DELIVERY_WORKERS=0 would be idle", hint="set it to 1 or more")
@@ -108,7 +116,8 @@ async def serve(app: App, parts: frozenset[str], ready: Callable[[Mapping[str, s
         ]
         try:
             # At the signal, and not when the last request has ended: all have the same 5 s to finish.
-            await run_services(services, ready=ready, stopping=stop)
+            notifier = ServiceNotifier.of(app.settings)
+            await run_services(services, ready=ready, stopping=stop, reload=reload, notifier=notifier)
         finally:
             for task in beside:
                 task.cancel()

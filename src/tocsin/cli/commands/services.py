@@ -14,8 +14,8 @@ from tocsin.core.config.data_dir import require_usable
 from tocsin.core.config.security import missing_login, validate_security
 from tocsin.core.config.settings import Settings
 from tocsin.core.config.unknown_settings import unknown_settings
-from tocsin.core.config.variables import LOG_FORMAT, LOG_LEVEL
-from tocsin.core.log import configure
+from tocsin.core.config.variables import LOG_FILE, LOG_FORMAT, LOG_LEVEL
+from tocsin.core.log import configure, reopen
 from tocsin.core.process.forking import forked_reapers
 from tocsin.core.storage.files import refuse_others
 from tocsin.terminal.options import Options
@@ -60,7 +60,18 @@ def run_services(arguments: argparse.Namespace, options: Options, out: Console) 
         async with forked_reapers(), opened as app:  # in this order: runs must end before their supervisors
             log.info("channels configured", extra={"channels": app.registry.configured()})
             await report_mistakes(app, out)
-            await serve(app, arguments.parts, ready=lambda addresses: announce(out, addresses, own_command(options)))
+
+            async def reload() -> None:
+                reopen()
+                await report_mistakes(app, out)
+                log.info("files were read again")
+
+            await serve(
+                app,
+                arguments.parts,
+                lambda addresses: announce(out, addresses, own_command(options)),
+                reload=None if sys.stderr.isatty() else reload,  # closing a terminal ends its programs
+            )
 
     run_on_uvloop(main())
     return DONE
@@ -72,6 +83,8 @@ def prepare_service(settings: Settings, options: Options) -> None:
         "debug" if options.verbose else settings[LOG_LEVEL],
         settings[LOG_FORMAT],
         settings.redact,
+        file=settings[LOG_FILE],
+        journal=settings.from_service_manager("JOURNAL_STREAM"),
     )
     for problem in settings.problems:
         log.warning("secrets stored only in the vault are treated as not set: %s", problem.sentence())

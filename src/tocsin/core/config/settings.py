@@ -21,6 +21,9 @@ from tocsin.core.text.redaction import SHORTEST_SECRET, Redactor
 
 T = TypeVar("T")
 
+# systemd.exec(5): a child must neither notify the manager nor take its own output for the journal.
+_FOR_THIS_PROCESS = frozenset({"JOURNAL_STREAM", "NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC"})
+
 if TYPE_CHECKING:
     from dotenv.parser import Original
 
@@ -173,14 +176,19 @@ class Settings(Values):
         names = {variable.name for variable in chosen}
         return Values({name: value for name, value in self._found.items() if name in names}, chosen)
 
+    def from_service_manager(self, name: str) -> str:
+        """Return a variable by which systemd tells a process how it was started; empty if it is not set."""
+        values = (layer.values.get(name, "") for layer in self.layers if layer.name == "environment")
+        return next(values, "")
+
     def inheritable(self) -> dict[str, str]:
         """Return the environment for child processes: our own, without our secrets.
 
-        This removes the variables of secrets, their `NAME_FILE`, copies of them under other names, and our addresses
-        that contain a password.
+        This removes the variables of secrets, their `NAME_FILE`, copies of them under other names, our addresses that
+        contain a password, and what the service manager told this process alone.
         """
         own = {variable.name for variable in self.variables}
-        names = {form for v in self.variables if v.secret for form in (v.name, f"{v.name}_FILE")}
+        names = {form for v in self.variables if v.secret for form in (v.name, f"{v.name}_FILE")} | _FOR_THIS_PROCESS
         values = {secret for secret in self.secrets() if len(secret) >= SHORTEST_SECRET}
         masked = Redactor()
         return {

@@ -1,7 +1,6 @@
 """Settings: their definition, their types, and the table of the core's own settings.
 
-`.env.example`, the reference page and `tocsin config show` are generated from these tables, so they always agree with
-the code.
+`.env.example`, the reference page and `tocsin config show` are generated from these tables.
 """
 
 from collections.abc import Callable
@@ -389,9 +388,12 @@ TIME_ZONE = Variable(
 LOG_LEVEL = Variable("LOG_LEVEL", choice("debug", "info", "warning", "error"), "info", "Minimum severity of log lines.")
 LOG_FORMAT = Variable(
     "LOG_FORMAT",
-    choice("auto", "text", "json"),
+    choice("auto", "text", "json", "logfmt", "journal"),
     "auto",
-    "`auto` writes text to a terminal and JSON lines otherwise.",
+    "`auto` writes text to a terminal, lines with their priority to systemd's journal, and JSON lines otherwise.",
+)
+LOG_FILE: Variable[Path | None] = Variable(
+    "LOG_FILE", file_path, None, "File for the log of services; SIGHUP reopens it.", shown_default="standard error"
 )
 
 # Every setting of this module, in the order of the documentation.

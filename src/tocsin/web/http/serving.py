@@ -6,7 +6,7 @@ import logging
 import signal
 import socket
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -19,6 +19,7 @@ from starlette.types import ASGIApp
 from tocsin.core.config.addresses import Network
 from tocsin.core.errors import ConfigError
 from tocsin.core.http.transport import describe_os_error
+from tocsin.core.service_notifier import ServiceNotifier
 from tocsin.web.http.connections import MAX_CONNECTIONS, MAX_PER_ADDRESS, ConnectionLimits
 from tocsin.web.http.protocol import BoundedProtocol
 from tocsin.web.http.refusals import RefusalLog
@@ -74,25 +75,55 @@ async def serve(
     *,
     ready: Callable[[Mapping[str, str]], None],
     stopping: Callable[[], None] = _do_nothing,
+    reload: Callable[[], Awaitable[None]] | None = None,
+    notifier: ServiceNotifier | None = None,
 ) -> None:
     """Serve until SIGINT or SIGTERM; `ready` is called with the addresses by service name once all listen.
 
-    `stopping` is called at the signal, so that other work has the same time to finish as the services. Without
-    services it only waits for the signal, while other work runs.
+    `stopping` is called at the signal, so that other work has the same time to finish as the services. SIGHUP reads
+    the certificates again and calls `reload`; without it, SIGHUP asks to stop, as the end of a terminal session does.
+    Without services, this only waits for the signals while other work runs.
     """
+    notifier = notifier or ServiceNotifier()
     for service in services:
         check_tls(service)
     with ExitStack() as stack:
         # All ports first: if one is in use, nothing has been started.
         sockets = [stack.enter_context(listen(service)) for service in services]
         servers = [_server(service) for service in services]
-        stopped = stack.enter_context(_stopped_by_signals(servers, stopping))
+        stopped, hung_up = asyncio.Event(), asyncio.Event()
+
+        def stop() -> None:
+            stopped.set()
+            notifier.stopping()
+            stopping()
+            for server in servers:
+                server.force_exit = server.should_exit
+                server.should_exit = True
+
+        async def reload_at_hangup() -> None:
+            while reload:
+                await hung_up.wait()
+                hung_up.clear()
+                for service, server in zip(services, servers, strict=True):
+                    _reload_certificate(service, server)
+                await notifier.reload(reload)
+
+        stack.enter_context(_handled_signals(stop, hung_up.set if reload else stop))
         listening = zip(services, sockets, strict=True)
-        ready({each.name: f"{each.scheme}://{_authority(sock)}" for each, sock in listening})
+        addresses = {each.name: f"{each.scheme}://{_authority(sock)}" for each, sock in listening}
+        ready(addresses)
+        notifier.ready(addresses)
         async with asyncio.TaskGroup() as group:
-            group.create_task(stopped.wait())
-            for server, sock in zip(servers, sockets, strict=True):
-                group.create_task(server.serve(sockets=[sock]))
+            beside = [group.create_task(notifier.keep_alive()), group.create_task(reload_at_hangup())]
+            serving = [
+                group.create_task(server.serve(sockets=[sock])) for server, sock in zip(servers, sockets, strict=True)
+            ]
+            await stopped.wait()
+            if serving:
+                await asyncio.wait(serving)
+            for task in beside:
+                task.cancel()
 
 
 @contextmanager
@@ -174,23 +205,27 @@ def _authority(sock: socket.socket) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-@contextmanager
-def _stopped_by_signals(servers: Sequence[uvicorn.Server], stopping: Callable[[], None]) -> Iterator[asyncio.Event]:
-    """Finish running requests at the first signal; stop immediately at a second one."""
-    loop = asyncio.get_running_loop()
-    stopped = asyncio.Event()
-
-    def stop() -> None:
-        stopped.set()
-        stopping()
-        for server in servers:
-            server.force_exit = server.should_exit
-            server.should_exit = True
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop)
+def _reload_certificate(service: Service, server: uvicorn.Server) -> None:
+    """Use a renewed certificate for new connections; an invalid one is logged, and the old one stays."""
+    if service.tls is None or not server.config.loaded or server.config.ssl is None:
+        return
     try:
-        yield stopped
+        check_tls(service)
+        server.config.ssl.load_cert_chain(*service.tls)
+    except (ConfigError, OSError) as error:
+        log.error("the certificate was not reloaded", extra={"service": service.name, "reason": str(error)})  # noqa: TRY400  # the sentence says it all
+
+
+@contextmanager
+def _handled_signals(stop: Callable[[], None], hang_up: Callable[[], None]) -> Iterator[None]:
+    loop = asyncio.get_running_loop()
+    handlers = {signal.SIGINT: stop, signal.SIGTERM: stop}
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # not ignored, as under nohup
+        handlers[signal.SIGHUP] = hang_up
+    for number, handler in handlers.items():
+        loop.add_signal_handler(number, handler)
+    try:
+        yield
     finally:
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in handlers:
             loop.remove_signal_handler(number)
