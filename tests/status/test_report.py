@@ -150,6 +150,27 @@ async def test_a_redis_that_does_not_answer_degrades_messaging_and_is_not_told_a
     assert (len(report.attention), trouble == "") == ((0, True) if works else (1, False))
 
 
+async def test_the_status_shows_what_still_works_when_the_redis_of_the_store_is_down(tmp_path: Path):
+    async with program(tmp_path, STORE="redis", REDIS_URL="redis://127.0.0.1:1/0", **EMAIL) as app:
+        report = await status_report(app)
+    states = {name: str(status.status) for name, status in report.subsystems.items()}
+    assert (str(report.status), states["messaging"], states["workflows"]) == ("error", "error", "error")
+    assert (states["cron"], states["memory"], states["audit"]) == ("unconfigured", "ok", "ok")
+    assert (report.runs, report.recent_runs, report.unread_notifications) == (None, (), 0)
+    assert any(item.message.startswith("the runs ") for item in report.attention)
+
+
+async def test_the_status_shows_what_still_works_when_the_database_is_damaged(tmp_path: Path):
+    (tmp_path / "tocsin.db").write_text("not a database of SQLite")
+    async with program(tmp_path) as app:
+        report = await status_report(app)
+    states = {name: str(status.status) for name, status in report.subsystems.items()}
+    assert (states["cron"], states["messaging"], states["skills"], states["audit"]) == ("error", "error", "ok", "ok")
+    assert (report.runs, report.unread_notifications) == (None, None)
+    services = {service.name: str(service.status) for service in report.services}
+    assert (services["scheduler"], services["session_store"]) == ("error", "ok")
+
+
 async def test_a_broken_file_of_profiles_or_triggers_needs_a_person(tmp_path: Path):
     async with program(tmp_path, **EMAIL) as app:
         whole = await status_report(app)
@@ -169,6 +190,7 @@ async def test_a_run_that_waits_for_a_person_is_not_counted_as_running(tmp_path:
         for status in (RunStatus.RUNNING, RunStatus.CANCELLING, RunStatus.WAITING, RunStatus.QUEUED):
             await app.stores.runs().add(new_run(spec, status, 0.0), "owner")
         runs = (await status_report(app)).runs
+    assert runs is not None
     assert (runs.active, runs.waiting, runs.queued) == (2, 1, 1)
 
 

@@ -1,15 +1,16 @@
 """Puts the status together: what features and the core tell, which services run, and the runs."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from tocsin import __version__
 from tocsin.assembly.storage import redis_trouble
 from tocsin.core.config.data_dir import directory_id
 from tocsin.core.config.security import validate_security
 from tocsin.core.config.variables import GATEWAY_HOST, GATEWAY_PORT
+from tocsin.core.errors import TocsinError
 from tocsin.core.time.timestamps import duration_words
 from tocsin.features.context import AttentionItem, NoticeLevel, SubsystemState, SubsystemStatus
 from tocsin.features.contract import Subsystem
@@ -31,18 +32,24 @@ from tocsin.status.subsystems import DAY_S, audit_status, bus_status, disk_atten
 
 if TYPE_CHECKING:
     from tocsin.assembly.program import App
+    from tocsin.runs.model import RunSummary
+
+T = TypeVar("T")
 
 
 async def status_report(app: "App", *, uptime_s: float | None = None) -> StatusReport:
-    """Check everything and return how it is; `uptime_s` is that of a service that asks."""
-    redis = await redis_trouble(app.settings, app.redis)
-    subsystems, services, runs, recent, unread = await asyncio.gather(
+    """Check every subsystem and service; a part that cannot be read is an attention item, and the others are shown.
+
+    `uptime_s` is the uptime of the service that calls this.
+    """
+    redis, unreadable = await redis_trouble(app.settings, app.redis), list[AttentionItem]()
+    subsystems, services, runs, unread = await asyncio.gather(
         subsystems_of(app, redis),
         _services(app, redis),
-        _runs(app),
-        app.stores.runs().search(RunFilter(limit=RECENT_RUNS)),
-        app.features.abilities.notices.unread_count(),
+        _unless_unreadable("the runs", _runs(app), unreadable),
+        _unless_unreadable("the notifications", app.features.abilities.notices.unread_count(), unreadable),
     )
+    counts, recent = runs or (None, ())
     return StatusReport(
         version=__version__,
         checked_at=app.clock.now(),
@@ -50,12 +57,21 @@ async def status_report(app: "App", *, uptime_s: float | None = None) -> StatusR
         data_dir=str(app.settings.data_dir),
         subsystems=subsystems,
         services=services,
-        runs=runs,
+        runs=counts,
         unread_notifications=unread,
-        recent_runs=recent.items,
-        attention=attention_of(app, subsystems),
+        recent_runs=recent,
+        attention=by_severity([*unreadable, *attention_of(app, subsystems)]),
         uptime_seconds=None if uptime_s is None else int(uptime_s),
     )
+
+
+async def _unless_unreadable(what: str, read: Awaitable[T], unreadable: list[AttentionItem]) -> T | None:
+    """Return what `read` returns; an error is added to `unreadable` instead."""
+    try:
+        return await read
+    except TocsinError as error:
+        unreadable.append(AttentionItem(NoticeLevel.ERROR, f"{what} cannot be read: {error.sentence()}"))
+        return None
 
 
 async def subsystems_of(app: "App", redis: str | None) -> dict[str, SubsystemStatus]:
@@ -124,7 +140,7 @@ async def _services(app: "App", redis: str | None) -> list[ServiceStatus]:
     return [gateway_service(health, instance), bot_service(health, instance, missing), kept, scheduler]
 
 
-async def _runs(app: "App") -> RunCounts:
+async def _runs(app: "App") -> "tuple[RunCounts, Sequence[RunSummary]]":
     store, since = app.stores.runs(), app.clock.now() - DAY_S
     counts = await store.counts(
         RunFilter(status=AT_WORK - {RunStatus.WAITING}),
@@ -134,4 +150,4 @@ async def _runs(app: "App") -> RunCounts:
         RunFilter(status=FAILING, since=since),
         RunFilter(status=(RunStatus.MISSED,), since=since),
     )
-    return RunCounts(*counts)
+    return RunCounts(*counts), (await store.search(RunFilter(limit=RECENT_RUNS))).items

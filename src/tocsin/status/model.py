@@ -55,8 +55,8 @@ class StatusReport:
     data_dir: Annotated[str, "Directory with the files that people edit, for example `watchers.yaml`."]
     subsystems: Mapping[str, SubsystemStatus]
     services: Sequence[ServiceStatus]
-    runs: RunCounts
-    unread_notifications: int
+    runs: Annotated[RunCounts | None, "Null if the runs cannot be read."]
+    unread_notifications: Annotated[int | None, "Null if the notifications cannot be read."]
     recent_runs: Sequence[RunSummary]
     attention: Sequence[AttentionItem]
 

@@ -5,6 +5,7 @@ import json
 import sqlite3
 from typing import Any
 
+from tocsin.core.errors import TocsinError
 from tocsin.core.process.identity import is_dead
 from tocsin.core.storage.database import Database
 from tocsin.features.context import SubsystemState
@@ -59,6 +60,10 @@ async def scheduler_service(database: Database) -> ServiceStatus:
     def read(connection: sqlite3.Connection) -> list[str]:
         return [row["holder"] for row in connection.execute("SELECT holder FROM leases")]
 
-    if any(holder and not is_dead(holder) for holder in await database.read(read)):
+    try:
+        holders = await database.read(read)
+    except TocsinError as error:
+        return ServiceStatus("scheduler", SubsystemState.ERROR, error.sentence())
+    if any(holder and not is_dead(holder) for holder in holders):
         return ServiceStatus("scheduler", SubsystemState.OK, "it runs")
     return ServiceStatus("scheduler", SubsystemState.DISABLED, "not running")

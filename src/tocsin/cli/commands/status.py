@@ -41,13 +41,14 @@ def _show(report: StatusReport, out: Console) -> None:
     out.table(("state", "subsystem", "summary", "last event"), rows)
     out.line("")
     out.table(("state", "service", "detail"), [(each.status, each.name, each.detail) for each in report.services])
-    runs = report.runs
     out.line("")
-    out.line(
-        f"runs: {runs.active} running, {runs.waiting} waiting, {runs.queued} queued; in 24 hours "
-        f"{runs.succeeded_24h} succeeded, {runs.failed_24h} failed, {runs.missed_24h} missed"
-    )
-    out.line(f"notifications: {report.unread_notifications} unread")
+    if runs := report.runs:
+        out.line(
+            f"runs: {runs.active} running, {runs.waiting} waiting, {runs.queued} queued; "
+            f"in 24 hours {runs.succeeded_24h} succeeded, {runs.failed_24h} failed, {runs.missed_24h} missed"
+        )
+    if report.unread_notifications is not None:
+        out.line(f"notifications: {report.unread_notifications} unread")
     for run in report.next_runs:
         out.line(f"next: {run.name}, {_local(run.at)}")
 

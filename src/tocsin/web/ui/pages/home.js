@@ -40,7 +40,7 @@ function Home({ data }) {
   const actions = html`<a class="button" href="#/msg"><${Icon} name="msg" />${HOME.send}</a>
     ${first && html`<a class="button button--primary" href=${first.address}><${Icon} name=${first.icon} />${first.label}</a>`}`;
   return html`
-    <${PageHead} title=${HOME.title} note=${html`<${Counts} runs=${report.runs} />`} actions=${actions} />
+    <${PageHead} title=${HOME.title} note=${report.runs && html`<${Counts} runs=${report.runs} />`} actions=${actions} />
     <${Attention} items=${report.attention} seen=${report.checked_at} />
     <${Steps} report=${report} />
     <${Cards} subsystems=${report.subsystems} />
@@ -51,7 +51,7 @@ function Home({ data }) {
     </div>`;
 }
 
-/** @param {{runs: StatusReport["runs"]}} props */
+/** @param {{runs: NonNullable<StatusReport["runs"]>}} props */
 function Counts({ runs }) {
   const { stats } = HOME;
   return html`<span class="counts">

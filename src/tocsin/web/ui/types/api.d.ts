@@ -1519,8 +1519,8 @@ export interface Status {
   data_dir: string;
   subsystems: Record<string, SubsystemRecord>;
   services: ServiceRecord[];
-  runs: RunCountsRecord;
-  unread_notifications: number;
+  runs: RunCountsRecord | null;
+  unread_notifications: number | null;
   next_runs: NextRunRecord[];
   recent_runs: RunSummary[];
   attention: AttentionRecord[];
