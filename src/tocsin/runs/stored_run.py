@@ -41,6 +41,12 @@ class InstantRecordedError(TocsinError):
     code = "conflict"
 
 
+class RunExistsError(TocsinError):
+    """A run with this ID is already recorded."""
+
+    code = "conflict"
+
+
 class RunEndedError(TocsinError):
     """The run has ended and cannot be changed."""
 

@@ -18,6 +18,7 @@ from tocsin.core.time.clock import Clock
 BEAT_S = 2.5
 SILENCE_S = 7.0  # with a check every LOOK_S, a takeover takes less than 10 s
 LOOK_S = 1.0
+MOVE_RUNS = "move-runs"  # the lease for moving runs to Redis, which is not one of the scheduler
 
 _TAKE = """
     INSERT INTO leases VALUES (:name, :holder, 1, 0)

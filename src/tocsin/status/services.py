@@ -9,10 +9,12 @@ from tocsin.core.errors import TocsinError
 from tocsin.core.process.identity import is_dead
 from tocsin.core.storage.database import Database
 from tocsin.features.context import SubsystemState
+from tocsin.scheduling.lease import MOVE_RUNS
 from tocsin.status.model import ServiceStatus
 
 ASK_S = 1.0
 MAX_ANSWER = 256 * 1024
+_HOLDERS = "SELECT holder FROM leases WHERE name != ?"
 _WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104  # nothing listens here
 
 
@@ -58,7 +60,7 @@ async def scheduler_service(database: Database) -> ServiceStatus:
     """Return whether a process holds a lease of the scheduler."""
 
     def read(connection: sqlite3.Connection) -> list[str]:
-        return [row["holder"] for row in connection.execute("SELECT holder FROM leases")]
+        return [row["holder"] for row in connection.execute(_HOLDERS, [MOVE_RUNS])]
 
     try:
         holders = await database.read(read)

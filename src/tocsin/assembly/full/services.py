@@ -8,8 +8,7 @@ from tocsin.assembly.full.access import tokens_of
 from tocsin.assembly.full.notices import CoreNotices
 from tocsin.assembly.full.receiving import open_receiving
 from tocsin.assembly.full.sqlite_receiving import left_in_database
-from tocsin.assembly.migration.movable import Move
-from tocsin.assembly.migration.movable_runs import MovableRuns
+from tocsin.assembly.migration.movable_runs import move_under_lease
 from tocsin.assembly.program import App, Monitoring
 from tocsin.assembly.storage import LEFT_FIX, give_back, is_redis_there
 from tocsin.core.config.security import check_dashboard_bind, check_gateway_bind, dashboard_tls, missing_dashboard_login
@@ -43,6 +42,7 @@ from tocsin.runs.engine.active_run import RunsDrain
 from tocsin.runs.engine.run_engine import RunEngine
 from tocsin.runs.engine.settling import DeliveryFollower
 from tocsin.runs.sqlite.records import SqliteRunRecords
+from tocsin.scheduling.lease import MOVE_RUNS, Lease
 from tocsin.web.gateway.app import GatewayDependencies, StateReports, build_gateway
 from tocsin.web.http.metrics import Metrics
 from tocsin.web.http.serving import Service
@@ -201,11 +201,10 @@ def run_engine(app: App) -> RunEngine:
 
 
 async def take_runs_out_of_database(app: App) -> None:
-    """Move runs into Redis that are in the database, as an earlier version has kept them; none is continued before."""
-    if app.settings[STORE] != "redis" or not app.database.exists():
-        return
-    source, target = MovableRuns(SqliteRunRecords(app.database)), MovableRuns(app.stores.runs().records)
-    await Move("runs", source, target).run(lambda _: None)
+    """Move runs to Redis that an earlier version kept in the database; only then is any of them continued."""
+    if app.settings[STORE] == "redis" and app.database.exists():
+        lease = Lease(app.database, MOVE_RUNS, app.clock)
+        await move_under_lease(SqliteRunRecords(app.database), app.stores.runs().records, lease, app.clock)
 
 
 def _may_have_runs(app: App) -> bool:
@@ -283,6 +282,7 @@ async def _run_maintenance(app: App) -> None:
             return TIDY_EVERY_S
         if app.clock.monotonic() >= recover_at:
             if app.database.exists():
+                await take_runs_out_of_database(app)  # Redis may have been down at the start
                 await app.runs().recover()
             recover_at = app.clock.monotonic() + RECOVER_EVERY_S
         if app.clock.monotonic() >= prune_at:

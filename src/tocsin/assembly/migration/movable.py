@@ -43,10 +43,16 @@ class Move(Generic[R]):
     async def run(self, on_progress: Callable[[int], None]) -> int:
         """Move all; call back with how many have been moved so far, and return that."""
         moved = 0
-        while records := await self._source.oldest(BATCH):
+        while count := await self.step():
+            moved += count
+            on_progress(moved)
+        return moved
+
+    async def step(self) -> int:
+        """Move the first records, and return how many."""
+        records = await self._source.oldest(BATCH)
+        if records:
             await self._target.take_in(records)
             # Only what the other store has for certain goes away here.
             await self._source.remove(records)
-            moved += len(records)
-            on_progress(moved)
-        return moved
+        return len(records)

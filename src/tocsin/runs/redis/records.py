@@ -24,7 +24,7 @@ from tocsin.runs.redis.documents import (
     write_parts,
 )
 from tocsin.runs.store import RunStore
-from tocsin.runs.stored_run import StoredRun, instant_taken_error, unknown_question, unknown_run
+from tocsin.runs.stored_run import RunExistsError, StoredRun, instant_taken_error, unknown_question, unknown_run
 
 T = TypeVar("T")
 
@@ -65,7 +65,7 @@ class RedisRunRecords:
         commit.put(record)
         answer = await self._run(_COMMIT, commit.as_json())
         if answer == _CHANGED and not await self._has(record):
-            raise AssertionError(f"there is a run {record.run.id} already")
+            raise RunExistsError(f"the run {record.run.id} is already recorded")
         if answer not in {b"", _CHANGED} and bytes(answer).decode() != record.run.id:
             raise instant_taken_error(record.run)
 
