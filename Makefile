@@ -10,7 +10,7 @@ COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 \
 ifndef TOGETHER
 .NOTPARALLEL:
 endif
-.PHONY: help demo test check format lint types imports timing generated words unit tested coverage compiled bench chaos many-hosts bot-proof ops-proof api-proof ui-proof tour versions plugins house docs fix lock demo-env dev-env clean
+.PHONY: help demo test check format lint types imports timing generated words unit tested coverage compiled bench chaos many-hosts bot-proof ops-proof api-proof ui-proof tour versions plugins house docs site fix lock demo-env dev-env clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
@@ -66,6 +66,9 @@ house: dev-env ## Print the figures of the architecture: lines, files, rooms, na
 
 docs: dev-env ## Write the generated tables in docs/ anew
 	@$(BIN)/python -m tools.docs
+
+site: dev-env ## Write the documentation as a site to build/site, with search
+	@$(BIN)/python -m tools.site
 
 coverage: dev-env ## Run the tests and print the branches they missed
 	@mkdir -p .cache/coverage && rm -f .cache/coverage/*

@@ -248,7 +248,6 @@ def _keep(site: Site) -> Iterator[str]:
     site.served.do(_lock)
     yield from ("memory", "memory/key-0", "skills", "skills/hello", "skills/broken")
     yield from ("skills/reader", "audit", "vault", "watchers", "watchers/inbox", "browser", "settings")
-    yield from ("docs", "docs/cron")
 
 
 async def _lock(app: App) -> None:

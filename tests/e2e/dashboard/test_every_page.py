@@ -18,7 +18,6 @@ FEATURES = find_features().features
 MENU = build_manifest(FEATURES, feature_pages(FEATURES))["pages"]
 PAGES = [page["name"] for page in MENU]
 DETAILS = [f"/{page['name']}{path}" for page in MENU for path in page["routes"] if path]
-DETAILS += ["/docs", "/docs/:name"]
 # What only markup that was let in can bring, and the marks of the texts that are shown, also in fields.
 INJECTED = r"""() => {
     const found = [];

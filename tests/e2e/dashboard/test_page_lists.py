@@ -61,16 +61,23 @@ def test_below_a_list_stand_the_whole_path_of_its_file_and_a_way_to_its_document
             expect(page.get_by_role("heading", name=part, exact=True)).to_be_in_viewport()
 
 
-def test_a_page_of_the_documentation_leads_to_others_and_is_for_everybody(visit: Visit):
+def test_the_documentation_is_searched_from_the_keyboard_and_needs_no_login(visit: Visit):
     visitor = visit(NARROW, "dark")
-    page = visitor.open("#/docs/watchers")
-    assert visitor.violations("main") == []
+    page = visitor.page
+    page.context.clear_cookies()
+    page.goto(f"{visitor.address}docs/watchers.html")
+    assert visitor.violations("body") == []
     assert visitor.overflow() <= 0
     page.locator("main").get_by_role("link", name="run", exact=True).first.click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Runs")
-    page = visitor.open("#/docs/reference%2Fsettings")
+    page.keyboard.press("/")
+    page.keyboard.type("tocsin_data_dir settings")
+    expect(page.get_by_role("option").first).to_be_visible()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
     expect(page.get_by_role("heading", level=1)).to_have_text("Settings")
-    expect(page.get_by_text("<!--")).to_have_count(0)
+    page.get_by_role("button", name="Switch between light and dark").click()
+    expect(page.locator("html")).to_have_attribute("data-theme", "light")
 
 
 def test_an_entry_of_the_audit_log_is_opened_by_a_click_anywhere_on_its_row(visit: Visit):

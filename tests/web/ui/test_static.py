@@ -86,21 +86,6 @@ async def test_a_file_of_another_version_or_none_at_all_is_not_found(browser: Cl
     assert (await browser.get(f"/static/{path.format(version=assets.version)}")).status == 404
 
 
-@pytest.mark.parametrize(
-    ("path", "status"),
-    [("watchers.md", 200), ("channels/email.md", 200), ("none.md", 404), ("../pyproject.toml", 404), ("tour", 404)],
-)
-async def test_the_documentation_of_this_version_is_served_as_markdown(browser: Client, path: str, status: int):
-    page = await browser.get(f"/docs/{path}")
-    assert page.status == status
-    if status == 200:
-        assert page.body.startswith(b"# ")
-        assert (page.header("content-type"), page.header("cache-control")) == (
-            "text/markdown; charset=utf-8",
-            "no-cache",
-        )
-
-
 async def test_a_head_request_gets_the_head_alone(browser: Client):
     assert (await browser.request("HEAD", "/")).status == 200
 
@@ -163,7 +148,7 @@ def test_the_version_changes_with_any_file(garden: Garden):
         ("__init__.py", "raise RuntimeError\n"),
         ("__init__.py", "PAGE = 5\n"),
         ("__init__.py", PAGE.format(name="cron", key="z")),
-        ("__init__.py", PAGE.format(name="docs", key="z")),
+        ("__init__.py", PAGE.format(name="login", key="z")),
         ("icon.svg", "<svg></svg>"),
         ("page.js", 'import { gone } from "tocsin/parts/gone.js";\nexport const page = gone;\n'),
     ],

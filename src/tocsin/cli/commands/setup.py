@@ -101,11 +101,17 @@ def _init(arguments: argparse.Namespace, options: Options, out: Console) -> int:
         out.note(f"tocsin: in this directory, Tocsin reads {found.env_file} instead of the new file")
     gateway, dashboard = (f"http://{DASHBOARD_HOST.default}:{port.default}" for port in (GATEWAY_PORT, DASHBOARD_PORT))
     out.line("next steps:")
-    out.line(f"  1. set the credentials of a channel in {path.name}; docs/channels explains where to get them")
+    out.line(f"  1. set the credentials of a channel in {path.name}; {_channel_pages()} explains where to get them")
     out.line(f"  2. {command} doctor              # shows what is missing or wrong, and how to fix it")
     out.line(f"  3. {command} up                  # gateway {gateway}, dashboard {dashboard}")
     out.line(f"  4. {command} dashboard link      # prints a sign-in link")
     return DONE
+
+
+def _channel_pages() -> Path:
+    """Return the folder of the pages on channels in this installation, as a path from here if it is below."""
+    folder = (Path(tocsin.__file__).parent / "docs" / "channels").resolve()
+    return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
 
 
 def _new_env_file(options: Options, settings: Settings, *, here: bool) -> Path:

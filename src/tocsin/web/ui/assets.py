@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-import tocsin
 from tocsin import __version__
 from tocsin.features.contract import Feature
 from tocsin.web.ui.joining import JoiningError, join_modules
@@ -41,10 +40,7 @@ COMMON: Final = (
 STYLES: Final = ("style/tokens.css", "style/base.css", "style/layout.css", "style/parts.css", "style/pages.css")
 STYLE: Final = "style.css"
 DOCUMENT: Final = "index.html"
-# In a checkout a link to `docs`; the wheel contains the files.
-DOCS: Final = Path(tocsin.__file__).parent / "docs"
 _SERVED = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".txt": "text/plain"}
-_DOCUMENT_NAME = re.compile(r"[a-z][a-z_-]*(?:/[a-z][a-z_-]*)?\.md")
 _TEXT = "; charset=utf-8"
 _REMARK = re.compile(r"/\*.*?\*/\n?", re.DOTALL)
 _SPACE = re.compile(r"\s*([{};,])\s*")
@@ -94,8 +90,8 @@ def load_assets(features: Sequence[Feature]) -> Assets:
     document = (ROOT / DOCUMENT).read_text(encoding="utf-8").replace("{manifest}", manifest)
     version = _digest("\0".join([document, __version__, *(f"{name}\0{served[name]}" for name in sorted(served))]))
     page = document.replace("{static}", f"/static/{version}").replace("{version}", __version__)
-    known, strange = (_asset(page.replace("{signed_in}", word), "text/html") for word in ("yes", "no"))
-    return Assets(version, known, strange, {name: _asset(text, _media_type(name)) for name, text in served.items()})
+    known, strange = (make_asset(page.replace("{signed_in}", word), "text/html") for word in ("yes", "no"))
+    return Assets(version, known, strange, {name: make_asset(text, media_type(name)) for name, text in served.items()})
 
 
 def _scripts(pages: Sequence[FeatureUi]) -> dict[str, str]:
@@ -133,21 +129,15 @@ def read_sources(pages: Sequence[FeatureUi]) -> dict[str, str]:
     }
 
 
-def load_document(name: str) -> Asset | None:
-    """Load one page of the documentation, such as `watchers.md` or `channels/email.md`; `None` if it does not exist."""
-    path = DOCS / name
-    if not _DOCUMENT_NAME.fullmatch(name) or not path.is_file():
-        return None
-    return _asset(path.read_text(encoding="utf-8"), "text/markdown")
-
-
-def _asset(text: str, media_type: str) -> Asset:
+def make_asset(text: str, media_type: str) -> Asset:
+    """Return a text as it is sent."""
     body = text.encode()
     # Without a time in the header, the same text gives the same bytes.
     return Asset(body, media_type + _TEXT, gzip.compress(body, 9, mtime=0), f'"{_digest(text)}"')
 
 
-def _media_type(name: str) -> str:
+def media_type(name: str) -> str:
+    """Return the media type of a file by its suffix."""
     suffix = Path(name).suffix
     return _SERVED.get(suffix) or mimetypes.types_map[suffix]
 

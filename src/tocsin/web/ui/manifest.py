@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 _PATH = re.compile(r'<path d="([^"]+)"')
 
-RESERVED: Final = frozenset({"docs", "login"})  # addresses of the frame
+RESERVED: Final = frozenset({"login"})  # addresses of the frame
 # The filters on the page of the audit log, in addition to the features' actions.
 CORE_FAMILIES: Final = ("access", "bot", "dashboard", "intake", "msg", "run", "token")
 CORE_SOURCES: Final = ("api", "bot", "bus", "cli", "dashboard", "gateway", "notifications", "queue")

@@ -1,21 +1,22 @@
 """The routes of the dashboard's page, its files, and the documentation.
 
 `ui_routes` returns the routes for the dashboard's application: the document at `/`, which a browser revalidates each
-time, files below `/static/<version>/`, which it caches forever, and Markdown below `/docs/`. None of them needs a
-login: they contain no data.
+time, files below `/static/<version>/`, which it caches forever, and the documentation below `/docs/`. None of them
+needs a login: they contain no data.
 """
 
 from asyncio import to_thread
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from tocsin.features.contract import Feature
-from tocsin.web.ui.assets import Asset, Assets, load_assets, load_document
+from tocsin.web.documentation.site import DOCS, FIRST, load_text
+from tocsin.web.ui.assets import Asset, Assets, load_assets, make_asset, media_type
 
 STATIC_PREFIX: Final = "/static/"
 DOCS_PREFIX: Final = "/docs/"
@@ -61,17 +62,32 @@ def ui_routes(features: Sequence[Feature]) -> Sequence[BaseRoute]:
             return Response("This file does not exist in this version.\n", 404, _COMMON, "text/plain")
         return _answer(request, asset, _FILE_HEADERS)
 
-    async def text(request: Request) -> Response:
-        asset = await to_thread(load_document, request.path_params["name"])
-        if asset is None:
-            return Response("This documentation page does not exist.\n", 404, _COMMON, "text/plain")
-        return _answer(request, asset, {**_COMMON, "Cache-Control": "no-cache"})
-
     return (
         Route("/", document, methods=["GET"]),
-        Route(DOCS_PREFIX + "{name:path}", text, methods=["GET"]),
+        Route(DOCS_PREFIX.rstrip("/"), _to_documentation, methods=["GET"]),
+        Route(DOCS_PREFIX + "{name:path}", _documentation, methods=["GET"]),
         Route(STATIC_PREFIX + "{version}/{name:path}", file, methods=["GET"]),
     )
+
+
+async def _to_documentation(request: Request) -> Response:
+    return RedirectResponse(request.url.path.rsplit("/", 1)[-1] + "/", 301, _COMMON)
+
+
+async def _documentation(request: Request) -> Response:
+    name = request.path_params["name"] or f"{FIRST}.html"
+    if asset := await to_thread(_load_documentation, name):
+        is_page = name.endswith(".html")
+        return _answer(request, asset, _DOCUMENT_HEADERS if is_page else {**_COMMON, "Cache-Control": "no-cache"})
+    if picture := DOCS.picture(name):
+        return FileResponse(picture, headers={**_COMMON, "Cache-Control": "no-cache"})
+    return Response("This documentation page does not exist.\n", 404, _COMMON, "text/plain")
+
+
+@lru_cache(maxsize=16)
+def _load_documentation(name: str) -> Asset | None:
+    text = load_text(name)
+    return None if text is None else make_asset(text, media_type(name))
 
 
 @cache

@@ -38,7 +38,7 @@ function Browser({ data, reload }) {
   const empty = html`<${Empty} icon="browser" text=${BROWSER.empty} example=${BROWSER.example} command=${BROWSER.command} />`;
   return html`<${PageHead} title=${BROWSER.title} note=${BROWSER.note} />
     <${Table} label=${BROWSER.title} rows=${data.items} columns=${columns(turn)} rowKey=${(/** @type {Profile} */ profile) => profile.name} empty=${empty} />
-    <${FileNote} file="browser_profiles.yaml" doc="browser?part=profiles" />`;
+    <${FileNote} file="browser_profiles.yaml" doc="browser.html#profiles" />`;
 }
 
 /**

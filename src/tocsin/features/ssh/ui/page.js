@@ -54,7 +54,7 @@ function Hosts({ data, query, change }) {
   const [chosen, choose] = useState(/** @type {Chosen} */ ({ hosts: listOf(query.hosts), groups: listOf(query.groups) }));
   const { health, look } = useHealth((found) => change((now) => ({ ...now, hosts: withHealth(now.hosts, found) })));
   if (!data.hosts.length) {
-    return html`<${PageHead} title=${SSH.title} note=${SSH.note} /><${Empty} icon="ssh" text=${SSH.empty} example=${SSH.example} command=${SSH.command} /><${FileNote} file="ssh_hosts.yaml" doc="ssh?part=hosts" more=${SSH.fileMore} />`;
+    return html`<${PageHead} title=${SSH.title} note=${SSH.note} /><${Empty} icon="ssh" text=${SSH.empty} example=${SSH.example} command=${SSH.command} /><${FileNote} file="ssh_hosts.yaml" doc="ssh.html#hosts" more=${SSH.fileMore} />`;
   }
   const actions = html`<${ActionButton} icon="retry" run=${() => look(true, undefined)}>${SSH.check}<//>`;
   const failed = (/** @type {string[]} */ hosts) => choose({ hosts, groups: [] });
@@ -65,7 +65,7 @@ function Hosts({ data, query, change }) {
       <p class="muted" role="status">${health ? SSH.summary(health.summary) : SSH.checking}</p></div>
       <${HostTable} data=${data} query=${query} health=${health} chosen=${chosen} choose=${choose} /></section>
     <section class="stack" aria-labelledby="recent"><h2 id="recent">${SSH.recent}</h2><${Recent} runs=${data.runs} /></section>
-    <${FileNote} file="ssh_hosts.yaml" doc="ssh?part=hosts" more=${SSH.fileMore} />`;
+    <${FileNote} file="ssh_hosts.yaml" doc="ssh.html#hosts" more=${SSH.fileMore} />`;
 }
 
 /** The state of the hosts: loaded when the page opens, and on request. @param {(found: any) => void} take */

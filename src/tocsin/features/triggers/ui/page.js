@@ -31,7 +31,7 @@ function Triggers({ data }) {
     ${data.problem && html`<div class="failure" role="alert"><p class="failure__title"><${Shape} tone="bad" size=${16} />${TRIGGERS.broken}</p><p dir="auto">${data.problem}</p></div>`}
     ${data.items.length > 0 && html`<${TryBox} show=${setFound} found=${found} />`}
     <${Table} label=${TRIGGERS.title} rows=${data.items} columns=${columns(outcomes)} rowKey=${(/** @type {Rule} */ rule) => String(rule.number)} empty=${empty} />
-    <${FileNote} file="triggers.yaml" doc="triggers" />`;
+    <${FileNote} file="triggers.yaml" doc="triggers.html" />`;
 }
 
 /** @param {{found: Found | null, show: (found: Found | null) => void}} props */

@@ -34,7 +34,7 @@ function Watchers({ data, query, change }) {
     ${data.items.length > 5 && html`<${Toolbar}><${FilterBox} value=${query.q} /><//>`}
     <${Table} label=${WATCHERS.title} rows=${data.items} columns=${COLUMNS} rowKey=${(/** @type {Rule} */ rule) => rule.name} filter=${query.q}
       href=${(/** @type {Rule} */ rule) => link("watchers", rule.name)} empty=${empty} more=${nextPage(data, change, PATH)} />
-    <${FileNote} file="watchers.yaml" doc="watchers?part=rules" />`;
+    <${FileNote} file="watchers.yaml" doc="watchers.html#rules" />`;
 }
 
 /** @type {import("tocsin/parts/table.js").Column<Rule>[]} */

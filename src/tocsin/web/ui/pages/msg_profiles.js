@@ -17,7 +17,7 @@ export function ProfileTable({ profiles }) {
   const empty = html`<${Empty} icon="msg" text=${MSG.profilesEmpty} example=${MSG.profilesExample} command=${MSG.profilesCommand} />`;
   return html`<section class="stack" aria-labelledby="profiles"><h2 id="profiles">${MSG.profiles}</h2>
     <${Table} label=${MSG.profiles} rows=${profiles} columns=${COLUMNS} rowKey=${(/** @type {Profile} */ profile) => profile.name} empty=${empty} />
-    <${FileNote} file="profiles.yaml" doc="guide?part=profiles" /></section>`;
+    <${FileNote} file="profiles.yaml" doc="guide.html#profiles" /></section>`;
 }
 
 /** @type {import("../parts/table.js").Column<Profile>[]} */

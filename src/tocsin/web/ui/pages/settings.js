@@ -47,7 +47,7 @@ function View({ data, query, change }) {
     { name: "tokens", label: SETTINGS.tabs.tokens, view: () => html`<${Tokens} />` },
     { name: "look", label: SETTINGS.tabs.look, view: () => html`<${ThisBrowser} />` },
   ];
-  return html`<${PageHead} title=${SETTINGS.title} note=${SETTINGS.note} /><${Tabs} tabs=${tabs} label=${SETTINGS.title} />`;
+  return html`<${PageHead} title=${SETTINGS.title} note=${SETTINGS.note} actions=${html`<a class="button" href="/docs/">${SETTINGS.docs}</a>`} /><${Tabs} tabs=${tabs} label=${SETTINGS.title} />`;
 }
 
 /** @param {{data: Overview}} props */

@@ -8,14 +8,10 @@ import { CopyButton } from "../parts/copy.js";
 
 const SAFE = /^(https?:|mailto:|#)/i;
 
-/**
- * @param {{text: string, within?: (href: string) => string | undefined}} props  `within` is for our own documents: it returns
- *   the page of the dashboard that a link means, headings get ids, and comments are left out.
- */
-export function Markdown({ text, within }) {
+/** @param {{text: string}} props */
+export function Markdown({ text }) {
   const tokens = marked.lexer(text);
   level(tokens);
-  if (within) lead(tokens, within);
   return html`<div class="markdown" dir="auto">${blocks(tokens)}</div>`;
 }
 
@@ -35,22 +31,6 @@ function level(tokens, open = []) {
   }
 }
 
-/** @param {Token[]} tokens @param {(href: string) => string | undefined} within */
-function lead(tokens, within) {
-  for (const token of tokens) {
-    if (token.type === "heading") token.within = idOf(token.text ?? "");
-    if (token.type === "html" && /^<!--[^]*-->\s*$/.test(token.raw)) token.type = "space";
-    if (token.type === "link") token.within = within(token.href ?? "");
-    const cells = token.type === "table" ? [...(token.header ?? []), ...(token.rows ?? []).flat()] : [];
-    lead([...(token.tokens ?? []), ...(token.items ?? []), ...cells], within);
-  }
-}
-
-/** Return the anchor of a heading as links in Markdown write it: `## Host keys` is `#host-keys`. @param {string} text */
-function idOf(text) {
-  return text.toLowerCase().replace(/[^\p{L}\p{N}_ -]/gu, "").replace(/ /g, "-");
-}
-
 /** @param {Token[]} [tokens] @returns {Child[]} */
 function blocks(tokens = []) {
   return tokens.map(block);
@@ -60,7 +40,7 @@ function blocks(tokens = []) {
 function block(token) {
   switch (token.type) {
     case "heading":
-      return h(`h${token.depth ?? 2}`, token.within ? { id: token.within } : null, inline(token.tokens));
+      return h(`h${token.depth ?? 2}`, null, inline(token.tokens));
     case "paragraph":
       return html`<p>${inline(token.tokens)}</p>`;
     case "text":
@@ -105,7 +85,6 @@ function inline(tokens = []) {
       case "br":
         return html`<br />`;
       case "link":
-        if (token.within) return html`<a href=${token.within}>${inline(token.tokens)}</a>`;
         return SAFE.test(token.href ?? "") ? html`<a href=${token.href} rel="noopener noreferrer" target="_blank">${inline(token.tokens)}</a>` : html`${inline(token.tokens)}`;
       case "image": // an external image would reveal the reader
         return SAFE.test(token.href ?? "") ? html`<a href=${token.href} rel="noopener noreferrer" target="_blank">${token.text || token.href}</a>` : token.text;

@@ -10,11 +10,7 @@ import { match } from "../lib/router.js";
  */
 
 /** @type {Route[]} */
-const ROUTES = [
-  ...MANIFEST.pages.flatMap(({ name, routes }) => Object.entries(routes).map(([path, file]) => ({ pattern: `/${name}${path}`, file, area: name }))),
-  { pattern: "/docs", file: "pages/docs", area: "docs" },
-  { pattern: "/docs/:name", file: "pages/docs", area: "docs" },
-];
+const ROUTES = MANIFEST.pages.flatMap(({ name, routes }) => Object.entries(routes).map(([path, file]) => ({ pattern: `/${name}${path}`, file, area: name })));
 
 /**
  * @param {string} path

@@ -3,6 +3,7 @@ export const SETTINGS = {
   title: "Settings",
   note: "Effective settings and their sources. Change them in .env or the environment, then restart.",
   tabs: { overview: "Overview", values: "Values", integrations: "Integrations", tokens: "Tokens", look: "This browser" },
+  docs: "Documentation",
   warnings: "Warnings",
   noWarnings: "No security warnings.",
   facts: /** @type {Record<string, string>} */ ({

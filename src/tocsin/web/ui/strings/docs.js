@@ -1,2 +1,0 @@
-// What the page of the documentation says.
-export const DOCS = { title: "Documentation" };
