@@ -9,7 +9,7 @@ from typing import Final
 
 import tocsin
 from tocsin import __version__
-from tocsin.web.documentation.pages import Documents, DocumentPage
+from tocsin.web.documentation.pages import DocumentPage, Documents
 
 # In a checkout a link to `docs`; the wheel contains the files.
 DOCS: Final = Documents(Path(tocsin.__file__).parent / "docs")
