@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tocsin.features.context import Notice
-from tocsin.features.run_notices import interrupted, notify_stored, stored_notice
+from tocsin.features.run_notices import failing, interrupted, notify_stored, recovered, stored_notice
 from tocsin.runs.model import WAS_STOPPED, Run, RunSpec, RunStatus, RunTrigger, new_run
 from tocsin.testing.features import CollectedNotices
 
@@ -22,6 +22,12 @@ async def test_an_interrupted_run_is_a_notice_that_outlasts_the_process_that_mad
     await notify_stored(CollectedNotices(kept), stored_notice(made))
     assert kept == [made]
     assert (kept[0].title, kept[0].link) == ("uptime was interrupted", f"#/runs/{ENDED.id}")
+
+
+def test_a_notice_names_the_subject_by_the_kind_of_run_of_a_plug_in_or_by_the_word_given():
+    run = replace(ENDED, kind="backup")
+    assert failing(run, 0.0, category="system", link="").title == "Backup uptime is failing"
+    assert recovered(run, 0.0, category="system", link="", noun="job").title == "Job uptime succeeds again"
 
 
 @pytest.mark.parametrize(

@@ -15,19 +15,22 @@ if TYPE_CHECKING:
 _HOUR_S = 3600
 
 
-def failing(run: Run, since: float, *, category: str, link: str, said: str = "", output: str = "") -> Notice:
+def failing(
+    run: Run, since: float, *, category: str, link: str, said: str = "", output: str = "", noun: str = ""
+) -> Notice:
     """Return the notice of a failed run. Notices of a subject that has failed since the same hour are merged.
 
-    `said` replaces the reason of the run; `output` is where its own message was sent.
+    `said` replaces the reason of the run; `output` is where its own message was sent; `noun` is the word for the
+    subject of the run, by default its kind.
     """
     body = f"{said.strip() or run.reason or run.status}\n\n{pointers(run.id)}"
-    title, key = f"{_NOUNS[run.kind].capitalize()} {run.subject_name} is failing", _key(run, "failing", since)
+    title, key = f"{_named(run, noun)} is failing", _key(run, "failing", since)
     return Notice(title, body, NoticeLevel.ERROR, category, run.subject_name, link, key, output=output)
 
 
-def recovered(run: Run, since: float, *, category: str, link: str, output: str = "") -> Notice:
+def recovered(run: Run, since: float, *, category: str, link: str, output: str = "", noun: str = "") -> Notice:
     """Return the notice of a subject's first success after failures since `since`."""
-    title, key = f"{_NOUNS[run.kind].capitalize()} {run.subject_name} succeeds again", _key(run, "recovered", since)
+    title, key = f"{_named(run, noun)} succeeds again", _key(run, "recovered", since)
     return Notice(title, "", NoticeLevel.SUCCESS, category, run.subject_name, link, key, output=output)
 
 
@@ -52,7 +55,8 @@ async def notify_stored(notices: "Notices", noted: Mapping[str, Any]) -> None:
         await notices.notify(Notice(**{**found, "level": NoticeLevel(found["level"])}))
 
 
-_NOUNS = {"cron": "job", "workflow": "workflow", "watcher": "watcher"}
+def _named(run: Run, noun: str) -> str:
+    return f"{(noun or run.kind).capitalize()} {run.subject_name}"
 
 
 def _key(run: Run, event: str, since: float) -> str:

@@ -132,16 +132,16 @@ class CronRuns(RunType):
         return await note_once(self._context.database, run.id, lambda c: self._noted(c, run, output))
 
     def _noted(self, connection: sqlite3.Connection, run: Run, output: str) -> Mapping[str, Any]:
-        link = f"#/cron/{run.subject_id}"
+        facts = {"category": "cron", "link": f"#/cron/{run.subject_id}", "output": output, "noun": "job"}
         if run.ok:
             since = note_success(connection, run.subject_id)
             if since is None:
                 return {}
-            return stored_notice(recovered(run, since, category="cron", link=link, output=output))
+            return stored_notice(recovered(run, since, **facts))
         if run.status not in FAILING:
             return {"ended": True}
         since = note_failure(connection, run.subject_id, self._context.clock.now())
-        return {**stored_notice(failing(run, since, category="cron", link=link, output=output)), "ended": True}
+        return {**stored_notice(failing(run, since, **facts)), "ended": True}
 
     def entry(self, run: Run, request: Mapping[str, Any], noted: Mapping[str, Any]) -> RunAuditEntry | None:
         """Return the `cron.execute` entry; an instant that did not run has none unless a person asked for it."""
