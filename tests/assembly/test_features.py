@@ -30,11 +30,30 @@ async def tell_status(_: object) -> SubsystemStatus:
     return SubsystemStatus(SubsystemState.OK, "fine")
 
 
-def _install(name: str, work: Work, status: Status, monkeypatch: pytest.MonkeyPatch) -> Feature:
+class Closing:
+    """A service that notes that it is closed, and fails then if told so."""
+
+    def __init__(self, name: str, *, fails: bool) -> None:
+        self._name = name
+        self._fails = fails
+
+    async def aclose(self) -> None:
+        CALLED.append(self._name)
+        if self._fails:
+            raise ValueError("a bug")
+
+
+def _install(
+    name: str,
+    work: Work,
+    status: Status,
+    monkeypatch: pytest.MonkeyPatch,
+    open_: Callable[[object], object] = lambda context: context,
+) -> Feature:
     """Return a feature of a package that has one module."""
     hooks = ModuleType(f"{name}.hooks")
     hooks.HOOKS = FeatureHooks[object](  # type: ignore[attr-defined]
-        open=lambda context: context, on_start=work, hourly=work, subsystems={name: status}
+        open=open_, on_start=work, hourly=work, subsystems={name: status}
     )
     for module in (ModuleType(name), hooks):
         module.__spec__ = ModuleSpec(module.__name__, None)
@@ -57,3 +76,14 @@ async def test_a_bug_of_one_feature_ends_neither_the_work_nor_the_status_of_othe
         ("sound", SubsystemState.OK),
     ]
     assert caplog.text.count("ValueError: a bug") == 3
+
+
+async def test_an_error_of_closing_one_feature_leaves_no_other_one_open(tmp_path, caplog, monkeypatch):
+    CALLED.clear()
+    first = _install("first", note_call, tell_status, monkeypatch, lambda _: Closing("first", fails=False))
+    second = _install("second", note_call, tell_status, monkeypatch, lambda _: Closing("second", fails=True))
+    async with open_feature(first, tmp_path, others=[second]) as bench:
+        for name in ("first", "second"):
+            bench.features.opened(name)
+    assert CALLED == ["second", "first"]
+    assert caplog.text.count("ValueError: a bug") == 1

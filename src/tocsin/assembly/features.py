@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -93,10 +94,10 @@ class OpenFeatures:
             return None
 
     async def aclose(self) -> None:
-        """Close what was opened, the last one first."""
-        for service in reversed(list(self._opened.values())):
-            if hasattr(service, "aclose"):
-                await service.aclose()
+        """Close what was opened, the last one first; an error is logged, and the others are closed all the same."""
+        async with AsyncExitStack() as stack:
+            for name, service in self._opened.items():
+                stack.push_async_callback(_close, name, service)
         self._opened.clear()
 
     @property
@@ -304,6 +305,14 @@ class FeatureRunStarter:
                 listed = hooks.subjects.get(kind)
                 return await listed(self._features.opened(name)) if listed else None
         return await self._otherwise.subjects(kind)
+
+
+async def _close(name: str, service: Any) -> None:
+    if hasattr(service, "aclose"):
+        try:
+            await service.aclose()
+        except Exception:  # it may be a plug-in
+            log.exception("a feature could not be closed", extra={"feature": name})
 
 
 def _failed(feature: str, why: str) -> "SubsystemStatus":
