@@ -43,7 +43,7 @@ GROUPS = {
             "commands.services",
             "run a worker for queued messages, received messages and the bus",
         ),
-        "store": ("store.command", "move all stored data between SQLite and Redis"),
+        "store": ("store.command", "move messages, runs and access decisions between SQLite and Redis"),
         "openapi": ("access.openapi", "print the OpenAPI document of the REST API"),
         "completion": ("commands.setup", "print a completion script for a shell"),
     },

@@ -1,1 +1,1 @@
-"""Move everything that STORE decides about from one store into the other."""
+"""Move the records that STORE covers from one store to the other."""

@@ -1,4 +1,4 @@
-"""Move records from one store into another, so that a kill at any point loses none and doubles none."""
+"""Move records from one store to another; a kill at any point loses and duplicates none."""
 
 from collections.abc import Callable, Sequence
 from typing import Generic, Protocol, TypeVar
@@ -9,27 +9,27 @@ BATCH = 500
 
 
 class Movable(Protocol[R]):
-    """One kind of records of a store, while no service works on it."""
+    """The records of one kind in a store that no service uses."""
 
     async def count(self) -> int:
-        """Return how many there are to move."""
+        """Return the number of records to move."""
         ...
 
     async def oldest(self, limit: int) -> Sequence[R]:
-        """Return the first ones in order, those that were not removed yet."""
+        """Return the first records in order."""
         ...
 
     async def take_in(self, records: Sequence[R]) -> None:
-        """Store records behind those that are there; one that is known already stays as it is."""
+        """Store records after the existing ones; a known record stays unchanged."""
         ...
 
     async def remove(self, records: Sequence[R]) -> None:
-        """Remove records that another store has now."""
+        """Remove records that the other store has."""
         ...
 
 
 class Move(Generic[R]):
-    """The way of one kind of records; running it again continues it."""
+    """The move of one kind of records; running it again continues it."""
 
     def __init__(self, what: str, source: Movable[R], target: Movable[R]) -> None:
         self.what = what
@@ -37,11 +37,11 @@ class Move(Generic[R]):
         self._target = target
 
     async def count(self) -> int:
-        """Return how many are left."""
+        """Return the number of records left."""
         return await self._source.count()
 
     async def run(self, on_progress: Callable[[int], None]) -> int:
-        """Move all; call back with how many have been moved so far, and return that."""
+        """Move all records; call `on_progress` with the number moved so far, and return it."""
         moved = 0
         while count := await self.step():
             moved += count
@@ -49,10 +49,10 @@ class Move(Generic[R]):
         return moved
 
     async def step(self) -> int:
-        """Move the first records, and return how many."""
+        """Move up to `BATCH` records, and return how many."""
         records = await self._source.oldest(BATCH)
         if records:
             await self._target.take_in(records)
-            # Only what the other store has for certain goes away here.
+            # In this order: a kill in between leaves records in both stores, and the next move removes them here.
             await self._source.remove(records)
         return len(records)

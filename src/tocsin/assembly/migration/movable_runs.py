@@ -1,4 +1,4 @@
-"""Runs as records that move from one store into the other, with their steps, hosts, questions and tasks."""
+"""Runs as movable records, with their steps, hosts, questions and tasks."""
 
 from collections.abc import Sequence
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""Move everything that STORE decides about from one store into the other, while no service works."""
+"""Move the records that STORE covers from one store to the other, while no service runs."""
 
 import asyncio
 import sqlite3
@@ -40,75 +40,54 @@ if TYPE_CHECKING:
     from tocsin.features.contract import Feature
 
 
-def is_in_use(path: Path) -> bool:
-    """Return whether a process has the database open, also one that does nothing with it at present.
-
-    Leaving the write-ahead log needs the file alone, and every connection holds a lock on it for as long as it is
-    open. The next one that opens the database returns to the log.
-    """
-    if not path.exists():
-        return False
-    with closing(sqlite3.connect(path, timeout=0.5)) as connection:
-        try:
-            connection.execute("PRAGMA journal_mode = DELETE")
-            connection.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError:
-            return True
-    return False
-
-
 SQLITE, REDIS = "sqlite", "redis"
 LOOK_S = 0.5
-# How long the lease of the process that listens to PUBLISH, and those of deliveries, outlive a process that was killed.
+# How long two leases of a killed process last: the one for listening to PUBLISH, and those of deliveries.
 LISTENER_S, WORKER_S = 3.0, LEASE_S + 2
+_STOP = "stop all services of Tocsin on all hosts, then run the command again: it continues where it stopped"
 
 _TO = AuditField("to", "store that contains the records now")
 _MOVED = AuditField("moved", "number of moved records, by kind")
 STORE_MIGRATE = AuditAction("store.migrate", "All message records were moved to the other store.", (_TO, _MOVED))
 
-Told = Callable[[str, int, int], None]  # what, how many were moved, of how many
-
-
-def _tell(told: Told, what: str, total: int, moved: int) -> None:
-    told(what, moved, max(moved, total))
+OnProgress = Callable[[str, int, int], None]  # kind of records, number moved, total
 
 
 class ServicesRunError(TocsinError):
-    """A service works with one of the stores."""
+    """A service uses one of the stores."""
 
     code = "services-run"
 
 
 class StoreMigration:
-    """One way between the two stores; running it again continues it."""
+    """A migration in one direction; running it again continues it."""
 
     def __init__(self, settings: Settings, database: "Database", client: "RedisClient", clock: Clock, to: str) -> None:
         self._database = database
         self._client = client
         self._clock = clock
         self._to = to
-        self._directory = settings.data_dir
         self._moves = _moves(database, client, clock, to, shared_name(settings.data_dir))
 
     async def counts(self) -> dict[str, int]:
-        """Return how many records of each kind are to be moved; the bot's are copied."""
+        """Return the number of records of each kind to move; access decisions are copied."""
         source, _ = self._bots()
         found = {move.what: await move.count() for move in self._moves}
         return {**found, "access decisions": len(await source.access.records())}
 
-    async def run(self, told: Told) -> dict[str, int]:
-        """Move all; raise ServicesRunError if something is being sent, before anything is moved."""
+    async def run(self, on_progress: OnProgress) -> dict[str, int]:
+        """Move all records and return their numbers; raise ServicesRunError, moving none, while a service delivers."""
         await self._wait_until_nothing_is_sent()
         totals = await self.counts()
         done = {}
         for move in self._moves:
-            done[move.what] = await move.run(partial(_tell, told, move.what, totals[move.what]))
+            done[move.what] = await move.run(partial(_report, on_progress, move.what, totals[move.what]))
         source, target = self._bots()
         done["access decisions"] = await _move_decisions(source, target, own=self._to == SQLITE)
         return done
 
     async def _wait_until_nothing_is_sent(self) -> None:
-        """Let the leases of workers that were killed end, which decides by the policy of each delivery."""
+        """Wait until the leases of killed workers have expired; claiming then applies the policy of each delivery."""
         queue, until = self._queue(), self._clock.monotonic() + WORKER_S
         while True:
             await queue.claim_due("migration", 0, {})
@@ -128,14 +107,11 @@ class StoreMigration:
         return (there, here) if self._to == SQLITE else (here, there)
 
 
-_STOP = "stop all services of Tocsin on all hosts, then run the command again: it continues where it stopped"
-
-
 @asynccontextmanager
 async def open_migration(
     settings: Settings, features: "Sequence[Feature]", to: str, clock: Clock | None = None
 ) -> AsyncIterator[StoreMigration]:
-    """Open both stores; raise ServicesRunError while a service works with one of them."""
+    """Open both stores; raise ServicesRunError while a service uses one of them."""
     if not settings[REDIS_URL]:
         raise MissingSettingError(
             "Redis is disabled by REDIS_URL=off, so no data can be moved to or from it", hint="set REDIS_URL"
@@ -154,8 +130,24 @@ async def open_migration(
         await redis.aclose()
 
 
+def is_in_use(path: Path) -> bool:
+    """Return whether a process has the database open, even an idle one.
+
+    Leaving the write-ahead log requires exclusive access, and each open connection holds a lock.
+    """
+    if not path.exists():
+        return False
+    with closing(sqlite3.connect(path, timeout=0.5)) as connection:
+        try:
+            connection.execute("PRAGMA journal_mode = DELETE")
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError:
+            return True
+    return False
+
+
 async def _refuse_listeners(client: "RedisClient", clock: Clock) -> None:
-    """Raise if a service is connected to Redis: one of them always holds the lease for listening to PUBLISH."""
+    """Raise ServicesRunError if a service uses Redis: one always holds the lease for listening to PUBLISH."""
     until = clock.monotonic() + LISTENER_S
     while await client.command("EXISTS", BRIDGE):
         if clock.monotonic() > until:
@@ -164,8 +156,8 @@ async def _refuse_listeners(client: "RedisClient", clock: Clock) -> None:
 
 
 def _moves(database: "Database", client: "RedisClient", clock: Clock, to: str, home: str) -> list[Move[Any]]:
-    ways: list[tuple[str, Any, Any]] = [
-        # First what recognises repeats: a kill between two kinds must not let one pass.
+    kinds: list[tuple[str, Any, Any]] = [  # name, records in SQLite, records in Redis
+        # The keys that detect repeats come first, so that none passes if the move is killed after them.
         ("idempotency keys of requests", SqliteKeyRecords(database, clock), RedisKeyRecords(client)),
         ("deduplication keys of events", SqliteDedupeKeys(database, clock), inbox_there.RedisDedupeKeys(client, clock)),
         ("received events", SqliteEvents(database), inbox_there.RedisEvents(client, clock)),
@@ -173,13 +165,17 @@ def _moves(database: "Database", client: "RedisClient", clock: Clock, to: str, h
         ("deliveries", SqliteDeliveries(database, clock), RedisDeliveries(client, clock, former_names(client))),
         ("runs", MovableRuns(SqliteRunRecords(database)), MovableRuns(RedisRunRecords(client, home))),
     ]
-    return [Move(what, there, here) if to == SQLITE else Move(what, here, there) for what, here, there in ways]
+    return [Move(what, there, here) if to == SQLITE else Move(what, here, there) for what, here, there in kinds]
+
+
+def _report(on_progress: OnProgress, what: str, total: int, moved: int) -> None:
+    on_progress(what, moved, max(moved, total))
 
 
 async def _move_decisions(source: "BotStores", target: "BotStores", *, own: bool) -> int:
-    """Copy the bot's records: the later decision about a chat holds; return how many decisions there are.
+    """Copy the bot's records; of two decisions about a chat, the later one holds. Return the number of decisions.
 
-    With `own`, the target is this host's alone, and chats that are not in the source are forgotten there.
+    With `own`, only this host uses the target: chats that the source does not have are deleted there.
     """
     records = {record.chat_id: record for record in await source.access.records()}
     for known in await target.access.records():

@@ -31,8 +31,10 @@ SOURCE = "cli"
 def configure_intake(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `tocsin intake`."""
     parser.epilog = (
-        'example: tocsin intake "Look for leaked credentials; then audit the dependencies"\n\nAssistant '
-        "skills inspect the working directory.\nexit code 0: all skills succeeded, 1: a skill failed"
+        'example: tocsin intake "Look for leaked credentials; then audit the dependencies"\n\n'
+        "Assistant skills inspect the working directory.\n"
+        "exit code 0: a skill succeeded for every request, 1: a skill failed, no skill matched a request,\n"
+        "or the plan was not confirmed"
     )
     parser.add_argument("text", help="text with the requests; `-` reads standard input")
     parser.add_argument("-y", "--yes", action="store_true", help="do not ask for confirmation before skills run")

@@ -1,1 +1,1 @@
-"""store: move all data to the other store."""
+"""store: move records to the other store."""

@@ -1,4 +1,4 @@
-"""store: move all data that the setting STORE covers to the other store."""
+"""store: move the records that the setting STORE covers to the other store."""
 
 import argparse
 from collections.abc import Mapping
@@ -15,30 +15,35 @@ from tocsin.terminal.signals import run_until_signal
 
 if TYPE_CHECKING:
     from tocsin.assembly.light import Installed
-    from tocsin.assembly.migration.moves import Told
+    from tocsin.assembly.migration.moves import OnProgress
     from tocsin.core.config.settings import Settings
 
 
 def configure_store(parser: argparse.ArgumentParser) -> None:
     """Add the subcommands of `tocsin store`."""
-    commands = add_subcommands(parser, {"migrate": "move all messages, events, keys and decisions to the other store"})
+    commands = add_subcommands(
+        parser, {"migrate": "move messages, events, keys, runs and access decisions to the other store"}
+    )
     parser.epilog = "example: tocsin store migrate --to redis --dry-run"
     migrate = commands["migrate"]
     migrate.description = (
-        "Stop all services first. If the command is interrupted, run it again: it continues where it stopped."
+        "Move messages, events, keys, runs and access decisions to the other store.\n\n"
+        "Stop all services on all hosts first, and set STORE on every host afterwards.\n"
+        "If the command is interrupted, run it again: it continues where it stopped.\n"
+        "Secrets, memory, cron jobs and all other data stay in the data directory."
     )
     migrate.epilog = "example: tocsin store migrate --to redis"
     migrate.add_argument("--to", required=True, choices=("redis", "sqlite"), help="store to move the data to")
-    migrate.add_argument("--dry-run", action="store_true", help="print what would be moved, and move nothing")
+    migrate.add_argument("--dry-run", action="store_true", help="print the number of records to move, and move none")
     migrate.set_defaults(run=_migrate)
 
 
 def _migrate(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     settings, installed = open_settings(options, out)
     work = _run(settings, installed, arguments, out)
-    found = run_until_signal(out.while_waiting(f"Moving everything to {arguments.to}", work))
+    found = run_until_signal(out.while_waiting(f"Moving records to {arguments.to} …", work))
     if not arguments.dry_run:
-        out.effect_done(f"all data is in {arguments.to}")
+        out.effect_done(f"the records are in {arguments.to}")
     _show(found, arguments, settings, out)
     return DONE
 
@@ -57,11 +62,11 @@ async def _run(
     return moved
 
 
-def _progress(out: Console) -> "Told":
-    def told(what: str, moved: int, total: int) -> None:
+def _progress(out: Console) -> "OnProgress":
+    def report(what: str, moved: int, total: int) -> None:
         out.note(f"{what}: {moved:,} of {total:,}")
 
-    return told
+    return report
 
 
 def _show(found: Mapping[str, int], arguments: argparse.Namespace, settings: "Settings", out: Console) -> None:
