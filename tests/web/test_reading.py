@@ -1,6 +1,7 @@
 """GET /health, /channels, /metrics and /openapi.json."""
 
 import asyncio
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -188,6 +189,22 @@ async def test_the_openapi_document_is_served_as_it_is_tested(gateway: Gateway):
     assert answer.status == 200
     assert answer.json() == DOCUMENT
     assert DOCUMENT["openapi"].startswith("3.1.")
+
+
+async def test_the_page_of_the_api_loads_only_files_of_the_gateway_under_a_strict_policy(gateway: Gateway):
+    page = await gateway.client.get("/docs/api.html")
+    assert (page.status, page.header("content-type")) == (200, "text/html; charset=utf-8")
+    assert "unsafe" not in page.header("content-security-policy")
+    assert 'data-document="/openapi.json"' in page.body.decode()
+    loaded = re.findall(r'(?:src|<link[^>]*href)="([^"]+)"', page.body.decode())
+    assert loaded
+    for name in loaded:
+        assert (await gateway.client.get(f"/docs/{name}")).status == 200, name
+
+
+@pytest.mark.parametrize("name", ["guide.html", "..%2fpyproject.toml", "page.html"])
+async def test_the_gateway_serves_no_other_file_than_those_of_its_page(gateway: Gateway, name: str):
+    assert (await gateway.client.get(f"/docs/{name}")).status == 404
 
 
 def test_every_reference_of_the_openapi_document_leads_somewhere():

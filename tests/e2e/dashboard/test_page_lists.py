@@ -80,6 +80,29 @@ def test_the_documentation_is_searched_from_the_keyboard_and_needs_no_login(visi
     expect(page.locator("html")).to_have_attribute("data-theme", "light")
 
 
+def test_the_page_of_the_api_shows_every_operation_and_sends_requests(visit: Visit):
+    visitor = visit(WIDE)
+    visitor.expected += ("404", "401")
+    page = visitor.open("#/settings")
+    page.get_by_role("link", name="REST API").click()
+    document = page.request.get(f"{visitor.address}api/openapi.json").json()
+    expected = sum(len(methods.keys() - {"parameters"}) for methods in document["paths"].values())
+    expect(page.locator(".operation")).to_have_count(expected)
+    assert visitor.violations("body") == []
+    page.get_by_label("Filter operations").fill("get /api/watchers/rules/{name}")
+    operation = page.locator(".operation")
+    operation.locator("summary").first.click()
+    operation.get_by_role("textbox", name="name").fill("none such")
+    operation.get_by_role("button", name="Send GET").click()
+    answer = operation.get_by_role("status")
+    expect(answer).to_contain_text("404")
+    expect(answer).to_contain_text("not-found")
+    assert visitor.violations("body") == []
+    page.get_by_label("Token for the requests").fill("tok_wrong")
+    operation.get_by_role("button", name="Send GET").click()
+    expect(answer).to_contain_text("401")
+
+
 def test_an_entry_of_the_audit_log_is_opened_by_a_click_anywhere_on_its_row(visit: Visit):
     page = visit(WIDE).open("#/audit")
     row = page.locator("tbody tr[data-key]").first

@@ -9,40 +9,31 @@ from typing import Final
 
 import tocsin
 from tocsin import __version__
+from tocsin.web.documentation.files import FILES, HERE, load_file
 from tocsin.web.documentation.pages import DocumentPage, Documents
 
 # In a checkout a link to `docs`; the wheel contains the files.
 DOCS: Final = Documents(Path(tocsin.__file__).parent / "docs")
-HERE: Final = Path(__file__).parent
 FIRST: Final = "index"
-_UI = HERE.parent / "ui"
-_STYLES = (_UI / "style" / "tokens.css", HERE / "site.css")
 # The deepest headings that the list beside a page shows.
 _DEEPEST = 3
 
 
 def names() -> Iterator[str]:
     """Yield the names of all text files of the site."""
-    yield from ("site.css", "site.js", "theme.js", "icon.svg", "search.json")
+    yield from (name for name in FILES if name != "api.js")  # its page is part of a running port
+    yield "search.json"
     yield from (f"{name}.html" for name in DOCS.names())
 
 
 def load_text(name: str) -> str | None:
     """Return a text file of the site, or `None` if there is none of this name."""
-    match name:
-        case "site.css":
-            return "\n".join(path.read_text("utf-8") for path in _STYLES)
-        case "site.js":
-            return (HERE / name).read_text("utf-8")
-        case "theme.js":
-            return (_UI / "boot.js").read_text("utf-8")
-        case "icon.svg":
-            return (_UI / "images" / "bell.svg").read_text("utf-8")
-        case "search.json":
-            return _search_index()
-        case _:
-            page = name.removesuffix(".html")
-            return _document(DOCS.page(page)) if name.endswith(".html") and page in DOCS.names() else None
+    if name == "search.json":
+        return _search_index()
+    page = name.removesuffix(".html")
+    if name.endswith(".html") and page in DOCS.names():
+        return _document(DOCS.page(page))
+    return load_file(name)
 
 
 def _document(page: DocumentPage) -> str:

@@ -40,6 +40,7 @@ from tocsin.messaging.outbound.outbox import Outbox
 from tocsin.rest.headers import header_values
 from tocsin.web.access.bearer import BearerTokens, require_token
 from tocsin.web.access.tokens import ApiTokens
+from tocsin.web.gateway.api_page import api_page
 from tocsin.web.gateway.deliveries import DeliveryRoutes
 from tocsin.web.gateway.openapi import describe_gateway
 from tocsin.web.gateway.sending import SendHandler
@@ -110,6 +111,7 @@ def routes(parts: GatewayDependencies, gateway: "Gateway") -> list[Route]:
         route("GET", "/channels", gateway.channels),
         route("GET", "/metrics", gateway.metrics, "read"),
         route("GET", "/openapi.json", gateway.openapi),
+        route("GET", "/docs/{name}", api_page),
         *(route(of.method, of.path, of.handler, _required_scope(of)) for of in parts.features),
     ]
 

@@ -34,6 +34,7 @@ _ID = Field(
     required=True,
     doc="ID of the delivery; callers with the scope `read` may give a unique prefix",
 )
+_FILE = Field("name", TEXT, required=True, doc="`api.html`, or a file that it loads")
 
 
 def describe_gateway(kinds: Sequence[str]) -> dict[str, Any]:
@@ -58,6 +59,7 @@ def describe_gateway(kinds: Sequence[str]) -> dict[str, Any]:
             "/channels": {"get": _open("channels", "Kinds of the configured channels", names)},
             "/metrics": {"get": _metrics()},
             "/openapi.json": {"get": _open("openapi", "This document", {"type": "object"})},
+            "/docs/{name}": {"get": _page()},
         },
         "components": {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}, "schemas": schemas(kinds)},
     }
@@ -191,6 +193,17 @@ def _metrics() -> dict[str, Any]:
         "summary": "Metrics for Prometheus",
         "security": TOKEN,
         "responses": {"200": text, **_problems("unauthenticated", *ANYWHERE)},
+    }
+
+
+def _page() -> dict[str, Any]:
+    kinds = ("text/html", "text/css", "text/javascript", "image/svg+xml")
+    file = {"description": "The file", "content": {kind: {"schema": {"type": "string"}} for kind in kinds}}
+    return {
+        "operationId": "apiPage",
+        "summary": "Page that shows and tries these operations, and the files that it loads",
+        "parameters": [parameter(_FILE, where="path")],
+        "responses": {"200": file, **_problems("not-found", *ANYWHERE)},
     }
 
 

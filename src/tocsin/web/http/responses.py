@@ -1,10 +1,36 @@
-"""Fast JSON responses for the hot routes."""
+"""Fast JSON responses for the hot routes, and the headers of pages."""
 
 from collections.abc import Mapping
 
 from starlette.types import Receive, Scope, Send
 
 from tocsin.core.text.compact_json import to_json
+
+_POLICY = "; ".join(
+    (
+        "default-src 'self'",
+        "img-src 'self' blob:",  # images that a person is about to send
+        "object-src 'none'",
+        "base-uri 'none'",
+        "form-action 'self'",
+        "frame-ancestors 'none'",
+    )
+)
+FILE_HEADERS = {
+    "Vary": "Accept-Encoding",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+PAGE_HEADERS = {
+    **FILE_HEADERS,
+    "Vary": "Accept-Encoding, Authorization, Cookie",
+    "Cache-Control": "no-cache",
+    "Content-Security-Policy": _POLICY,
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+    "X-Frame-Options": "DENY",
+}
 
 
 class JsonResponse:

@@ -15,37 +15,14 @@ from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from tocsin.features.contract import Feature
+from tocsin.web.documentation.files import API_PAGE, load_api_page
 from tocsin.web.documentation.site import DOCS, FIRST, load_text
+from tocsin.web.http.responses import FILE_HEADERS, PAGE_HEADERS
 from tocsin.web.ui.assets import Asset, Assets, load_assets, make_asset, media_type
 
 STATIC_PREFIX: Final = "/static/"
 DOCS_PREFIX: Final = "/docs/"
-_POLICY = "; ".join(
-    (
-        "default-src 'self'",
-        "img-src 'self' blob:",  # images that a person is about to send
-        "object-src 'none'",
-        "base-uri 'none'",
-        "form-action 'self'",
-        "frame-ancestors 'none'",
-    )
-)
-_COMMON = {
-    "Vary": "Accept-Encoding",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Resource-Policy": "same-origin",
-}
-_DOCUMENT_HEADERS = {
-    **_COMMON,
-    "Vary": "Accept-Encoding, Authorization, Cookie",
-    "Cache-Control": "no-cache",
-    "Content-Security-Policy": _POLICY,
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
-    "X-Frame-Options": "DENY",
-}
-_FILE_HEADERS = {**_COMMON, "Cache-Control": "public, max-age=31536000, immutable"}
+_KEPT_HEADERS = {**FILE_HEADERS, "Cache-Control": "public, max-age=31536000, immutable"}
 
 
 def ui_routes(features: Sequence[Feature]) -> Sequence[BaseRoute]:
@@ -53,14 +30,14 @@ def ui_routes(features: Sequence[Feature]) -> Sequence[BaseRoute]:
     known = _read_once(tuple(features))
 
     async def document(request: Request) -> Response:
-        return _answer(request, known.for_strangers if _is_stranger(request) else known.document, _DOCUMENT_HEADERS)
+        return _answer(request, known.for_strangers if _is_stranger(request) else known.document, PAGE_HEADERS)
 
     async def file(request: Request) -> Response:
         name = request.path_params["name"]
         asset = known.files.get(name) if request.path_params["version"] == known.version else None
         if asset is None:  # also for a file of another version: mixing two versions would break the page
-            return Response("This file does not exist in this version.\n", 404, _COMMON, "text/plain")
-        return _answer(request, asset, _FILE_HEADERS)
+            return Response("This file does not exist in this version.\n", 404, FILE_HEADERS, "text/plain")
+        return _answer(request, asset, _KEPT_HEADERS)
 
     return (
         Route("/", document, methods=["GET"]),
@@ -71,22 +48,22 @@ def ui_routes(features: Sequence[Feature]) -> Sequence[BaseRoute]:
 
 
 async def _to_documentation(request: Request) -> Response:
-    return RedirectResponse(request.url.path.rsplit("/", 1)[-1] + "/", 301, _COMMON)
+    return RedirectResponse(request.url.path.rsplit("/", 1)[-1] + "/", 301, FILE_HEADERS)
 
 
 async def _documentation(request: Request) -> Response:
     name = request.path_params["name"] or f"{FIRST}.html"
     if asset := await to_thread(_load_documentation, name):
         is_page = name.endswith(".html")
-        return _answer(request, asset, _DOCUMENT_HEADERS if is_page else {**_COMMON, "Cache-Control": "no-cache"})
+        return _answer(request, asset, PAGE_HEADERS if is_page else {**FILE_HEADERS, "Cache-Control": "no-cache"})
     if picture := DOCS.picture(name):
-        return FileResponse(picture, headers={**_COMMON, "Cache-Control": "no-cache"})
-    return Response("This documentation page does not exist.\n", 404, _COMMON, "text/plain")
+        return FileResponse(picture, headers={**FILE_HEADERS, "Cache-Control": "no-cache"})
+    return Response("This documentation page does not exist.\n", 404, FILE_HEADERS, "text/plain")
 
 
 @lru_cache(maxsize=16)
 def _load_documentation(name: str) -> Asset | None:
-    text = load_text(name)
+    text = load_api_page("/api/openapi.json", DOCS_PREFIX) if name == API_PAGE else load_text(name)
     return None if text is None else make_asset(text, media_type(name))
 
 

@@ -47,7 +47,8 @@ function View({ data, query, change }) {
     { name: "tokens", label: SETTINGS.tabs.tokens, view: () => html`<${Tokens} />` },
     { name: "look", label: SETTINGS.tabs.look, view: () => html`<${ThisBrowser} />` },
   ];
-  return html`<${PageHead} title=${SETTINGS.title} note=${SETTINGS.note} actions=${html`<a class="button" href="/docs/">${SETTINGS.docs}</a>`} /><${Tabs} tabs=${tabs} label=${SETTINGS.title} />`;
+  return html`<${PageHead} title=${SETTINGS.title} note=${SETTINGS.note} actions=${html`<a class="button" href="/docs/">${SETTINGS.docs}</a><a class="button" href="/docs/api.html">${SETTINGS.api}</a>
+      <a class="button" href=${`${overview.base_url}/docs/api.html`}>${SETTINGS.gatewayApi}</a>`} /><${Tabs} tabs=${tabs} label=${SETTINGS.title} />`;
 }
 
 /** @param {{data: Overview}} props */

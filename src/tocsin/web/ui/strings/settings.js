@@ -4,6 +4,8 @@ export const SETTINGS = {
   note: "Effective settings and their sources. Change them in .env or the environment, then restart.",
   tabs: { overview: "Overview", values: "Values", integrations: "Integrations", tokens: "Tokens", look: "This browser" },
   docs: "Documentation",
+  api: "REST API",
+  gatewayApi: "Gateway API",
   warnings: "Warnings",
   noWarnings: "No security warnings.",
   facts: /** @type {Record<string, string>} */ ({
