@@ -67,7 +67,7 @@ class SubsystemState(StrEnum):
     ERROR = "error"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class AttentionItem:
     """Something that needs a person, such as a failing job or an expiring secret."""
 
@@ -78,7 +78,7 @@ class AttentionItem:
     link: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class NextRun:
     """A run that is due next."""
 
@@ -89,7 +89,7 @@ class NextRun:
     at: Time
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SubsystemStatus:
     """The state of a subsystem, as measured by its checks."""
 
@@ -104,7 +104,7 @@ class SubsystemStatus:
     next_runs: Private[Sequence[NextRun]] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class GatewayRoute:
     """A route of the gateway. `handler` is called with the ASGI scope and receive, and returns a response."""
 

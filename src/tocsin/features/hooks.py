@@ -50,7 +50,7 @@ class FeatureCheck(NamedTuple, Generic[S]):
 Checks: TypeAlias = tuple[FeatureCheck[S], ...]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ProvidedAbilities(Generic[S]):
     """The interfaces that a feature provides: each function returns the object that implements the interface."""
 
@@ -62,7 +62,7 @@ class ProvidedAbilities(Generic[S]):
     chat_notes: "Callable[[S], abilities.ChatNotes] | None" = None
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class WorkHooks(Generic[S]):
     """The functions of an open feature for processes that receive messages or run something."""
 
@@ -73,7 +73,7 @@ class WorkHooks(Generic[S]):
     run_types: "Mapping[str, Callable[[S], RunType]]" = field(default_factory=dict)  # by kind of run
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class FeatureHooks(WorkHooks[S]):
     """The functions of an open feature that the rest of the program calls.
 
@@ -95,7 +95,7 @@ class FeatureHooks(WorkHooks[S]):
     profile_uses: "Callable[[S], Awaitable[Sequence[ProfileUse]]] | None" = None  # the subjects that send to profiles
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OpenedNothing:
     """The opened form of a feature without a `hooks` module."""
 

@@ -46,7 +46,7 @@ class Retry:
     from_step: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class StartRequest:
     """A request to start something that a feature owns; `source` is the source of its audit entry."""
 

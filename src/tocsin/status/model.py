@@ -17,7 +17,7 @@ NOT_INSTALLED = SubsystemStatus(SubsystemState.DISABLED, "not installed")
 _BY_SEVERITY = (NoticeLevel.ERROR, NoticeLevel.WARNING, NoticeLevel.INFO, NoticeLevel.SUCCESS)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ServiceStatus:
     """Whether a service is running, as measured by a check."""
 
@@ -28,7 +28,7 @@ class ServiceStatus:
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RunCounts:
     """Number of runs by state, and results of the last 24 hours."""
 
@@ -42,7 +42,7 @@ class RunCounts:
     missed_24h: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class StatusReport:
     """Overall status."""
 

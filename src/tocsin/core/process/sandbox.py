@@ -74,7 +74,7 @@ class ResourceLimits:
     open_files: int = 1024
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SandboxPolicy:
     """The permissions of a program: a folder to read and work in, a home directory, the network.
 
@@ -89,7 +89,7 @@ class SandboxPolicy:
     network: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SandboxedCommand:
     """A command line and its environment, ready to be started in `cwd`."""
 
@@ -152,7 +152,7 @@ class WritableFolders:
         self._open.clear()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Sandbox:
     """Isolates programs; `bwrap` is the path of bubblewrap, empty if it is not installed."""
 

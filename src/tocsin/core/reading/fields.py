@@ -29,7 +29,7 @@ MAX_WHOLE = 2**53  # what every JSON reader can hold
 _UNITS_S = (86_400, 3_600, 60, 1)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TextType:
     """Text; a number in a YAML file counts, in its own spelling."""
 
@@ -64,7 +64,7 @@ class TextType:
             raise ValueError(f"{value.quote(text)} is {self.rule}")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class IntegerType:
     """An integer; both bounds are included."""
 
@@ -78,7 +78,7 @@ class IntegerType:
         return value.integer(self.lowest, self.lowest, self.highest)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class NumberType:
     """A number; both bounds are included."""
 
@@ -99,7 +99,7 @@ class NumberType:
         return 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class BooleanType:
     """`true` or `false`."""
 
@@ -110,7 +110,7 @@ class BooleanType:
         return value.boolean(False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class DurationType:
     """Seconds as a number, or a text such as `90s`, `15m`, `1h30m` or `2d`; both bounds are included."""
 
@@ -138,7 +138,7 @@ class DurationType:
         return 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ChoiceType:
     """One of the given words."""
 
@@ -160,7 +160,7 @@ class ChoiceType:
         return value.choice("", self.words)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ListType:
     """A list of values of one type."""
 
@@ -179,7 +179,7 @@ class ListType:
         return [self.item.read(item) for item in items]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class MappingType:
     """A mapping whose keys are chosen by the author of the file."""
 
@@ -202,7 +202,7 @@ class MappingType:
         return {name: self.item.read(member) for name, member in members.items()}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OneOrManyType:
     """A list, or a single entry instead of a list of one."""
 
@@ -218,7 +218,7 @@ class OneOrManyType:
         return ListType(self.item, self.allow_empty).read(value)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class AnyType:
     """Any value, returned unchanged; other code validates it."""
 
@@ -231,7 +231,7 @@ class AnyType:
         return value
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class PlainType:
     """A text, a number, a boolean, or a list of these, unchanged; numbers of YAML files are texts."""
 
@@ -249,7 +249,7 @@ class PlainType:
         return self.fallback if plain is None else plain
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Field:
     """One field of a record."""
 
@@ -261,7 +261,7 @@ class Field:
     doc: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class RecordType:
     """A mapping with fixed keys: unknown, missing and repeated ones are errors."""
 
@@ -297,7 +297,7 @@ class RecordType:
         return RecordValues({name: each for name, each in values.items() if each is not None}, given, value)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RecordValues(Generic[V]):
     """A record that was read."""
 

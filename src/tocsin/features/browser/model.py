@@ -88,7 +88,7 @@ class BrowserProcess(NamedTuple):
     problem: str = ""  # why it ended unexpectedly
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class BrowserLook:
     """Browser profile with its state."""
 

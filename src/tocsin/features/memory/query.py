@@ -28,7 +28,7 @@ _UNSPACED_RUN = f"[{_UNSPACED}]+"
 _WORD = re.compile(r"[^\W_]+")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class IndexQuery:
     """A query of one index: `match` is in its query language; every text of `scanned` must occur, too."""
 

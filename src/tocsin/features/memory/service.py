@@ -51,7 +51,7 @@ EVERYTHING = EntryFilter()
 NOT_HERE = "store it in the vault or in the settings"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class MemoryCaller:
     """The caller of a change, for the audit log; `actor` is `chat:<id>` for a chat."""
 

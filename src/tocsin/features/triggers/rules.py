@@ -91,7 +91,7 @@ class MatchStatus(StrEnum):
     NO_MATCH = "no-match"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RuleOutcome:
     """Result of one rule for a text."""
 
@@ -100,7 +100,7 @@ class RuleOutcome:
     outcome: Annotated[MatchStatus, "`fires`, `covered` by an earlier rule, or `no-match`."]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RuleTest:
     """Matching rule, and what it would run."""
 

@@ -158,7 +158,7 @@ class SeenEvent(FileEvent):
     run_id: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class WatcherRecord:
     """Watcher rule with its state."""
 
@@ -171,7 +171,7 @@ class WatcherRecord:
     events_24h: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class WatcherWithEvents:
     """Watcher rule with its latest changes."""
 

@@ -30,7 +30,7 @@ class AlreadyRunningError(TocsinError):
         self.run = run
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class WorkflowRequest:
     """How and for whom a workflow is run. `source` is what asks, as the audit log has it."""
 

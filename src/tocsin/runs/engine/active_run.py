@@ -129,7 +129,7 @@ class ActiveRun:
         return replace(ended, reason=reason, error=error)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class PendingRun:
     """A run that waits for earlier ones; `task` returns the run once it has ended."""
 

@@ -11,7 +11,7 @@ from tocsin.runs.queue import QueuedRow
 from tocsin.runs.recorder import Work
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RunMessage:
     """A message with the result of a run; `destination` is a profile or `<channel>:<target>`."""
 
@@ -20,7 +20,7 @@ class RunMessage:
     source: str  # the source of its audit entry
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class DelayedRun:
     """A queued run that does not begin before a time."""
 
@@ -28,7 +28,7 @@ class DelayedRun:
     not_before: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RunAuditEntry:
     """The audit entry about the end of a run."""
 

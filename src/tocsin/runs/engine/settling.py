@@ -26,7 +26,7 @@ _CLOCKS_DIFFER_S = 60.0
 TypeOf = Callable[[str, Mapping[str, Any]], RunType | None]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SettlerDependencies:
     """The dependencies of settling; `output` is called when the first message is sent."""
 

@@ -43,7 +43,7 @@ class UpcomingRun(NamedTuple):
         return f"{self.upcoming.at:017.3f} {self.job.id}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class JobPreview:
     """Effect of a definition; the job is not stored."""
 

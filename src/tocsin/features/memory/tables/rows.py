@@ -20,7 +20,7 @@ _FORGET_OLDEST = """
 """
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class EntryFilter:
     """A filter of entries; an empty field does not restrict them."""
 

@@ -53,7 +53,7 @@ _FORCED = f"""
   SessionType default"""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SshProgram:
     """What every start of `ssh` needs; `folder` is private, and holds the sockets of shared connections."""
 
@@ -137,7 +137,7 @@ class SshProgram:
         return self.folder / sha256(told.encode()).hexdigest()[:16]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SshSession:
     """A configuration that was written, to start `ssh` with."""
 

@@ -23,7 +23,7 @@ class NameProblem(NamedTuple):
     near: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class KnownNames:
     """What exists where a text stands."""
 

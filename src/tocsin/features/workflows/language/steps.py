@@ -26,7 +26,7 @@ _UNTIL = re.compile(rf"{_TIME}|\d{{4}}-\d{{2}}-\d{{2}}[T ]{_TIME}(?:\.\d{{1,6}})
 _ALWAYS = parse_expression("always()", CONDITIONS)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class StepDraft:
     """A step whose keys were read, before what it refers to is known."""
 

@@ -37,7 +37,7 @@ class LateNames(Collection[str]):
         return len(self._names() or ())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Surroundings:
     """Names that exist here; `None` is not known, and is not checked."""
 

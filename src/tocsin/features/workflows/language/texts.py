@@ -46,7 +46,7 @@ class PatternChecks:
         compile_pattern(pattern)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class TextReader:
     """Reads texts and collects warnings; mistakes are reported to the file."""
 
