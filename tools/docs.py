@@ -22,8 +22,8 @@ from tools.ui_vendor import VendorError, vendored_files
 from tocsin.bot.commands import ADMIN_DESCRIPTIONS, DESCRIPTIONS
 from tocsin.channels.contract import ChannelSpec, OutboundAdapter
 from tocsin.channels.registry import discover
-from tocsin.cli.commands.env_template import default_text, env_template
 from tocsin.cli.main import build_parser
+from tocsin.cli.setup.env_template import default_text, env_template
 from tocsin.core.audit.actions import AuditAction, AuditField, AuditSource
 from tocsin.core.config.variables import CORE_VARIABLES, Variable, directory, password
 from tocsin.core.storage import redis_failures

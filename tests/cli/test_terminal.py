@@ -31,6 +31,14 @@ class Session:
     child: subprocess.Popen[bytes]
     screen: int
 
+    def wait_for(self, text: str, seconds: float) -> str:
+        """Return what the terminal gets, up to and with `text`."""
+        seen = b""
+        while text.encode() not in seen:
+            assert select.select([self.screen], [], [], seconds)[0], seen.decode()
+            seen += os.read(self.screen, 65536)
+        return seen.decode()
+
     def wait(self) -> tuple[int, str]:
         seen = b""
         while True:

@@ -260,6 +260,6 @@ def test_help_lists_every_command_in_six_groups_and_first_what_a_newcomer_needs(
     shown = cli("--help").out
     groups = re.findall(r"^([A-Z][^\n]*):\n((?:  +\S[^\n]*\n)+)", shown, re.MULTILINE)
     listed = {title: re.findall(r"^  (\S+)", body, re.MULTILINE) for title, body in groups}
-    assert listed["First steps"] == ["init", "demo", "up", "send", "status"]
+    assert listed["First steps"] == ["setup", "demo", "up", "send", "status"]
     assert (next(iter(listed)), len(listed)) == ("First steps", 6)
     assert sorted(name for names in listed.values() for name in names) == sorted(commands_by_name())

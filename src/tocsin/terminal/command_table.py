@@ -7,7 +7,7 @@ BOT, RECORDS, OPERATION = "Bot and chat models", "Notes, secrets and records", "
 # summary. The commands of a feature follow in the group that the feature names.
 GROUPS = {
     START: {
-        "init": ("commands.setup", "write a .env file with a random dashboard password and gateway token"),
+        "setup": ("setup.command", "connect a channel step by step, and send a first message"),
         "demo": ("demo.command", "run Tocsin with simulated channels; needs no account"),
         "up": ("commands.services", "run all configured services in one process"),
         "send": ("commands.messaging", "send a message to one target"),
@@ -35,7 +35,8 @@ GROUPS = {
     },
     OPERATION: {
         "doctor": ("doctor.command", "check the installation and suggest a fix for each problem"),
-        "config": ("commands.setup", "show the effective settings and their sources"),
+        "init": ("setup.command", "write a .env file with a random dashboard password and gateway token"),
+        "config": ("setup.command", "show the effective settings and their sources"),
         "dashboard": ("access.dashboard", "run the dashboard, hash its password, or print a sign-in link"),
         "tokens": ("access.tokens", "create, list and revoke API tokens for scripts and agents"),
         "gateway": ("commands.services", "run the HTTP gateway"),
@@ -45,7 +46,7 @@ GROUPS = {
         ),
         "store": ("store.command", "move messages, runs and access decisions between SQLite and Redis"),
         "openapi": ("access.openapi", "print the OpenAPI document of the REST API"),
-        "completion": ("commands.setup", "print a completion script for a shell"),
+        "completion": ("setup.command", "print a completion script for a shell"),
     },
 }
 COMMANDS = {name: command for commands in GROUPS.values() for name, command in commands.items()}

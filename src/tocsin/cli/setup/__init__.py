@@ -1,0 +1,1 @@
+"""Setting Tocsin up: the `.env` file, the questions that fill it in, and what is set."""

@@ -1,0 +1,118 @@
+"""The `.env` file: its place, its creation, and changes of single settings."""
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from secrets import token_urlsafe
+from typing import NamedTuple
+
+import tocsin
+from tocsin.assembly.light import find_installed
+from tocsin.cli.setup.env_template import env_template
+from tocsin.core.config.settings import Settings
+from tocsin.core.config.variables import DASHBOARD_PASS, DASHBOARD_USER, DATA_DIR, GATEWAY_TOKEN
+from tocsin.core.errors import ConfigError
+from tocsin.core.storage.files import make_directory, write_atomically
+from tocsin.terminal.options import Options
+
+# Not one of the common names that the security check warns about.
+LOGIN_NAME = "operator"
+
+
+class NewEnvFile(NamedTuple):
+    """A `.env` file, and the settings that were in force before it was written."""
+
+    path: Path
+    before: Settings
+
+
+def create_env_file(options: Options, *, here: bool) -> NewEnvFile:
+    """Write a new `.env` with a random login and gateway token; raises ConfigError if there is one."""
+    found = Settings.load(data_dir=options.data_dir and _absolute(options.data_dir))
+    path = _place(options, found, here=here)
+    settings = {
+        GATEWAY_TOKEN.name: token_urlsafe(24),
+        DASHBOARD_USER.name: LOGIN_NAME,
+        DASHBOARD_PASS.name: token_urlsafe(18),
+    }
+    if options.data_dir and path.parent != found.data_dir:
+        settings[DATA_DIR.name] = quoted(str(found.data_dir))
+    installed = find_installed()
+    text = env_template([channel.spec for channel in installed.channels], installed.features, settings)
+    try:
+        if path.parent == found.data_dir:
+            make_directory(path.parent)
+        # Create the file with its final mode, so that other users can never read the password.
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise ConfigError(
+            f"{path} already exists", hint="edit it, or move it away and run `tocsin init` again"
+        ) from None
+    except OSError as error:
+        raise ConfigError(f"cannot write {path}: {error.strerror}", hint="check the directory") from None
+    return NewEnvFile(path, found)
+
+
+def change_env_file(path: Path, values: Mapping[str, str]) -> None:
+    """Set `values` in a `.env` file: in place of the setting or of its commented line, else at the end."""
+    try:
+        write_atomically(path, changed(path.read_text("utf-8"), values))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        raise ConfigError(f"cannot change {path}: {reason}", hint="check the file and its directory") from None
+
+
+def changed(text: str, values: Mapping[str, str]) -> str:
+    """Return the text of a `.env` file with `values` set."""
+    for name, value in values.items():
+        line = f"{name}={quoted(value)}"
+        # The last of several lines is in force; a commented line is used only if there is none.
+        for pattern in (rf"^[ \t]*(?:export[ \t]+)?{name}[ \t]*=.*$", rf"^#{name}=.*$"):
+            if found := list(re.finditer(pattern, text, re.MULTILINE)):
+                text = text[: found[-1].start()] + line + text[found[-1].end() :]
+                break
+        else:
+            text = f"{text.rstrip()}\n{line}\n".lstrip("\n")
+    return text
+
+
+def quoted(value: str) -> str:
+    """Quote `value` for a `.env` file if a blank or a `#` would end it."""
+    if re.fullmatch(r"[\w./:@%+=,~-]*", value):
+        return value
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def channel_pages() -> Path:
+    """Return the folder of the pages on channels in this installation, as a path from here if it is below."""
+    folder = (Path(tocsin.__file__).parent / "docs" / "channels").resolve()
+    return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
+
+
+def _place(options: Options, settings: Settings, *, here: bool) -> Path:
+    """Return the path for a new `.env`: in the data directory, or in the checkout that this program runs from."""
+    if options.env_file:
+        return _absolute(options.env_file)
+    if here or _is_checkout(Path()):
+        return _absolute(Path(".env"))
+    return settings.data_dir / ".env"
+
+
+def _is_checkout(directory: Path) -> bool:
+    """Return True if this program runs from a checkout in `directory`, as an editable installation does."""
+    package = Path(tocsin.__file__).parent
+    try:
+        return package.samefile(directory / "src" / "tocsin")
+    except OSError:
+        return False
+
+
+def _absolute(path: Path) -> Path:
+    try:
+        return path.expanduser().absolute()
+    except (OSError, RuntimeError):
+        raise ConfigError(
+            f"{path} is not reachable", hint="the working directory no longer exists; change to another one"
+        ) from None
