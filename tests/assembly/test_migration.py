@@ -170,7 +170,7 @@ async def test_everything_that_waits_goes_on_in_the_other_store(settings: Settin
         claim = await side.inbox.claim([event.seq for event in events], "w2")
         assert [event.message.text for event in claim.events if event.message] == ["one", "two"]
         assert [record.state for record in await side.bots.access.records()] == [AccessState.ALLOWED]
-        assert await side.runs.released() == [WAITS.id]
+        assert (await side.runs.left()).at_work == [WAITS.id]
         assert [wait.question.message for wait in await side.runs.approvals.waiting(WAITS.id)] == ["Go?"]
         assert (await side.runs.get(WAITS.id)).steps == WAITS.steps
         assert await side.runs.request_of(QUEUED.id) == {"file": "x"}

@@ -4,6 +4,7 @@ import os
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,7 +54,7 @@ class House:
         sql = "SELECT * FROM processes"
         return await self.database.read(lambda c: {row["identity"]: row["beat"] for row in c.execute(sql)})
 
-    def process(self, identity: str = "", *, redact: Callable[[str], str] = str) -> Runs:
+    def process(self, identity: str = "", *, redact: Callable[[str], str] = str, settler: Any = None) -> Runs:
         """Return the runs of one process."""
         runs = Runs(
             self.store,
@@ -61,6 +62,7 @@ class House:
             self.clock,
             Presence(SqliteBeats(self.database), self.clock, identity),
             redact=redact,
+            settler=settler,
             poll_s=POLL_S,
         )
         self.opened.append(runs)

@@ -161,9 +161,8 @@ class RecordsContract:
             await store.add(run, "", RunTask({"a": 1}))
         assert (await begun(store)).begun == [first.id, third.id]
         assert (await store.get(first.id)).started_at == 2.0
-        assert not await store.is_next(second)
+        assert (await begun(store)).begun == []
         await store.finish(first.id, RunResult(RunStatus.SUCCEEDED), OUTPUT, 3.0)
-        assert await store.is_next(second)
         assert (await begun(store)).begun == [second.id]
 
     async def test_of_many_processes_that_begin_queued_runs_one_gets_each(self, store: RunStore, other: RunStore):
@@ -178,6 +177,17 @@ class RecordsContract:
         await store.add(owned, "p1", RunTask())
         await store.add(behind, "", RunTask())
         assert not (await begun(store)).begun
+        mine = await store.begin_queued("cron", "p1", 2.0, lambda _: StartPolicy(), only_own=True)
+        assert mine.begun == [owned.id]
+        await store.finish(owned.id, RunResult(RunStatus.SUCCEEDED), OUTPUT, 3.0)
+        mine = await store.begin_queued("cron", "p1", 4.0, lambda _: StartPolicy(), only_own=True)
+        assert mine.begun == []
+        assert (await begun(store)).begun == [behind.id]
+
+    async def test_a_queued_run_that_a_process_released_begins_in_its_turn(self, store: RunStore):
+        owned, behind = made(RunStatus.QUEUED), made(RunStatus.QUEUED)
+        await store.add(owned, "p1", RunTask())
+        await store.add(behind, "", RunTask())
         await store.release(owned.id, "p1")
         assert (await begun(store)).begun == [owned.id]
 
@@ -200,13 +210,14 @@ class RecordsContract:
         await store.add(run, "me", RunTask({"a": 1}))
         await store.add(queued, "", RunTask())
         await store.release(run.id, "not the owner")
-        assert await other.released() == []
+        assert await other.left() == ([], ["cron"])
+        assert await other.at_work_of("me") == [run.id]
         await store.release(run.id, "me")
-        assert await other.released() == [run.id]
-        assert await other.queued_kinds() == ["cron"]
+        assert await other.left() == ([run.id], ["cron"])
+        assert await other.at_work_of("me") == []
         await other.claim(run.id, "you")
         assert (await store.orphan(run.id)).owner == "you"
-        assert await store.released() == []
+        assert await store.left() == ([], ["cron"])
 
     async def test_an_admission_that_is_refused_adds_nothing(self, store: RunStore):
         def choose(queue: RunQueue) -> None:

@@ -10,14 +10,20 @@ from tests.runs.conftest import RUN_SCHEMAS
 from tests.runs.records_contract import OpenStore, RecordsContract, made
 from tests.waiting import eventually
 
+from tocsin.core.audit.log import AuditLog
+from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.errors import StoreUnavailableError
 from tocsin.core.ids import new_id
 from tocsin.core.process.beats import RedisBeats
 from tocsin.core.process.presence import Presence
 from tocsin.core.storage.database import Database
 from tocsin.core.storage.redis_client import open_redis
+from tocsin.messaging.outbound.output_routing import OutputRouter
 from tocsin.runs.engine.overlap import StartPolicy
-from tocsin.runs.model import RunResult, RunSpec, RunStatus, RunTrigger
+from tocsin.runs.engine.run_type import DelayedRun, RunType
+from tocsin.runs.engine.settling import RunSettler, SettlerDependencies
+from tocsin.runs.filters import RunFilter
+from tocsin.runs.model import Run, RunOutput, RunResult, RunSpec, RunStatus, RunTrigger
 from tocsin.runs.recorder import RunHandle
 from tocsin.runs.redis.records import FORMAT, redis_runs
 from tocsin.runs.service import Runs
@@ -69,6 +75,32 @@ async def test_a_run_belongs_to_the_host_that_works_on_it(redis_server: RedisSer
         claimed = await b.claim(run.id, "a process of b")
         assert claimed is not None
         assert (claimed.was_at, claimed.run.home) == ("a", "b")
+
+
+class Retried(RunType):
+    kind, source = "cron", "test"
+
+    def retry(self, run: Run, now: float) -> DelayedRun:
+        return DelayedRun(made(RunStatus.QUEUED, home="", retry_of=run.id), now)
+
+
+async def test_the_retry_of_a_run_that_another_host_settles_stays_on_its_own_host(
+    redis_server: RedisServer, tmp_path: Path
+):
+    prefix, run = f"test-{new_id()}", made(RunStatus.QUEUED, home="")
+    async with runs_of_host(redis_server.url, prefix, "a") as a, runs_of_host(redis_server.url, prefix, "b") as b:
+        await a.add(run, "", RunTask())
+        await a.begin_queued("cron", "a process of a", 2.0, lambda _: StartPolicy())
+        ended = await a.finish(run.id, RunResult(RunStatus.INTERRUPTED), RunOutput(), 3.0)
+        audit = AuditTrail(AuditLog(tmp_path / "audit.log"))
+        settler = RunSettler(SettlerDependencies(b, _no_output, audit, FakeClock(), lambda _kind, _params: Retried()))
+        await settler.settle(ended)
+        (retry,) = (await b.search(RunFilter("cron", status=(RunStatus.QUEUED,)))).items
+        assert (retry.retry_of, retry.home) == (run.id, "a")
+
+
+def _no_output() -> OutputRouter:
+    raise AssertionError("there is no message")
 
 
 async def test_a_store_that_a_newer_version_has_written_is_refused(private_redis: RedisServer):

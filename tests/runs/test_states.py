@@ -28,7 +28,7 @@ from tocsin.runs.model import (
     new_run,
 )
 from tocsin.runs.sqlite.records import sqlite_runs
-from tocsin.runs.stored_run import RunEndedError
+from tocsin.runs.stored_run import RunEndedError, begin
 from tocsin.testing.fakes import FakeClock
 
 # Written from the documented states, not from the code: which one may follow which.
@@ -94,10 +94,9 @@ class RunStates(RuleBasedStateMachine):
         if run not in self.seen:  # it was deleted
             return
         before = self.seen[run].record.status
-        try:
-            self.now(self.store.begin(run, self.seen[run].owner, self.clock.now()))
-        except RunEndedError:
-            assert before is not RunStatus.QUEUED
+        owner, now = self.seen[run].owner, self.clock.now()
+        if before is RunStatus.QUEUED:
+            self.now(self.store.records.change(run, lambda record: begin(record, owner, now)))
 
     @rule(run=runs, end=ENDS)
     def finish(self, run: str, end: RunStatus) -> None:

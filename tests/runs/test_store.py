@@ -193,7 +193,7 @@ async def test_what_is_asked_all_the_time_does_not_go_through_all_runs(many):
         "active": store.active,
         "at work": lambda: store.records.look("skill", lambda queue: queue.at_work()),
         "queued": lambda: store.records.look("skill", lambda queue: queue.queued()),
-        "released": store.released,
+        "left": store.left,
         "unsettled": lambda: store.unsettled(2000.0, 200),
         "last": lambda: store.records.pasts("skill", ["job 7"], 20),
         "newest": lambda: store.search(RunFilter("skill", limit=5)),

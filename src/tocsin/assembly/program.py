@@ -18,7 +18,7 @@ from tocsin.channels.contract import Receipt, Tools
 from tocsin.channels.registry import Registry
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.config.settings import Settings
-from tocsin.core.config.variables import MAX_PARTS
+from tocsin.core.config.variables import MAX_PARTS, STORE
 from tocsin.core.lazy import Lazy
 from tocsin.core.storage.database import Database
 from tocsin.core.text.redaction import Redactor
@@ -66,6 +66,10 @@ class App:
     features: OpenFeatures
     monitoring: "Monitoring"
     bot_view: "Callable[[], ProgramBotView]"
+
+    def may_have_runs(self) -> bool:
+        """Whether runs may be recorded; looking for them in SQLite would create the database."""
+        return self.settings[STORE] == "redis" or self.database.exists()
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -32,16 +32,15 @@ def preferred_wait_s(request: Request) -> int:
 
 
 class BegunRun(Protocol):
-    """A started run, and the task that returns it when it has ended and its audit entry is written."""
+    """A started or queued run."""
 
     @property
     def run(self) -> Run:
         """The run as it was at its start."""
         ...
 
-    @property
-    def task(self) -> "asyncio.Task[Run]":
-        """The task that returns the ended run."""
+    async def wait(self) -> Run:
+        """Return the run once it has ended and its audit entry is written; cancelling this does not cancel the run."""
         ...
 
 
@@ -53,10 +52,12 @@ async def answer_run(request: Request, running: BegunRun) -> JSONResponse:
     seconds, run = preferred_wait_s(request), running.run
     if not seconds:
         return accepted(to_json(run), run.id)
-    task = running.task
-    done, _ = await asyncio.wait([task], timeout=seconds)
-    if done:
-        return JSONResponse(to_json(task.result()), headers=_applied(run.id, seconds))
+    try:
+        ended = await asyncio.wait_for(running.wait(), seconds)
+    except TimeoutError:
+        pass
+    else:
+        return JSONResponse(to_json(ended), headers=_applied(run.id, seconds))
     return accepted(to_json(await request.app.state.run_of(run.id)), run.id, seconds)
 
 

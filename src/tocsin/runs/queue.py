@@ -6,7 +6,6 @@ that state is still current; otherwise it calls the function again.
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from math import inf
 from typing import Annotated, NamedTuple, Protocol
 
 from tocsin.core.records.marks import Converted, Private, Time, after
@@ -97,28 +96,19 @@ class RunQueue(Protocol):
         ...
 
 
-def is_next(queue: RunQueue, run: Run, now: float = inf) -> bool:
-    """Whether no earlier run of the same subject is due or at work, or the run is not queued any more."""
-    ids = [row.id for row in queue.queued() if row.subject_id == run.subject_id and row.is_due(now)]
-    if run.id not in ids:
-        return True
-    ids += [row.id for row in queue.at_work() if row.subject_id == run.subject_id]
-    return min(ids) == run.id
-
-
 def take(queue: RunQueue, run_id: str, owner: str, now: float) -> Run | None:
     """Start a queued run with `owner` and return it; `None` if it is not queued any more."""
     after = queue.change(run_id, lambda record: begin(record, owner, now) if _is_queued(record) else record)
     return after.run if after.owner == owner and after.run.status is RunStatus.RUNNING else None
 
 
-def end_unstarted(queue: RunQueue, run_id: str, ended: RunResult, now: float, *, settled: bool) -> None:
+def end_unstarted(queue: RunQueue, run_id: str, result: RunResult, now: float, *, settled: bool) -> None:
     """End a queued run as skipped or missed; if `settled`, without an audit entry."""
 
     def edit(record: StoredRun) -> StoredRun:
         if not _is_queued(record):
             return record
-        run = replace(record.run, status=ended.status, reason=ended.reason, finished_at=now)
+        run = replace(record.run, status=result.status, reason=result.reason, finished_at=now)
         return replace(record, run=run, task=None if settled else record.task)
 
     queue.change(run_id, edit)

@@ -39,13 +39,13 @@ class Runs(QueueingExecutor):
 
     async def execute(
         self,
-        order: RunSpec,
+        spec: RunSpec,
         work: Work,
         *,
         watch: Callable[[Line], None] | None = None,
     ) -> Run:
         """Run `work` to its end and return the run. Unlike with `start`, cancelling the caller cancels the work."""
-        running = await self.start(order, work, watch=watch)
+        running = await self.start(spec, work, watch=watch)
         return await running.wait_or_stop()
 
     def at_work(self) -> bool:
@@ -66,10 +66,10 @@ class Runs(QueueingExecutor):
         """Return the current time of the clock of runs."""
         return self._clock.now()
 
-    async def record(self, order: RunSpec, ended: RunResult) -> Run:
+    async def record(self, spec: RunSpec, ended: RunResult) -> Run:
         """Record a run that never started: skipped, missed or refused."""
-        run = replace(new_run(order, ended.status, self._clock.now()), reason=ended.reason, error=ended.error)
-        await self.store.add(run, self._presence.identity, self._task_of(order))
+        run = replace(new_run(spec, ended.status, self._clock.now()), reason=ended.reason, error=ended.error)
+        await self.store.add(run, self._presence.identity, self._task_of(spec))
         return await self.settle(run)
 
     async def decide(self, decision: Decision, press: ButtonPress | None = None) -> Decision:

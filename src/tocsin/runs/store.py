@@ -3,7 +3,6 @@
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from math import inf
 from typing import Any, NamedTuple
 
 from tocsin.core.pages import ListPage
@@ -25,9 +24,8 @@ from tocsin.runs.model import (
     RunStatus,
     StepRun,
 )
-from tocsin.runs.queue import is_next
 from tocsin.runs.records import RunRecords
-from tocsin.runs.stored_run import RunEndedError, RunTask, StoredRun, UnknownRunError
+from tocsin.runs.stored_run import RunTask, StoredRun, UnknownRunError
 
 MAX_PAGE = 200
 _MAX_UNSENT = 50
@@ -47,6 +45,13 @@ class ClaimedRun(NamedTuple):
     run: Run
     request: Mapping[str, Any]
     was_at: str = ""  # the data directory in which it ran before, in a store that hosts share
+
+
+class LeftRuns(NamedTuple):
+    """The runs that any process may begin or continue."""
+
+    at_work: list[str]  # the IDs of those that have begun, the oldest first
+    queued_kinds: list[str]
 
 
 class Cancelling(NamedTuple):
@@ -91,16 +96,22 @@ class RunStore:
             run.kind, lambda queue: admission.find_admission(queue, run, rules, may_wait=True)
         )
 
-    async def queued_kinds(self) -> list[str]:
-        """Return the kinds of the queued runs that no process owns."""
-        return sorted({each.kind for each in await self.records.released() if each.status == RunStatus.QUEUED})
+    async def begin_queued(
+        self, kind: str, owner: str, now: float, policy_of: PolicyOf, *, only_own: bool = False
+    ) -> QueueStep:
+        """Let the queued runs of a kind whose turn it is begin with `owner`, or end; see `decide`.
 
-    async def begin_queued(self, kind: str, owner: str, now: float, policy_of: PolicyOf) -> QueueStep:
-        """Let the queued runs of a kind begin with `owner`, or end, whose turn it is; see `decide`."""
+        With `only_own`, those begin that `owner` has queued; otherwise also those without an owner.
+        """
+        owners = (owner,) if only_own else ("", owner)
         # Most looks find nothing to do: they must not hold up those who write.
-        if not (await self.records.look(kind, lambda queue: admission.look(queue, now, policy_of))).changes_runs:
+        if not (
+            await self.records.look(kind, lambda queue: admission.look(queue, owners, now, policy_of))
+        ).changes_runs:
             return QueueStep([], [], [])
-        return await self.records.decide(kind, lambda queue: admission.begin_queued(queue, owner, now, policy_of))
+        return await self.records.decide(
+            kind, lambda queue: admission.begin_queued(queue, owner, owners, now, policy_of)
+        )
 
     async def get(self, run_id: str) -> Run:
         """Return one run; raises UnknownRunError."""
@@ -145,25 +156,20 @@ class RunStore:
         with suppress(UnknownRunError):  # it was deleted with its subject
             await self.records.change(run_id, lambda record: replace(record, child=child))
 
-    async def begin(self, run_id: str, owner: str, now: float) -> Run:
-        """Start a queued run with this owner; raises UnknownRunError, RunEndedError."""
-
-        def edit(record: StoredRun) -> StoredRun:
-            status = record.run.status
-            if status is not RunStatus.QUEUED or record.owner != owner:
-                raise RunEndedError(f"the run {run_id} cannot begin: it is {status}", hint="start it again")
-            return change.begin(record, owner, now)
-
-        return (await self.records.change(run_id, edit, parts=True)).run
-
     async def release(self, run_id: str, owner: str) -> Run:
         """Release an active run of `owner`, so that any process may continue it."""
         return (await self.records.change(run_id, lambda record: change.release(record, owner), parts=True)).run
 
-    async def released(self) -> list[str]:
-        """Return the IDs of runs that have begun and that no process owns, the oldest first."""
-        at_work = {RunStatus.RUNNING, RunStatus.WAITING}
-        return [found.id for found in await self.records.released() if found.status in at_work]
+    async def left(self) -> LeftRuns:
+        """Return the active runs that no process owns."""
+        found = await self.records.released()
+        at_work = [each.id for each in found if each.status in {RunStatus.RUNNING, RunStatus.WAITING}]
+        return LeftRuns(at_work, sorted({each.kind for each in found if each.status == RunStatus.QUEUED}))
+
+    async def at_work_of(self, owner: str) -> list[str]:
+        """Return the IDs of the runs that have begun with `owner`."""
+        at_work = await self.records.active([RunStatus.RUNNING, RunStatus.WAITING])
+        return [each.run.id for each in at_work if each.owner == owner]
 
     async def queued_elsewhere(self) -> list[Run]:
         """Return the queued runs that wait for a process of another data directory."""
@@ -213,10 +219,6 @@ class RunStore:
         with suppress(UnknownRunError):  # it was deleted with its subject
             await self.records.change(run_id, lambda record: change.amend(record, changes))
 
-    async def is_next(self, run: Run, now: float = inf) -> bool:
-        """Whether no earlier run of the same subject is due or at work, or the run is not queued any more."""
-        return await self.records.look(run.kind, lambda queue: is_next(queue, run, now))
-
     async def save_steps(self, run_id: str, steps: Sequence[StepRun]) -> None:
         """Record steps of an active run; does nothing if the run has ended."""
         await self.records.save_parts(run_id, steps)
@@ -238,9 +240,9 @@ class RunStore:
         unsent = [OutputDeliveryStatus.FAILED, OutputDeliveryStatus.PARTIAL]
         return await self.records.delivering(unsent, _MAX_UNSENT, newest=True)
 
-    async def finish(self, run_id: str, ended: RunResult, output: RunOutput, now: float) -> Run:
+    async def finish(self, run_id: str, result: RunResult, output: RunOutput, now: float) -> Run:
         """Record the end of a run; a run being cancelled becomes cancelled, and an ended one stays unchanged."""
-        after = await self.records.change(run_id, lambda r: change.finish(r, ended, output, now), parts=True)
+        after = await self.records.change(run_id, lambda r: change.finish(r, result, output, now), parts=True)
         return after.run
 
     async def request_cancel(self, run_id: str, reason: str, grace_s: float, now: float) -> Run:

@@ -136,7 +136,7 @@ def inbox_of(
         return matches is not None and await matches(message)
 
     async def end_its_runs(owner: str) -> None:
-        if app.database.exists():  # else nothing was ever run here; what ran elsewhere is ended there
+        if app.may_have_runs():
             await app.runs().interrupt_runs_of(owner)
 
     brake = app.stores.loop_guard(app.settings[REPLY_BRAKE])

@@ -197,7 +197,7 @@ def _tell_that_the_bot_is_off(app: App, *, needed: bool) -> None:
 def run_engine(app: App) -> RunEngine:
     """Return what settles and continues the runs that other processes left."""
     follower = DeliveryFollower(app.stores.runs(), app.output)
-    return RunEngine(app.runs(), app.run_settler(), follower, app.clock, are_kept=lambda: _may_have_runs(app))
+    return RunEngine(app.runs(), app.run_settler(), follower, app.clock, are_kept=app.may_have_runs)
 
 
 async def take_runs_out_of_database(app: App) -> None:
@@ -207,12 +207,8 @@ async def take_runs_out_of_database(app: App) -> None:
         await move_under_lease(SqliteRunRecords(app.database), app.stores.runs().records, lease, app.clock)
 
 
-def _may_have_runs(app: App) -> bool:
-    return app.settings[STORE] == "redis" or app.database.exists()
-
-
 async def _recover_runs(app: App) -> None:
-    if not _may_have_runs(app):
+    if not app.may_have_runs():
         return
     try:
         await take_runs_out_of_database(app)
@@ -281,15 +277,16 @@ async def _run_maintenance(app: App) -> None:
         except TocsinError:  # every part that needs the queue reports that it is away
             return TIDY_EVERY_S
         if app.clock.monotonic() >= recover_at:
-            if app.database.exists():
+            if app.may_have_runs():
                 await take_runs_out_of_database(app)  # Redis may have been down at the start
                 await app.runs().recover()
             recover_at = app.clock.monotonic() + RECOVER_EVERY_S
         if app.clock.monotonic() >= prune_at:
             await app.stores.inbox().prune()
             await app.presence().prune()
-            if app.database.exists():
+            if app.may_have_runs():
                 await app.runs().prune(keep_failed=app.settings[RUNS_KEEP_FAILED])
+            if app.database.exists():
                 await app.features.each_hour()
             await store.prune(app.clock.now() - app.settings[DELIVERY_KEEP_DAYS] * 86400)
             if app.database.exists():

@@ -1,7 +1,6 @@
 """workflows: list them, show one, look for mistakes, plan and run one, write a new one."""
 
 import argparse
-import asyncio
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -283,7 +282,7 @@ def _run_alone(name: str, request: WorkflowRequest, out: Console, program: Progr
         out.line(begun.run.id)
         out.note(f"the run continues in the background: tocsin runs log -f {begun.run.id}")
         go_on()
-        return await asyncio.shield(begun.task)  # a waiting run goes on elsewhere when this process is ended
+        return await begun.wait()  # a waiting run goes on elsewhere when this process is ended
 
     return DONE if program.run(work, writes=True).status in SUCCESSFUL else FAILED
 

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from tocsin.core.errors import TocsinError
@@ -11,9 +11,10 @@ from tocsin.core.service import StopEvent
 from tocsin.core.tasks import to_the_end
 from tocsin.core.time.clock import Clock
 from tocsin.runs.approvals import Decision
-from tocsin.runs.model import WAS_STOPPED, Run, RunResult, RunStatus
+from tocsin.runs.model import WAS_STOPPED, Line, Run, RunResult, RunSpec, RunStatus
 from tocsin.runs.output_log import OutputLog
 from tocsin.runs.recorder import RunHandle, Work
+from tocsin.runs.stored_run import RunEndedError, unknown_run
 
 log = logging.getLogger(__name__)
 
@@ -97,7 +98,7 @@ class ActiveRun:
         """Continue a waiting step after its decision."""
         self._handle.decided(decision)
 
-    async def carry_out(self, work: Work) -> RunResult:
+    async def execute(self, work: Work) -> RunResult:
         """Do the work and return its result; never raises."""
         if self._asked:
             return _STOPPED
@@ -129,13 +130,40 @@ class ActiveRun:
         return replace(ended, reason=reason, error=error)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class PendingRun:
-    """A run that waits for earlier ones; `task` returns the run once it has ended."""
+    """A run of this process that waits for earlier ones."""
 
-    run: Run
-    task: asyncio.Task[Run]
-    begun: asyncio.Future[ActiveRun]  # raises RunEndedError for a run that was cancelled before its turn
+    def __init__(self, run: Run, spec: RunSpec, work: Work, watch: Callable[[Line], None] | None) -> None:
+        self.run = run
+        self.spec = spec
+        self.work = work
+        self.watch = watch
+        # Raises RunEndedError for a run that was cancelled before its turn, UnknownRunError for a deleted one.
+        self.begun: asyncio.Future[ActiveRun] = asyncio.get_running_loop().create_future()
+
+    def begin(self, running: ActiveRun) -> None:
+        """Report that the run has begun."""
+        self.run = running.run
+        if not self.begun.done():
+            self.begun.set_result(running)
+
+    def fail(self, run: Run | None) -> None:
+        """Report that the run has ended before its turn; `None` if it was deleted."""
+        error: TocsinError = unknown_run(self.run.id)
+        if run is not None:
+            self.run = run
+            error = RunEndedError(f"the run {run.id} cannot begin: it is {run.status}", hint="start it again")
+        if not self.begun.done():
+            self.begun.set_exception(error)
+            self.begun.exception()  # it is retrieved, also where only the end is waited for
+
+    async def wait(self) -> Run:
+        """Return the run once it has ended; cancelling this call does not cancel the run."""
+        try:
+            running = await asyncio.shield(self.begun)
+        except RunEndedError:
+            return self.run
+        return await running.wait()
 
 
 class RunsDrain:

@@ -1,6 +1,6 @@
 """Admit runs to work or to the queue, as decisions of a store about the runs of a kind."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -55,14 +55,14 @@ def record_admitted(queue: RunQueue, record: StoredRun, rules: OverlapRules, *, 
     return admission
 
 
-def look(queue: RunQueue, now: float, policy_of: PolicyOf) -> QueueDecisions:
-    """Return what is to become of the queued runs of a kind."""
-    return decide(queue.queued(), queue.at_work(), now, policy_of)
+def look(queue: RunQueue, owners: Collection[str], now: float, policy_of: PolicyOf) -> QueueDecisions:
+    """Return what is to become of the queued runs of a kind; only those of `owners` start."""
+    return decide(queue.queued(), queue.at_work(), now, policy_of, owners)
 
 
-def begin_queued(queue: RunQueue, owner: str, now: float, policy_of: PolicyOf) -> QueueStep:
-    """Let the queued runs of a kind begin with `owner`, or end, whose turn it is."""
-    decisions = look(queue, now, policy_of)
+def begin_queued(queue: RunQueue, owner: str, owners: Collection[str], now: float, policy_of: PolicyOf) -> QueueStep:
+    """Let the queued runs of a kind whose turn it is begin with `owner`, if they are of `owners`, or end."""
+    decisions = look(queue, owners, now, policy_of)
     for run_id, ended in decisions.end.items():
         end_unstarted(queue, run_id, ended, now, settled=False)
     begun = [run_id for run_id in decisions.start if take(queue, run_id, owner, now)]

@@ -1,9 +1,9 @@
-"""Carry out runs in this process: begin, settle, release and continue them, and hear what others want of them."""
+"""Execute runs in this process: start, settle, release and continue them, and react to requests of other processes."""
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,8 +13,8 @@ from tocsin.core.audit.trail import facts_of_caller
 from tocsin.core.errors import StoreUnavailableError, TocsinError
 from tocsin.core.process.presence import Presence
 from tocsin.core.time.clock import Clock
-from tocsin.runs.engine.active_run import ActiveRun
-from tocsin.runs.engine.recovery import Recovery, not_begun
+from tocsin.runs.engine.active_run import ActiveRun, PendingRun
+from tocsin.runs.engine.recovery import Recovery, interrupted, not_begun
 from tocsin.runs.engine.run_type import RunType
 from tocsin.runs.engine.settling import RunSettler
 from tocsin.runs.log_file import log_path, read_host
@@ -40,7 +40,7 @@ GRACE_S = 10.0  # between SIGTERM and SIGKILL
 POLL_S = 1.0  # how soon another process learns that its run is cancelled
 REFRESH_S = 0.05  # how soon a line is in the log
 _TRIES = 5  # to record the end of a run
-_NO_REQUEST: Mapping[str, Any] = {}
+_UNCONFIRMED = "the store became unavailable while the run was recorded"
 
 
 class RunExecutor:
@@ -69,9 +69,11 @@ class RunExecutor:
         self._settler = settler
         self._poll_s = poll_s
         self._active: dict[str, ActiveRun] = {}
-        self._queued: dict[str, tuple[Run, Mapping[str, Any]]] = {}  # runs of this process that begin later
-        self._turns: set[asyncio.Task[Run]] = set()  # each begins one of them
+        self._pending: dict[str, PendingRun] = {}  # queued runs of this process
+        self._turns: asyncio.Task[None] | None = None  # begins them
+        self._look = asyncio.Event()  # set when it may be the turn of one of them
         self._taken: dict[str, str] = {}  # runs that this process has still to start, and where each was before
+        self._may_have_taken = False  # True if the store has not confirmed that this process took runs
         self._resuming = asyncio.Lock()
         self._unrecorded: dict[str, Callable[[], Awaitable[Run]]] = {}  # how to record the end of each of these runs
         self._recovery = Recovery(store, directory, clock, presence, may_continue=self._may_continue)
@@ -80,43 +82,24 @@ class RunExecutor:
 
     async def start(
         self,
-        order: RunSpec,
+        spec: RunSpec,
         work: Work,
         *,
         watch: Callable[[Line], None] | None = None,
     ) -> ActiveRun:
-        """Record a run, start its work and return immediately.
+        """Record a run, start its work and return immediately; `watch` receives each line.
 
-        `watch` receives each line.
         Raises StoreUnavailableError, without starting the work.
         """
-        run = new_run(order, RunStatus.RUNNING, self._clock.now())
+        run = new_run(spec, RunStatus.RUNNING, self._clock.now())
 
         async def enter() -> Run:
-            await self.store.add(run, self._presence.identity, self._task_of(order))
+            with self._ended_if_unconfirmed(run):
+                await self.store.add(run, self.owner, self._task_of(spec))
             return run
 
-        running = self._prepare(run, order.log_max_bytes, watch, order.request)
+        running = self._prepare(run, spec.log_max_bytes, watch, spec.request)
         return await self._launch(running, work, enter)
-
-    async def begin(
-        self,
-        run: Run,
-        work: Work,
-        *,
-        watch: Callable[[Line], None] | None = None,
-        request: Mapping[str, Any] = _NO_REQUEST,
-    ) -> ActiveRun:
-        """Start the work of a queued run, as `start` does; raises RunEndedError for one that was cancelled."""
-
-        async def enter() -> Run:
-            return await self.store.begin(run.id, self._presence.identity, self._clock.now())
-
-        try:
-            running = self._prepare(run, LOG_MAX_BYTES, watch, request)
-            return await self._launch(running, work, enter)
-        finally:
-            self._forget(run.id)
 
     async def start_taken(
         self,
@@ -156,7 +139,7 @@ class RunExecutor:
         Raises UnknownRunError, RunEndedError, StoreUnavailableError.
         """
         run = await self.store.request_cancel(run_id, reason, grace_s, self._clock.now())
-        self._forget(run_id)
+        self._look.set()
         if running := self._active.get(run_id):
             running.ask_to_end(grace_s)
         elif run.status is RunStatus.CANCELLING:
@@ -165,23 +148,35 @@ class RunExecutor:
 
     async def aclose(self) -> None:
         """End or release all runs of this process, and wait until that is recorded."""
-        for task in (turns := list(self._turns)):
-            task.cancel()
+        if self._turns:
+            self._turns.cancel()
+            await asyncio.wait([self._turns])
         active = list(self._active.values())
         for running in active:  # before any of them ends: it may wait for another one
             if self._may_continue(running.run, running.request):
                 running.release()
         await asyncio.gather(*(running.stop() for running in active))
-        await asyncio.gather(*turns, return_exceptions=True)
-        for run, request in list(self._queued.values()):
-            self._forget(run.id)
-            with suppress(StoreUnavailableError):  # the next start ends or releases it
-                if self._may_continue(run, request):
-                    await self.store.release(run.id, self._presence.identity)
-                else:
-                    await self.settle(
-                        await self.store.finish(run.id, not_begun(run.id), RunOutput(), self._clock.now())
-                    )
+        with suppress(StoreUnavailableError):  # other processes then end or release what is left
+            await self._record_ends()
+            for run_id in list(self._taken):
+                with suppress(UnknownRunError):
+                    await self.store.release(run_id, self.owner)
+            for pending in list(self._pending.values()):
+                await self._give_back(pending)
+        self._taken.clear()
+        for pending in list(self._pending.values()):
+            self._forget(pending.run.id)
+            pending.begun.cancel()
+
+    async def _give_back(self, pending: PendingRun) -> None:
+        """Release a queued run, or end it if no other process can execute it."""
+        run = pending.run
+        with suppress(UnknownRunError):
+            if self._may_continue(run, pending.spec.request):
+                await self.store.release(run.id, self.owner)
+            else:
+                ended = await self.store.finish(run.id, not_begun(run.id), RunOutput(), self._clock.now())
+                pending.fail(await self.settle(ended))
 
     def _prepare(
         self,
@@ -196,7 +191,7 @@ class RunExecutor:
     async def _launch(self, running: ActiveRun, work: Work, enter: Callable[[], Awaitable[Run]]) -> ActiveRun:
         """Let a run enter its state in the store, begin its work, and return then."""
         recorded = asyncio.Event()
-        running.task = asyncio.create_task(self._carry_out(running, work, enter, recorded))
+        running.task = asyncio.create_task(self._execute(running, work, enter, recorded))
         try:
             await recorded.wait()
         except asyncio.CancelledError:
@@ -209,14 +204,20 @@ class RunExecutor:
     def _log_path(self, run: Run) -> Path:
         return log_path(self._directory, run.id, run.queued_at)
 
-    def _hold(self, run: Run, request: Mapping[str, Any]) -> None:
-        """Leave signs of life for a queued run, too."""
-        self._queued[run.id] = run, request
+    def _forget(self, run_id: str) -> None:
+        self._pending.pop(run_id, None)
         self._poll_as_needed()
 
-    def _forget(self, run_id: str) -> None:
-        self._queued.pop(run_id, None)
-        self._poll_as_needed()
+    @contextmanager
+    def _ended_if_unconfirmed(self, run: Run) -> Iterator[None]:
+        """End a new run later if the store may have recorded it without confirming that: its work does not start."""
+        try:
+            yield
+        except StoreUnavailableError:
+            result, now = interrupted(_UNCONFIRMED, run.id), self._clock.now()
+            self._unrecorded[run.id] = partial(self.store.finish, run.id, result, RunOutput(), now)
+            self._poll_as_needed()
+            raise
 
     def _type_of(self, run: Run | RunSpec) -> RunType | None:
         return self._settler.type_of(run.kind, run.params) if self._settler else None
@@ -225,8 +226,8 @@ class RunExecutor:
         found = self._type_of(run)
         return found is not None and found.may_continue(run, request)
 
-    def _task_of(self, order: RunSpec) -> RunTask | None:
-        return RunTask(order.request, facts_of_caller(order.source)) if self._type_of(order) else None
+    def _task_of(self, spec: RunSpec) -> RunTask | None:
+        return RunTask(spec.request, facts_of_caller(spec.source)) if self._type_of(spec) else None
 
     async def settle(self, run: Run) -> Run:
         """Settle an ended run, and return its latest record; what cannot be done now is left to `settle_left`."""
@@ -240,7 +241,7 @@ class RunExecutor:
             log.exception("settling a run failed", extra={"run": run.id})
         return run
 
-    async def _carry_out(
+    async def _execute(
         self, running: ActiveRun, work: Work, enter: Callable[[], Awaitable[Run]], recorded: asyncio.Event
     ) -> Run:
         try:
@@ -250,15 +251,16 @@ class RunExecutor:
         finally:
             recorded.set()
         try:
-            ended = await running.carry_out(work)
+            result = await running.execute(work)
             output = running.capture.close()
             if running.is_released:
                 return await self._give_up(running.run)
-            run = await self._finish(running.run, ended, output)
+            run = await self._finish(running.run, result, output)
             return await self.settle(run)
         finally:
             del self._active[running.run.id]
             self._poll_as_needed()
+            self._look.set()
             self.wake_engine()
 
     async def _give_up(self, run: Run) -> Run:
@@ -269,7 +271,7 @@ class RunExecutor:
 
     def _poll_as_needed(self) -> None:
         """Poll while there are runs of this process that have not ended."""
-        if self._active or self._queued or self._unrecorded:
+        if self._active or self._pending or self._unrecorded:
             self._poller = self._poller or asyncio.create_task(self._poll())
         elif self._poller:
             self._poller.cancel()
@@ -303,7 +305,7 @@ class RunExecutor:
         self._poll_as_needed()
 
     async def _hear(self) -> None:
-        """Carry out what other processes want of the runs of this one."""
+        """React to the cancellations and decisions that other processes recorded for the runs of this one."""
         for wish in await self.store.cancelling(list(self._active)):
             if wanted := self._active.get(wish.run_id):
                 wanted.ask_to_end(wish.grace_s)
@@ -312,17 +314,17 @@ class RunExecutor:
             if wanted := self._active.get(decision.run_id):
                 wanted.decided(decision)
 
-    async def _finish(self, run: Run, ended: RunResult, output: RunOutput) -> Run:
+    async def _finish(self, run: Run, result: RunResult, output: RunOutput) -> Run:
         """Record the end of a run, retrying while the store is unavailable."""
         now, problem = self._clock.now(), ""
         for _ in range(_TRIES):
             try:
-                return await self.store.finish(run.id, ended, output, now)
+                return await self.store.finish(run.id, result, output, now)
             except StoreUnavailableError as error:
                 problem = error.sentence()
                 await asyncio.sleep(self._poll_s)
         # The waiting caller still gets the result.
         log.error("recording the end of a run failed", extra={"run": run.id, "reason": problem})
-        self._unrecorded[run.id] = partial(self.store.finish, run.id, ended, output, now)
-        run = replace(run, status=ended.status, reason=ended.reason, finished_at=now, output=output)
-        return replace(run, exit_code=ended.exit_code, signal=ended.signal, error=ended.error)
+        self._unrecorded[run.id] = partial(self.store.finish, run.id, result, output, now)
+        run = replace(run, status=result.status, reason=result.reason, finished_at=now, output=output)
+        return replace(run, exit_code=result.exit_code, signal=result.signal, error=result.error)

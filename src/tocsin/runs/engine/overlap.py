@@ -1,7 +1,7 @@
 """The policy for a run that is due while earlier runs of the same subject are active or queued."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -113,10 +113,11 @@ def decide(
     active: Sequence[ActiveRow],
     now: float,
     policy_of: Callable[[QueuedRow], StartPolicy],
+    owners: Collection[str] = ("",),
 ) -> QueueDecisions:
     """Decide about all queued runs of a kind, in the order in which they are due.
 
-    One with an owner is begun by that process: here it only counts.
+    Only those of `owners` start, of which an empty one is any process; the turn of the others counts all the same.
     """
     running: dict[str, list[ActiveRow]] = defaultdict(list)
     for run in active:
@@ -133,10 +134,11 @@ def decide(
             continue
         if not is_due:
             continue
-        admission = admit(policy.overlap, running[row.subject_id], ahead[row.subject_id], now, waits=policy.waits)
+        waits = policy.waits or bool(row.owner)  # a run that its process was allowed to queue is not skipped later
+        admission = admit(policy.overlap, running[row.subject_id], ahead[row.subject_id], now, waits=waits)
         if admission.reason:
             end[row.id] = RunResult(RunStatus.SKIPPED, admission.reason)
-        elif not admission.start or row.owner:
+        elif not admission.start or row.owner not in owners:
             ahead[row.subject_id] += 1
             replaced += admission.replaces
         else:

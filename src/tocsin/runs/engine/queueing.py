@@ -2,26 +2,28 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 from tocsin.core.errors import StoreUnavailableError, TocsinError
 from tocsin.core.tasks import to_the_end
 from tocsin.runs.engine.active_run import ActiveRun, PendingRun
 from tocsin.runs.engine.admission import REPLACED
 from tocsin.runs.engine.executor import RunExecutor
-from tocsin.runs.engine.overlap import Admission, OverlapError, OverlapRules
+from tocsin.runs.engine.overlap import Admission, OverlapError, OverlapRules, StartPolicy
 from tocsin.runs.engine.recovery import WAS_LEFT, interrupted
 from tocsin.runs.log_file import read_lines, summarise
-from tocsin.runs.model import LOG_MAX_BYTES, WAITER_ENDED, Line, Run, RunSpec, RunStatus, new_run
+from tocsin.runs.model import LOG_MAX_BYTES, TERMINAL, WAITER_ENDED, Line, Run, RunSpec, RunStatus, new_run
+from tocsin.runs.queue import QueuedRow
 from tocsin.runs.recorder import Work
 from tocsin.runs.store import ClaimedRun
 from tocsin.runs.stored_run import RunEndedError, UnknownRunError
 
 log = logging.getLogger(__name__)
 
-TURN_S = 0.2  # how often a queued run looks whether it is its turn
+TURN_S = 0.2  # how often a queued run of this process looks whether it is its turn
 
 
 class _NotStartedError(Exception):
@@ -34,105 +36,113 @@ class QueueingExecutor(RunExecutor):
     """The part of `Runs` that decides when they begin."""
 
     async def admit(
-        self, order: RunSpec, work: Work, rules: OverlapRules, *, watch: Callable[[Line], None] | None = None
+        self, spec: RunSpec, work: Work, rules: OverlapRules, *, watch: Callable[[Line], None] | None = None
     ) -> ActiveRun:
         """Start a run now if `rules` allow it beside those of its subject.
 
         Raises OverlapError, StoreUnavailableError, without starting the work.
         """
-        begun = await self._admit(order, work, rules, watch, may_wait=False)
+        begun = await self._admit(spec, work, rules, watch, may_wait=False)
         assert isinstance(begun, ActiveRun)  # noqa: S101  # it may not wait
         return begun
 
     async def admit_or_queue(
-        self, order: RunSpec, work: Work, rules: OverlapRules, *, watch: Callable[[Line], None] | None = None
+        self, spec: RunSpec, work: Work, rules: OverlapRules, *, watch: Callable[[Line], None] | None = None
     ) -> ActiveRun | PendingRun:
         """Start a run, or queue it until no earlier one of its subject is due or at work. Raises like `admit`.
 
         If `rules` say that it replaces earlier ones, these are cancelled.
         """
-        return await self._admit(order, work, rules, watch, may_wait=True)
+        return await self._admit(spec, work, rules, watch, may_wait=True)
 
-    async def check_admission(self, order: RunSpec, rules: OverlapRules) -> None:
+    async def check_admission(self, spec: RunSpec, rules: OverlapRules) -> None:
         """Raise OverlapError if `admit_or_queue` would."""
-        found = await self.store.admission(new_run(order, RunStatus.QUEUED, self._clock.now()), rules)
+        found = await self.store.admission(new_run(spec, RunStatus.QUEUED, self._clock.now()), rules)
         if found.reason:
             raise OverlapError(found.reason)
 
     async def _admit(
         self,
-        order: RunSpec,
+        spec: RunSpec,
         work: Work,
         rules: OverlapRules,
         watch: Callable[[Line], None] | None,
         *,
         may_wait: bool,
     ) -> ActiveRun | PendingRun:
-        run, task = new_run(order, RunStatus.RUNNING, self._clock.now()), self._task_of(order)
+        run, task = new_run(spec, RunStatus.RUNNING, self._clock.now()), self._task_of(spec)
+        superseded: tuple[str, ...] = ()
 
         async def enter() -> Run:
-            admission = await self.store.admit(run, self.owner, task, rules, may_wait=may_wait)
-            for run_id in admission.supersedes:
-                await self.settle(await self.store.get(run_id))
+            nonlocal superseded
+            with self._ended_if_unconfirmed(run):
+                admission = await self.store.admit(run, self.owner, task, rules, may_wait=may_wait)
+            superseded = admission.supersedes
             if not admission.start:
                 raise _NotStartedError(admission)
             return run
 
+        begun: ActiveRun | PendingRun
         try:
-            return await self._launch(self._prepare(run, order.log_max_bytes, watch, order.request), work, enter)
+            begun = await self._launch(self._prepare(run, spec.log_max_bytes, watch, spec.request), work, enter)
         except _NotStartedError as error:
-            admission = error.admission
+            if error.admission.reason:
+                raise OverlapError(error.admission.reason) from None
+            queued = replace(run, status=RunStatus.QUEUED, started_at=None)
+            begun = self._pend(PendingRun(queued, spec, work, watch))
+            await self._replace(error.admission.replaces)
         except asyncio.CancelledError:
             with suppress(UnknownRunError, RunEndedError):  # it may be queued by now
                 await to_the_end(self.cancel(run.id, WAITER_ENDED))
             raise
-        if admission.reason:
-            raise OverlapError(admission.reason)
-        pending = self._pend(replace(run, status=RunStatus.QUEUED, started_at=None), order, work, watch)
-        await self._replace(admission.replaces)
-        return pending
+        for run_id in superseded:
+            with suppress(TocsinError):  # another step settles it
+                await self.settle(await self.store.get(run_id))
+        return begun
 
     async def _replace(self, earlier: Iterable[str]) -> None:
         for run_id in earlier:
             with suppress(RunEndedError):
                 await self.cancel(run_id, REPLACED)
 
-    async def queue(self, order: RunSpec) -> Run:
-        """Record a run that begins later, with `begin`; raises InstantRecordedError, StoreUnavailableError."""
-        run = new_run(order, RunStatus.QUEUED, self._clock.now())
-        await self.store.add(run, self._presence.identity, self._task_of(order))
-        self._hold(run, order.request)
-        return run
-
-    def _pend(self, run: Run, order: RunSpec, work: Work, watch: Callable[[Line], None] | None = None) -> PendingRun:
+    def _pend(self, pending: PendingRun) -> PendingRun:
         """Begin a queued run of this process in its turn."""
-        self._hold(run, order.request)
-        begun: asyncio.Future[ActiveRun] = asyncio.get_running_loop().create_future()
-        self._turns.add(task := asyncio.create_task(self._take_turn(run, order, work, watch, begun)))
-        task.add_done_callback(self._turns.discard)
-        return PendingRun(run, task, begun)
+        self._pending[pending.run.id] = pending
+        self._poll_as_needed()
+        if self._turns is None or self._turns.done():
+            self._turns = asyncio.create_task(self._take_turns())
+        return pending
 
-    async def _take_turn(
-        self,
-        run: Run,
-        order: RunSpec,
-        work: Work,
-        watch: Callable[[Line], None] | None,
-        begun: "asyncio.Future[ActiveRun]",
-    ) -> Run:
-        try:
-            while not await self.store.is_next(run, self._clock.now()):  # noqa: ASYNC110  # the others end in any process
-                await asyncio.sleep(TURN_S)
-            running = await self.begin(run, work, watch=watch, request=order.request)
-        except RunEndedError as error:
-            begun.set_exception(error)
-            begun.exception()  # it is retrieved, also where only the end is waited for
-            return await self.store.get(run.id)
-        except BaseException:
-            begun.cancel()
-            raise
-        begun.set_result(running)
-        return await running.wait()
+    async def _take_turns(self) -> None:
+        """Begin the queued runs of this process, until there are none."""
+        reported = False
+        while self._pending:
+            self._look.clear()
+            try:
+                async with self._resuming:
+                    for kind in {pending.run.kind for pending in self._pending.values()}:
+                        await self._take_queued(kind, only_own=True)
+                    await self._start_taken()
+                    await self._check_pending()
+                reported = False
+            except StoreUnavailableError as error:
+                self._may_have_taken = True
+                if not reported:
+                    log.warning("queued runs wait for the store", extra={"reason": error.sentence()})
+                reported = True
+            if self._pending:
+                with suppress(TimeoutError):  # the others may end in any process
+                    await asyncio.wait_for(self._look.wait(), TURN_S)
+
+    async def _check_pending(self) -> None:
+        """Tell those who wait for a queued run that it was cancelled or deleted."""
+        asked = dict(self._pending)
+        found = {run.id: run for run in await self.store.several(list(asked))}
+        for run_id, pending in asked.items():
+            run = found.get(run_id)
+            if run is None or run.status in TERMINAL:
+                self._forget(run_id)
+                pending.fail(run)
 
     async def resume(self) -> bool:
         """Continue the runs that other processes left, and begin queued ones in their turn; return whether any wait.
@@ -140,23 +150,27 @@ class QueueingExecutor(RunExecutor):
         Raises StoreUnavailableError; the next call then starts what this process has taken and not started.
         """
         async with self._resuming:
-            for run_id in await self.store.released():
-                claimed = await self.store.claim(run_id, self.owner)
-                if claimed is not None:
-                    self._taken[run_id] = claimed.was_at
-            kinds = await self.store.queued_kinds()
-            for kind in kinds:
-                await self._take_queued(kind)
-            for run_id, was_at in list(self._taken.items()):
-                await self._start(run_id, was_at)
-            return bool(kinds)
+            try:
+                left = await self.store.left()
+                for run_id in left.at_work:
+                    claimed = await self.store.claim(run_id, self.owner)
+                    if claimed is not None:
+                        self._taken[run_id] = claimed.was_at
+                for kind in left.queued_kinds:
+                    await self._take_queued(kind)
+                await self._start_taken()
+            except StoreUnavailableError:
+                self._may_have_taken = True
+                raise
+            return bool(left.queued_kinds)
 
-    async def _take_queued(self, kind: str) -> None:
+    async def _take_queued(self, kind: str, *, only_own: bool = False) -> None:
         run_type = self._settler.type_of(kind, {}) if self._settler else None
-        if run_type is None:  # its plug-in is not installed
+        if run_type is None and not only_own:  # its plug-in is not installed
             return
+        policy_of = run_type.start_policy if run_type else _in_turn
         try:
-            step = await self.store.begin_queued(kind, self.owner, self._clock.now(), run_type.start_policy)
+            step = await self.store.begin_queued(kind, self.owner, self._clock.now(), policy_of, only_own=only_own)
         except StoreUnavailableError:
             raise
         except Exception:  # it may be a plug-in's type: runs of other kinds begin
@@ -167,28 +181,47 @@ class QueueingExecutor(RunExecutor):
             await self.settle(await self.store.get(run_id))
         await self._replace(step.replaced)
 
-    async def _start(self, run_id: str, was_at: str) -> None:
-        """Start the work of a run that this process has taken, unless it was deleted with its subject."""
-        with suppress(UnknownRunError):
-            record = await self.store.records.get(run_id)
-            await self._resume(ClaimedRun(record.run, record.task.request if record.task else {}, was_at))
-        self._taken.pop(run_id)
+    async def _start_taken(self) -> None:
+        """Start the runs that this process has taken, also those whose taking the store did not confirm."""
+        if self._may_have_taken:
+            at_work = await self.store.at_work_of(self.owner)
+            known = self._active.keys() | self._taken.keys() | self._unrecorded.keys()
+            self._taken.update({run_id: "" for run_id in at_work if run_id not in known})
+            self._may_have_taken = False
+        for run_id, was_at in list(self._taken.items()):
+            with suppress(UnknownRunError):  # it was deleted with its subject
+                record = await self.store.records.get(run_id)
+                if record.owner == self.owner and record.run.status not in TERMINAL:
+                    request = record.task.request if record.task else {}
+                    await self._start(ClaimedRun(record.run, request, was_at))
+            self._taken.pop(run_id)
 
-    async def _resume(self, claimed: ClaimedRun) -> None:
-        run, work, reason = claimed.run, None, WAS_LEFT
+    async def _start(self, claimed: ClaimedRun) -> None:
+        """Start the work of a run that this process has taken."""
+        run = claimed.run
+        if pending := self._pending.pop(run.id, None):
+            spec = pending.spec
+            limits: Mapping[str, Any] = {"log_max_bytes": spec.log_max_bytes, "request": spec.request}
+            pending.begin(await self.start_taken(run, pending.work, watch=pending.watch, **limits))
+            return
+        work, limit, reason = None, LOG_MAX_BYTES, WAS_LEFT
         try:
-            run_type = self._type_of(run)
-            work = await run_type.resume(run, claimed.request) if run_type else None
+            if run_type := self._type_of(run):
+                work, limit = await run_type.resume(run, claimed.request), run_type.log_max_bytes(run)
         except StoreUnavailableError:
             raise
         except TocsinError as error:
             reason = error.sentence()
         except Exception:  # it may be a plug-in's type: the others are continued
             log.exception("continuing a run failed", extra={"run": run.id})
+            work = None
         if work is not None:
             log.info("continuing a run", extra={"run": run.id, "subject": run.subject_name})
-            limit = run_type.log_max_bytes(run) if run_type else LOG_MAX_BYTES
             await self.start_taken(run, work, log_max_bytes=limit, request=claimed.request, was_at=claimed.was_at)
         else:
             output = await asyncio.to_thread(lambda: summarise(read_lines(self._log_path(run))))
             await self.settle(await self._finish(run, interrupted(reason, run.id), output))
+
+
+def _in_turn(_: QueuedRow) -> StartPolicy:
+    return StartPolicy()

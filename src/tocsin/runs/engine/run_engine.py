@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 from tocsin.core.service import ServiceLoop
 from tocsin.core.time.clock import Clock
-from tocsin.runs.engine.queueing import TURN_S
 from tocsin.runs.engine.settling import DeliveryFollower, RunSettler
 from tocsin.runs.service import Runs
 
@@ -47,7 +46,7 @@ class RunEngine:
         if not self._are_kept():
             return LOOK_S
         await self._settler.settle_left()
-        is_queued = await self._runs.resume()
+        await self._runs.resume()
         passed = self._clock.monotonic()
         if passed - self._followed_at >= FOLLOW_EVERY_S:
             self._followed_at = passed
@@ -55,4 +54,4 @@ class RunEngine:
         if passed - self._unsent_followed_at >= FOLLOW_UNSENT_EVERY_S:
             self._unsent_followed_at = passed
             await self._follower.follow(unsent=True)
-        return TURN_S if is_queued else LOOK_S
+        return LOOK_S

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -110,7 +110,9 @@ class RunSettler:
         noted = (
             {} if again else await run_type.note(run, message.destination if message and delivery.is_complete else "")
         )
-        follower = StoredRun(again.run, task=RunTask(not_before=again.not_before)) if again else None
+        follower = None
+        if again:  # it runs where the failed one did, whichever host settles that
+            follower = StoredRun(replace(again.run, home=run.home), task=RunTask(not_before=again.not_before))
         is_first = await self._store.settle(run.id, noted, delivery, follower, self._parts.clock.now())
         return noted if is_first else None
 
