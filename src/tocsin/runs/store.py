@@ -371,9 +371,12 @@ class Approvals:
 
     async def decisions(self, run_ids: Collection[str]) -> list[Decision]:
         """Return the decisions about these runs whose questions were not withdrawn."""
-        active = await self._records.active([RunStatus.RUNNING, RunStatus.WAITING])
-        waits = [wait for record in active if record.run.id in run_ids for wait in record.waits]
-        return [wait.decision for wait in waits if wait.decision]
+        decisions: list[Decision] = []
+        for run_id in run_ids:
+            with suppress(UnknownRunError):  # it was deleted with its subject
+                waits = (await self._records.get(run_id)).waits
+                decisions += [wait.decision for wait in waits if wait.decision]
+        return decisions
 
 
 class _NotTakenError(Exception):

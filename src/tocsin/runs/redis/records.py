@@ -172,23 +172,24 @@ class RedisRunRecords:
 
     async def _matching(self, query: RunFilter) -> AsyncIterator[Run]:
         """Yield the matching runs in the order of their IDs."""
-        at, names = query.cursor, sets_for(query)
-        while ids := await self._page(names, at, newest=not query.oldest_first):
+        at, names, number = query.cursor, sets_for(query), min(query.limit, _AT_ONCE)
+        while ids := await self._page(names, at, number, newest=not query.oldest_first):
+            number = min(2 * number, _AT_ONCE)
             for stored in await self._load(ids, parts=query.parts):
                 if matches(query, stored.record.run):
                     yield stored.record.run
             at = ids[-1]
 
-    async def _page(self, names: Sequence[str], at: str, *, newest: bool) -> list[str]:
-        """Return the next IDs after `at` in several sets."""
+    async def _page(self, names: Sequence[str], at: str, number: int, *, newest: bool) -> list[str]:
+        """Return the next `number` IDs after `at` in several sets."""
         ids: list[str] = []
         for name in names:
             if newest:
                 words = ("ZREVRANGEBYLEX", f"({at}" if at else "+", "-")
             else:
                 words = ("ZRANGEBYLEX", f"({at}" if at else "-", "+")
-            ids += _texts(await self._set(words[0], name, *words[1:], "LIMIT", 0, _AT_ONCE))
-        return sorted(ids, reverse=newest)[:_AT_ONCE]
+            ids += _texts(await self._set(words[0], name, *words[1:], "LIMIT", 0, number))
+        return sorted(ids, reverse=newest)[:number]
 
     async def matching(self, texts: Sequence[str], limit: int) -> list[list[str]]:
         return [await self._short_for(text, limit) for text in texts]
@@ -220,7 +221,8 @@ class RedisRunRecords:
         return found[0]
 
     async def last_failed(self, kind: str) -> list[Run]:
-        newest = [await self._newest_ended(kind, subject) for known, subject in await self._subjects() if known == kind]
+        subjects = [subject for known, subject in await self._subjects() if known == kind]
+        newest = await for_each(lambda subject: self._newest_ended(kind, subject), subjects)
         runs = await self.several([run_id for run_id in newest if run_id])
         return sorted((run for run in runs if run.status in FAILING), key=lambda run: run.id)
 
@@ -229,11 +231,11 @@ class RedisRunRecords:
         return found[0] if found else ""
 
     async def pasts(self, kind: str, subjects: Sequence[str], limit: int) -> list[SubjectPast]:
-        found = []
-        for subject in subjects:
+        async def past(subject: str) -> SubjectPast:
             runs = await self.search(RunFilter(kind, subject, limit=limit))
-            found.append(SubjectPast(runs[0] if runs else None, list(map(_to_recent, runs))))
-        return found
+            return SubjectPast(runs[0] if runs else None, list(map(_to_recent, runs)))
+
+        return await for_each(past, subjects)
 
     async def prune(self, now: float, keep_days: float, keep: int, keep_failed: int) -> list[Run]:
         gone: list[Run] = []
