@@ -1,6 +1,7 @@
 """What the bot keeps, on either store: one suite, in which two openings stand for two hosts."""
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from tocsin.bot.contract import ChatMode
 from tocsin.bot.door.access_store import AccessState, AccessStore, Record
 from tocsin.bot.persistence import PREVIEWS_KEPT_S
 from tocsin.bot.skill_mode.plans import KEPT_S, Plan, Step
+from tocsin.bot.storage.keyed_table import KeyedTable, OpenTable, put
 from tocsin.bot.storage.redis_table import redis_tables
 from tocsin.bot.storage.shared_stores import shared_bot_stores
 from tocsin.bot.storage.sqlite_table import sqlite_tables
@@ -120,20 +122,58 @@ async def test_a_group_that_moved_to_another_id_than_before_has_left_the_first(p
 
 async def test_no_more_than_the_limit_wait_and_who_was_decided_about_waits_no_more(place: BotPlace):
     place.open()
-    store = limited(place, 2)
+    now = 0.0
+    store = AccessStore(tables(place), max_pending=2, monotonic=lambda: now)
     assert [(await store.request(chat, {}))[1] for chat in ("1", "2")] == [True, True]
     assert await store.request("3", {}) == (None, False)
     await store.decide("1", AccessState.DENIED)
     await store.forget("2")
+    now += 60
     assert [(await store.request(chat, {}))[1] for chat in ("3", "4")] == [True, True]
     assert await store.request("5", {}) == (None, False)
 
 
-def limited(place: BotPlace, waiting: int) -> AccessStore:
+async def test_while_too_many_requests_wait_they_are_not_counted_for_every_message(place: BotPlace):
+    place.open()
+    reads = 0
+
+    class Counted:
+        def __init__(self, table: KeyedTable) -> None:
+            self.get, self.change, self._all = table.get, table.change, table.all
+
+        async def all(self) -> Mapping[str, str]:
+            nonlocal reads
+            reads += 1
+            return await self._all()
+
+    now = 0.0
+    opened = tables(place)
+    store = AccessStore(lambda name, kept_s: Counted(opened(name, kept_s)), max_pending=1, monotonic=lambda: now)
+    await store.request("1", {})
+    reads = 0
+    for chat in range(100):
+        assert await store.request(f"stranger {chat}", {}) == (None, False)
+    assert reads == 1
+    now += 60
+    await store.request("another", {})
+    assert reads == 2
+
+
+async def test_of_many_texts_that_expired_none_is_returned(place: BotPlace):
+    place.open()
+    table = tables(place)("previews", 1000)
+    for number in range(130):
+        await put(table, f"k{number:03}", "text")
+    await place.advance(2000)
+    assert await table.get("k129") is None
+    assert await table.all() == {}
+
+
+def tables(place: BotPlace) -> OpenTable:
     if isinstance(place, RedisBotPlace):
-        return AccessStore(redis_tables(place.opened[0], place.prefix), max_pending=waiting)
+        return redis_tables(place.opened[0], place.prefix)
     assert isinstance(place, SqliteBotPlace)
-    return AccessStore(sqlite_tables(place.opened[0], place.clock), max_pending=waiting)
+    return sqlite_tables(place.opened[0], place.clock)
 
 
 async def test_a_record_of_another_store_is_taken_over_as_it_is_and_replaces_none(place: BotPlace):

@@ -80,7 +80,7 @@ def test_a_file_without_content_has_an_absent_root_that_is_an_empty_list_and_map
         ("a: &x {b: 1}\n", "1:4: a: anchors are not supported; put a value that starts with & in quotes"),
         ("a:\n  <<: {b: 1}\n", "2:3: a: merge keys are not supported"),
         ("a: 1\n---\nb: 2\n", "2:1: the file contains a second document; only one is allowed"),
-        ("%YAML 1.1\n---\na: yes\n", "2:1: only YAML 1.1 is supported; remove the %YAML line"),
+        ("%YAML 1.1\n---\na: yes\n", "2:1: only YAML 1.2 is supported; remove the %YAML line"),
         ("a: 1\nb: 2\na: 3\n", "3:1: duplicate key 'a' (first in line 1)"),
         ("1: a\n'1': b\n", "2:1: duplicate key '1' (first in line 1)"),
         ("true: a\n", "1:1: keys must be text, found true: put it in quotes"),

@@ -1,7 +1,8 @@
 """Storage of access requests, decisions and changed IDs of groups."""
 
 import json
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -9,6 +10,7 @@ from tocsin.bot.storage.keyed_table import OpenTable, add, put
 
 MICRO = 1_000_000
 MAX_PENDING = 1_000  # any chat may ask: requests must not fill the disk
+_COUNT_AGAIN_S = 10.0
 
 
 class AccessState(StrEnum):
@@ -40,10 +42,18 @@ class Record:
 class AccessStore:
     """Decisions made at run time. They survive a restart and are shared by all processes."""
 
-    def __init__(self, open_table: OpenTable, *, max_pending: int = MAX_PENDING) -> None:
+    def __init__(
+        self,
+        open_table: OpenTable,
+        *,
+        max_pending: int = MAX_PENDING,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._records = open_table("access", 0)
         self._moves = open_table("moves", 0)
         self._max_pending = max_pending
+        self._monotonic = monotonic
+        self._full_until = float("-inf")
 
     async def family(self, chat_id: str) -> list[tuple[str, Record | None]]:
         """Return the chat, then its other IDs, past and present, each with its record."""
@@ -65,8 +75,7 @@ class AccessStore:
         known = _unpacked(chat_id, await self._records.get(chat_id))
         if known and known.state is not AccessState.UNKNOWN:
             return known, False
-        waiting = [record for record in await self.records() if record.state is AccessState.PENDING]
-        if len(waiting) >= self._max_pending:
+        if await self._is_full():
             return None, False
 
         def ask(text: str | None, now: float) -> str:
@@ -76,6 +85,15 @@ class AccessStore:
 
         change = await self._records.change(chat_id, ask)
         return _unpacked(chat_id, change.after), change.after != change.before
+
+    async def _is_full(self) -> bool:
+        """Return whether too many requests are pending; while they are, count them seldom: any chat can write."""
+        if self._monotonic() >= self._full_until:
+            pending = sum(record.state is AccessState.PENDING for record in await self.records())
+            if pending < self._max_pending:
+                return False
+            self._full_until = self._monotonic() + _COUNT_AGAIN_S
+        return True
 
     async def record_admin_notice(self, chat_id: str, notice: str) -> None:
         """Record that the admin was notified of the request of `chat_id`, and by which delivery."""

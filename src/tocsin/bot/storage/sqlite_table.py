@@ -32,7 +32,8 @@ class SqliteKeyedTable:
         now = self._clock.now()
 
         def work(connection: sqlite3.Connection) -> TableChange:
-            connection.execute(f"DELETE FROM {self._name} WHERE at < ?", [now - self._kept_s])  # noqa: S608  # ours
+            if self._kept_s != _NEVER_S:
+                connection.execute(f"DELETE FROM {self._name} WHERE at < ?", [now - self._kept_s])  # noqa: S608  # ours
             before = self._get(connection, key, now - self._kept_s)
             after = update(before, now)
             if after is None:

@@ -137,7 +137,7 @@ class _Composer:
         if self._documents > 1:
             self._stop(event, "the file contains a second document; only one is allowed")
         if event.version not in {None, (1, 2)}:
-            self._stop(event, "only YAML 1.1 is supported; remove the %YAML line")
+            self._stop(event, "only YAML 1.2 is supported; remove the %YAML line")
 
     def _key_comes_next(self) -> bool:
         return bool(self._open) and isinstance(self._open[-1].content, dict) and self._open[-1].key is None
