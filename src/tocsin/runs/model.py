@@ -131,6 +131,7 @@ class RunSpec:
     log_max_bytes: int = LOG_MAX_BYTES  # the first quarter and the last three quarters are kept
     source: str = ""  # the component that requested the run, as in the audit log, for recording its end later
     request: Mapping[str, Any] = field(default_factory=dict)  # JSON from which its run type recreates the work
+    id: str = ""  # of the run, if the caller has chosen it; empty: a new one
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,31 +338,31 @@ class Run(RunSummary):
         return replace(self, steps=steps, hosts=tuple(part for part in found if isinstance(part, HostResult)))
 
 
-def new_run(order: RunSpec, status: RunStatus, now: float) -> Run:
+def new_run(spec: RunSpec, status: RunStatus, now: float) -> Run:
     """Return the record of a run that is queued, starts now, or ended without starting."""
     return Run(
-        id=new_id(),
-        kind=order.kind,
-        subject_id=order.subject_id,
-        subject_name=order.subject_name,
-        trigger=order.trigger,
+        id=spec.id or new_id(),
+        kind=spec.kind,
+        subject_id=spec.subject_id,
+        subject_name=spec.subject_name,
+        trigger=spec.trigger,
         status=status,
         queued_at=now,
-        actor=order.actor,
-        attempt=order.attempt,
-        max_attempts=order.max_attempts,
-        retry_of=order.retry_of,
-        parent_run_id=order.parent_run_id,
-        scheduled_for=order.scheduled_for,
+        actor=spec.actor,
+        attempt=spec.attempt,
+        max_attempts=spec.max_attempts,
+        retry_of=spec.retry_of,
+        parent_run_id=spec.parent_run_id,
+        scheduled_for=spec.scheduled_for,
         started_at=now if status is RunStatus.RUNNING else None,
         finished_at=now if status in TERMINAL else None,
-        dry_run=order.dry_run,
-        params=order.params,
-        env_keys=order.env_keys,
-        snapshot=order.snapshot,
-        history_limit=order.history_limit,
-        history_days=order.history_days,
-        source=order.source,
+        dry_run=spec.dry_run,
+        params=spec.params,
+        env_keys=spec.env_keys,
+        snapshot=spec.snapshot,
+        history_limit=spec.history_limit,
+        history_days=spec.history_days,
+        source=spec.source,
     )
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.features.watchers.conftest import Site
 
 from tocsin.features.context import NoticeLevel, SubsystemState
-from tocsin.features.watchers.hooks import subsystem_of
+from tocsin.features.watchers.hooks import prune, subsystem_of
 from tocsin.features.watchers.model import WatchedChange, WatchEvent
 from tocsin.runs.model import Run, RunTrigger
 
@@ -67,3 +67,13 @@ async def test_failed_files_are_acted_on_again_and_those_that_are_gone_are_skipp
     assert [run.params["path"] for run in await site.watchers.failed("scan")] == [str(site.folder / "b")]
     everywhere = [run.subject_name async for run in site.watchers.retry_failed(source="cli")]
     assert sorted(everywhere) == ["other", "scan"]
+
+
+async def test_a_file_whose_failed_run_was_deleted_counts_as_failed_no_more(site: Site):
+    site.write(RULE)
+    old = await act(site, "a", "bad")
+    await site.bench.app.runs().store.records.remove([old.id])
+    await prune(site.watchers)
+    await act(site, "b", "bad")
+    assert len(told(site)) == 2, "the failure of another file is told again"
+    assert await site.watchers.store.failed() != [old.id]

@@ -178,3 +178,18 @@ def test_a_file_counts_by_its_patterns_and_renaming_it_brings_it_in_or_out(
 )
 def test_what_tocsin_writes_itself_is_no_change(folder: str, path: str, own: bool):
     assert is_own(FileChange(Path(folder), ChangeKind.CREATED, path), Path("/home/me/data")) is own
+
+
+@pytest.mark.parametrize("is_recorded", [True, False])
+async def test_at_a_handover_a_taken_change_is_acted_on_by_one_process(queue: Queue, is_recorded: bool):
+    await queue.note(RULE, ("created", "a"))
+    queue.clock.advance(10)
+    taken = await queue.store.take(RULE, queue.clock.now())
+    assert taken is not None
+    # The next holder of the lease looks before the first process has noted that it began.
+    if is_recorded:
+        await queue.store.settle_taken(taken.run_id)
+    else:
+        await queue.store.redo(taken.run_id)
+    assert await queue.store.began(taken) is is_recorded
+    assert (await queue.store.take(RULE, queue.clock.now()) is None) is is_recorded

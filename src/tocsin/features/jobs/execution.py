@@ -47,9 +47,8 @@ class JobDependencies:
 class TaskExecution:
     """One run of a job; `repository` is None for a job without one, which works in an empty folder of its own."""
 
-    def __init__(self, job: TaskJob, run: Run, repository: GitRepository | None, parts: JobDependencies) -> None:
+    def __init__(self, job: TaskJob, repository: GitRepository | None, parts: JobDependencies) -> None:
         self._job = job
-        self._run = run
         self._repository = repository
         self._parts = parts
         self._progress: float | None = None
@@ -100,8 +99,8 @@ class TaskExecution:
         ended = await self._parts.context.abilities.skills.run(
             self._job.skill,
             source=JOBS.name,
-            cause=self._run.trigger,
-            actor=self._run.actor,
+            cause=handle.run.trigger,
+            actor=handle.run.actor,
             input=self._job.description or self._job.title,
             part_of=handle.run_id,
         )
@@ -110,8 +109,8 @@ class TaskExecution:
     async def _assistant(self, handle: RunHandle, place: Path) -> RunResult:
         request = AssistantRequest(
             source=JOBS.name,
-            cause=self._run.trigger,
-            actor=self._run.actor,
+            cause=handle.run.trigger,
+            actor=handle.run.actor,
             folder=place,
             input=self._job.description or self._job.title,
             watch=lambda line: handle.write(line.stream, f"{line.text}\n"),

@@ -40,8 +40,8 @@ from tocsin.features.jobs.recovery import JobRecovery
 from tocsin.features.jobs.store import TaskJobFilter, TaskJobStore
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.engine.active_run import ActiveRun
-from tocsin.runs.model import TERMINAL, Line, Run, RunSpec, RunStatus, RunTrigger, new_run
-from tocsin.runs.stored_run import RunEndedError, RunTask, UnknownRunError
+from tocsin.runs.model import TERMINAL, Line, Run, RunSpec, RunStatus, RunTrigger
+from tocsin.runs.stored_run import RunEndedError, UnknownRunError
 
 log = logging.getLogger(__name__)
 
@@ -127,8 +127,8 @@ class TaskJobs:
             await repository.check_free(job.branch, job.id)
         if not job.has_work:
             return StartedJob(await self._start_by_hand(job, repository, caller), None)
-        run = new_run(self._order(job, caller, cause, parent_run_id), RunStatus.RUNNING, self.context.clock.now())
-        execution = TaskExecution(job, run, repository, self._parts)
+        spec = self._spec(job, caller, cause, parent_run_id)
+        execution = TaskExecution(job, repository, self._parts)
 
         def hear(line: Line) -> None:
             execution.hear(line)
@@ -136,7 +136,7 @@ class TaskJobs:
                 watch(line)
 
         # Cut in half, it would leave the record of a run that is not executed.
-        return await to_the_end(self._start_run(job, run, execution, hear, caller))
+        return await to_the_end(self._start_run(job, spec, execution, hear, caller))
 
     async def complete(
         self,
@@ -230,23 +230,23 @@ class TaskJobs:
         return started
 
     async def _start_run(
-        self, job: TaskJob, run: Run, execution: TaskExecution, watch: Callable[[Line], None], caller: Caller
+        self, job: TaskJob, spec: RunSpec, execution: TaskExecution, watch: Callable[[Line], None], caller: Caller
     ) -> StartedJob:
-        now, runs = self.context.clock.now(), self.context.runs()
+        started = job
 
-        def begin(job: TaskJob) -> TaskJob:
-            job.check_transition(TaskJobStatus.RUNNING)
-            return replace(job, status=TaskJobStatus.RUNNING, started_at=now, run_id=run.id, progress=None)
+        async def confirm(run: Run) -> None:
+            nonlocal started
 
-        await runs.store.add(run, runs.owner, RunTask())
-        try:
-            started = await self.store.change(job.id, begin, now)
-        except BaseException:
-            await to_the_end(runs.store.records.remove([run.id]))  # no job has it
-            raise
-        self._record(JOB_START, started, caller, "started", {"run": run.id})
+            def begin(job: TaskJob) -> TaskJob:
+                job.check_transition(TaskJobStatus.RUNNING)
+                status, now = TaskJobStatus.RUNNING, run.queued_at
+                return replace(job, status=status, started_at=now, run_id=run.id, progress=None)
 
-        return StartedJob(started, await runs.start_taken(run, execution.work, watch=watch))
+            started = await self.store.change(job.id, begin, run.queued_at)
+            self._record(JOB_START, started, caller, "started", {"run": run.id})
+
+        running = await self.context.runs().start(spec, execution.work, watch=watch, confirm=confirm)
+        return StartedJob(started, running)
 
     async def _remove(self, job: TaskJob, caller: Caller, *, delete_branch: bool, force: bool) -> None:
         owner, now = self.context.runs().owner, self.context.clock.now()
@@ -295,7 +295,7 @@ class TaskJobs:
         if new.skill in assistants and not new.repo:
             raise InvalidTaskJobError("an assistant skill needs a repository", hint="set repo", body_key="repo")
 
-    def _order(self, job: TaskJob, caller: Caller, cause: str, parent: str | None) -> RunSpec:
+    def _spec(self, job: TaskJob, caller: Caller, cause: str, parent: str | None) -> RunSpec:
         params: dict[str, Any] = {"skill": job.skill} if job.skill else {"command": self.context.redact(job.command)}
         return RunSpec(
             "job",

@@ -2,18 +2,17 @@
 
 import asyncio
 import shlex
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from tocsin.core.records.as_json import to_json
 from tocsin.core.text.shell import shell_argv
-from tocsin.features.context import Abilities, Notice, NoticeLevel
+from tocsin.features.context import FeatureContext, Notice, NoticeLevel
 from tocsin.features.watchers.feature import WATCHERS
-from tocsin.features.watchers.model import WatchedChange, WatcherAction, WatcherRule, shown
+from tocsin.features.watchers.model import KIND, WatchedChange, WatcherAction, WatcherRule, shown
 from tocsin.features.watchers.watching.content import text_below
-from tocsin.runs.control import StartRequest
+from tocsin.runs.control import Retry, StartRequest, as_retry
 from tocsin.runs.engine.active_run import result_of_child, show_child
-from tocsin.runs.model import Command, Run, RunResult, RunStatus
+from tocsin.runs.model import Command, RunResult, RunSpec, RunStatus
 from tocsin.runs.recorder import RunHandle, Work, command
 
 TIMEOUT_S = 3600.0
@@ -21,23 +20,41 @@ TIMEOUT_S = 3600.0
 MAX_INPUT_BYTES = 256 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class WatcherDependencies:
-    """What runs need of the rest of the program."""
-
-    abilities: Abilities
-    environment: Callable[[], Mapping[str, str]]
-    data_dir: Path
+def make_spec(
+    rule: WatcherRule,
+    change: WatchedChange,
+    trigger: str = "watcher",
+    *,
+    id: str = "",
+    actor: str | None = None,
+    parent_run_id: str | None = None,
+    retry: Retry | None = None,
+    source: str = WATCHERS.name,
+) -> RunSpec:
+    """Return the run of a rule for one change."""
+    spec = RunSpec(
+        KIND,
+        rule.name,
+        rule.name,
+        trigger,
+        actor,
+        params=change.params(),
+        env_keys=tuple(sorted([*variables(rule, change), "RUN_ID"])),
+        parent_run_id=parent_run_id,
+        snapshot=to_json(rule),
+        source=source,
+        id=id,
+    )
+    return as_retry(spec, retry)
 
 
 class WatcherExecution:
-    """One run of a rule for one change."""
+    """The work of a rule for one change."""
 
-    def __init__(self, run: Run, rule: WatcherRule, change: WatchedChange, parts: WatcherDependencies) -> None:
-        self._run = run
+    def __init__(self, context: FeatureContext, rule: WatcherRule, change: WatchedChange) -> None:
+        self._context = context
         self._rule = rule
         self._change = change
-        self._parts = parts
 
     async def work(self, handle: RunHandle) -> RunResult:
         """Do the work; see `Work`."""
@@ -53,19 +70,19 @@ class WatcherExecution:
         rule = self._rule
         child = Command(
             shell_argv(rule.command, rule.name, self._change.path),
-            {**self._parts.environment(), **variables(rule, self._change), "RUN_ID": self._run.id},
-            rule.path if rule.path.is_dir() else self._parts.data_dir,
+            {**self._context.environment(), **variables(rule, self._change), "RUN_ID": handle.run_id},
+            rule.path if rule.path.is_dir() else self._context.data_dir,
             TIMEOUT_S,
         )
         return await command(child)(handle)
 
     async def _skill(self, handle: RunHandle) -> RunResult:
         name, *words = shlex.split(self._rule.command)
-        ended = await self._parts.abilities.skills.run(
+        ended = await self._context.abilities.skills.run(
             name,
             source=WATCHERS.name,
-            cause=self._run.trigger,
-            actor=self._run.actor,
+            cause=handle.run.trigger,
+            actor=handle.run.actor,
             args=[*words, shown(self._change.path)],
             input=await asyncio.to_thread(text_below, self._rule.path, Path(self._change.path), MAX_INPUT_BYTES),
             folder=self._rule.path,
@@ -74,15 +91,15 @@ class WatcherExecution:
         return show_child(handle, ended)
 
     async def _workflow(self, handle: RunHandle) -> RunResult:
-        child = await self._parts.abilities.run_starter.start(
+        child = await self._context.abilities.run_starter.start(
             "workflow",
             self._rule.command,
             StartRequest(
                 source=WATCHERS.name,
-                cause=self._run.trigger,
-                actor=self._run.actor,
+                cause=handle.run.trigger,
+                actor=handle.run.actor,
                 offers={"path": shown(self._change.path), "event": str(self._change.type)},
-                parent_run_id=self._run.id,
+                parent_run_id=handle.run_id,
             ),
         )
         await handle.amend_child("workflow", child.run.id)
@@ -100,7 +117,7 @@ class WatcherExecution:
             self._rule.name,
             f"#/watchers/{self._rule.name}",
         )
-        await self._parts.abilities.notices.notify(notice)
+        await self._context.abilities.notices.notify(notice)
         handle.write("stdout", said)
         return RunResult(RunStatus.SUCCEEDED)
 

@@ -24,8 +24,9 @@ def open_watchers(context: FeatureContext) -> Watchers:
 
 
 async def prune(watchers: Watchers) -> None:
-    """Forget changes of earlier days."""
+    """Forget changes of earlier days, and failures whose runs were deleted."""
     await watchers.store.prune(watchers.context.clock.now())
+    await watchers.forget_deleted()
 
 
 async def start_watcher(watchers: Watchers, name: str, asked: "StartRequest") -> "ActiveRun":

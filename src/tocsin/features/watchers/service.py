@@ -4,7 +4,6 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,13 +26,11 @@ from tocsin.features.watchers.model import (
 )
 from tocsin.features.watchers.rules import FILE_NAME, WatcherRules
 from tocsin.features.watchers.store import WatcherStore
-from tocsin.runs.control import Retry
-from tocsin.runs.model import Line, Run, RunTrigger
+from tocsin.runs.control import Retry, StartRequest
+from tocsin.runs.model import Line, Run, RunResult, RunSpec, RunStatus, RunTrigger
 
 # Lazy: showing watchers does not need what watches and acts.
 if TYPE_CHECKING:
-    from tocsin.features.watchers.running import WatcherRunner
-    from tocsin.runs.control import StartRequest
     from tocsin.runs.engine.active_run import ActiveRun
 
 DAY_S = 86_400.0
@@ -48,13 +45,6 @@ class Watchers:
         self.context = context
         self.rules = WatcherRules(context.data_dir / FILE_NAME)
         self.store = WatcherStore(context.database)
-
-    @cached_property
-    def runner(self) -> "WatcherRunner":
-        """What acts on changes in this process."""
-        from tocsin.features.watchers.running import WatcherRunner
-
-        return WatcherRunner(self.context)
 
     @property
     def problem(self) -> ConfigError | None:
@@ -105,10 +95,9 @@ class Watchers:
         self, name: str, change: WatchedChange, *, source: str, watch: Callable[[Line], None] | None = None
     ) -> Run:
         """Act on a file now to the end, in this process, also while the rule is disabled."""
-        rule = await self.get(name)
-        run = self.runner.new_run(rule, change, RunTrigger.MANUAL, source=source)
-        await self._begin(rule, change, run)
-        return await self.runner.carry_out(run, rule, change, watch=watch)
+        asked = StartRequest(source=source, cause=RunTrigger.MANUAL)
+        running = await self._start(await self.get(name), change, asked, watch)
+        return await running.wait_or_stop()
 
     async def retry_failed(
         self, name: str = "", *, source: str, watch: Callable[[Line], None] | None = None
@@ -121,33 +110,30 @@ class Watchers:
         for failed in await self.failed(name):
             if (rule := rules.get(failed.subject_id)) is None:  # it was removed
                 continue
-            change, retry = change_of(failed.params), Retry(failed)
-            run = self.runner.new_run(rule, change, RunTrigger.MANUAL, retry=retry, source=source)
+            change = change_of(failed.params)
+            asked = StartRequest(source=source, cause=RunTrigger.MANUAL, retry=Retry(failed))
             if change.type is not WatchEvent.DELETED and not await asyncio.to_thread(os.path.lexists, change.path):
-                yield await self.runner.skip(run, "the file is gone")
+                spec = self._spec(rule, change, asked)
+                yield await self.context.runs().record(spec, RunResult(RunStatus.SKIPPED, "the file is gone"))
                 continue
-            await self._begin(rule, change, run)
-            yield await self.runner.carry_out(run, rule, change, watch=watch)
+            running = await self._start(rule, change, asked, watch)
+            yield await running.wait_or_stop()
 
     async def failed(self, name: str = "") -> list[Run]:
         """Return for each file whose last run failed that run, of one rule or of all, the oldest first."""
         found = await self.context.runs().store.several(await self.store.failed(name))
         return sorted(found, key=lambda run: run.id)
 
+    async def forget_deleted(self) -> None:
+        """Count files as failed no more whose runs were deleted."""
+        noted = await self.store.failed()
+        kept = {run.id for run in await self.failed()}
+        if gone := [run_id for run_id in noted if run_id not in kept]:
+            await self.store.forget_failed(gone)
+
     async def start(self, name: str, change: WatchedChange, asked: "StartRequest") -> "ActiveRun":
         """Act on a file now, and return as soon as that is recorded."""
-        rule = await self.get(name)
-        run = self.runner.new_run(
-            rule,
-            change,
-            asked.cause,
-            actor=asked.actor,
-            parent_run_id=asked.parent_run_id,
-            retry=asked.retry,
-            source=asked.source,
-        )
-        await self._begin(rule, change, run)
-        return await self.runner.start(run, rule, change)
+        return await self._start(await self.get(name), change, asked)
 
     async def change(self, name: str, path: str, event: WatchEvent) -> WatchedChange:
         """Return what a change of a file would be for a rule; raises ConfigError for a file elsewhere."""
@@ -169,9 +155,32 @@ class Watchers:
         """Return the newest run of a rule."""
         return next(iter((await self.context.runs().search(KIND, name, limit=1)).items), None)
 
-    async def _begin(self, rule: WatcherRule, change: WatchedChange, run: Run) -> None:
-        await self.runner.add(run)
-        await self.store.note_started(rule, change, run, self.context.clock.now())
+    async def _start(
+        self,
+        rule: WatcherRule,
+        change: WatchedChange,
+        asked: StartRequest,
+        watch: Callable[[Line], None] | None = None,
+    ) -> "ActiveRun":
+        from tocsin.features.watchers.execution import WatcherExecution
+
+        work = WatcherExecution(self.context, rule, change).work
+        running = await self.context.runs().start(self._spec(rule, change, asked), work, watch=watch)
+        await self.store.note_started(rule, change, running.run, self.context.clock.now())
+        return running
+
+    def _spec(self, rule: WatcherRule, change: WatchedChange, asked: StartRequest) -> RunSpec:
+        from tocsin.features.watchers.execution import make_spec
+
+        return make_spec(
+            rule,
+            change,
+            asked.cause,
+            actor=asked.actor,
+            parent_run_id=asked.parent_run_id,
+            retry=asked.retry,
+            source=asked.source,
+        )
 
     async def _switch(self, name: str, action: AuditAction, source: str, *, enabled: bool) -> WatcherRule:
         rule = await self.get(name)

@@ -40,6 +40,7 @@ class TakenChange(NamedTuple):
 
     change: WatchedChange
     run_id: str
+    event: int  # its row
 
 
 class WatcherStore:
@@ -88,7 +89,7 @@ class WatcherStore:
             row = connection.execute(sql, values).fetchone()
             if row is None:
                 return None
-            taken = TakenChange(_change(row), new_id())
+            taken = TakenChange(_change(row), new_id(), row["id"])
             decided = "UPDATE watcher_events SET due_at = NULL, run_id = ? WHERE id = ?"
             connection.execute(decided, [taken.run_id, row["id"]])
             connection.execute("INSERT INTO watcher_taken VALUES (?, ?, ?)", [taken.run_id, row["id"], row["due_at"]])
@@ -105,9 +106,19 @@ class WatcherStore:
         sql = "SELECT run_id FROM watcher_taken"
         return await self._database.read(lambda c: [row["run_id"] for row in c.execute(sql)])
 
-    async def began(self, run_id: str) -> bool:
+    async def began(self, taken: TakenChange) -> bool:
         """Note that the run of a taken change is recorded; return False if the change waits again."""
-        return await self._database.write(lambda connection: _drop_taken(connection, run_id) is not None)
+
+        def work(connection: sqlite3.Connection) -> bool:
+            _drop_taken(connection, taken.run_id)  # unless another process did, which saw the run
+            acts = "SELECT 1 FROM watcher_events WHERE id = ? AND run_id = ?"
+            return connection.execute(acts, [taken.event, taken.run_id]).fetchone() is not None
+
+        return await self._database.write(work)
+
+    async def settle_taken(self, run_id: str) -> None:
+        """Note that the run of a change that another process took is recorded."""
+        await self._database.write(lambda connection: _drop_taken(connection, run_id))
 
     async def redo(self, run_id: str) -> None:
         """Have a change wait again whose run was not recorded, unless the file has changed since."""
@@ -137,6 +148,15 @@ class WatcherStore:
         """Return for each file whose last run failed the ID of that run, of one rule or of all, the oldest first."""
         sql = "SELECT run_id FROM watcher_failing WHERE rule = IIF(? = '', rule, ?) ORDER BY run_id"
         return await self._database.read(lambda c: [row["run_id"] for row in c.execute(sql, [rule, rule])])
+
+    async def forget_failed(self, run_ids: Collection[str]) -> None:
+        """Count files as failed no more whose runs were deleted."""
+        sql = "DELETE FROM watcher_failing WHERE run_id = ?"
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.executemany(sql, [[run_id] for run_id in run_ids])
+
+        await self._database.write(work)
 
     async def drop_waiting(self, active: Collection[str]) -> None:
         """Decide not to act on changes of rules that are not active any more."""

@@ -1,7 +1,7 @@
 """What watchers do in processes that run them."""
 
 from tocsin.features.hooks import WorkHooks
-from tocsin.features.watchers.running import WatcherRuns
+from tocsin.features.watchers.run_type import WatcherRuns
 from tocsin.features.watchers.service import Watchers
 from tocsin.features.watchers.store import LEASE
 from tocsin.features.watchers.watching.watcher_service import WatcherService
@@ -17,7 +17,7 @@ def service_of(watchers: Watchers, holder: str = "", *, poll: bool | None = None
     """Return what watches the folders beside the other services."""
     context = watchers.context
     lease = Lease(context.database, LEASE, context.clock, holder)
-    return WatcherService(context, watchers.rules, watchers.store, watchers.runner, lease, poll=poll)
+    return WatcherService(context, watchers.rules, watchers.store, lease, poll=poll)
 
 
 WORK = WorkHooks[Watchers](

@@ -12,6 +12,7 @@ from typing import Any
 from tocsin.core.audit.trail import facts_of_caller
 from tocsin.core.errors import StoreUnavailableError, TocsinError
 from tocsin.core.process.presence import Presence
+from tocsin.core.tasks import to_the_end
 from tocsin.core.time.clock import Clock
 from tocsin.runs.engine.active_run import ActiveRun, PendingRun
 from tocsin.runs.engine.recovery import Recovery, interrupted, not_begun
@@ -86,16 +87,24 @@ class RunExecutor:
         work: Work,
         *,
         watch: Callable[[Line], None] | None = None,
+        confirm: Callable[[Run], Awaitable[None]] | None = None,
     ) -> ActiveRun:
         """Record a run, start its work and return immediately; `watch` receives each line.
 
-        Raises StoreUnavailableError, without starting the work.
+        `confirm` is called between the two: if it raises, the record is deleted, and the work does not start. Raises
+        StoreUnavailableError, without starting the work.
         """
         run = new_run(spec, RunStatus.RUNNING, self._clock.now())
 
         async def enter() -> Run:
             with self._ended_if_unconfirmed(run):
                 await self.store.add(run, self.owner, self._task_of(spec))
+            if confirm:
+                try:
+                    await confirm(run)
+                except BaseException:
+                    await to_the_end(self.store.records.remove([run.id]))
+                    raise
             return run
 
         running = self._prepare(run, spec.log_max_bytes, watch, spec.request)

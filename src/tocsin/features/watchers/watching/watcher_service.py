@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from tocsin.core.errors import ConfigError, StoreUnavailableError, TocsinError
@@ -11,10 +10,10 @@ from tocsin.core.service import ServiceLoop, StopEvent
 from tocsin.core.tasks import to_the_end
 from tocsin.core.watching.folder_watcher import FileChange
 from tocsin.features.context import FeatureContext, Notice, NoticeLevel
+from tocsin.features.watchers.execution import WatcherExecution, make_spec
 from tocsin.features.watchers.feature import WATCHER_ERROR, WATCHERS
 from tocsin.features.watchers.model import SeenState, WatchedChange, WatcherRule
 from tocsin.features.watchers.rules import WatcherRules
-from tocsin.features.watchers.running import WatcherRunner
 from tocsin.features.watchers.store import WatcherStore
 from tocsin.features.watchers.watching.folders import RuleFolder
 from tocsin.features.watchers.watching.matching import change_for, is_own
@@ -30,6 +29,10 @@ _FILE = ""  # stands for the file with the rules among these: a rule has a name
 _FolderKey = tuple[Path, bool]
 
 
+class _TakenOverError(Exception):
+    """Another process watches now, and acts on the change."""
+
+
 class WatcherService:
     """Watches while this process holds the lease."""
 
@@ -38,7 +41,6 @@ class WatcherService:
         context: FeatureContext,
         rules: WatcherRules,
         store: WatcherStore,
-        runner: WatcherRunner,
         lease: Lease,
         *,
         poll: bool | None = None,
@@ -48,7 +50,6 @@ class WatcherService:
         self._data_dir = context.data_dir.resolve()
         self._rules = rules
         self._store = store
-        self._runner = runner
         self._lease = lease
         self._poll = poll
         self._stop = StopEvent()
@@ -168,33 +169,39 @@ class WatcherService:
         taken = await self._store.take(rule, self._clock.now())
         if taken is None:
             return False
-        run = replace(self._runner.new_run(rule, taken.change), id=taken.run_id)
-        await self._record(run)
-        if not await self._store.began(run.id):  # another process watches now, and acts on the change
-            await self._context.runs().store.records.remove([run.id])
+        spec = make_spec(rule, taken.change, id=taken.run_id)
+        work = WatcherExecution(self._context, rule, taken.change).work
+
+        async def confirm(_: Run) -> None:
+            if not await self._store.began(taken):
+                raise _TakenOverError
+
+        try:
+            running = await self._context.runs().start(spec, work, confirm=confirm)
+        except _TakenOverError:
             return True
-        running = await self._runner.start(run, rule, taken.change)
+        except StoreUnavailableError as error:
+            log.warning("a change is held back", extra={"watcher": rule.name, "reason": error.sentence()})
+            await self._redo(taken.run_id)
+            return True
         await running.wait()  # at a stop, it is released or interrupted with all runs of this process
         return True
 
-    async def _record(self, run: Run) -> None:
-        """Record a run; while the store cannot be written, its change is held back."""
+    async def _redo(self, run_id: str) -> None:
+        """Have a taken change wait again, as soon as the store can be written."""
         while True:
+            await self._clock.sleep(STORE_RETRY_S)
             try:
-                await self._runner.add(run)
-            except StoreUnavailableError as error:
-                if self._loop.stopping:
+                return await self._store.redo(run_id)
+            except StoreUnavailableError:
+                if self._loop.stopping:  # the next process finds it
                     raise
-                log.warning("a change is held back", extra={"reason": error.sentence()})
-                await self._clock.sleep(STORE_RETRY_S)
-            else:
-                return
 
     async def _redo_lost(self) -> None:
         """Have changes acted on that an earlier process took, and whose runs it has not recorded."""
         for run_id in (taken := await self._store.taken()):
             if run_id in {run.id for run in await self._context.runs().store.several(taken)}:
-                await self._store.began(run_id)
+                await self._store.settle_taken(run_id)
             else:
                 await self._store.redo(run_id)
 

@@ -1,93 +1,26 @@
-"""Make and carry out the runs of a rule."""
+"""What follows from the end of a watcher's run: the message, the notice, the audit entry."""
 
 import sqlite3
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import Any
 
-from tocsin.core.audit.trail import facts_of_caller
-from tocsin.core.records.as_json import to_json
 from tocsin.features.context import FeatureContext, Notice
 from tocsin.features.run_notices import failing, notify_stored, recovered, stored_notice
-from tocsin.features.watchers.execution import WatcherDependencies, WatcherExecution, variables
 from tocsin.features.watchers.feature import WATCHER_RUN, WATCHERS
-from tocsin.features.watchers.model import KIND, WatchedChange, WatcherRule
+from tocsin.features.watchers.model import KIND
 from tocsin.features.watchers.store import FileOutcome, note_outcome
-from tocsin.runs.control import Retry, as_retry
 from tocsin.runs.document import audit_facts, pointers
-from tocsin.runs.engine.active_run import ActiveRun
 from tocsin.runs.engine.note_once import note_once
 from tocsin.runs.engine.run_type import RunAuditEntry, RunMessage, RunType
-from tocsin.runs.model import FAILING, Line, Run, RunSpec, RunStatus, new_run
+from tocsin.runs.model import FAILING, Run, RunStatus
 from tocsin.runs.recorder import Work
 from tocsin.runs.service import waiting_for
-from tocsin.runs.stored_run import RunTask
 
 MAX_CHARS = 3_500  # one message of every channel but one: more of the output is in the log
 
 
-class WatcherRunner:
-    """Carries out runs in this process."""
-
-    def __init__(self, context: FeatureContext) -> None:
-        self._context = context
-        self._parts = WatcherDependencies(context.abilities, context.environment, context.data_dir)
-
-    def new_run(
-        self,
-        rule: WatcherRule,
-        change: WatchedChange,
-        trigger: str = "watcher",
-        *,
-        actor: str | None = None,
-        parent_run_id: str | None = None,
-        retry: Retry | None = None,
-        source: str = WATCHERS.name,
-    ) -> Run:
-        """Return the record of a run that begins now."""
-        order = RunSpec(
-            KIND,
-            rule.name,
-            rule.name,
-            trigger,
-            actor,
-            params=change.params(),
-            env_keys=tuple(sorted([*variables(rule, change), "RUN_ID"])),
-            parent_run_id=parent_run_id,
-            snapshot=to_json(rule),
-            source=source,
-        )
-        return new_run(as_retry(order, retry), RunStatus.RUNNING, self._context.clock.now())
-
-    async def start(
-        self, run: Run, rule: WatcherRule, change: WatchedChange, *, watch: Callable[[Line], None] | None = None
-    ) -> ActiveRun:
-        """Start the work of a run that is recorded already."""
-        work = WatcherExecution(run, rule, change, self._parts).work
-        return await self._context.runs().start_taken(run, work, watch=watch)
-
-    async def carry_out(
-        self, run: Run, rule: WatcherRule, change: WatchedChange, *, watch: Callable[[Line], None] | None = None
-    ) -> Run:
-        """Do the work of a run and return how it ended; cancelling the caller ends it."""
-        running = await self.start(run, rule, change, watch=watch)
-        return await running.wait_or_stop()
-
-    async def add(self, run: Run) -> None:
-        """Record a run of this process."""
-        runs = self._context.runs()
-        await runs.store.add(run, runs.owner, RunTask(caller=facts_of_caller(run.source)))
-
-    async def skip(self, run: Run, reason: str) -> Run:
-        """Record a run that does not take place, and return it."""
-        skipped = replace(run, status=RunStatus.SKIPPED, started_at=None, finished_at=run.queued_at, reason=reason)
-        runs = self._context.runs()
-        await self.add(skipped)
-        return await runs.settle(skipped)
-
-
 class WatcherRuns(RunType):
-    """Runs of watchers: the process that watches starts them."""
+    """Runs of watchers."""
 
     kind = KIND
     source = WATCHERS.name
