@@ -1,5 +1,6 @@
 """`tocsin runs retry` of a cron run, and other features that start a job."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,10 +8,14 @@ from tests.features.cron.conftest import HUMAN, Crontab, opened
 from tests.waiting import eventually
 
 from tocsin.core.audit.reader import AuditEntry
-from tocsin.features.cron.model import JobConflictError
+from tocsin.features.cron.model import JobConflictError, order_of
+from tocsin.features.cron.run_type import count_failures
+from tocsin.features.cron.scheduler import withdraw
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.runs.control import NotRetriedError, RunControl, StartRequest
-from tocsin.runs.model import RunStatus, RunTrigger
+from tocsin.runs.engine.overlap import Overlap, OverlapRules, StartPolicy
+from tocsin.runs.model import RunStatus, RunTrigger, new_run
+from tocsin.runs.queue import RecentRun
 
 
 def control(crontab: Crontab) -> RunControl:
@@ -92,3 +97,33 @@ async def test_jobs_are_listed_by_what_they_start(crontab: Crontab):
     assert await abilities.schedules.jobs_by_subject("workflow") == {"nightly": [first.id, second.id]}
     assert await abilities.schedules.jobs_by_subject("skill") == {}
     assert await abilities.run_starter.subjects("cron") == ["a", "b", "c"]
+
+
+def recent(number: int, status: RunStatus, retry_of: str | None = None, *, has_ended: bool = True) -> RecentRun:
+    ended = 2.0 if has_ended else None
+    return RecentRun(f"run {number}", status, 1.0, ended, ended, retry_of)
+
+
+def test_a_failed_run_whose_retry_is_still_queued_does_not_count_as_failed():
+    history = [
+        recent(3, RunStatus.QUEUED, "run 1", has_ended=False),
+        recent(2, RunStatus.FAILED),
+        recent(1, RunStatus.FAILED),
+    ]
+    assert count_failures(history, since=0.0) == 1
+    assert count_failures(history[1:], since=0.0) == 2
+
+
+async def test_of_the_runs_of_a_changed_job_those_that_have_begun_stay(crontab: Crontab):
+    runs, now = crontab.bench.app.runs(), crontab.clock.now()
+    await crontab.add(command="echo hello")
+    job = await crontab.jobs.get("job")
+    spec = replace(order_of(job, RunTrigger.SCHEDULE, "scheduler"), scheduled_for=now)
+    begun, queued = (replace(new_run(spec, RunStatus.QUEUED, now), scheduled_for=now + n) for n in range(2))
+    await runs.store.enqueue([begun, queued])
+    everyone = StartPolicy(OverlapRules(Overlap.QUEUE, 9))
+    assert (await runs.store.begin_queued("cron", "another process", now, lambda _: everyone)).begun == [begun.id]
+    await withdraw(runs.store.records, [begun.id, queued.id], now)
+    assert [run.id for run in (await runs.search("cron")).items] == [begun.id]
+    again = replace(new_run(spec, RunStatus.QUEUED, now), scheduled_for=begun.scheduled_for)
+    assert await runs.store.enqueue([again]) == [], "its instant is not executed again"

@@ -90,7 +90,7 @@ def _record(jobs: CronJobs, job: CronJob, past: SubjectPast) -> CronJobSummary:
         next_run_at=job.next_at,
         last_run=past.last,
         recent=ran[:SHOWN_RUNS],
-        consecutive_failures=count_failures(ended, job.failures_since),
+        consecutive_failures=count_failures(past.history, job.failures_since),
         success_rate_30d=round(sum(run.ok for run in lately) / len(lately), 4) if lately else None,
         duration_p50_ms=_share(durations, 0.5),
         duration_p95_ms=_share(durations, 0.95),

@@ -56,10 +56,15 @@ def order_again(run: Run, actor: str | None, source: str = "") -> RunSpec:
     )
 
 
-def count_failures(runs: Sequence[RecentRun], since: float) -> int:
-    """Return how many of the newest runs failed in a row; cancelled and repeated ones do not count."""
-    repeated, failures = {run.retry_of for run in runs}, 0
-    for run in runs:
+def count_failures(history: Sequence[RecentRun], since: float, last: str = "~") -> int:
+    """Return how many of the newest runs, up to the run `last`, failed in a row.
+
+    Cancelled runs do not count, nor those that are retried, even if the retry is still queued.
+    """
+    repeated, failures = {run.retry_of for run in history}, 0
+    for run in history:
+        if not run.started_at or not run.finished_at or run.id > last:
+            continue
         if run.ok or run.queued_at < since:
             break
         failures += run.status != RunStatus.CANCELLED and run.id not in repeated
@@ -172,8 +177,7 @@ class CronRuns(RunType):
         if job is None or not limit or not job.enabled:
             return
         (past,) = await self._context.runs().store.records.pasts(KIND, [run.subject_id], _COUNTED)
-        ended = [each for each in past.history if each.started_at and each.finished_at and each.id <= run.id]
-        failures = count_failures(ended, job.failures_since)
+        failures = count_failures(past.history, job.failures_since, run.id)
         if failures < limit:
             return
         reason = "the last run failed" if failures == 1 else f"the last {failures} runs failed"

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -245,7 +245,7 @@ class Scheduler:
             recorded += await store.enqueue([run], self._next_slot(self._clock.now()))
         advanced = await self._context.database.write(move_on)
         if changed := [run.id for run in recorded if run.subject_id not in advanced]:
-            await self._records.remove(changed)
+            await withdraw(self._records, changed, self._clock.now())
         return [run for run in recorded if run.subject_id in advanced]
 
     def _runs_of(self, job: CronJob, until: float) -> list[Run]:
@@ -304,6 +304,20 @@ class Scheduler:
         earliest = await self._store.earliest()
         usual = LOOK_S if self._has_queued else min(BEAT_S, LONGEST_SLEEP_S)
         return usual if earliest is None else max(0.0, min(usual, earliest - self._clock.now()))
+
+
+async def withdraw(records: RunRecords, run_ids: Collection[str], now: float) -> None:
+    """Delete queued runs; one that has begun meanwhile stays, so that its instant is not executed again."""
+
+    def end_queued(queue: RunQueue) -> list[str]:
+        found = [row.id for row in queue.queued() if row.id in run_ids]
+        for run_id in found:
+            end_unstarted(queue, run_id, RunResult(RunStatus.SKIPPED, "the job was changed"), now, settled=True)
+        return found
+
+    ended = await records.decide(KIND, end_queued)
+    never_ran = [run.id for run in await records.several(list(run_ids)) if run.status is RunStatus.MISSED]
+    await records.remove([*ended, *never_ran])
 
 
 def _is_catchup(run: Run) -> bool:
