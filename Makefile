@@ -10,7 +10,7 @@ COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 \
 ifndef TOGETHER
 .NOTPARALLEL:
 endif
-.PHONY: help demo test check format lint types imports timing generated words unit tested coverage compiled bench chaos many-hosts bot-proof ops-proof api-proof ui-proof tour versions plugins house docs site fix lock demo-env dev-env clean
+.PHONY: help demo test check format lint types imports timing generated words unit tested coverage compiled bench chaos many-hosts bot-proof ops-proof api-proof ui-proof tour versions plugins image house docs site fix lock demo-env dev-env clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
@@ -61,6 +61,9 @@ versions: dev-env ## Run the tests with the oldest and the newest versions of pa
 plugins: dev-env ## Install a wheel with the extra testing elsewhere and run copies of the examples there
 	@$(BIN)/python -m tools.plugins
 
+image: dev-env ## Build the image in a Debian root without a container engine, and send from it (root; needs mmdebstrap)
+	@$(BIN)/python -m tools.image $(ARGS)
+
 house: dev-env ## Print the figures of the architecture: lines, files, rooms, names, cycles
 	@$(BIN)/python -m tools.house
 
@@ -81,8 +84,10 @@ fix: dev-env ## Format the code and mend what ruff can mend
 lock: ## Pin the dependencies anew (LOCK_FLAGS=--upgrade takes newer releases)
 	@command -v $(UV) >/dev/null || { sh tools/bootstrap.sh dev && $(BIN)/python -m pip install --quiet uv; }
 	$(COMPILE) pyproject.toml --all-extras --group build --group dev -o requirements/dev.txt
-	$(COMPILE) pyproject.toml --extra demo --extra completion --extra chat --group build -c requirements/dev.txt -o requirements/demo.txt
+	$(COMPILE) pyproject.toml --extra demo --extra chat --group build -c requirements/dev.txt -o requirements/demo.txt
 	$(COMPILE) pyproject.toml -c requirements/dev.txt -o requirements/core.txt
+	$(COMPILE) pyproject.toml --extra chat -c requirements/dev.txt -o requirements/chat.txt
+	$(COMPILE) pyproject.toml --extra voice -c requirements/dev.txt -o requirements/voice.txt
 	$(COMPILE) --group build -c requirements/dev.txt -o requirements/build.txt
 
 clean: ## Remove the environment and every cache

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tests.web.dashboard.contract.curl import PREAMBLE, curl_of
+from tools.manpage import man_page
 from tools.operations import DescribedOperation, dashboard_api, described_operations
 from tools.ui_types import types_file
 from tools.ui_vendor import VendorError, vendored_files
@@ -104,6 +105,7 @@ def generated() -> dict[Path, str]:
         reference / "features.md": features_page(features),
         reference / "commands.md": commands_page(),
         reference / "channels.md": channels_page(specs),
+        ROOT / "packaging" / "tocsin.1": man_page(global_options(build_parser([]))),
         reference / "problems.md": problems_page(),
         reference / "operations.md": operations_page(described_operations(api)),
         SOURCE / "web" / "ui" / "types" / "api.d.ts": types_file(api),

@@ -223,7 +223,6 @@ def test_verbose_shows_what_the_program_logs(cli: Cli):
         (("demo",), "aiohttp", "demo"),
         (("demo",), "aiosmtpd", "demo"),
         (("demo",), "trustme", "demo"),
-        (("completion", "bash"), "shtab", "completion"),
         (("ask", "hello"), "pydantic_ai", "chat"),
         (("voice", "install"), "pywhispercpp", "voice"),
     ],

@@ -21,7 +21,9 @@ GROUPS: dict[str, list[str]] = PROJECT["dependency-groups"]
 CONTENTS = {
     "build": GROUPS["build"],
     "core": CORE,
-    "demo": [*CORE, *EXTRAS["demo"], *EXTRAS["completion"], *EXTRAS["chat"], *GROUPS["build"]],
+    "chat": [*CORE, *EXTRAS["chat"]],
+    "voice": [*CORE, *EXTRAS["voice"]],
+    "demo": [*CORE, *EXTRAS["demo"], *EXTRAS["chat"], *GROUPS["build"]],
     "dev": [*CORE, *(line for lines in (*EXTRAS.values(), *GROUPS.values()) for line in lines)],
 }
 ENTRY = re.compile(r"(?P<name>[\w.-]+)==(?P<version>[\w.!+]+)( ; [^\\]+)?(?P<hashes>( --hash=sha256:[0-9a-f]{64})+)")

@@ -6,7 +6,6 @@ from tocsin.core.errors import ConfigError
 
 # package: the extra that installs it, and what is unavailable without it.
 EXTRAS = {
-    "shtab": ("completion", "no shell completion"),
     "aiohttp": ("demo", "no `tocsin demo`"),
     "trustme": ("demo", "no `tocsin demo`"),
     "aiosmtpd": ("demo", "no `tocsin demo`"),
@@ -38,6 +37,7 @@ NEEDED_PACKAGES = {
     "regex": "long texts that are not plain ASCII cannot be split",
     "rich": "the terminal cannot show tables",
     "ruamel.yaml": "YAML files cannot be read",
+    "shtab": "completion scripts cannot be printed",
     "starlette": "services cannot start",
     "structlog": "services cannot start",
     "uvicorn": "services cannot start",

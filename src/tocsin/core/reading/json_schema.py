@@ -51,7 +51,7 @@ def build_schema(type_: FieldType) -> dict[str, Any]:
 def _of_many(type_: PlainType | ListType | OneOrManyType | MappingType | RecordType) -> dict[str, Any]:
     match type_:
         case PlainType():
-            return {"type": ["string", "number", "boolean", "array"]}
+            return {"type": ["string", "number", "boolean", "array"], "items": {}}
         case OneOrManyType(item, allow_empty):
             return {"anyOf": [build_schema(item), build_schema(ListType(item, allow_empty))]}
         case ListType(item, allow_empty, max_items):
