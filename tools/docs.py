@@ -32,6 +32,7 @@ from tocsin.core.text.measures import code_points, escaped_code_points, utf16_un
 from tocsin.core.time.ratelimit import SHARE, Rate
 from tocsin.delivery.model import OPEN, REPLAYABLE, SCHEDULE_S, WAITING, DeliveryStatus, Policy
 from tocsin.features.contract import Feature, GeneratedFiles, load_module
+from tocsin.features.file_schemas import as_text, load_schema, written_files
 from tocsin.features.registry import find_features
 from tocsin.rest.problems import PROBLEMS
 
@@ -107,6 +108,8 @@ def generated() -> dict[Path, str]:
         reference / "channels.md": channels_page(specs),
         ROOT / "packaging" / "tocsin.1": man_page(global_options(build_parser([]))),
         reference / "problems.md": problems_page(),
+        reference / "files.md": files_page(features),
+        **schema_files(features, reference / "schemas"),
         reference / "operations.md": operations_page(described_operations(api)),
         SOURCE / "web" / "ui" / "types" / "api.d.ts": types_file(api),
         **vendored_files(),
@@ -232,6 +235,31 @@ def meaning(variable: Variable[Any]) -> str:
     """Return the description and what else a person must know."""
     marks = [word for word, applies in (("required", variable.required), ("secret", variable.secret)) if applies]
     return f"{variable.doc} *({', '.join(marks)})*" if marks else variable.doc
+
+
+# Files that people write
+
+
+def files_page(features: Iterable[Feature]) -> str:
+    """Return the page of all files that people write."""
+    rows = (
+        (f"`{file.place}`", f"{file.summary[0].upper()}{file.summary[1:]}", f"[{name}](schemas/{name}.json)")
+        for name, file in written_files(features).items()
+    )
+    return document(
+        [
+            "# Files",
+            NOTICE,
+            "The YAML files of the [data directory](../guide.md#data-directory) that you write. "
+            "[Editors](../guide.md#schemas-for-editors) can check and complete them by their JSON Schema.",
+            table(("File", "What it is", "Schema"), rows),
+        ]
+    )
+
+
+def schema_files(features: Iterable[Feature], folder: Path) -> dict[Path, str]:
+    """Return the JSON Schemas of these files, by path."""
+    return {folder / f"{name}.json": as_text(load_schema(file)) for name, file in written_files(features).items()}
 
 
 # Commands

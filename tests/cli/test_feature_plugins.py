@@ -121,7 +121,7 @@ def test_a_gap_is_an_audit_entry_and_a_notification(plugged: Cli):
 FEATURE = """
 from tocsin.core.audit.actions import AuditAction
 from tocsin.core.config.variables import Variable
-from tocsin.features.contract import Feature, FeatureCommand, Subsystem
+from tocsin.features.contract import Feature, FeatureCommand, Subsystem, WrittenFile
 
 FEATURE = Feature(name="bell", package=__package__, summary="rings"{more})
 """
@@ -159,6 +159,8 @@ def test_a_broken_plug_in_is_told_and_skipped(cli: Cli, site: Path, module: str,
         ('tables={"runs": ()}', "the component runs does not start with bell"),
         ('tables={"bell": ("CREATE TABLE runs (id TEXT);",)}', "the table runs does not start with bell"),
         ('audit_actions=(AuditAction("skill.run", "Mine."),)', "the audit action skill.run already belongs to another"),
+        ('files=(WrittenFile("watchers", "x.yaml", "x", "x:X"),)', "the schema watchers already belongs to another"),
+        ('files=(WrittenFile("hours", "x.yaml", "x", "x:X"),)', "the schema hours does not start with bell"),
         ('provides=("skills",)', "skills already provides skills"),
         ('run_kinds=("skill",)', "skills already has runs of the kind skill"),
     ],

@@ -120,7 +120,7 @@ def test_a_profile_gets_a_summary_by_the_queue(wired: Cli, town):
 
 
 def test_the_published_schema_names_every_type_and_refuses_other_keys(cli: Cli):
-    schema = cli("workflows", "schema").json()
+    schema = cli("schema", "workflow").json()
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     assert schema["additionalProperties"] is False
     assert len(schema["properties"]) == 17

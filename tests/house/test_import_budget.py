@@ -65,6 +65,12 @@ def test_listing_the_channels_loads_nothing_that_only_other_commands_need(tmp_pa
     assert loaded & (SLOW | {"difflib", "logging", "pkgutil", "platformdirs", "shutil"}) == set()
 
 
+def test_printing_a_schema_loads_neither_a_web_framework_nor_a_reader_of_yaml(tmp_path: Path):
+    needless = {"fastapi", "pydantic", "re2", "ruamel", "starlette"}
+    for name in ("cron_job", "triggers", "workflow"):
+        assert {module.partition(".")[0] for module in modules_of(tmp_path, "schema", name)} & needless == set()
+
+
 def test_listing_secrets_loads_neither_the_audit_log_nor_an_event_loop(tmp_path: Path):
     assert modules_of(tmp_path, "vault", "list", "-q") & {"asyncio", "hashlib", "tocsin.core.audit.log"} == set()
 

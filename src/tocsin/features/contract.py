@@ -63,6 +63,24 @@ class Subsystem(NamedTuple):
     page: str = ""  # its page in the dashboard, without `#/`
 
 
+class WrittenFile(NamedTuple):
+    """A kind of YAML file that people write, from whose declaration its JSON Schema is made."""
+
+    name: str  # the name of the schema
+    place: str  # below the data directory; may have `*`: `cron.d/*.yaml`
+    summary: str  # a lower-case phrase
+    # `module:NAME` of the type that reads it, or of a function that returns that type or the schema.
+    declaration: str
+
+
+PROFILES = WrittenFile(  # of the core, which is no feature
+    "profiles",
+    "profiles.yaml",
+    "notification profiles: named lists of targets",
+    "tocsin.messaging.outbound.profiles:PROFILES",
+)
+
+
 class LiveTopic(NamedTuple):
     """Records whose changes the dashboard shows live.
 
@@ -94,6 +112,7 @@ class Feature:
     # with the data directory and the settings read so far, at every start: it must be fast if it has no values.
     settings_layer: "Callable[[Path, Values], SecretStore] | None" = None
 
+    files: tuple[WrittenFile, ...] = ()  # that people write, in YAML
     subsystems: tuple[Subsystem, ...] = ()  # whose state it reports; of one of the core, its part
     bot_commands: tuple[BotCommand, ...] = ()
     live: tuple[LiveTopic, ...] = ()

@@ -36,6 +36,7 @@ GROUPS = {
     OPERATION: {
         "doctor": ("doctor.command", "check the installation and suggest a fix for each problem"),
         "init": ("setup.command", "write a .env file with a random dashboard password and gateway token"),
+        "schema": ("setup.schema", "list the files that you write, and print a JSON Schema of one for editors"),
         "config": ("setup.command", "show the effective settings and their sources"),
         "dashboard": ("access.dashboard", "run the dashboard, hash its password, or print a sign-in link"),
         "tokens": ("access.tokens", "create, list and revoke API tokens for scripts and agents"),

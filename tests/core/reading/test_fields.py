@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tocsin.core.reading.fields import (
+    DURATION,
     AnyType,
     BooleanType,
     ChoiceType,
@@ -276,7 +277,11 @@ def test_a_schema_says_what_the_reader_checks():
                     "properties": {
                         "run": {"type": "string", "minLength": 1},
                         "timeout": {
-                            "anyOf": [{"type": "number", "minimum": 1, "maximum": 3600}, {"type": "string"}],
+                            "type": ["number", "string"],
+                            "minimum": 1,
+                            "maximum": 3600,
+                            "pattern": rf"^\s*{DURATION}\s*$",
+                            "patternErrorMessage": "This is not a duration such as 90s, 15m or 1h30m",
                             "default": 60.0,
                         },
                     },

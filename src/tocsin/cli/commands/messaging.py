@@ -54,6 +54,7 @@ def configure_profiles(parser: argparse.ArgumentParser) -> None:
     parser.epilog = """example: tocsin profiles
 
 example of a profiles.yaml:
+  # yaml-language-server: $schema=schemas/profiles.json
   oncall:
     - channel: email
       target: ops@example.org"""

@@ -59,8 +59,10 @@ def configure_completion(parser: argparse.ArgumentParser) -> None:
 
 
 def _init(arguments: argparse.Namespace, options: Options, out: Console) -> int:
-    path, before = create_env_file(options, here=arguments.here)
+    path, before, problem = create_env_file(options, here=arguments.here)
     out.effect_done(f"{path} was written")
+    if problem:
+        out.note(f"tocsin: {problem}")
     if out.as_json:
         out.document({"env_file": str(path), "dashboard_user": LOGIN_NAME})
         return DONE

@@ -14,6 +14,7 @@ from tocsin.core.config.settings import Settings
 from tocsin.core.config.variables import DASHBOARD_PASS, DASHBOARD_USER, DATA_DIR, GATEWAY_TOKEN
 from tocsin.core.errors import ConfigError
 from tocsin.core.storage.files import make_directory, write_atomically
+from tocsin.features.file_schemas import write_schemas, written_files
 from tocsin.terminal.options import Options
 
 # Not one of the common names that the security check warns about.
@@ -25,6 +26,7 @@ class NewEnvFile(NamedTuple):
 
     path: Path
     before: Settings
+    problem: str = ""  # why the schemas for editors were not written beside it
 
 
 def create_env_file(options: Options, *, here: bool) -> NewEnvFile:
@@ -52,7 +54,13 @@ def create_env_file(options: Options, *, here: bool) -> NewEnvFile:
         ) from None
     except OSError as error:
         raise ConfigError(f"cannot write {path}: {error.strerror}", hint="check the directory") from None
-    return NewEnvFile(path, found)
+    problem = ""
+    if path.parent == found.data_dir:
+        try:
+            write_schemas(found.data_dir, written_files(installed.features).values())
+        except (ConfigError, OSError) as error:  # of a plug-in, or a full disk
+            problem = str(error)
+    return NewEnvFile(path, found, problem)
 
 
 def change_env_file(path: Path, values: Mapping[str, str]) -> None:

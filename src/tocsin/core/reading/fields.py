@@ -22,9 +22,8 @@ from typing import Any, ClassVar, Generic, TypeAlias
 
 from tocsin.core.reading.value import WRONG_DURATION, WRONG_TYPE, WRONG_VALUE, InputValue, V
 
-_DURATION = re.compile(
-    r"(?=[0-9])(?:([0-9]{1,9})d)?(?:([0-9]{1,9})h)?(?:([0-9]{1,9})m)?(?:([0-9]{1,12}(?:\.[0-9]+)?)s?)?"
-)
+DURATION = r"(?=[0-9])(?:([0-9]{1,9})d)?(?:([0-9]{1,9})h)?(?:([0-9]{1,9})m)?(?:([0-9]{1,12}(?:\.[0-9]+)?)s?)?"
+_DURATION = re.compile(DURATION)
 MAX_WHOLE = 2**53  # what every JSON reader can hold
 _UNITS_S = (86_400, 3_600, 60, 1)
 
@@ -259,6 +258,7 @@ class Field:
     default: Any = None  # if the field is absent
     nullable: bool = False  # whether `null` is accepted and means absent
     doc: str = ""
+    examples: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -1,11 +1,12 @@
 """JSON schemas of field types, for OpenAPI documents and for editors of files."""
 
-from collections.abc import Container
+from collections.abc import Callable, Container, Mapping
 from dataclasses import replace
 from math import isfinite
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from tocsin.core.reading.fields import (
+    DURATION,
     MAX_WHOLE,
     AnyType,
     BooleanType,
@@ -40,7 +41,8 @@ def build_schema(type_: FieldType) -> dict[str, Any]:
         case BooleanType():
             return {"type": "boolean"}
         case DurationType(lowest, highest):
-            return {"anyOf": [{"type": "number", **_bounds(lowest, highest)}, {"type": "string"}]}
+            bounds = _bounds(lowest, highest)
+            return {"type": ["number", "string"], **bounds, "pattern": rf"^\s*{DURATION}\s*$", **_said(_NO_DURATION)}
         case ChoiceType(words, blank):
             return {"enum": ["", *words] if blank else list(words)}
         case AnyType(schema):
@@ -78,18 +80,50 @@ def record_schema(record: RecordType) -> dict[str, Any]:
 
 def file_schema(title: str, type_: FieldType) -> dict[str, Any]:
     """Return the schema of a file whose root has this type."""
-    return {"$schema": DIALECT, "title": title, **build_schema(without_names(type_))}
+    return {"$schema": DIALECT, "title": title, **build_schema(written(type_))}
+
+
+def either_schema(title: str, test: Mapping[str, Any], then: FieldType, otherwise: FieldType) -> dict[str, Any]:
+    """Return the schema of a file whose root has the type `then` if it satisfies `test`, else `otherwise`."""
+    chosen = {"if": test, "then": build_schema(written(then)), "else": build_schema(written(otherwise))}
+    return {"$schema": DIALECT, "title": title, **chosen}
+
+
+def written(type_: T) -> T:
+    """Return a type as YAML files have it: without names, and a number where a text is expected is a text."""
+    return _changed(without_names(type_), _as_in_yaml)
 
 
 def without_names(type_: T) -> T:
     """Return a type whose records have no names: their schemas are inlined instead of referenced."""
-    match type_:
+    return _changed(type_, lambda each: replace(each, name="") if isinstance(each, RecordType) else each)
+
+
+def _changed(type_: T, change: Callable[[FieldType], FieldType]) -> T:
+    """Return a type with `change` applied to it and to all types inside it."""
+    inner: FieldType = type_
+    match inner:
         case RecordType(members):
-            fields = tuple(replace(each, type=without_names(each.type)) for each in members)
-            return replace(type_, fields=fields, name="")
+            inner = replace(inner, fields=tuple(replace(each, type=_changed(each.type, change)) for each in members))
         case ListType(item) | OneOrManyType(item) | MappingType(item):
-            return replace(type_, item=without_names(item))
-    return type_
+            inner = replace(inner, item=_changed(item, change))
+    return cast("T", change(inner))
+
+
+def _as_in_yaml(type_: FieldType) -> FieldType:
+    if not isinstance(type_, TextType) or "enum" in type_.schema:
+        return type_
+    shown = {} if type_.blank or type_.pattern else {"pattern": r"\S"}
+    rule = _said(f"This is {type_.rule}") if type_.rule else {}
+    return replace(type_, schema={"type": ["string", "number"], **shown, **rule, **type_.schema})
+
+
+def _said(message: str) -> dict[str, str]:
+    """Return what editors show if the pattern does not match; other programs ignore this keyword."""
+    return {"patternErrorMessage": message}
+
+
+_NO_DURATION = "This is not a duration such as 90s, 15m or 1h30m"
 
 
 def patch_schema(record: RecordType, always: Container[str] = ()) -> dict[str, Any]:
@@ -117,6 +151,8 @@ def field_schema(field: Field) -> dict[str, Any]:
         schema = _nullable(schema)
     if field.default is not None:
         schema = {"default": field.default, **schema}  # a type with a parser gives the text of its default itself
+    if field.examples:
+        schema = {**schema, "examples": list(field.examples)}
     return {**schema, "description": field.doc} if field.doc else schema
 
 

@@ -69,4 +69,5 @@ def _field(declared: DeclaredField) -> Field:
         default=None if default is MISSING or written.inferred else default,
         nullable=written.nullable,
         doc=declared.doc,
+        examples=written.examples,
     )

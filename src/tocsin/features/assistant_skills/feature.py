@@ -3,7 +3,7 @@
 from tocsin.core.audit.actions import ENDED_RUN, RUN, SKILL, AuditAction, AuditField
 from tocsin.features.assistant_skills.schema import MIGRATIONS
 from tocsin.features.assistant_skills.settings import SKILLS_AUTO_APPLY, SKILLS_CALLS_PER_HOUR, SKILLS_WATCH
-from tocsin.features.contract import Feature, FeatureCommand
+from tocsin.features.contract import Feature, FeatureCommand, WrittenFile
 
 _FINDINGS = AuditField("findings", "number of findings")
 _CHANGES = AuditField("changes", "number of files with proposed or written changes")
@@ -24,6 +24,14 @@ FEATURE = Feature(
     package=__package__,
     summary="instructions for a model, or fixed rules, that check files when they change",
     page="assistant_skills.md",
+    files=(
+        WrittenFile(
+            "assistant_skill",
+            "skills/*/SKILL.md",
+            "the front matter of an assistant skill",
+            "tocsin.core.reading.front_matter:front_matter_schema",
+        ),
+    ),
     variables=(SKILLS_WATCH, SKILLS_AUTO_APPLY, SKILLS_CALLS_PER_HOUR),
     tables={"assistant_skills": MIGRATIONS},
     audit_actions=(SKILL_APPLY, SKILL_ASSIST),

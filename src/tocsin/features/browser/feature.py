@@ -1,7 +1,7 @@
 """What browser profiles are to the rest of the program."""
 
 from tocsin.core.audit.actions import OK, REASON, AuditAction, AuditField
-from tocsin.features.contract import Feature, FeatureCommand, Subsystem
+from tocsin.features.contract import Feature, FeatureCommand, Subsystem, WrittenFile
 
 # A released migration is never edited; a new one is added.
 MIGRATIONS = (
@@ -40,6 +40,14 @@ FEATURE = Feature(
     package=__package__,
     summary="browser profiles: Chromium with its own data directory and debugging port",
     page="browser.md",
+    files=(
+        WrittenFile(
+            "browser_profiles",
+            "browser_profiles.yaml",
+            "browser profiles",
+            f"{__package__}.profiles_file:profiles_schema",
+        ),
+    ),
     tables={"browser": MIGRATIONS},
     audit_actions=(BROWSER_START, BROWSER_STOP),
     commands=(FeatureCommand("browser", "list, start and stop browser profiles"),),

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from ipaddress import ip_address
 from pathlib import Path
+from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from tocsin.core.errors import ConfigError
@@ -16,6 +17,7 @@ from tocsin.core.reading.fields import (
     RecordValues,
     TextType,
 )
+from tocsin.core.reading.json_schema import either_schema
 from tocsin.core.reading.value import DUPLICATE
 from tocsin.core.reading.yaml_file import parse_yaml
 from tocsin.core.reading.yaml_node import Node
@@ -66,23 +68,36 @@ def _proxy(text: str) -> str:
     return text
 
 
+_PATH_TYPE = TextType(parse=_path, schema={"type": "string", "pattern": "^[/~]"})
+_ENDPOINT = TextType(parse=_endpoint, schema={"type": "string", "pattern": "^([Hh][Tt][Tt][Pp]|[Ww][Ss])[Ss]?://"})
+_PROXY = TextType(
+    parse=_proxy,
+    schema={"type": "string", "pattern": "^([Hh][Tt][Tt][Pp][Ss]?|[Ss][Oo][Cc][Kk][Ss][45])://[^@]*$"},
+)
 PROFILE = RecordType(
     (
         Field("name", TextType(pattern=NAME, rule=NAME_RULE), required=True, doc="Name of the profile"),
         Field("browser", ChoiceType(tuple(BrowserKind)), default="chromium", doc="Browser to use"),
         Field("driver", ChoiceType(tuple(BrowserDriver)), default="managed", doc="How the browser is started"),
-        Field("user_data_dir", TextType(parse=_path), doc="Data directory of the browser"),
-        Field("cdp_endpoint", TextType(parse=_endpoint), doc="Address of a browser that is not started by Tocsin"),
+        Field("user_data_dir", _PATH_TYPE, doc="Data directory of the browser"),
+        Field("cdp_endpoint", _ENDPOINT, doc="Address of a browser that is not started by Tocsin"),
         Field("port", IntegerType(0, 65535), default=0, doc="Debugging port; 0 selects a free port"),
         Field("headless", BooleanType(), default=True, doc="Whether the browser runs without a window"),
         Field("default", BooleanType(), default=False, doc="Whether this is the default profile"),
-        Field("proxy", TextType(parse=_proxy), doc="Proxy server"),
-        Field("executable", TextType(parse=_path), doc="Program of the browser"),
+        Field("proxy", _PROXY, doc="Proxy server"),
+        Field("executable", _PATH_TYPE, doc="Program of the browser"),
         Field("sandbox", BooleanType(), default=True, doc="Whether the browser's sandbox is enabled"),
     )
 )
 _PROFILES = ListType(PROFILE)
 _FILE = RecordType((Field("profiles", _PROFILES, default=(), doc="The profiles"),))
+
+
+def profiles_schema() -> dict[str, Any]:
+    """Return the JSON Schema of the file: a mapping, or a plain list."""
+    return either_schema(f"{FILE_NAME} of Tocsin", {"type": "array"}, _PROFILES, _FILE)
+
+
 _MANAGED_ONLY = ("port", "headless", "proxy", "executable", "sandbox")
 
 

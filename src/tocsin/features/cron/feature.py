@@ -1,7 +1,7 @@
 """What cron is to the rest of the program."""
 
 from tocsin.core.audit.actions import ENDED_RUN, EXIT_CODE, REASON, RUN, AuditAction, AuditField, AuditSource
-from tocsin.features.contract import Feature, FeatureCommand, LiveTopic, Subsystem
+from tocsin.features.contract import Feature, FeatureCommand, LiveTopic, Subsystem, WrittenFile
 from tocsin.features.cron.schema import MIGRATIONS
 
 _JOB = AuditField("job", "ID of the job")
@@ -32,6 +32,7 @@ FEATURE = Feature(
     package=__package__,
     summary="scheduled jobs, with a record of every run and delivery of their output",
     page="cron.md",
+    files=(WrittenFile("cron_job", "cron.d/*.yaml", "a cron job", f"{__package__}.model:JOB"),),
     tables={"cron": MIGRATIONS},
     audit_actions=(CRON_ADD, CRON_EDIT, CRON_REMOVE, CRON_ENABLE, CRON_DISABLE, CRON_EXECUTE),
     audit_sources=(CRON,),

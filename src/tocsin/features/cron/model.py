@@ -141,7 +141,10 @@ _NAME = TextType(
     pattern=NAME_RULE, rule="not a valid name: use 1 to 100 characters on one line, not starting with a dash"
 )
 _ENV = MappingType(TextType(blank=True, max_chars=100_000), r"[A-Za-z_][A-Za-z0-9_]*", "not a valid variable name", 500)
-_OUTPUT_ON = TextType(parse=_output_on, schema={"default": str(OutputOn.ALWAYS)})
+_WORDS = "|".join(OutputOn)
+_OUTPUT_ON = TextType(
+    parse=_output_on, schema={"default": str(OutputOn.ALWAYS), "pattern": rf"^\s*({_WORDS})\s*(,\s*({_WORDS})\s*)*$"}
+)
 _EXIT_CODE = IntegerType(0, 255)
 _TIME = TextType(parse=_time)
 

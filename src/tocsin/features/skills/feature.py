@@ -2,7 +2,7 @@
 
 from tocsin.core.audit.actions import ENDED_RUN, EXIT_CODE, SKILL, AuditAction, AuditField
 from tocsin.core.config.variables import Variable, integer
-from tocsin.features.contract import Feature, FeatureCommand, Subsystem
+from tocsin.features.contract import Feature, FeatureCommand, Subsystem, WrittenFile
 
 SKILL_HOME_MIB = Variable(
     "SKILL_HOME_MIB",
@@ -29,6 +29,11 @@ FEATURE = Feature(
     package=__package__,
     summary="programs that people and models run by name, sandboxed where required",
     page="skills.md",
+    files=(
+        WrittenFile(
+            "skill", "skills/*/skill.yaml", "the manifest of a runnable skill", f"{__package__}.model:MANIFEST_FILE"
+        ),
+    ),
     variables=(SKILL_HOME_MIB,),
     audit_actions=(SKILL_RUN,),
     commands=(FeatureCommand("skills", "list, check, show and run skills"),),

@@ -137,7 +137,7 @@ _PROGRAM = TextType(
     rule="not a program name: write it as you would type it, without a path",
 )
 _SECRET = TextType(pattern=r"[A-Za-z_][A-Za-z0-9_]{0,127}", rule="not a secret name: use letters, digits and _")
-_MANIFEST = RecordType(
+MANIFEST_FILE = RecordType(
     (
         Field("name", TextType(), required=True, doc="Name of the folder"),
         Field("description", TextType(), required=True, doc="Description"),
@@ -152,7 +152,7 @@ _MANIFEST = RecordType(
 
 def read_manifest(node: Node, folder: str) -> Manifest:
     """Read a `skill.yaml` in a folder of that name."""
-    read = _MANIFEST.read(node)
+    read = MANIFEST_FILE.read(node)
     if node.absent:
         node.refuse("the file is empty; it needs name, description and command")
     name = read["name"]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tocsin.core.audit.actions import ACTOR, DURATION_MS, OK, OUTCOME, RUN, STATUS, TRIGGER, AuditAction, AuditField
 from tocsin.core.config.variables import Variable, directory, integer
-from tocsin.features.contract import Feature, FeatureCommand, Subsystem
+from tocsin.features.contract import Feature, FeatureCommand, Subsystem, WrittenFile
 
 # A released migration is never edited; a new one is added.
 MIGRATIONS = (
@@ -54,6 +54,9 @@ FEATURE = Feature(
     package=__package__,
     summary="SSH hosts: run commands on many of them, check their health, and manage their host keys",
     page="ssh.md",
+    files=(
+        WrittenFile("ssh_hosts", "ssh_hosts.yaml", "hosts and groups of hosts", f"{__package__}.inventory:HOSTS_FILE"),
+    ),
     variables=(SSH_CONFIG, SSH_KEEP_S),
     tables={"ssh": MIGRATIONS},
     audit_actions=(SSH_RUN, SSH_TRUST),

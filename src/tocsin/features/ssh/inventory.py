@@ -69,7 +69,12 @@ def _path(text: str) -> Path:
 
 _IDENTITY = RecordType(
     (
-        Field("kind", TextType(parse=_identity_kind), required=True, doc="`agent`, `key` or `vault`"),
+        Field(
+            "kind",
+            TextType(parse=_identity_kind, schema={"enum": list(IdentityKind)}),
+            required=True,
+            doc="`agent`, `key` or `vault`",
+        ),
         Field("ref", TextType(), doc="Key file, name of a secret, or socket of an agent"),
     )
 )
@@ -85,10 +90,14 @@ HOST = RecordType(
         Field("jump_host", _NAME, doc="Host through which it is reached"),
         Field("identity", _IDENTITY, doc="How Tocsin logs in"),
         Field("enabled", BooleanType(), default=True, doc="Whether groups include the host"),
-        Field("known_hosts", TextType(parse=_path), doc="Separate file with its host keys"),
+        Field(
+            "known_hosts",
+            TextType(parse=_path, schema={"type": "string", "pattern": "^(/|~/)"}),
+            doc="Separate file with its host keys",
+        ),
     )
 )
-_FILE = RecordType(
+HOSTS_FILE = RecordType(
     (
         Field("hosts", ListType(HOST), default=(), doc="The hosts"),
         Field("groups", MappingType(ListType(_NAME), NAME, GROUP_RULE), default={}, doc="Groups of hosts"),
@@ -201,7 +210,7 @@ def _included(word: str) -> str:
 def _read(root: Node) -> HostsFile:
     if root.absent or root.is_null:
         return HostsFile()
-    read = _FILE.read(root)
+    read = HOSTS_FILE.read(root)
     hosts = [_host(each) for each in read["hosts"]]
     seen: dict[str, int] = {}
     for each in read["hosts"]:

@@ -17,6 +17,7 @@ _OUTCOMES = {
 }
 _EXAMPLE = """\
 example of a triggers.yaml:
+  # yaml-language-server: $schema=schemas/triggers.json
   - pattern: '^disk (\\w+)$'
     command: df -h -- "/$1"
   - pattern: '^explain (.+)'

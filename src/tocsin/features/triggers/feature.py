@@ -1,7 +1,7 @@
 """What triggers are to the rest of the program."""
 
 from tocsin.core.audit.actions import CHANNEL, CHAT, RUN, STATUS, AuditAction, AuditField, AuditSource
-from tocsin.features.contract import Feature, FeatureCommand, Subsystem
+from tocsin.features.contract import Feature, FeatureCommand, Subsystem, WrittenFile
 
 TRIGGERS = AuditSource("triggers", "a trigger, for a received message")
 
@@ -21,6 +21,7 @@ FEATURE = Feature(
     package=__package__,
     summary="rules that run a command, a skill or a model for a received message",
     page="triggers.md",
+    files=(WrittenFile("triggers", "triggers.yaml", "rules for received messages", f"{__package__}.rules:RULES"),),
     audit_actions=(TRIGGER_RUN,),
     audit_sources=(TRIGGERS,),
     commands=(FeatureCommand("triggers", "list the trigger rules, and show which one matches a message"),),

@@ -177,12 +177,17 @@ def _command(command: str) -> str:
     return command
 
 
-_RULES = ListType(
+RULES = ListType(
     RecordType(
         (
             Field("pattern", TextType(parse=_pattern), required=True, doc="RE2 pattern that the message must match"),
             Field("action", ChoiceType(tuple(map(str, TriggerAction))), default=TriggerAction.SHELL, doc="What runs"),
-            Field("command", TextType(parse=_command), required=True, doc="Command, prompt, or name of a skill"),
+            Field(
+                "command",
+                TextType(parse=_command, schema={"maxLength": MAX_COMMAND}),
+                required=True,
+                doc="Command, prompt, or name of a skill",
+            ),
             Field("reply", BooleanType(), default=True, doc="Whether the output is sent as a reply"),
             Field("repeat", BooleanType(), default=True, doc="Whether it runs again after an interruption"),
         )
@@ -191,7 +196,7 @@ _RULES = ListType(
 
 
 def _read(root: Node) -> tuple[Rule, ...]:
-    found = [_rule(number, read) for number, read in enumerate(_RULES.read(root), 1)]
+    found = [_rule(number, read) for number, read in enumerate(RULES.read(root), 1)]
     return tuple(rule for rule in found if rule is not None)
 
 

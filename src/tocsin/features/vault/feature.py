@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from tocsin.features.contract import Feature, FeatureCommand, Subsystem
+from tocsin.features.contract import Feature, FeatureCommand, Subsystem, WrittenFile
 from tocsin.features.vault.audit_actions import ACTIONS, VAULT
 from tocsin.features.vault.settings import BACKEND, IDENTITY
 from tocsin.terminal.command_table import RECORDS
@@ -30,6 +30,14 @@ FEATURE = Feature(
     package=__package__,
     summary="one encrypted file of secrets for settings and skills, with reminders to rotate them",
     page="vault.md",
+    files=(
+        WrittenFile(
+            "rotation_policies",
+            "rotation_policies.yaml",
+            "maximum age of secrets",
+            f"{__package__}.rotation:policies_type",
+        ),
+    ),
     variables=(BACKEND, IDENTITY),
     tables={"vault": MIGRATIONS},
     audit_actions=ACTIONS,

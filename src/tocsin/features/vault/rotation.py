@@ -4,10 +4,13 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tocsin.core.records.marks import Private, Time, after
 from tocsin.features.vault.model import MAX_NAME, Secret
+
+if TYPE_CHECKING:
+    from tocsin.core.reading.fields import RecordType
 
 FILE_NAME = "rotation_policies.yaml"
 DEFAULT_MAX_AGE_DAYS = 90
@@ -81,22 +84,27 @@ def count_by_state(ages: Sequence[SecretAgeRecord]) -> RotationRecord:
     return RotationRecord(ok, warning, expired, ages)
 
 
-def parse_policies(content: bytes, path: Path) -> RotationPolicies:
-    """Parse the policies file; raise ConfigError with all its errors."""
+def policies_type() -> "RecordType":
+    """Return the type that reads the policies file."""
     from tocsin.core.reading.fields import Field, IntegerType, MappingType, RecordType
-    from tocsin.core.reading.yaml_file import parse_yaml
 
     days = IntegerType(1, MAX_DAYS)
     secret = RecordType((Field("max_age_days", days, required=True, doc="Days after which the secret expires"),))
     names = MappingType(
         secret, rf"[A-Za-z_][A-Za-z0-9_]{{0,{MAX_NAME - 1}}}", "not a valid secret name: use letters, digits and _"
     )
-    policies = RecordType(
+    return RecordType(
         (
             Field("default_max_age_days", days, default=DEFAULT_MAX_AGE_DAYS, doc="Policy for all other secrets"),
             Field("secrets", names, default={}, doc="By name"),
         )
     )
-    read = parse_yaml(content, path, policies.read)
+
+
+def parse_policies(content: bytes, path: Path) -> RotationPolicies:
+    """Parse the policies file; raise ConfigError with all its errors."""
+    from tocsin.core.reading.yaml_file import parse_yaml
+
+    read = parse_yaml(content, path, policies_type().read)
     by_name = {name: each["max_age_days"] for name, each in read["secrets"].items() if each}
     return RotationPolicies(read["default_max_age_days"], by_name)

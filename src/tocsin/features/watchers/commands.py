@@ -11,6 +11,8 @@ from tocsin.core.reading.value import shorten
 from tocsin.core.records.as_json import to_json
 from tocsin.core.records.table import short_time
 from tocsin.features.contract import Commands
+from tocsin.features.file_schemas import write_schemas
+from tocsin.features.watchers.feature import WATCHERS_FILE
 from tocsin.features.watchers.model import (
     WatcherAction,
     WatcherRecord,
@@ -29,6 +31,7 @@ from tocsin.terminal.text import readable
 
 _EXAMPLE = """\
 example of a watchers.yaml:
+  # yaml-language-server: $schema=schemas/watchers.json
   - name: invoices
     path: ~/Scans
     patterns: ["*.pdf"]
@@ -235,6 +238,7 @@ def _new(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     require_usable(settings.data_dir)
     path = settings.data_dir / FILE_NAME
     with_rule(path, rule)
+    write_schemas(settings.data_dir, [WATCHERS_FILE])
     out.effect_done("the rule was written")
     if out.as_json:
         out.document({"name": rule.name, "file": str(path)})

@@ -1,7 +1,7 @@
 """What watchers are to the rest of the program."""
 
 from tocsin.core.audit.actions import ENDED_RUN, OK, REASON, RUN, AuditAction, AuditField, AuditSource
-from tocsin.features.contract import Feature, FeatureCommand, Subsystem
+from tocsin.features.contract import Feature, FeatureCommand, Subsystem, WrittenFile
 from tocsin.features.watchers.schema import MIGRATIONS
 
 _WATCHER = AuditField("watcher", "name of the rule")
@@ -21,11 +21,14 @@ WATCHER_ERROR = AuditAction("watcher.error", "A watcher cannot watch its folder.
 
 WATCHERS = AuditSource("watchers", "the service that watches folders", (RUN,))
 
+WATCHERS_FILE = WrittenFile("watchers", "watchers.yaml", "rules for changed files", f"{__package__}.rules:RULES")
+
 FEATURE = Feature(
     name="watchers",
     package=__package__,
     summary="rules that run an action when files in a folder change",
     page="watchers.md",
+    files=(WATCHERS_FILE,),
     tables={"watchers": MIGRATIONS},
     audit_actions=(WATCHER_RUN, WATCHER_ENABLE, WATCHER_DISABLE, WATCHER_ERROR),
     audit_sources=(WATCHERS,),

@@ -92,7 +92,9 @@ _NAME = TextType(
     pattern=r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}",
     rule="not a valid watcher name: use letters, digits and . _ -, at most 100",
 )
-_PATTERNS = ListType(TextType(parse=_pattern))
+_PATTERNS = ListType(TextType(parse=_pattern, schema={"pattern": "^[^#]"}))
+_PATH = TextType(parse=_path, schema={"type": "string", "pattern": "^(/|~/|~$)"})
+_COMMAND_TYPE = TextType(parse=_command, schema={"maxLength": MAX_COMMAND})
 _EVENTS = ListType(ChoiceType(tuple(map(str, WatchEvent))), allow_empty=False)
 _ACTION = ChoiceType(tuple(map(str, WatcherAction)))
 _COMMAND = "Command, name of a skill or workflow, or text"
@@ -104,8 +106,8 @@ class WatcherRule:
     """One rule of `watchers.yaml`."""
 
     name: Annotated[str, Written(_NAME), "Name of the watcher"]
-    path: Annotated[Path, Written(TextType(parse=_path)), Converted(_shown_path, str), "The folder"]
-    command: Annotated[str, Written(TextType(parse=_command), inferred=True), _COMMAND] = ""
+    path: Annotated[Path, Written(_PATH), Converted(_shown_path, str), "The folder"]
+    command: Annotated[str, Written(_COMMAND_TYPE, inferred=True), _COMMAND] = ""
     action: Annotated[WatcherAction, Written(_ACTION), "Type of action"] = WatcherAction.SHELL
     recursive: Annotated[bool, Written(BooleanType()), "Whether subfolders are watched"] = True
     patterns: Annotated[

@@ -13,11 +13,16 @@ from tocsin.core.reading.value import DUPLICATE
 from tocsin.core.reading.yaml_file import parse_yaml
 from tocsin.core.reading.yaml_node import Node
 from tocsin.core.storage.files import WatchedFile, make_directory, only_writer, read_limited, write_atomically
+from tocsin.features.file_schemas import modeline
+from tocsin.features.watchers.feature import WATCHERS_FILE
 from tocsin.features.watchers.model import WatcherAction, WatcherRule, WatchEvent
 
 FILE_NAME = "watchers.yaml"
-_RULES = ListType(record_type(WatcherRule))
-_HEAD = "# Rules for changed files: docs/watchers.md. Services read this file again when it changes.\n"
+RULES = ListType(record_type(WatcherRule))
+_HEAD = (
+    modeline(WATCHERS_FILE)
+    + "# Rules for changed files: docs/watchers.md. Services read this file again when it changes.\n"
+)
 _ENTRY = re.compile(r"^( *)- ", re.MULTILINE)
 
 
@@ -50,7 +55,7 @@ def _read(root: Node) -> tuple[WatcherRule, ...]:
         return ()
     found: list[WatcherRule] = []
     lines: dict[str, int] = {}
-    for read in _RULES.read(root):
+    for read in RULES.read(root):
         line = read.source.place.line
         first = lines.setdefault(read["name"], line)
         if read["name"] and first != line:

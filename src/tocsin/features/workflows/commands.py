@@ -14,8 +14,9 @@ from tocsin.core.storage.files import make_directory, only_writer, read_limited,
 from tocsin.core.text.shell import format_value
 from tocsin.core.text.strings import number_of
 from tocsin.features.contract import Commands
+from tocsin.features.file_schemas import write_schemas
 from tocsin.features.workflows.example import example
-from tocsin.features.workflows.language.published_schema import published_schema
+from tocsin.features.workflows.feature import WORKFLOW_FILE
 from tocsin.features.workflows.language.schema import WORKFLOW_NAME
 from tocsin.features.workflows.requests import PlannedRun, WorkflowRequest
 from tocsin.features.workflows.service import Workflows
@@ -39,7 +40,6 @@ def configure_workflows(parser: argparse.ArgumentParser) -> None:
             "validate": "check workflow files and report all errors with line and column",
             "run": "run a workflow and print its output, or show its plan",
             "new": "create a workflow from a commented example",
-            "schema": "print the JSON Schema of workflow files for editors",
         },
     )
     parser.epilog = "example: tocsin workflows run nightly --param host=web1"
@@ -59,8 +59,6 @@ def configure_workflows(parser: argparse.ArgumentParser) -> None:
     commands["new"].epilog = "example: tocsin workflows new nightly"
     commands["new"].add_argument("name", help="name of the workflow and its file")
     commands["new"].set_defaults(run=_new)
-    commands["schema"].epilog = "example: tocsin workflows schema > schema.json"
-    commands["schema"].set_defaults(run=_schema)
     _configure_run(commands["run"])
 
 
@@ -222,21 +220,12 @@ def _new(arguments: argparse.Namespace, out: Console, program: Program) -> int:
         if path.exists():
             raise ConfigError(f"{path} already exists", hint="choose another name, or edit it")
         write_atomically(path, example(name))
+    write_schemas(settings.data_dir, [WORKFLOW_FILE])
     out.effect_done("the workflow was written")
     if out.as_json:
         out.document({"name": name, "file": str(path)})
     out.line(str(path))
     out.note(f"edit it, then: tocsin workflows validate {name}")
-    return DONE
-
-
-def _schema(_: argparse.Namespace, out: Console, __: Program) -> int:
-    import json
-
-    schema = published_schema()
-    if out.as_json:
-        out.document(schema)
-    out.text(json.dumps(schema, indent=2))
     return DONE
 
 

@@ -1,7 +1,9 @@
 """The commented example that `tocsin workflows new` writes."""
 
+from tocsin.features.file_schemas import modeline
+from tocsin.features.workflows.feature import WORKFLOW_FILE
+
 EXAMPLE = """\
-# yaml-language-server: $schema=./schema.json
 # Check: tocsin workflows validate {name}    Plan: tocsin workflows run {name} --dry-run
 name: {name}
 description: Report how full a disk is
@@ -39,4 +41,4 @@ on_failure:
 
 def example(name: str) -> str:
     """Return the file of a new workflow."""
-    return EXAMPLE.format(name=name)
+    return modeline(WORKFLOW_FILE) + EXAMPLE.format(name=name)

@@ -2,7 +2,7 @@
 
 from tocsin.core.audit.actions import ENDED_RUN, AuditAction, AuditField
 from tocsin.core.config.variables import Variable, boolean
-from tocsin.features.contract import Feature, FeatureCommand, Subsystem
+from tocsin.features.contract import Feature, FeatureCommand, Subsystem, WrittenFile
 
 HTTP_ALLOW_PRIVATE = Variable(
     "HTTP_ALLOW_PRIVATE",
@@ -28,11 +28,16 @@ WORKFLOW_RUN = AuditAction(
     "Parameters, commands and output are not recorded.",
 )
 
+WORKFLOW_FILE = WrittenFile(
+    "workflow", "workflows/*.yaml", "a workflow", f"{__package__}.language.published_schema:published_schema"
+)
+
 FEATURE = Feature(
     name="workflows",
     package=__package__,
     summary="steps in a YAML file, run in sequence or as a graph",
     page="workflows.md",
+    files=(WORKFLOW_FILE,),
     variables=(HTTP_ALLOW_PRIVATE,),
     audit_actions=(WORKFLOW_RUN, WORKFLOW_SAVE),
     commands=(FeatureCommand("workflows", "list, check, plan and run workflows"),),

@@ -22,7 +22,7 @@ _ENTRY = RecordType(
         Field("target", TextType(), required=True, doc="Target on the channel"),
     )
 )
-_PROFILES = MappingType(
+PROFILES = MappingType(
     ListType(_ENTRY, allow_empty=False),
     key_pattern=r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}",
     key_rule="not a valid profile name: use 1 to 100 letters, digits, '.', '_' or '-', starting with a letter or digit",
@@ -115,7 +115,7 @@ class Profiles:
         return f"{self.path}:{problem.line}:{problem.column}: {problem.key}: " if problem else ""
 
     def _read(self, root: Node) -> dict[str, Profile]:
-        profiles = _PROFILES.read(root)
+        profiles = PROFILES.read(root)
         return {name: Profile(name, tuple(map(self._entry, entries))) for name, entries in profiles.items()}
 
     def _entry(self, read: RecordValues[Node]) -> ProfileEntry:

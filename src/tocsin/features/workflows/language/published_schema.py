@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tocsin.core.reading.json_schema import file_schema, record_schema
+from tocsin.core.reading.json_schema import file_schema, record_schema, written
 from tocsin.features.workflows.language.model import ALIASES, StepType
 from tocsin.features.workflows.language.schema import STEPS, WORKFLOW
 
@@ -11,7 +11,7 @@ def published_schema() -> dict[str, Any]:
     """Return the schema."""
     definitions: dict[str, Any] = {"step": _step()}
     definitions |= {f"{kind}_step": _step_of(kind) for kind in StepType}
-    return {**file_schema("Workflow of Tocsin", WORKFLOW), "$defs": definitions}
+    return {**file_schema("workflows/*.yaml of Tocsin", WORKFLOW), "$defs": definitions}
 
 
 def _words(kind: StepType) -> list[str]:
@@ -29,7 +29,7 @@ def _step() -> dict[str, Any]:
 
 
 def _step_of(kind: StepType) -> dict[str, Any]:
-    schema = record_schema(STEPS[kind])
+    schema = record_schema(written(STEPS[kind]))
     kept = {name: each for name, each in schema["properties"].items() if name != "type"}
     described = {"enum": _words(kind), "description": "Description"}
     properties = {"name": kept.pop("name"), "type": described, **kept}
