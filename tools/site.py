@@ -10,16 +10,16 @@ ROOT = Path(__file__).parents[1]
 
 
 def main() -> int:
-    """Write all pages, and the pictures beside them."""
+    """Write all pages, with pictures and schemas beside them."""
     place = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "build" / "site"
     for name in names():
         path = place / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(load_text(name) or "", "utf-8")
-    for picture in DOCS.pictures():
-        target = place / picture.relative_to(DOCS.folder)
+    for attached in DOCS.attachments():
+        target = place / attached.relative_to(DOCS.folder)
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(picture, target)
+        shutil.copy(attached, target)
     print(f"{place}: {len(list(place.rglob('*.html')))} pages")
     return 0
 

@@ -61,7 +61,7 @@ def leads_somewhere(here: str, address: str, pages: dict[str, Found], site: dict
     target = normpath(f"{here}/../{path}") if path else here
     if anchor:
         return target in pages and anchor in pages[target].anchors
-    return target in site or DOCS.picture(target) is not None
+    return target in site or DOCS.attachment(target) is not None
 
 
 def test_no_anchor_is_given_twice_on_a_page(site: dict[str, str]):
@@ -109,7 +109,8 @@ def test_a_site_without_the_pages_that_the_wheel_leaves_out_has_no_broken_link(t
             path = address.partition("#")[0]
             if path and not re.match("[a-z]+:", address):
                 target = normpath(f"{name}/../{path}")
-                assert target.removesuffix(".html") in documents.names(), (name, address)
+                found = target.removesuffix(".html") in documents.names() or documents.attachment(target)
+                assert found, (name, address)
 
 
 @pytest.mark.parametrize(
@@ -121,6 +122,7 @@ def test_a_site_without_the_pages_that_the_wheel_leaves_out_has_no_broken_link(t
         ("search.json", 200, "application/json; charset=utf-8"),
         ("site.css", 200, "text/css; charset=utf-8"),
         ("tour/home.webp", 200, "image/webp"),
+        ("reference/schemas/watchers.json", 200, "application/json"),
         ("none.html", 404, "text/plain; charset=utf-8"),
         ("../pyproject.toml", 404, "text/plain; charset=utf-8"),
         ("tour/../../pyproject.toml", 404, "text/plain; charset=utf-8"),

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-_PICTURES = {".webp", ".svg", ".png"}
+_ATTACHED = {".webp", ".svg", ".png", ".json"}
 _ADDRESS = re.compile(r"[a-z]+:", re.IGNORECASE)
 _COMMENT = re.compile(r"<!--.*?-->\s*", re.DOTALL)
 
@@ -51,14 +51,14 @@ class Documents:
         found = (path.relative_to(self.folder).with_suffix("") for path in self.folder.rglob("*.md"))
         return sorted(path.as_posix() for path in found)
 
-    def pictures(self) -> list[Path]:
-        """Return the files of all pictures."""
-        return sorted(path for path in self.folder.rglob("*") if path.suffix in _PICTURES)
+    def attachments(self) -> list[Path]:
+        """Return all pictures and schemas."""
+        return sorted(path for path in self.folder.rglob("*") if path.suffix in _ATTACHED)
 
-    def picture(self, name: str) -> Path | None:
-        """Return the file of a picture, or `None` if the site has none of this name."""
+    def attachment(self, name: str) -> Path | None:
+        """Return a picture or a schema, or `None` if the site has none of this name."""
         path = self.folder / name
-        return path if path.suffix in _PICTURES and ".." not in path.parts and path.is_file() else None
+        return path if path.suffix in _ATTACHED and ".." not in path.parts and path.is_file() else None
 
     def page(self, name: str) -> DocumentPage:
         """Return the page of one of `names`."""

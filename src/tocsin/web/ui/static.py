@@ -56,8 +56,8 @@ async def _documentation(request: Request) -> Response:
     if asset := await to_thread(_load_documentation, name):
         is_page = name.endswith(".html")
         return _answer(request, asset, PAGE_HEADERS if is_page else {**FILE_HEADERS, "Cache-Control": "no-cache"})
-    if picture := DOCS.picture(name):
-        return FileResponse(picture, headers={**FILE_HEADERS, "Cache-Control": "no-cache"})
+    if attached := DOCS.attachment(name):
+        return FileResponse(attached, headers={**FILE_HEADERS, "Cache-Control": "no-cache"})
     return Response("This documentation page does not exist.\n", 404, FILE_HEADERS, "text/plain")
 
 
