@@ -35,7 +35,7 @@ async def test_a_folder_without_a_fresh_backup_is_shown_and_needs_a_person(tmp_p
     """The page and the status show it."""
     async with open_feature(FEATURE, tmp_path, folders(tmp_path), clock=FakeClock(NOW)) as bench:
         assert await states(bench) == {"db": "ok", "mail": "failing"}
-        [status] = (await bench.features.subsystems())["freshness"]
+        [status] = (await bench.subsystems())["freshness"]
         assert (status.status, status.summary) == (SubsystemState.DEGRADED, "2 folders, 1 without a fresh backup")
 
 

@@ -69,7 +69,7 @@ async def test_a_bug_of_one_feature_ends_neither_the_work_nor_the_status_of_othe
     async with open_feature(broken, tmp_path, others=[sound]) as bench:
         await bench.features.start()
         await bench.features.each_hour()
-        found = await bench.features.subsystems()
+        found = await bench.subsystems()
     assert CALLED == ["called", "called"]
     assert [(name, status.status) for name, [status] in found.items()] == [
         ("broken", SubsystemState.ERROR),

@@ -80,7 +80,7 @@ def test_the_status_loads_nothing_that_only_runs_and_watches(tmp_path: Path):
     needless = (
         "tocsin.channels.inbound", "tocsin.core.storage.redis_client", "tocsin.core.watching",
         "tocsin.features.abilities",
-        "tocsin.features.assistant_skills.running", "tocsin.features.cron.run_type", "tocsin.features.cron.scheduler",
+        "tocsin.features.assistant_skills.running", "tocsin.features.cron.work", "tocsin.features.cron.scheduler",
         "tocsin.features.ssh.execution", "tocsin.features.watchers.running", "tocsin.features.workflows.engine",
         "tocsin.providers",
     )  # fmt: skip

@@ -1,7 +1,7 @@
 """Hands each feature what it needs: its context, and the interfaces that the others provide."""
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
@@ -11,18 +11,17 @@ from tocsin.core.config.variables import CORE_VARIABLES
 from tocsin.core.errors import TocsinError
 from tocsin.core.lazy import lazily
 from tocsin.features.contract import Feature, LiveTopic, load_module, run_kinds
-from tocsin.features.hooks import FeatureHooks, WorkHooks, load_checks, load_hooks, load_work_hooks
+from tocsin.features.hooks import FeatureHooks, WorkHooks, load_hooks, load_work_hooks
 
 if TYPE_CHECKING:
     from tocsin.channels.inbound import InboundMessage
     from tocsin.core.config.settings import Settings, Values
     from tocsin.features.abilities import Notices, RunStarter
-    from tocsin.features.context import Abilities, FeatureContext, ProfileUse, SubsystemStatus
+    from tocsin.features.context import Abilities, FeatureContext, ProfileUse
     from tocsin.messaging.inbound.handling import Handler, MessageHandler
     from tocsin.runs.control import StartRequest
     from tocsin.runs.engine.active_run import ActiveRun
     from tocsin.runs.engine.run_type import RunType
-    from tocsin.terminal.findings import Finding
 
 log = logging.getLogger(__name__)
 
@@ -173,20 +172,6 @@ class OpenFeatures:
     async def _live_records(self, feature: str, topic: str, ids: Sequence[str]) -> "Mapping[str, Any]":
         return await self.hooks(feature).live[topic](self.opened(feature), ids)
 
-    async def findings(self, *, at_start: bool = False) -> "list[Finding]":
-        """Return what the checks of all features find; `at_start` makes only those of services that start."""
-        from tocsin.terminal.findings import collect
-
-        return [
-            finding for name in self.known for finding in await collect(name, self._checked(name, at_start=at_start))
-        ]
-
-    async def _checked(self, name: str, *, at_start: bool) -> "AsyncIterator[Finding]":
-        for check in load_checks(self.known[name]):  # an error of importing or opening is a finding, too
-            if check.at_start or not at_start:
-                async for finding in check.find(self.opened(name)):
-                    yield finding
-
     async def status_lines(self) -> list[str]:
         """Return the lines that features without a subsystem add to the status of the bot.
 
@@ -202,23 +187,6 @@ class OpenFeatures:
                     "the status of a feature is unavailable", extra={"feature": name, "reason": error.sentence()}
                 )
         return lines
-
-    async def subsystems(self) -> "dict[str, list[SubsystemStatus]]":
-        """Return the status of each subsystem; one that fails is a subsystem with an error."""
-        found: dict[str, list[SubsystemStatus]] = {}
-        for feature in self.known.values():
-            for subsystem in feature.subsystems:
-                found.setdefault(subsystem.name, []).append(await self._subsystem(feature.name, subsystem.name))
-        return found
-
-    async def _subsystem(self, feature: str, name: str) -> "SubsystemStatus":
-        try:
-            return await self.hooks(feature).subsystems[name](self.opened(feature))
-        except TocsinError as error:
-            return _failed(feature, error.sentence())
-        except Exception as error:  # it may be a plug-in: the status of the others is shown
-            log.exception("the status of a feature is unavailable", extra={"feature": feature})
-            return _failed(feature, f"unexpected {type(error).__name__}: this is a bug, see the log for details")
 
     async def profile_uses(self) -> "list[ProfileUse]":
         """Return what sends to notification profiles."""
@@ -313,11 +281,3 @@ async def _close(name: str, service: Any) -> None:
             await service.aclose()
         except Exception:  # it may be a plug-in
             log.exception("a feature could not be closed", extra={"feature": name})
-
-
-def _failed(feature: str, why: str) -> "SubsystemStatus":
-    """Return the status of a feature that cannot tell its own."""
-    from tocsin.features.context import AttentionItem, NoticeLevel, SubsystemState, SubsystemStatus
-
-    item = AttentionItem(NoticeLevel.ERROR, f"{feature}: {why}")
-    return SubsystemStatus(SubsystemState.ERROR, why, attention=[item])

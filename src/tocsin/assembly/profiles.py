@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from tocsin.assembly.light import Installed, no_tools
 from tocsin.channels.registry import Registry
 from tocsin.core.config.settings import Settings
+from tocsin.messaging.outbound.output_routing import OutputRouter
 from tocsin.messaging.outbound.profiles import FILE_NAME, Profiles
 
 if TYPE_CHECKING:
@@ -15,6 +16,11 @@ def read_profiles(settings: Settings, installed: Installed) -> Profiles:
     """Return the notification profiles; nothing is opened for sending."""
     registry = Registry(installed.channels, settings, no_tools)
     return Profiles(settings.data_dir / FILE_NAME, registry.known_kind)
+
+
+def open_output(app: "App") -> OutputRouter:
+    """Return what sends the output of runs to profiles and targets."""
+    return OutputRouter(app.outbox, app.profiles)
 
 
 def checked_profiles(app: "App") -> Profiles:

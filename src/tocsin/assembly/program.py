@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tocsin.core.process.presence import Presence
     from tocsin.core.storage.redis_client import RedisClient
     from tocsin.features.context import FeatureContext
-    from tocsin.messaging.outbound.channel_watch import ChannelTroubles, ChannelWatch
+    from tocsin.messaging.outbound.channel_watch import ChannelWatch
     from tocsin.messaging.outbound.output_routing import OutputRouter
     from tocsin.messaging.outbound.profiles import Profiles
     from tocsin.runs.engine.settling import RunSettler
@@ -78,12 +78,6 @@ class Monitoring:
 
     watch: "ChannelWatch | None" = None
     metrics: "Metrics | None" = None
-
-    def troubles(self) -> "ChannelTroubles":
-        """Return what providers refuse, as this process sees them."""
-        from tocsin.messaging.outbound.channel_watch import ChannelTroubles
-
-        return self.watch.troubles() if self.watch else ChannelTroubles()
 
     def of_sends(self) -> "list[Callable[[Receipt], None]]":
         """Return what gets the receipt of every try."""
@@ -170,9 +164,9 @@ def _profiles(settings: Settings, installed: Installed) -> "Profiles":
 
 
 def _output(app: App) -> "OutputRouter":
-    from tocsin.messaging.outbound.output_routing import OutputRouter
+    from tocsin.assembly.profiles import open_output
 
-    return OutputRouter(app.outbox, app.profiles)
+    return open_output(app)
 
 
 def _run_opener(app: App) -> "RunOpener":

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from tocsin import __version__
 from tocsin.assembly.storage import redis_trouble
+from tocsin.assembly.subsystems import feature_subsystems
 from tocsin.core.config.data_dir import directory_id
 from tocsin.core.config.security import validate_security
 from tocsin.core.config.variables import GATEWAY_HOST, GATEWAY_PORT
@@ -79,7 +80,7 @@ async def subsystems_of(app: "App", redis: str | None) -> dict[str, SubsystemSta
 
     `redis` is why Redis does not answer, and empty or None where that is not so.
     """
-    found = await app.features.subsystems()
+    found = await feature_subsystems(app.features)
     mistake = await asyncio.to_thread(lambda: app.profiles().problem)
     messaging = await messaging_status(app.registry, app.outbox.store, app.clock.now(), mistake)
     bus = [bus_status(redis)] if redis else []

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import AsyncExitStack
 from functools import cache, partial
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from tocsin.assembly.stores import DATABASE_FILE, Stores, lazy_buckets, lazy_redis
 from tocsin.bot import schema as bot_schema
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from tocsin.runs.store import RunStore
 
 GIVEN_BACK_PAGES, GIVEN_BACK_PIECES = 500, 20  # of 4 KiB in one transaction, and transactions at a time
-PROBE_S = 1.0
+PROBE_S, LISTENS_S = 1.0, 0.5
 LEFT_FIX = "stop all services and run `tocsin store migrate --to redis`"
 
 
@@ -114,13 +115,18 @@ def sqlite_beats(database: Database) -> Beats:
 
 
 async def is_redis_there(settings: Settings) -> bool:
-    """Whether a Redis was named in the settings, or listens at the usual address."""
+    """Whether the settings name a Redis, or a server listens at the default address (a client would take 10 MB)."""
     url = settings[REDIS_URL]
     if not url or REDIS_URL.name in settings.sources or settings[STORE] == "redis":
         return bool(url)
-    from tocsin.core.storage.redis_client import listens
-
-    return await listens(url)
+    parts = urlsplit(url)
+    try:
+        async with asyncio.timeout(LISTENS_S):
+            _, writer = await asyncio.open_connection(parts.hostname, parts.port)
+    except (OSError, TimeoutError):
+        return False
+    writer.close()
+    return True
 
 
 async def redis_trouble(settings: Settings, redis: Lazy["RedisClient"]) -> str | None:

@@ -9,6 +9,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 from tocsin.channels.attempt import BetweenParts, Progress, to_failure
@@ -172,6 +173,7 @@ class OutboundAdapter(ABC):
     """Base of every channel. The constructor raises ChannelError if a required setting is missing."""
 
     spec: ClassVar[ChannelSpec]
+    inbound: ClassVar[str] = ""  # the class of the inbound side as `module:Class`, imported when `receiver` is called
 
     def __init__(self, config: "Values", tools: Tools) -> None:
         if missing := config.missing():
@@ -191,8 +193,9 @@ class OutboundAdapter(ABC):
 
     @classmethod
     def receiver(cls) -> "type[InboundAdapter] | None":
-        """Return the class of the channel's inbound side, imported on demand; `None` if it cannot receive."""
-        return None
+        """Return the class of the channel's inbound side; `None` if it cannot receive."""
+        module, _, name = cls.inbound.partition(":")
+        return getattr(import_module(module), name) if name else None
 
     @abstractmethod
     async def deliver(self, part: Part) -> str:
@@ -221,20 +224,18 @@ class OutboundAdapter(ABC):
             return split(clean, chunk_at, spec.measure)
         return [within_limit(clean, spec.max_length, spec.measure)]
 
-    def dialect(self, parse_mode: str) -> "Renderer":
-        """Return the renderer for `COMMONMARK` or `PLAIN`; the default renders without formatting."""
-        from tocsin.core.text.markup import PlainText
-
-        return PlainText(self.chunk_at() or self.spec.max_length, self.spec.measure)
+    def dialect(self, parse_mode: str) -> "Renderer | None":
+        """Return the renderer for `COMMONMARK` or `PLAIN`; `None` renders without formatting."""
+        return None
 
     def parts_of(self, text: str, parse_mode: str) -> Sequence[Shown]:
         """Return `text` rendered, in parts within the limit; raise ChannelError if it cannot be sent."""
         if parse_mode not in {COMMONMARK, PLAIN}:
             return [(part, ()) for part in self.split_text(text)]
-        from tocsin.core.text.markup import literal, render
+        from tocsin.core.text.markup import PlainText, literal, render
 
-        show = literal if parse_mode == PLAIN else render
-        return show(visible(text), self.dialect(parse_mode))
+        dialect = self.dialect(parse_mode) or PlainText(self.chunk_at() or self.spec.max_length, self.spec.measure)
+        return (literal if parse_mode == PLAIN else render)(visible(text), dialect)
 
     @final
     async def send(self, target: str, message: str) -> SendResult:

@@ -77,12 +77,9 @@ def _run(argv: Sequence[str], out: Console) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001  # the outermost edge: a person gets a sentence, never a traceback
-        if isinstance(error, ModuleNotFoundError) and (missing := _not_installed(error)):
-            out.failure(missing)
-            return MISUSED
-        if isinstance(error, OSError) and (refused := _refused(error)):
-            out.failure(refused)
-            return FAILED
+        if known := _explain(error):
+            out.failure(known)
+            return MISUSED if isinstance(known, ConfigError) else FAILED
         if options.verbose:
             from traceback import format_exception
 
@@ -100,16 +97,10 @@ def _call(arguments: argparse.Namespace, options: Options, out: Console) -> int 
     return cast("int | None", arguments.run(arguments, options, out))
 
 
-def _not_installed(error: ModuleNotFoundError) -> ConfigError | None:
-    from tocsin.terminal.packages import not_installed
+def _explain(error: Exception) -> TocsinError | None:
+    from tocsin.terminal.packages import explain
 
-    return not_installed(error)
-
-
-def _refused(error: OSError) -> TocsinError | None:
-    from tocsin.core.storage.files import refused_by_system
-
-    return refused_by_system(error)
+    return explain(error)
 
 
 _MISTYPED = "validation-failed"  # the code that features use for input that can never be valid

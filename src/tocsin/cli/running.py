@@ -1,5 +1,6 @@
 """Run a command with the open program."""
 
+import argparse
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
@@ -31,3 +32,10 @@ def with_app(
             return await work(app)
 
     return run_until_signal(call())
+
+
+def serve(arguments: argparse.Namespace, options: Options, out: Console) -> int:
+    """Run services, for groups of commands whose others need neither a web server nor uvloop."""
+    from tocsin.cli.commands.services import run_services
+
+    return run_services(arguments, options, out)

@@ -2,7 +2,8 @@
 
 from importlib.util import find_spec
 
-from tocsin.core.errors import ConfigError
+from tocsin.core.errors import ConfigError, TocsinError
+from tocsin.core.storage.files import refused_by_system
 
 # package: the extra that installs it, and what is unavailable without it.
 EXTRAS = {
@@ -58,6 +59,13 @@ def is_installed(package: str) -> bool:
         return find_spec(package) is not None
     except ModuleNotFoundError:  # its parent package is missing
         return False
+
+
+def explain(error: Exception) -> TocsinError | None:
+    """Return the error about a missing package, or about a file that the operator can fix; else `None`."""
+    if isinstance(error, ModuleNotFoundError):
+        return not_installed(error)
+    return refused_by_system(error) if isinstance(error, OSError) else None
 
 
 def not_installed(error: ModuleNotFoundError) -> ConfigError | None:

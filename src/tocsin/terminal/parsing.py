@@ -101,11 +101,9 @@ def _left_over(arguments: argparse.Namespace, extra: list[str], argv: list[str])
 
 def _unrecognized(extra: Sequence[str], known: Sequence[str]) -> str:
     """Return the sentence about unrecognised arguments, with the option that was likely intended."""
-    from tocsin.core.reading.value import did_you_mean, near_word
-
     option = next((word for word in extra if word.startswith("--")), "").lstrip("-").partition("=")[0]
-    near = near_word(option, [name.lstrip("-") for name in known]) if option else ""
-    return f"unrecognized arguments: {' '.join(extra)}{did_you_mean(near and f'--{near}')}"
+    near = _suggest(option, [name.lstrip("-") for name in known], "--") if option else ""
+    return f"unrecognized arguments: {' '.join(extra)}{near}"
 
 
 def _plainly(message: str) -> str:
@@ -113,10 +111,15 @@ def _plainly(message: str) -> str:
     argument, invalid, rest = message.partition("invalid choice: ")
     if not invalid:
         return message
-    from tocsin.core.reading.value import suggestion
-
     word, _, listed = rest.partition(" (choose from ")
     choices = [choice.strip("') ") for choice in listed.split(",")]
     noun = argument.removeprefix("argument ").rstrip(": ").lower()
-    hint = suggestion(word.strip("'"), choices) or f" (choose from: {', '.join(choices)})"
+    hint = _suggest(word.strip("'"), choices) or f" (choose from: {', '.join(choices)})"
     return f"invalid {noun}: {word}{hint}" if noun.startswith("-") else f"unknown {noun}: {word}{hint}"
+
+
+def _suggest(word: str, choices: Sequence[str], prefix: str = "") -> str:
+    from tocsin.core.reading.value import did_you_mean, near_word
+
+    near = near_word(word, choices)
+    return did_you_mean(near and f"{prefix}{near}")

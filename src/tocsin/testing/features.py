@@ -7,18 +7,20 @@ from pathlib import Path
 from typing import Any
 
 from tocsin.assembly.abilities import context_of
+from tocsin.assembly.checks import feature_findings
 from tocsin.assembly.features import OpenFeatures
 from tocsin.assembly.light import Installed, late_layers
 from tocsin.assembly.program import App, assemble
 from tocsin.assembly.storage import schemas, stores_in
 from tocsin.assembly.stores import DATABASE_FILE, lazy_redis
+from tocsin.assembly.subsystems import feature_subsystems
 from tocsin.channels.contract import OutboundAdapter, Tools
 from tocsin.core.audit.log import AuditEntry
 from tocsin.core.config.settings import Settings
 from tocsin.core.http.transport import Transport
 from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import Clock
-from tocsin.features.context import FeatureContext, Notice
+from tocsin.features.context import FeatureContext, Notice, SubsystemStatus
 from tocsin.features.contract import Feature
 from tocsin.features.null_abilities import NoOperatorChats
 from tocsin.terminal.findings import Finding
@@ -58,9 +60,13 @@ class FeatureBench:
         """Return the audit entries of an action, or all of them, the oldest first."""
         return [entry for entry in self.app.audit.log.tail(1000)[::-1] if action in {"", entry.action}]
 
+    async def subsystems(self) -> dict[str, list[SubsystemStatus]]:
+        """Return the status of each subsystem."""
+        return await feature_subsystems(self.features)
+
     async def findings(self) -> list[Finding]:
         """Return the findings of the feature's checks."""
-        return await self.features.findings()
+        return await feature_findings(self.features)
 
 
 @asynccontextmanager

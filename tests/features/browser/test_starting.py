@@ -149,7 +149,7 @@ async def test_a_browser_that_died_is_seen_told_once_and_can_be_started_again(si
         told = f"the browser (process {look.pid}) ended unexpectedly: start it again"
         assert (found.status, found.pid, found.error) == (BrowserStatus.ERROR, None, told)
     assert ["browser" in notice.title for notice in site.bench.notices] == [True]
-    (status,) = (await site.bench.features.subsystems())["browser"]
+    (status,) = (await site.bench.subsystems())["browser"]
     assert (str(status.status), status.summary) == ("degraded", "1 profile, 1 error")
     assert "ended" in status.attention[0].message
     again, started = await site.browsers.start("office", source="cli")
@@ -344,13 +344,13 @@ async def test_what_browsers_print_does_not_grow_without_limit(site: Site):
 
 
 async def test_status_counts_profiles(site: Site):
-    (status,) = (await site.bench.features.subsystems())["browser"]
+    (status,) = (await site.bench.subsystems())["browser"]
     assert (str(status.status), status.summary) == ("unconfigured", "no profiles")
     site.write_managed()
     await site.browsers.start("office", source="cli")
-    (status,) = (await site.bench.features.subsystems())["browser"]
+    (status,) = (await site.bench.subsystems())["browser"]
     assert (str(status.status), status.summary) == ("ok", "1 profile, 1 running")
     assert (status.counts["running"], status.last_event_at) == (1, site.clock.now())
     site.write({"name": 1, "x": 2})
-    (status,) = (await site.bench.features.subsystems())["browser"]
+    (status,) = (await site.bench.subsystems())["browser"]
     assert (str(status.status), len(status.attention)) == ("degraded", 1)

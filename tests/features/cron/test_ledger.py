@@ -369,7 +369,7 @@ async def test_a_clock_that_jumps_is_told_and_shown(crontab: Crontab, service: S
     await service.pass_time(5)
     assert "cron" in {notice.category for notice in crontab.bench.notices}
     assert any("jumped" in notice.body for notice in crontab.bench.notices)
-    [status] = (await crontab.bench.features.subsystems())["cron"]
+    [status] = (await crontab.bench.subsystems())["cron"]
     assert status.status is SubsystemState.DEGRADED
     assert any("the clock" in item.message for item in status.attention)
 

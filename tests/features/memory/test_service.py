@@ -302,8 +302,8 @@ async def test_the_statistics_count_kinds_tags_and_strengths(kept: MemoryBench):
 
 async def test_doctor_and_status_tell_how_much_there_is(kept: MemoryBench):
     assert [finding.state for finding in await kept.bench.findings()] == ["off"]
-    assert [status.summary for status in (await kept.bench.features.subsystems())["memory"]] == ["empty"]
+    assert [status.summary for status in (await kept.bench.subsystems())["memory"]] == ["empty"]
     await kept.store("a", "one")
     assert [(f.state, f.detail) for f in await kept.bench.findings()] == [("ok", "entries: 1, of which 0 decayed")]
-    (status,) = (await kept.bench.features.subsystems())["memory"]
+    (status,) = (await kept.bench.subsystems())["memory"]
     assert (status.summary, status.counts) == ("1 entry, 0 decayed", {"entries": 1, "fading": 0})

@@ -8,6 +8,7 @@ import pytest
 from tests.facts import mentions
 from tests.features.notifications.conftest import open_office
 
+from tocsin.assembly.checks import feature_findings
 from tocsin.assembly.light import load_settings
 from tocsin.assembly.program import direct_transport, open_app
 from tocsin.core.errors import UnknownProfileError
@@ -181,7 +182,7 @@ async def test_a_profile_gets_notices_through_the_durable_queue_as_plain_text(tm
         await opened.forwarder.step()
         await opened.forwarder.step()
         (queued,) = (await app.outbox.store.search(DeliveryFilter())).items
-        found = await app.features.findings()
+        found = await feature_findings(app.features)
     assert (queued.target, queued.message) == ("ops@example.org", "Warning: <b>disk</b> *full*\n\nsee _web1_")
     assert (queued.parse_mode, queued.source) == ("plain", "notifications")
     assert ["warning" in finding.detail for finding in found if finding.subject == "notifications"] == [True]

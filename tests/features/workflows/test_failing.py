@@ -30,11 +30,11 @@ async def test_the_first_failure_and_the_recovery_are_one_notice_each(flows: Wor
 
 async def test_a_workflow_that_failed_the_last_time_degrades_its_subsystem(flows: WorkflowBench):
     run = await flows.run(FLOW.format(3))
-    (status,) = (await flows.bench.features.subsystems())["workflows"]
+    (status,) = (await flows.bench.subsystems())["workflows"]
     assert (status.status, status.summary) == (SubsystemState.DEGRADED, "1 workflow, 1 failing")
     assert [(run.id in item.message, item.link) for item in status.attention] == [(True, f"#/runs/{run.id}")]
     await flows.run(FLOW.format(0))
-    (status,) = (await flows.bench.features.subsystems())["workflows"]
+    (status,) = (await flows.bench.subsystems())["workflows"]
     assert (status.status, status.attention) == (SubsystemState.OK, [])
 
 
@@ -48,5 +48,5 @@ async def test_a_run_whose_step_a_person_rejected_is_no_failure_to_tell(flows: W
     run = await running.wait()
     assert (run.error or {})["code"] == "rejected"
     assert not [title for title, _ in told(flows) if "failing" in title]
-    (status,) = (await flows.bench.features.subsystems())["workflows"]
+    (status,) = (await flows.bench.subsystems())["workflows"]
     assert status.status == SubsystemState.OK

@@ -379,7 +379,7 @@ async def test_a_step_waits_for_a_person_and_goes_on_or_fails(flows: WorkflowBen
     record = await flows.runs.get(running.run.id)
     assert (record.status, record.steps[0].status) == (RunStatus.WAITING, RunStatus.WAITING)
     assert record.steps[0].message == "deploy now?"
-    (status,) = (await flows.bench.features.subsystems())["workflows"]
+    (status,) = (await flows.bench.subsystems())["workflows"]
     assert [item.link for item in status.attention] == [f"#/runs/{running.run.id}"]
     await flows.runs.decide(Decision(running.run.id, "", approved, "anna", flows.clock.now(), "as agreed"))
     run = await running.wait()

@@ -13,6 +13,7 @@ from tocsin.assembly.profiles import checked_profiles
 from tocsin.assembly.runs import run_control_of
 from tocsin.assembly.status import status_report
 from tocsin.assembly.storage import is_redis_there, redis_trouble
+from tocsin.assembly.subsystems import feature_subsystems
 from tocsin.bot.door.access import Change, Listed
 from tocsin.bot.door.operations import access_operations
 from tocsin.core.config.variables import AUDIT_ANCHOR, AUDIT_KEEP_DAYS, CHAT_PROVIDER, REDIS_URL
@@ -21,6 +22,7 @@ from tocsin.core.time.timestamps import parse_timestamp
 from tocsin.features.context import SubsystemState
 from tocsin.messaging.outbound.audit_anchor import load_anchors, retention_start
 from tocsin.messaging.outbound.caller import Caller
+from tocsin.messaging.outbound.channel_watch import report_troubles
 from tocsin.providers.files.reading import read_in_child
 from tocsin.providers.files.speech import Speech
 from tocsin.rest.callers import DASHBOARD
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
     from tocsin.messaging.inbound.model import Backlog
     from tocsin.rest.event_stream import LiveUpdates
     from tocsin.rest.operations import Operations
+    from tocsin.web.dashboard.live.hub import EventHub
 
 _SET_UP = frozenset({SubsystemState.OK, SubsystemState.DEGRADED, SubsystemState.ERROR})
 
@@ -66,6 +69,12 @@ def dashboard_of(
     `live` is the event hub (`full/live.py`), which runs as a service; without it, open pages receive no events.
     """
     return build_dashboard(_parts(app, draining, guard, live))
+
+
+def open_dashboard(app: "App") -> "tuple[EventHub, Callable[[Callable[[], bool]], Any]]":
+    """Return the event hub, which runs as a service, and the function that makes the dashboard for its pages."""
+    hub = event_hub(app)
+    return hub, lambda draining: dashboard_of(app, draining, live=hub)
 
 
 def dashboard_document(app: "App") -> dict[str, Any]:
@@ -108,7 +117,7 @@ def _metrics(app: "App") -> "MetricsReport":
         registry=app.registry,
         queue=app.outbox.store,
         backlog=backlog,
-        troubles=app.monitoring.troubles,
+        troubles=partial(report_troubles, app.monitoring.watch),
         clock=app.clock,
     )
 
@@ -261,7 +270,7 @@ def _asks_redis(app: "App") -> Callable[[], Awaitable[str]]:
 
 
 async def _of_features(app: "App") -> "list[Integration]":
-    found = await app.features.subsystems()
+    found = await feature_subsystems(app.features)
     shown = []
     for feature, page, *_ in feature_pages(app.installed.features):
         if not page.integration:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tocsin.assembly.full.access import tokens_of
@@ -36,7 +37,7 @@ from tocsin.delivery.bus.bus import Bus
 from tocsin.delivery.bus.late_bus import LateBus
 from tocsin.delivery.dispatcher import Dispatcher
 from tocsin.messaging.outbound.audit_anchor import AuditAnchor
-from tocsin.messaging.outbound.channel_watch import ChannelWatch
+from tocsin.messaging.outbound.channel_watch import ChannelWatch, report_troubles
 from tocsin.messaging.outbound.publisher import Publisher
 from tocsin.runs.engine.active_run import RunsDrain
 from tocsin.runs.engine.run_engine import RunEngine
@@ -133,7 +134,8 @@ def _gateway(app: App, receiving: "Receiving", bus: "LateBus | None") -> "Servic
         return "off" if bus is None else bus.state
 
     def parts(draining: Callable[[], bool]) -> GatewayDependencies:
-        reports = StateReports(bus=bus_state, draining=draining, troubles=app.monitoring.troubles, bot=receiving.state)
+        troubles = partial(report_troubles, app.monitoring.watch)
+        reports = StateReports(bus=bus_state, draining=draining, troubles=troubles, bot=receiving.state)
         return GatewayDependencies(
             settings=app.settings,
             clock=app.clock,
@@ -165,8 +167,7 @@ def _dashboard(app: App, *, needed: bool) -> "tuple[EventHub | None, Service | N
 
     With `needed`, it is served all the same, and says what is missing.
     """
-    from tocsin.assembly.full.dashboard import dashboard_of
-    from tocsin.assembly.full.live import event_hub
+    from tocsin.assembly.full.dashboard import open_dashboard
 
     missing, host = missing_dashboard_login(app.settings), app.settings[DASHBOARD_HOST]
     if missing and not needed:
@@ -174,13 +175,13 @@ def _dashboard(app: App, *, needed: bool) -> "tuple[EventHub | None, Service | N
         return None, None
     for warning in check_dashboard_bind(app.settings, host):
         log.warning(warning)
-    hub = event_hub(app)
+    hub, make_dashboard = open_dashboard(app)
     service = Service(
         "dashboard",
         host,
         app.settings[DASHBOARD_PORT],
         DASHBOARD_PORT.name,
-        lambda draining: dashboard_of(app, draining, live=hub),
+        make_dashboard,
         app.settings[TRUSTED_PROXIES],
         tls=dashboard_tls(app.settings),
     )

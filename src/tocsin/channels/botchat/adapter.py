@@ -4,7 +4,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from tocsin.channels.botchat.api import API_URL, BOT_TOKEN, BotApi, BotApiError
-from tocsin.channels.botchat.draft import Draft
+from tocsin.channels.botchat.draft import Draft, load_extras
 from tocsin.channels.botchat.settings import LARGEST_CHAT_ID, RECEIVING, WEBHOOK_SECRET
 from tocsin.channels.contract import COMMONMARK, PLAIN, ChannelSpec, OutboundAdapter, Part, RetryPolicy, Tools
 from tocsin.core.config.settings import Values
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     import logging
     from collections.abc import Awaitable, Callable, Mapping
 
-    from tocsin.channels.inbound import InboundAdapter
     from tocsin.core.text.markup import Renderer
 
 PARSE_MODES = ("Markdown", "MarkdownV2", "HTML", PLAIN)
@@ -76,6 +75,8 @@ class BotchatAdapter(OutboundAdapter):
         account_rate=Rate(30, 1.0),
     )
 
+    inbound = "tocsin.channels.botchat.conversation:BotchatConversation"
+
     def __init__(self, config: Values, tools: Tools) -> None:
         super().__init__(config, tools)
         self._api = BotApi(tools.http, config[API_URL], config[BOT_TOKEN])
@@ -85,13 +86,6 @@ class BotchatAdapter(OutboundAdapter):
     def on_moved(self, observer: "Callable[[str, str], Awaitable[None]]") -> None:
         """Call `observer` with the old and the new ID of a group that turns out to have become a supergroup."""
         self._on_moved.append(observer)
-
-    @classmethod
-    def receiver(cls) -> "type[InboundAdapter]":
-        """Return the class of the inbound side, imported only where messages are received."""
-        from tocsin.channels.botchat.conversation import BotchatConversation
-
-        return BotchatConversation
 
     def check_target(self, target: str) -> str:
         """Accept a chat ID or `@channelusername`, either with `/` and the ID of a forum topic."""
@@ -103,9 +97,7 @@ class BotchatAdapter(OutboundAdapter):
     def check_extra(self, extra: "Mapping[str, Any]") -> None:
         """Validate the extras that `read_extras` reads."""
         if extra:
-            from tocsin.channels.botchat.extras import read_extras
-
-            read_extras(extra)
+            load_extras(extra)
 
     def dialect(self, parse_mode: str) -> "Renderer":
         """Return the renderer for text with entities."""

@@ -1,13 +1,14 @@
 """A message on its way to the Bot API, and its differences from the requested one."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tocsin.channels.contract import Part
 
 if TYPE_CHECKING:
-    from tocsin.channels.botchat.extras import InlineKeyboard
+    from tocsin.channels.botchat.extras import Extras, InlineKeyboard
 
 _LINE_TAG = r"(?i)<(?:br|/p|/div|/li|/h[1-6])\s*/?>(?!\n)"
 # Possessive quantifiers: with backtracking a text of many `href=` takes hours.
@@ -53,9 +54,7 @@ class Draft:
 
     def take_extras(self, part: Part) -> None:
         """Apply the extras of a part: the first part replies to or replaces a message, the last one has the buttons."""
-        from tocsin.channels.botchat.extras import read_extras
-
-        extras = read_extras(part.extra)
+        extras = load_extras(part.extra)
         if part.first:
             self.reply_to, self.edits = extras.reply_to, extras.edit_message_id
         if part.last:
@@ -92,3 +91,10 @@ def without_tags(source: str) -> str:
     links_shown = re.sub(_LINK, lambda link: link[2] if link[1] == link[2] else f"{link[2]} ({link[1]})", lines)
     readable = unescape(re.sub(_TAG, "", links_shown))
     return readable if readable.strip() else source
+
+
+def load_extras(extra: Mapping[str, Any]) -> "Extras":
+    """Parse the extras of a message; the parser is imported only for messages that have some."""
+    from tocsin.channels.botchat.extras import read_extras
+
+    return read_extras(extra)

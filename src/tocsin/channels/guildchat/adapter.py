@@ -12,7 +12,6 @@ from tocsin.core.errors import ChannelError
 from tocsin.core.time.ratelimit import Rate
 
 if TYPE_CHECKING:
-    from tocsin.channels.inbound import InboundAdapter
     from tocsin.core.text.markup import Renderer
 
 SPLIT = Variable(
@@ -43,16 +42,11 @@ class GuildchatAdapter(OutboundAdapter):
         send_timeout_s=120.0,
     )
 
+    inbound = "tocsin.channels.guildchat.inbound:GuildchatInbound"
+
     def __init__(self, config: Values, tools: Tools) -> None:
         super().__init__(config, tools)
         self._api = GuildchatApi(config, tools.http, tools.clock)
-
-    @classmethod
-    def receiver(cls) -> "type[InboundAdapter]":
-        """Return the receiver of interactions and webhook events."""
-        from tocsin.channels.guildchat.inbound import GuildchatInbound
-
-        return GuildchatInbound
 
     def check_target(self, target: str) -> str:
         """Accept a channel ID."""

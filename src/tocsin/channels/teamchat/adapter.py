@@ -13,7 +13,6 @@ from tocsin.core.text.measures import escaped_code_points
 from tocsin.core.time.ratelimit import Rate
 
 if TYPE_CHECKING:
-    from tocsin.channels.inbound import InboundAdapter
     from tocsin.core.config.settings import Values
     from tocsin.core.text.markup import Renderer
 
@@ -47,16 +46,11 @@ class TeamchatAdapter(OutboundAdapter):
         target_rate=Rate(1, 1.0, burst=3),  # short bursts are tolerated
     )
 
+    inbound = "tocsin.channels.teamchat.inbound:TeamchatInbound"
+
     def __init__(self, config: "Values", tools: Tools) -> None:
         super().__init__(config, tools)
         self._api = TeamchatApi(config, tools.http)
-
-    @classmethod
-    def receiver(cls) -> "type[InboundAdapter]":
-        """Return the receiver of events, commands and interactions."""
-        from tocsin.channels.teamchat.inbound import TeamchatInbound
-
-        return TeamchatInbound
 
     def check_target(self, target: str) -> str:
         """Accept a `#name` or an ID, optionally with `/` and the timestamp of a thread's first message."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tocsin.channels.replies import rate_limited, refused, unusable
 from tocsin.core.config.variables import Variable, base_url, token
 from tocsin.core.errors import ChannelError, FailureKind
+from tocsin.core.reading.untrusted import identifier
 
 if TYPE_CHECKING:
     from tocsin.core.config.settings import Values
@@ -104,8 +105,6 @@ class TeamchatApi:
     async def own_ids(self) -> tuple[str, ...]:
         """Return the user ID and the bot ID that belong to the token; raises RemoteError."""
         answer = await self.call("auth.test", {})
-        from tocsin.core.reading.untrusted import identifier
-
         return tuple(own for name in ("user_id", "bot_id") if (own := identifier(answer.get(name))))
 
     async def _post(self, url: str, body: dict[str, Any], **headers: str) -> "HttpResponse":

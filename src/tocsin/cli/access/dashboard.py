@@ -4,7 +4,7 @@ import argparse
 
 from tocsin.assembly.full.access import sign_in_link
 from tocsin.assembly.program import App
-from tocsin.cli.running import with_app
+from tocsin.cli.running import serve, with_app
 from tocsin.core.config.security import dashboard_tls, is_loopback, missing_dashboard_login
 from tocsin.core.config.variables import DASHBOARD_HOST, DASHBOARD_PORT
 from tocsin.core.errors import ConfigError, MissingSettingError
@@ -18,7 +18,7 @@ MAX_PASSWORD_BYTES = 1024
 
 def configure_dashboard(parser: argparse.ArgumentParser) -> None:
     """Add the subcommands of `tocsin dashboard`; without a subcommand it runs the dashboard."""
-    parser.set_defaults(run=_serve, parts=frozenset({"dashboard", "scheduler"}))
+    parser.set_defaults(run=serve, parts=frozenset({"dashboard", "scheduler"}))
     commands = add_subcommands(
         parser,
         {
@@ -40,13 +40,6 @@ def configure_dashboard(parser: argparse.ArgumentParser) -> None:
     hashing.set_defaults(run=_hash_password)
     commands["link"].epilog = "example: tocsin dashboard link"
     commands["link"].set_defaults(run=_link)
-
-
-def _serve(arguments: argparse.Namespace, options: Options, out: Console) -> int:
-    # Services import a web server and uvloop, which hashing a password does not need.
-    from tocsin.cli.commands.services import run_services
-
-    return run_services(arguments, options, out)
 
 
 def _hash_password(_: argparse.Namespace, __: Options, out: Console) -> int:

@@ -8,7 +8,7 @@ from tocsin.assembly.full.bot import open_access
 from tocsin.assembly.program import App
 from tocsin.bot.door.access import Access, Change, Listed, label_details
 from tocsin.channels.conversation import ConversationAdapter
-from tocsin.cli.running import with_app
+from tocsin.cli.running import serve, with_app
 from tocsin.core.audit.actions import CLI
 from tocsin.core.time.timestamps import timestamp
 from tocsin.messaging.outbound.caller import Caller
@@ -23,7 +23,7 @@ CALLER = Caller(CLI.name)
 
 def configure_bot(parser: argparse.ArgumentParser) -> None:
     """Add the subcommands of `tocsin bot`; without a subcommand it runs the bot."""
-    parser.set_defaults(run=_serve, parts=frozenset({"bot"}))
+    parser.set_defaults(run=serve, parts=frozenset({"bot"}))
     summaries = {"access": "list, approve, deny and remove chats"}
     commands = add_subcommands(parser, summaries, required=False)
     parser.epilog = "examples:\n  tocsin bot\n  tocsin bot access approve 123456789"
@@ -43,13 +43,6 @@ def configure_bot(parser: argparse.ArgumentParser) -> None:
         changes[name].epilog = f"example: tocsin bot access {name} -1001234567890"
         changes[name].add_argument("chat_id", help="chat ID; groups have a negative one")
         changes[name].set_defaults(run=_change, change=name)
-
-
-def _serve(arguments: argparse.Namespace, options: Options, out: Console) -> int:
-    # Services import a web server and uvloop, which changing the allowlist does not need.
-    from tocsin.cli.commands.services import run_services
-
-    return run_services(arguments, options, out)
 
 
 def _list(_: argparse.Namespace, options: Options, out: Console) -> int:

@@ -4,6 +4,7 @@ import argparse
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 
+from tocsin.assembly.checks import feature_findings
 from tocsin.assembly.light import Installed
 from tocsin.assembly.program import App, direct_transport, open_app
 from tocsin.assembly.runs import RUNS_FOLDER
@@ -105,7 +106,7 @@ async def _examine_opened(settings: Settings, installed: Installed, *, probe: bo
 async def _examine_app(app: App, *, probe: bool) -> list[Finding]:
     return [
         *await collect("profiles", check_profiles(app)),
-        *await app.features.findings(),
+        *await feature_findings(app.features),
         check_audit_log(app),
         *await collect("queue", check_queue(app)),
         *await collect("bus", check_bus(app)),

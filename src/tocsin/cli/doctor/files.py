@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from tocsin.assembly.checks import feature_findings
 from tocsin.assembly.profiles import checked_profiles
 from tocsin.assembly.program import App
 from tocsin.core.errors import TocsinError
@@ -10,7 +11,7 @@ from tocsin.terminal.findings import Finding, failure
 
 async def check_files(app: App) -> list[Finding]:
     """Check the files that people write."""
-    return [*check_profiles(app), *await app.features.findings(at_start=True)]
+    return [*check_profiles(app), *await feature_findings(app.features, at_start=True)]
 
 
 def check_profiles(app: App) -> Iterator[Finding]:

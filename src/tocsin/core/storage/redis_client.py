@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import urlsplit
 
 from tocsin.core.errors import ConfigError, StoreUnavailableError
 from tocsin.core.storage.redis_address import CLUSTER, RedisAddress, read_address
@@ -238,15 +237,3 @@ async def for_each(call: Callable[[T], Awaitable[R]], items: Sequence[T]) -> lis
     for first in range(0, len(items), MAX_CONNECTIONS):
         answers += await asyncio.gather(*map(call, items[first : first + MAX_CONNECTIONS]))
     return answers
-
-
-async def listens(url: str) -> bool:
-    """Whether a server accepts connections at the address; importing a Redis client would cost 10 MB."""
-    parts = urlsplit(url)
-    try:
-        async with asyncio.timeout(0.5):
-            _, writer = await asyncio.open_connection(parts.hostname, parts.port)
-    except (OSError, TimeoutError):
-        return False
-    writer.close()
-    return True

@@ -12,8 +12,8 @@ from tocsin.core.text.shell import as_variable, format_value, shell_argv, variab
 from tocsin.core.time.timestamps import timestamp
 from tocsin.features.context import FeatureContext
 from tocsin.features.cron.feature import CRON
-from tocsin.features.cron.model import JobDefinition, JobRunningError, JobType, restored
-from tocsin.runs.control import StartRequest
+from tocsin.features.cron.model import KIND, JobDefinition, JobRunningError, JobType, restored
+from tocsin.runs.control import NotRetriedError, StartRequest
 from tocsin.runs.engine.active_run import ActiveRun, PendingRun, result_of_child, show_child
 from tocsin.runs.engine.overlap import OverlapError, OverlapRules
 from tocsin.runs.model import Command, Line, Run, RunResult, RunSpec, RunStatus
@@ -25,6 +25,30 @@ _VAULT = re.compile(r"\$\{vault:([A-Za-z_][A-Za-z0-9_]{0,127})\}")
 def definition_of(run: Run) -> JobDefinition:
     """Return the definition that a run has, whatever became of its job meanwhile."""
     return restored(run.snapshot or {})
+
+
+def order_again(run: Run, actor: str | None, source: str = "") -> RunSpec:
+    """Return the order of another run that is as an earlier one was; raises NotRetriedError where that is not kept."""
+    if run.snapshot is None:
+        raise NotRetriedError(
+            "the definition of this run was not stored",
+            hint=f"run the job: tocsin cron run {shlex.quote(run.subject_name)}",
+        )
+    return RunSpec(
+        KIND,
+        run.subject_id,
+        run.subject_name,
+        run.trigger,
+        actor,
+        params=run.params,
+        env_keys=run.env_keys,
+        max_attempts=run.max_attempts,
+        snapshot=run.snapshot,
+        history_limit=run.history_limit,
+        history_days=run.history_days,
+        log_max_bytes=definition_of(run).log_max_bytes,
+        source=source,
+    )
 
 
 def job_work(context: FeatureContext) -> Work:

@@ -17,8 +17,6 @@ from tocsin.features.cron.service import Actor, CronJobs
 from tocsin.features.hooks import FeatureHooks, ProvidedAbilities
 
 if TYPE_CHECKING:
-    from tocsin.features.cron.run_type import CronRuns
-    from tocsin.features.cron.scheduler import Scheduler
     from tocsin.runs.control import StartRequest
     from tocsin.runs.engine.active_run import ActiveRun
 
@@ -28,11 +26,6 @@ NAMED = 3  # failing jobs that the status names
 def open_cron(context: FeatureContext) -> CronJobs:
     """Return the jobs of the data directory."""
     return CronJobs(context)
-
-
-def scheduler_of(jobs: CronJobs) -> "Scheduler":
-    """Return what runs the jobs beside the other services."""
-    return jobs.scheduler()
 
 
 async def live_records(jobs: CronJobs, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -48,13 +41,6 @@ async def start_job(jobs: CronJobs, name_or_id: str, asked: "StartRequest") -> "
     if asked.retry:
         return await jobs.begin_again(asked.retry, who)
     return await jobs.begin(name_or_id, who, asked.params, trigger=asked.cause, parent_run_id=asked.parent_run_id)
-
-
-def run_type_of(jobs: CronJobs) -> "CronRuns":
-    """Return what the engine asks about runs of jobs."""
-    from tocsin.features.cron.run_type import CronRuns
-
-    return CronRuns(jobs.context, jobs.store)
 
 
 async def list_jobs(jobs: CronJobs) -> Sequence[str]:
@@ -127,10 +113,8 @@ async def profile_uses(jobs: CronJobs) -> list[ProfileUse]:
 HOOKS = FeatureHooks[CronJobs](
     open=open_cron,
     subsystems={"cron": subsystem_of},
-    schedulers=(scheduler_of,),
     live={"cron": live_records},
     provides=ProvidedAbilities(schedules=CronSchedules),
-    run_types={"cron": run_type_of},
     starts={"cron": start_job},
     subjects={"cron": list_jobs},
     profile_uses=profile_uses,

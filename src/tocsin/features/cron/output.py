@@ -1,4 +1,4 @@
-"""After a run: whether its output is sent, and as which text."""
+"""After a run: whether its output is sent and as which text, and how many runs failed in a row."""
 
 from collections.abc import Sequence
 
@@ -6,9 +6,25 @@ from tocsin.core.time.timestamps import duration_words
 from tocsin.features.cron.model import OutputOn
 from tocsin.runs.document import pointers
 from tocsin.runs.model import FAILING, Run, RunStatus
+from tocsin.runs.queue import RecentRun
 
 MAX_CHARS = 3_500  # one message of every channel but one: more of the output is in the log
 _MARKS = {RunStatus.SUCCEEDED: "✅", RunStatus.CANCELLED: "⏹", RunStatus.INTERRUPTED: "⚠"}
+
+
+def count_failures(history: Sequence[RecentRun], since: float, last: str = "~") -> int:
+    """Return how many of the newest runs, up to the run `last`, failed in a row.
+
+    Cancelled runs do not count, nor those that are retried, even if the retry is still queued.
+    """
+    repeated, failures = {run.retry_of for run in history}, 0
+    for run in history:
+        if not run.started_at or not run.finished_at or run.id > last:
+            continue
+        if run.ok or run.queued_at < since:
+            break
+        failures += run.status != RunStatus.CANCELLED and run.id not in repeated
+    return failures
 
 
 def is_wanted(on: Sequence[str], run: Run, before: Run | None, *, changed: bool) -> bool:

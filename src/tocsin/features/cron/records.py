@@ -12,7 +12,7 @@ from tocsin.core.records.as_json import to_json
 from tocsin.core.records.marks import Flat, Time
 from tocsin.features.cron.definitions.upcoming import Upcoming, UpcomingRun
 from tocsin.features.cron.model import KIND, CronJob, JobState, UnknownJobError
-from tocsin.features.cron.run_type import count_failures
+from tocsin.features.cron.output import count_failures
 from tocsin.features.cron.service import CronJobs
 from tocsin.runs.model import RunSummary
 from tocsin.runs.queue import RecentRun, SubjectPast

@@ -16,6 +16,7 @@ from tocsin.features.context import FeatureContext
 from tocsin.features.cron.definitions.job_files import FOLDER, JobFiles, changed_fields, edited, switched
 from tocsin.features.cron.definitions.reading import JobReader, merged, without_defaults
 from tocsin.features.cron.definitions.upcoming import JobPreview, Upcoming, UpcomingRun, due, instants
+from tocsin.features.cron.execution import check_admission, order_again, start_job, start_or_queue_job
 from tocsin.features.cron.feature import CRON_ADD, CRON_DISABLE, CRON_EDIT, CRON_ENABLE, CRON_REMOVE
 from tocsin.features.cron.model import (
     JOB,
@@ -31,6 +32,7 @@ from tocsin.features.cron.model import (
     wrong_field,
 )
 from tocsin.features.cron.store import JobStore, Trouble
+from tocsin.runs.control import as_retry
 from tocsin.runs.engine.executor import GRACE_S
 from tocsin.runs.model import Line, Run, RunOutput, RunSpec, RunStatus, RunTrigger, new_run
 from tocsin.runs.queue import RunQueue
@@ -261,8 +263,6 @@ class CronJobs:
 
         Raises JobConflictError while it runs already, unless `force` or its policy allows another one.
         """
-        from tocsin.features.cron.execution import start_job
-
         order = await self.order(name_or_id, trigger, actor, params)
         running = await start_job(self.context, order, force=force, watch=watch)
         return await running.wait_or_stop()
@@ -278,8 +278,6 @@ class CronJobs:
         force: bool = False,
     ) -> "ActiveRun":
         """Run a job now, as `start` does, and return the run as soon as it is recorded."""
-        from tocsin.features.cron.execution import start_job
-
         order = replace(await self.order(name_or_id, trigger, actor, params), parent_run_id=parent_run_id)
         return await start_job(self.context, order, force=force)
 
@@ -287,8 +285,6 @@ class CronJobs:
         self, name_or_id: str, actor: Actor, params: Mapping[str, Any] | None = None
     ) -> "ActiveRun | PendingRun":
         """Run a job now, or after earlier runs of it if its policy says so. Raises like `start`."""
-        from tocsin.features.cron.execution import start_or_queue_job
-
         order = await self.order(name_or_id, RunTrigger.MANUAL, actor, params)
         return await start_or_queue_job(self.context, order)
 
@@ -296,8 +292,6 @@ class CronJobs:
         self, name_or_id: str, actor: Actor, params: Mapping[str, Any] | None = None, *, force: bool = False
     ) -> Run:
         """Return what `begin` would run, which is neither executed nor recorded; raises as it does."""
-        from tocsin.features.cron.execution import check_admission
-
         order = replace(await self.order(name_or_id, RunTrigger.MANUAL, actor, params), dry_run=True)
         run = new_run(order, RunStatus.SKIPPED, self._clock.now())
         if not force:
@@ -316,10 +310,6 @@ class CronJobs:
 
         Raises JobConflictError like `start`, and NotRetriedError.
         """
-        from tocsin.features.cron.execution import start_job
-        from tocsin.features.cron.run_type import order_again
-        from tocsin.runs.control import as_retry
-
         order = order_again(retry.run, actor.name, actor.source)
         return await start_job(self.context, as_retry(order, retry))
 

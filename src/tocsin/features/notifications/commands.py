@@ -10,7 +10,7 @@ from tocsin.core.text.strings import number_of
 from tocsin.core.time.timestamps import timestamp
 from tocsin.features.context import NoticeLevel
 from tocsin.features.contract import Commands
-from tocsin.features.notifications.feeds import atom_feed, json_feed
+from tocsin.features.notifications.feeds import atom_feed, feed_address, json_feed
 from tocsin.features.notifications.hooks import OpenNotifications
 from tocsin.features.notifications.model import KEEP, Notification, NotificationCategory
 from tocsin.features.notifications.service import UnreadNotifications
@@ -206,8 +206,8 @@ def _feed(arguments: argparse.Namespace, out: Console, program: Program) -> int:
     async def work(opened: OpenNotifications) -> str | dict[str, object]:
         found = await _newest(opened, NotificationFilter(), KEEP)
         if as_atom:
-            return atom_feed(found, opened.address, now=opened.context.clock.now())
-        return json_feed(found, opened.address)
+            return atom_feed(found, feed_address(opened.context.settings), now=opened.context.clock.now())
+        return json_feed(found, feed_address(opened.context.settings))
 
     feed = program.run(work)
     if isinstance(feed, str):

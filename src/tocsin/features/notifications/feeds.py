@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from urllib.parse import quote, urljoin
 from uuid import NAMESPACE_URL, uuid5
 
+from tocsin.core.config.settings import Values
+from tocsin.core.config.variables import DASHBOARD_HOST, DASHBOARD_PORT
 from tocsin.core.time.timestamps import timestamp
 from tocsin.features.notifications.model import Notification
 
@@ -32,6 +34,13 @@ class FeedAddress:
         """Return the URL of the page that a notification links to."""
         address = urljoin(self.home, notification.link or "#/notifications")
         return quote(address, safe=_OF_ADDRESSES, errors="replace")
+
+
+def feed_address(settings: Values) -> FeedAddress:
+    """Return the address of the dashboard, to which the feeds belong."""
+    host = settings[DASHBOARD_HOST]
+    shown = f"[{host}]" if ":" in host else host
+    return FeedAddress(f"http://{shown}:{settings[DASHBOARD_PORT]}/")
 
 
 def json_feed(notifications: Sequence[Notification], address: FeedAddress) -> dict[str, object]:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from tocsin.channels.contract import PLAIN
 from tocsin.core.audit.actions import NOTICES
 from tocsin.core.config.settings import Values
-from tocsin.core.config.variables import DASHBOARD_HOST, DASHBOARD_PORT
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.records.as_json import to_json
 from tocsin.core.service import ServiceLoop
@@ -22,7 +21,6 @@ from tocsin.messaging.outbound.caller import Caller
 from tocsin.scheduling.zones import default_zone
 
 if TYPE_CHECKING:
-    from tocsin.features.notifications.feeds import FeedAddress
     from tocsin.features.notifications.quiet_hours import QuietHours
 
 log = logging.getLogger(__name__)
@@ -35,16 +33,6 @@ class OpenNotifications:
     service: Notifications
     forwarder: NoticeForwarder
     context: FeatureContext
-
-    @property
-    def address(self) -> "FeedAddress":
-        """The address of the dashboard."""
-        from tocsin.features.notifications.feeds import FeedAddress
-
-        settings = self.context.settings
-        host = settings[DASHBOARD_HOST]
-        shown = f"[{host}]" if ":" in host else host
-        return FeedAddress(f"http://{shown}:{settings[DASHBOARD_PORT]}/")
 
 
 def open_notifications(context: FeatureContext) -> OpenNotifications:

@@ -12,7 +12,7 @@ from tocsin.core.reading.records import Written
 from tocsin.core.records.as_json import to_json
 from tocsin.features.context import Notice, NoticeLevel
 from tocsin.features.hooks import OperationsOf
-from tocsin.features.notifications.feeds import atom_feed, json_feed
+from tocsin.features.notifications.feeds import atom_feed, feed_address, json_feed
 from tocsin.features.notifications.hooks import OpenNotifications
 from tocsin.features.notifications.model import (
     MAX_BODY,
@@ -178,11 +178,10 @@ class NotificationRoutes:
         if media == EVENT_STREAM:
             return await request.app.state.live.open({"notifications"}, last_event_id(request))
         found = (await self._notices.search(NotificationFilter(limit=FEED_ITEMS))).items
+        address, now = feed_address(self._opened.context.settings), self._opened.context.clock.now()
         if media == ATOM:
-            return Response(
-                atom_feed(found, self._opened.address, now=self._opened.context.clock.now()), media_type=ATOM
-            )
-        return Response(json.dumps(json_feed(found, self._opened.address)), media_type=JSON_FEED)
+            return Response(atom_feed(found, address, now=now), media_type=ATOM)
+        return Response(json.dumps(json_feed(found, address)), media_type=JSON_FEED)
 
     @operation("GET", "/api/notifications/{nid}", extension=True, problems=("not-found",), answer=Notification)
     async def get_notification(self, nid: str, response: Response) -> Any:

@@ -57,6 +57,12 @@ class HealthProbes:
 
         return await run_concurrently(one(host) for host in hosts)
 
+    def summarize(self, probes: Sequence[Probe]) -> dict[str, Any]:
+        """Return the document of `tocsin ssh health`."""
+        counts = {str(health): sum(probe.status is health for probe in probes) for health in HostHealth}
+        oldest = min((probe.checked_at for probe in probes), default=self._clock.now())
+        return {"checked_at": timestamp(oldest), "summary": counts, "items": [dict(probe.document) for probe in probes]}
+
     async def _probe(self, session: SshSession, host: HostEntry, last: Probe | None) -> Probe:
         address = await session.address(host)
         found = Ping(None, error="it is reached through another host") if address.jump else await _ping(address)
@@ -110,10 +116,3 @@ def _status(answer: SshAnswer, found: Ping, failures: int, last: HostHealth) -> 
     if found.ok:
         return HostHealth.DEGRADED
     return HostHealth.DOWN if failures >= FAILURES_BEFORE_DOWN else last
-
-
-def summary_document(probes: Sequence[Probe], now: float) -> dict[str, Any]:
-    """Return the document of `tocsin ssh health`."""
-    counts = {str(health): sum(probe.status is health for probe in probes) for health in HostHealth}
-    oldest = min((probe.checked_at for probe in probes), default=now)
-    return {"checked_at": timestamp(oldest), "summary": counts, "items": [dict(probe.document) for probe in probes]}

@@ -17,7 +17,6 @@ from tocsin.features.ssh.store import ProbeStore
 from tocsin.runs.control import NotRetriedError
 
 if TYPE_CHECKING:
-    from tocsin.features.ssh.execution import SshRuns
     from tocsin.runs.control import StartRequest
     from tocsin.runs.engine.active_run import ActiveRun
     from tocsin.runs.model import Run
@@ -60,13 +59,6 @@ async def start_ssh(ssh: Ssh, subject: str, asked: "StartRequest") -> "ActiveRun
         parent_run_id=asked.parent_run_id,
         retry=asked.retry,
     )
-
-
-def run_type_of(ssh: Ssh) -> "SshRuns":
-    """Return what the engine asks about commands on hosts."""
-    from tocsin.features.ssh.execution import SshRuns
-
-    return SshRuns(ssh.notices)
 
 
 async def list_hosts(ssh: Ssh) -> Sequence[str]:
@@ -149,7 +141,6 @@ def _item(level: NoticeLevel, told: str, host: str) -> AttentionItem:
 HOOKS = FeatureHooks[Ssh](
     open=open_ssh,
     subsystems={"ssh": subsystem_of},
-    run_types={"ssh": run_type_of},
     starts={"ssh": start_ssh},
     subjects={"ssh": list_hosts},
 )

@@ -164,14 +164,12 @@ class Ssh:
         self, hosts: Sequence[str] = (), groups: Sequence[str] = (), *, refresh: bool = False
     ) -> dict[str, Any]:
         """Return how hosts are, all enabled ones where none is named; what is younger than 30 s is not asked again."""
-        from tocsin.features.ssh.health import summary_document
-
         known = self.inventory.all()
         every = tuple(host for host in known.values() if host.enabled)
         chosen = self.inventory.choose(hosts, groups) if hosts or groups else every
         async with self.program.session(chosen, known) as session:
             probes = await self._probes.look(session, chosen, refresh=refresh)
-        return summary_document(probes, self._clock.now())
+        return self._probes.summarize(probes)
 
     async def last_probes(self) -> list[Probe]:
         """Return how the hosts of the file were when they were last looked at."""

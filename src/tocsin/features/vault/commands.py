@@ -236,9 +236,7 @@ def _status(_: argparse.Namespace, out: Console, program: Program) -> int:
     status = vault.status()
     _tell_policies(vault, out)
     if out.as_json:
-        from tocsin.core.records.as_json import to_json
-
-        out.document(to_json(status))
+        out.document(status)
         return FAILED if status.problem else DONE
     if not status.initialized:
         out.line("no vault exists; create one with `tocsin vault init`")

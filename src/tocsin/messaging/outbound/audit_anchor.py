@@ -120,8 +120,6 @@ def _open_to_append(path: Path) -> int:
 
 def load_anchors(data_dir: Path, destination: str) -> "tuple[list[Anchor], list[ChainProblem]]":
     """Return the recorded anchors, the most remote first, and the anchor files that cannot be read."""
-    from tocsin.core.audit.chain import ChainProblem
-
     anchors: list[Anchor] = []
     problems = []
     state = data_dir / STATE_FILE

@@ -35,6 +35,11 @@ class _Outage:
     told: bool = False
 
 
+def report_troubles(watch: "ChannelWatch | None") -> ChannelTroubles:
+    """Return what `watch` has seen, and none if the process does not watch."""
+    return watch.troubles() if watch else ChannelTroubles()
+
+
 class ChannelWatch:
     """Observes the receipts of all attempts in this process, direct and queued, except cancelled ones."""
 

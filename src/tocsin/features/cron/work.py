@@ -1,27 +1,28 @@
 """What the engine asks about runs of jobs."""
 
-import shlex
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from tocsin.core.time.timestamps import timestamp
 from tocsin.features.context import FeatureContext, Notice, NoticeLevel
-from tocsin.features.cron.execution import definition_of, job_work
+from tocsin.features.cron.execution import definition_of, job_work, order_again
 from tocsin.features.cron.feature import CRON, CRON_DISABLE, CRON_EXECUTE
 from tocsin.features.cron.model import KIND, CronJob, JobType
-from tocsin.features.cron.output import is_wanted, text_of
+from tocsin.features.cron.output import count_failures, is_wanted, text_of
+from tocsin.features.cron.service import CronJobs
 from tocsin.features.cron.store import JobStore, note_failure, note_success, stored_definition
+from tocsin.features.hooks import WorkHooks
 from tocsin.features.run_notices import failing, notify_stored, recovered, stored_notice
-from tocsin.runs.control import NotRetriedError, Retry, as_retry
+from tocsin.runs.control import Retry, as_retry
 from tocsin.runs.document import audit_facts
 from tocsin.runs.engine.admission import SUPERSEDED
 from tocsin.runs.engine.note_once import note_once
 from tocsin.runs.engine.overlap import Overlap, StartPolicy
 from tocsin.runs.engine.run_type import DelayedRun, RunAuditEntry, RunMessage, RunType
-from tocsin.runs.model import FAILING, Run, RunResult, RunSpec, RunStatus, RunTrigger, new_run
-from tocsin.runs.queue import QueuedRow, RecentRun
+from tocsin.runs.model import FAILING, Run, RunResult, RunStatus, RunTrigger, new_run
+from tocsin.runs.queue import QueuedRow
 from tocsin.runs.recorder import Work
 from tocsin.runs.service import waiting_for
 from tocsin.scheduling.missed import SUPERSEDED as A_LATER_ONE
@@ -30,45 +31,6 @@ from tocsin.scheduling.missed import CatchUp
 _COMPARED_CHARS = 1_000_000
 _RETRIED = frozenset({RunStatus.FAILED, RunStatus.TIMED_OUT})
 _COUNTED = 2_000  # of the newest runs: twice what `auto_disable_after` may say
-
-
-def order_again(run: Run, actor: str | None, source: str = "") -> RunSpec:
-    """Return the order of another run that is as an earlier one was; raises NotRetriedError where that is not kept."""
-    if run.snapshot is None:
-        raise NotRetriedError(
-            "the definition of this run was not stored",
-            hint=f"run the job: tocsin cron run {shlex.quote(run.subject_name)}",
-        )
-    return RunSpec(
-        KIND,
-        run.subject_id,
-        run.subject_name,
-        run.trigger,
-        actor,
-        params=run.params,
-        env_keys=run.env_keys,
-        max_attempts=run.max_attempts,
-        snapshot=run.snapshot,
-        history_limit=run.history_limit,
-        history_days=run.history_days,
-        log_max_bytes=definition_of(run).log_max_bytes,
-        source=source,
-    )
-
-
-def count_failures(history: Sequence[RecentRun], since: float, last: str = "~") -> int:
-    """Return how many of the newest runs, up to the run `last`, failed in a row.
-
-    Cancelled runs do not count, nor those that are retried, even if the retry is still queued.
-    """
-    repeated, failures = {run.retry_of for run in history}, 0
-    for run in history:
-        if not run.started_at or not run.finished_at or run.id > last:
-            continue
-        if run.ok or run.queued_at < since:
-            break
-        failures += run.status != RunStatus.CANCELLED and run.id not in repeated
-    return failures
 
 
 class CronRuns(RunType):
@@ -199,3 +161,14 @@ class CronRuns(RunType):
                 f"cron-disabled-{job.id}",
             )
         )
+
+
+def run_type_of(jobs: CronJobs) -> CronRuns:
+    """Return the type of runs of jobs."""
+    return CronRuns(jobs.context, jobs.store)
+
+
+WORK = WorkHooks[CronJobs](
+    schedulers=(CronJobs.scheduler,),
+    run_types={"cron": run_type_of},
+)

@@ -1,0 +1,63 @@
+"""The type of runs of commands on hosts."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from tocsin.core.audit.actions import CLI
+from tocsin.core.text.strings import number_of
+from tocsin.features.abilities import Notices
+from tocsin.features.hooks import WorkHooks
+from tocsin.features.run_notices import interrupted, notify_stored, stored_notice
+from tocsin.features.ssh.execution import told
+from tocsin.features.ssh.feature import SSH_RUN
+from tocsin.features.ssh.model import SHOWN_COMMAND
+from tocsin.features.ssh.service import Ssh
+from tocsin.runs.document import audit_facts
+from tocsin.runs.engine.run_type import RunAuditEntry, RunMessage, RunType
+from tocsin.runs.model import HostStatus, Run
+
+
+class SshRuns(RunType):
+    """Commands on hosts."""
+
+    kind = "ssh"
+    source = CLI.name
+
+    def __init__(self, notices: Notices) -> None:
+        self._notices = notices
+
+    async def message(self, run: Run, request: Mapping[str, Any]) -> RunMessage | None:
+        """Return what the hosts printed, where the command has an `output`."""
+        output = run.params.get("output")
+        if not output or run.started_at is None or run.dry_run:
+            return None
+        return RunMessage(output, told(run.subject_name, run, run.hosts), run.source or self.source)
+
+    async def note(self, run: Run, output: str) -> Mapping[str, Any]:
+        """Return the notice of an interruption."""
+        return stored_notice(interrupted(run, category="ssh"))
+
+    def entry(self, run: Run, request: Mapping[str, Any], noted: Mapping[str, Any]) -> RunAuditEntry | None:
+        """Return the `ssh.run` entry."""
+        if run.dry_run:
+            return None
+        names = run.params["hosts"]
+        facts = {
+            "hosts": names,
+            "command": run.params["command"][:SHOWN_COMMAND],
+            **audit_facts(run),
+            "failed": [host.host for host in run.hosts if host.status is not HostStatus.SUCCEEDED],
+        }
+        return RunAuditEntry(SSH_RUN, f"{number_of(len(names), 'host')} {run.status}", facts)
+
+    async def tell(self, run: Run, noted: Mapping[str, Any]) -> None:
+        """Notify the operator."""
+        await notify_stored(self._notices, noted)
+
+
+def run_type_of(ssh: Ssh) -> SshRuns:
+    """Return the type of runs of commands on hosts."""
+    return SshRuns(ssh.notices)
+
+
+WORK = WorkHooks[Ssh](run_types={"ssh": run_type_of})
