@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tocsin.core.config.settings import platform
 from tocsin.core.errors import ConfigError
+from tocsin.core.records.as_json import to_json
 from tocsin.core.text.strings import number_of
 from tocsin.features.contract import Commands
 from tocsin.features.vault.env_file import read_secrets, remove_secrets
@@ -209,8 +210,6 @@ def _list(_: argparse.Namespace, out: Console, program: Program) -> int:
     ages = vault.ages()
     _tell_policies(vault, out)
     if out.as_json:
-        from tocsin.core.records.as_json import to_json
-
         times = ({"created_at": timestamp(age.created_at), "rotated_at": timestamp(age.rotated_at)} for age in ages)
         out.document([{**to_json(age), **more} for age, more in zip(ages, times, strict=True)])
     elif ages:
@@ -236,7 +235,7 @@ def _status(_: argparse.Namespace, out: Console, program: Program) -> int:
     status = vault.status()
     _tell_policies(vault, out)
     if out.as_json:
-        out.document(status)
+        out.document(to_json(status))
         return FAILED if status.problem else DONE
     if not status.initialized:
         out.line("no vault exists; create one with `tocsin vault init`")

@@ -32,6 +32,7 @@ from tocsin.runs.model import Line, Run, RunResult, RunSpec, RunStatus, RunTrigg
 # Lazy: showing watchers does not need what watches and acts.
 if TYPE_CHECKING:
     from tocsin.runs.engine.active_run import ActiveRun
+    from tocsin.runs.recorder import Work
 
 DAY_S = 86_400.0
 NOT_WATCHED = "no process is watching: start `tocsin up`"
@@ -113,7 +114,7 @@ class Watchers:
             change = change_of(failed.params)
             asked = StartRequest(source=source, cause=RunTrigger.MANUAL, retry=Retry(failed))
             if change.type is not WatchEvent.DELETED and not await asyncio.to_thread(os.path.lexists, change.path):
-                spec = self._spec(rule, change, asked)
+                spec, _ = self._prepare(rule, change, asked)
                 yield await self.context.runs().record(spec, RunResult(RunStatus.SKIPPED, "the file is gone"))
                 continue
             running = await self._start(rule, change, asked, watch)
@@ -162,17 +163,15 @@ class Watchers:
         asked: StartRequest,
         watch: Callable[[Line], None] | None = None,
     ) -> "ActiveRun":
-        from tocsin.features.watchers.execution import WatcherExecution
-
-        work = WatcherExecution(self.context, rule, change).work
-        running = await self.context.runs().start(self._spec(rule, change, asked), work, watch=watch)
+        spec, work = self._prepare(rule, change, asked)
+        running = await self.context.runs().start(spec, work, watch=watch)
         await self.store.note_started(rule, change, running.run, self.context.clock.now())
         return running
 
-    def _spec(self, rule: WatcherRule, change: WatchedChange, asked: StartRequest) -> RunSpec:
-        from tocsin.features.watchers.execution import make_spec
+    def _prepare(self, rule: WatcherRule, change: WatchedChange, asked: StartRequest) -> "tuple[RunSpec, Work]":
+        from tocsin.features.watchers.execution import WatcherExecution, make_spec
 
-        return make_spec(
+        spec = make_spec(
             rule,
             change,
             asked.cause,
@@ -181,6 +180,7 @@ class Watchers:
             retry=asked.retry,
             source=asked.source,
         )
+        return spec, WatcherExecution(self.context, rule, change).work
 
     async def _switch(self, name: str, action: AuditAction, source: str, *, enabled: bool) -> WatcherRule:
         rule = await self.get(name)

@@ -13,16 +13,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from tocsin.core.audit.chain import ChainProblem
 from tocsin.core.audit.log import AuditLog
 from tocsin.core.audit.reader import Anchor, open_regular
 from tocsin.core.errors import TocsinError
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.messaging.outbound.outbox import Outbox
-
-if TYPE_CHECKING:
-    from tocsin.core.audit.chain import ChainProblem
 
 log = logging.getLogger(__name__)
 
@@ -118,7 +115,7 @@ def _open_to_append(path: Path) -> int:
     return new
 
 
-def load_anchors(data_dir: Path, destination: str) -> "tuple[list[Anchor], list[ChainProblem]]":
+def load_anchors(data_dir: Path, destination: str) -> tuple[list[Anchor], list[ChainProblem]]:
     """Return the recorded anchors, the most remote first, and the anchor files that cannot be read."""
     anchors: list[Anchor] = []
     problems = []
