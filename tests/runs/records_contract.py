@@ -24,6 +24,7 @@ from tocsin.runs.approvals import (
 from tocsin.runs.engine.admission import QueueStep
 from tocsin.runs.engine.overlap import Overlap, OverlapRules, StartPolicy
 from tocsin.runs.filters import RunFilter
+from tocsin.runs.metrics import ActiveCount, RunTotal
 from tocsin.runs.model import (
     ACTIVE,
     TERMINAL,
@@ -97,6 +98,44 @@ class RecordsContract:
         """Return the same runs as another process sees them."""
         async with open_store() as store:
             yield store
+
+    async def test_totals_count_each_end_once_and_outlive_the_runs(self, open_store: OpenStore):
+        async with open_store() as store:
+            for seconds, status in ((0.3, RunStatus.SUCCEEDED), (20.0, RunStatus.SUCCEEDED), (20.0, RunStatus.FAILED)):
+                run = made()
+                await store.add(run, "me")
+                await store.finish(run.id, RunResult(status), OUTPUT, 1000.0 + seconds)
+                await store.records.change(run.id, lambda record: replace(record, task=RunTask()))
+            await store.add(made(RunStatus.MISSED, finished_at=1500.0), "")
+            before = (await store.records.figures(2000.0)).totals
+            await store.records.remove([run.id for run in (await store.search(RunFilter())).items])
+            after = (await store.records.figures(2000.0)).totals
+        assert (
+            sorted(before)
+            == sorted(after)
+            == [
+                RunTotal("cron", "failed", 60.0, 1, 20.0, 1020.0),
+                RunTotal("cron", "missed", 0.0, 1, 0.0, 1500.0),
+                RunTotal("cron", "succeeded", 0.5, 1, pytest.approx(0.3), 1000.3),
+                RunTotal("cron", "succeeded", 60.0, 1, 20.0, 1020.0),
+            ]
+        )
+
+    async def test_a_run_that_moves_here_after_its_end_is_not_counted_again(self, open_store: OpenStore):
+        async with open_store() as store:
+            await store.add(made(RunStatus.SUCCEEDED), "")
+            assert (await store.records.figures(2000.0)).totals == []
+
+    async def test_active_runs_are_counted_with_the_one_due_for_longest(self, open_store: OpenStore):
+        async with open_store() as store:
+            await store.add(made(), "me")
+            await store.add(made(RunStatus.QUEUED, "late", queued_at=900.0), "", RunTask(not_before=950.0))
+            await store.add(made(RunStatus.QUEUED, "delayed", queued_at=800.0), "", RunTask(not_before=3000.0))
+            figures = await store.records.figures(2000.0)
+        assert sorted(figures.active) == [
+            ActiveCount("cron", "queued", 2, 950.0),
+            ActiveCount("cron", "running", 1, None),
+        ]
 
     async def test_a_record_comes_back_as_it_was_added(self, store: RunStore, other: RunStore):
         run = made(

@@ -11,11 +11,19 @@ from tocsin.core.config.variables import CORE_VARIABLES
 from tocsin.core.errors import TocsinError
 from tocsin.core.lazy import lazily
 from tocsin.features.contract import Feature, LiveTopic, load_module, run_kinds
-from tocsin.features.hooks import FeatureHooks, WorkHooks, load_hooks, load_work_hooks
+from tocsin.features.hooks import (
+    FeatureHooks,
+    FeatureMetrics,
+    WorkHooks,
+    load_hooks,
+    load_metrics,
+    load_work_hooks,
+)
 
 if TYPE_CHECKING:
     from tocsin.channels.inbound import InboundMessage
     from tocsin.core.config.settings import Settings, Values
+    from tocsin.core.metrics import Sample
     from tocsin.features.abilities import Notices, RunStarter
     from tocsin.features.context import Abilities, FeatureContext, ProfileUse
     from tocsin.messaging.inbound.handling import Handler, MessageHandler
@@ -160,6 +168,15 @@ class OpenFeatures:
         }
         usable = [name for name, _ in self._usable(name for name, each in found.items() if each)]
         return [getattr(found[name], constant)(self.opened(name)) for name in usable]
+
+    def metrics(self) -> "list[tuple[str, FeatureMetrics[Any]]]":
+        """Return the metrics of features, by name."""
+        found = {name: self._tried(name, "metrics", partial(load_metrics, each)) for name, each in self.known.items()}
+        return [(name, metrics) for name, _ in self._usable(found) if (metrics := found[name])]
+
+    async def read_metrics(self, feature: str, metrics: FeatureMetrics[Any]) -> "Iterable[Sample]":
+        """Return the values of the metrics of a feature."""
+        return await metrics.read(self.opened(feature))
 
     def live_topics(self) -> "list[tuple[LiveTopic, Callable[[Sequence[str]], Awaitable[Mapping[str, Any]]]]]":
         """Return what of the features is told live, and what returns the records of IDs."""

@@ -8,6 +8,7 @@
 | `checks` | `CHECKS: Checks[…]`, the checks of `tocsin doctor` |
 | `routes` | `OPERATIONS: OperationsOf[…]`, the operations of the REST API |
 | `gateway` | `GATEWAY_ROUTES: GatewayRoutesOf[…]`, the routes of the gateway |
+| `metrics` | `METRICS: FeatureMetrics[…]`, metrics for Prometheus |
 | `ui` | `PAGE: PageSpec` (`features/pages.py`) |
 | `generated` | `GENERATED: GeneratedFiles` (`features/contract.py`), files of the folder that `make docs` writes |
 
@@ -15,7 +16,7 @@ A feature defines only the modules that it needs; each is imported when it is fi
 return type of `FeatureHooks.open`; every other function is called with that object.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
 
@@ -23,6 +24,7 @@ from tocsin.features.contract import Feature, load_module
 
 if TYPE_CHECKING:
     from tocsin.channels.inbound import InboundMessage
+    from tocsin.core.metrics import Metric, Sample
     from tocsin.core.service import BackgroundService
     from tocsin.features import abilities
     from tocsin.features.context import FeatureContext, GatewayRoute, ProfileUse, SubsystemStatus
@@ -48,6 +50,14 @@ class FeatureCheck(NamedTuple, Generic[S]):
 
 
 Checks: TypeAlias = tuple[FeatureCheck[S], ...]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FeatureMetrics(Generic[S]):
+    """The metrics of a feature. They begin with `tocsin_` and the name of the feature, also in the singular."""
+
+    metrics: "Sequence[Metric]"
+    read: "Callable[[S], Awaitable[Iterable[Sample]]]"  # called every few seconds: it must be cheap
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -124,3 +134,13 @@ def load_checks(feature: Feature) -> Checks[Any]:
     module = load_module(feature, "checks")
     checks: Checks[Any] = module.CHECKS if module else ()
     return checks
+
+
+def load_metrics(feature: Feature) -> FeatureMetrics[Any] | None:
+    """Import the metrics of a feature; raises ValueError if a name could be that of another feature's metric."""
+    module = load_module(feature, "metrics")
+    metrics: FeatureMetrics[Any] | None = module.METRICS if module else None
+    begin = f"tocsin_{feature.name.removesuffix('s')}"
+    if wrong := [each.name for each in metrics.metrics if not each.name.startswith(begin)] if metrics else []:
+        raise ValueError(f"metrics of {feature.name} must begin with tocsin_{feature.name}: {', '.join(wrong)}")
+    return metrics

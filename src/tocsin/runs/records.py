@@ -5,6 +5,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from tocsin.core.storage.change_stream import ChangeStream
 from tocsin.runs.filters import RunFilter
+from tocsin.runs.metrics import RunFigures
 from tocsin.runs.model import HostResult, OutputDeliveryStatus, Run, RunStatus, StepRun
 from tocsin.runs.queue import RunQueue, SubjectPast
 from tocsin.runs.stored_run import StoredRun
@@ -123,6 +124,10 @@ class RunRecords(Protocol):
 
     async def prune(self, now: float, keep_days: float, keep: int, keep_failed: int) -> list[Run]:
         """Delete runs according to the rules of `RunStore.prune`; return them."""
+        ...
+
+    async def figures(self, now: float) -> RunFigures:
+        """Return the totals of ended runs, and the numbers of active ones; does not create the store."""
         ...
 
     async def remove(self, run_ids: Sequence[str]) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tocsin.assembly.full.access import guard_of, sign_ins_of, tokens_of
 from tocsin.assembly.full.bot import open_access
 from tocsin.assembly.full.live import event_hub
+from tocsin.assembly.full.metrics import stored_metrics
 from tocsin.assembly.full.receiving import MODELS_FOLDER
 from tocsin.assembly.profiles import checked_profiles
 from tocsin.assembly.runs import run_control_of
@@ -119,6 +120,7 @@ def _metrics(app: "App") -> "MetricsReport":
         backlog=backlog,
         troubles=partial(report_troubles, app.monitoring.watch),
         clock=app.clock,
+        stored=stored_metrics(app),
     )
 
 

@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tocsin.assembly.full.access import tokens_of
+from tocsin.assembly.full.metrics import stored_metrics
 from tocsin.assembly.full.notices import CoreNotices
 from tocsin.assembly.full.receiving import open_receiving
 from tocsin.assembly.full.sqlite_receiving import left_in_database
@@ -148,6 +149,7 @@ def _gateway(app: App, receiving: "Receiving", bus: "LateBus | None") -> "Servic
             inbox=receiving.inbox,
             tokens=tokens_of(app),
             metrics=app.monitoring.metrics or Metrics(),
+            stored_metrics=stored_metrics(app),
             reports=reports,
             features=app.features.gateway_routes(),
         )

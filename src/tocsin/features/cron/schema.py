@@ -59,4 +59,14 @@ MIGRATIONS = (
     INSERT OR IGNORE INTO run_tasks (run_id, caller, not_before) SELECT run_id, caller, not_before FROM cron_unsettled;
     DROP TABLE cron_unsettled;
     """,
+    # When the last successful run of a job ended, which outlives that run.
+    """
+    CREATE TABLE cron_successes (
+        job_id TEXT PRIMARY KEY,
+        at REAL NOT NULL
+    ) WITHOUT ROWID;
+    INSERT INTO cron_successes
+        SELECT subject_id, MAX(finished_at) FROM runs JOIN cron_jobs ON cron_jobs.id = subject_id
+        WHERE kind = 'cron' AND status = 'succeeded' GROUP BY subject_id;
+    """,
 )

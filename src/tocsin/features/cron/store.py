@@ -104,9 +104,19 @@ class JobStore:
             if version is not None:
                 _refuse_changed(find_job(connection, job_id), version)
             connection.execute("DELETE FROM cron_jobs WHERE id = ?", [job_id])
-            note_success(connection, job_id)
+            connection.execute("DELETE FROM cron_failing WHERE job_id = ?", [job_id])
+            connection.execute("DELETE FROM cron_successes WHERE job_id = ?", [job_id])
 
         await self._database.write(work)
+
+    async def outcomes(self) -> "tuple[dict[str, float], set[str]]":
+        """Return when each job succeeded last, and which jobs failed the last time, by ID."""
+
+        def work(connection: sqlite3.Connection) -> tuple[dict[str, float], set[str]]:
+            succeeded = dict(connection.execute("SELECT job_id, at FROM cron_successes").fetchall())
+            return succeeded, {row[0] for row in connection.execute("SELECT job_id FROM cron_failing")}
+
+        return await self._database.read(work)
 
     async def due(self, now: float, limit: int) -> list[CronJob]:
         """Return jobs that the scheduler has to look at."""
@@ -157,8 +167,9 @@ def note_failure(connection: sqlite3.Connection, job_id: str, now: float) -> flo
     return float(connection.execute("SELECT since FROM cron_failing WHERE job_id = ?", [job_id]).fetchone()[0])
 
 
-def note_success(connection: sqlite3.Connection, job_id: str) -> float | None:
+def note_success(connection: sqlite3.Connection, job_id: str, at: float) -> float | None:
     """Note that a job works; return since when it failed, `None` where it did not."""
+    connection.execute("INSERT OR REPLACE INTO cron_successes VALUES (?, ?)", [job_id, at])
     row = connection.execute("DELETE FROM cron_failing WHERE job_id = ? RETURNING since", [job_id]).fetchone()
     return None if row is None else float(row[0])
 

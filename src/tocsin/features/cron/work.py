@@ -101,7 +101,7 @@ class CronRuns(RunType):
     def _noted(self, connection: sqlite3.Connection, run: Run, output: str) -> Mapping[str, Any]:
         facts = {"category": "cron", "link": f"#/cron/{run.subject_id}", "output": output, "noun": "job"}
         if run.ok:
-            since = note_success(connection, run.subject_id)
+            since = note_success(connection, run.subject_id, run.finished_at or self._context.clock.now())
             if since is None:
                 return {}
             return stored_notice(recovered(run, since, **facts))

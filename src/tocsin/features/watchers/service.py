@@ -78,6 +78,15 @@ class Watchers:
         states = await self.store.states() if rules else None
         return [await self._record(rule, states) for rule in rules]
 
+    async def count_states(self) -> dict[str, int]:
+        """Return how many rules are in each state."""
+        rules = await self.all()
+        states = await self.store.states() if rules else None
+        found = [
+            _state(rule, (states or {}).get(rule.name, SeenState()), is_watched=states is not None)[0] for rule in rules
+        ]
+        return {str(state): found.count(state) for state in WatcherState}
+
     async def find_rule(self, name: str) -> WatcherWithEvents:
         """Return one rule with its newest changes; raises UnknownWatcherError."""
         rule = await self.get(name)

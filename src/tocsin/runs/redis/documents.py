@@ -19,6 +19,7 @@ from tocsin.runs.columns import (
     write_wait,
 )
 from tocsin.runs.filters import RunFilter
+from tocsin.runs.metrics import RunTotal, duration_bound, duration_s
 from tocsin.runs.model import (
     ACTIVE,
     FAILING,
@@ -126,6 +127,17 @@ def sets_for(query: RunFilter) -> list[str]:
     return [f"kind:{query.kind}"] if query.kind else ["all"]
 
 
+def total_name(run: Run) -> str:
+    """Return the name of the total that counts a run which has just ended."""
+    return key_name(run.kind, run.status, repr(duration_bound(run)))
+
+
+def read_total(name: str, figures: Mapping[str, float]) -> RunTotal:
+    """Return a total of ended runs."""
+    kind, status, bound = name.split(_SEPARATOR)
+    return RunTotal(kind, status, float(bound), int(figures["runs"]), figures["seconds"], figures["at"])
+
+
 def find_outdated(runs: Sequence[Run], now: float, keep_days: float, keep: int, keep_failed: int) -> list[Run]:
     """Return the ended runs of one subject, given newest first, that `RunStore.prune` deletes."""
     if not runs:
@@ -156,6 +168,8 @@ class Commit:
         run, known = after.run, before.record.run if before else None
         kept: list[StepRun | HostResult] = [*known.steps, *known.hosts] if known else []
         parts: list[StepRun | HostResult] = [*run.steps, *run.hosts]
+        # A run that has started is new here only when it moves from another store: it was counted there.
+        ends = run.finished_at is not None and (known.finished_at if known else run.started_at) is None
         is_active = run.status in ACTIVE or (known is not None and known.status in ACTIVE)
         self.puts.append(
             {
@@ -167,6 +181,9 @@ class Commit:
                 "instant": instant_key(run),
                 "parts": write_parts([part for part in parts if part not in kept]),
                 "active": run.kind if is_active else "",
+                "total": total_name(run) if ends else "",
+                "seconds": repr(duration_s(run)) if ends else "",
+                "at": repr(run.finished_at),
             }
         )
 

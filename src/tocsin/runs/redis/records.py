@@ -10,7 +10,8 @@ from tocsin.core.errors import StoreUnavailableError
 from tocsin.core.storage.change_stream import KEPT, RedisChangeStream
 from tocsin.core.storage.redis_client import Argument, RedisClient, Script, for_each, load_script
 from tocsin.runs.filters import RunFilter, matches
-from tocsin.runs.model import FAILING, TERMINAL, HostResult, OutputDeliveryStatus, Run, RunStatus, StepRun
+from tocsin.runs.metrics import RunFigures, count_active
+from tocsin.runs.model import ACTIVE, FAILING, TERMINAL, HostResult, OutputDeliveryStatus, Run, RunStatus, StepRun
 from tocsin.runs.queue import RecentRun, RunQueue, SubjectPast
 from tocsin.runs.records import ReleasedRun
 from tocsin.runs.redis.documents import (
@@ -20,6 +21,7 @@ from tocsin.runs.redis.documents import (
     find_outdated,
     key_name,
     read_stored,
+    read_total,
     sets_for,
     write_parts,
 )
@@ -247,6 +249,16 @@ class RedisRunRecords:
             if not await self._set("ZCARD", key_name("subject", kind, subject)):
                 await self._client.command("SREM", f"{self._prefix}subjects", key_name(kind, subject))
         return gone
+
+    async def figures(self, now: float) -> RunFigures:
+        found: dict[bytes, dict[str, float]] = {}
+        stored = await self._client.command("HGETALL", f"{self._prefix}totals")
+        for name, value in stored.items():
+            total, _, figure = bytes(name).rpartition(key_name("", "").encode())
+            found.setdefault(total, {})[figure.decode()] = float(value)
+        totals = [read_total(name.decode(), figures) for name, figures in found.items()]
+        active = [(each.run, each.task.not_before if each.task else None) for each in await self.active(ACTIVE)]
+        return RunFigures(totals, count_active(active, now))
 
     async def remove(self, run_ids: Sequence[str]) -> None:
         for start in range(0, len(run_ids), _AT_ONCE):

@@ -9,6 +9,7 @@ from tocsin.core.short_ids import matching
 from tocsin.core.storage.database import Database
 from tocsin.runs.columns import read_run
 from tocsin.runs.filters import RunFilter, conditions
+from tocsin.runs.metrics import ActiveCount, RunFigures, RunTotal
 from tocsin.runs.model import (
     ACTIVE,
     AT_WORK,
@@ -180,6 +181,15 @@ class SqliteRunRecords:
 
         return await self._database.write(work)
 
+    async def figures(self, now: float) -> RunFigures:
+        def work(connection: sqlite3.Connection) -> RunFigures:
+            return RunFigures(
+                [RunTotal(*row) for row in connection.execute("SELECT * FROM run_totals")],
+                [ActiveCount(*row) for row in connection.execute(_ACTIVE_COUNTS, {"now": now})],
+            )
+
+        return await self._database.read(work) if self._database.path.exists() else RunFigures([], [])
+
     async def remove(self, run_ids: Sequence[str]) -> None:
         await self._database.write(lambda connection: rows.forget(connection, run_ids))
 
@@ -220,6 +230,12 @@ _QUEUED = """
         COALESCE(scheduled_for, queued_at) AS due_at, TRUE, owner
     FROM runs LEFT JOIN run_tasks ON run_id = id WHERE status = 'queued' AND +kind = ? ORDER BY due_at, id
 """
+_ACTIVE_COUNTS = f"""
+    SELECT kind, status, COUNT(*), MIN(
+        CASE WHEN status = 'queued' AND COALESCE(not_before, 0) <= :now THEN MAX(queued_at, COALESCE(not_before, 0)) END
+    )
+    FROM runs LEFT JOIN run_tasks ON run_id = id WHERE status IN ({_words(ACTIVE)}) GROUP BY kind, status
+"""  # noqa: S608  # our own words
 _OLD = f"""
     SELECT * FROM (
         SELECT *,

@@ -2,6 +2,21 @@
 
 from tocsin.core.storage.changes import recorded, recorded_as_update
 
+_BOUND = """
+    CASE WHEN started_at IS NULL THEN 0 WHEN finished_at - started_at <= 0.1 THEN 0.1
+    WHEN finished_at - started_at <= 0.5 THEN 0.5 WHEN finished_at - started_at <= 1 THEN 1
+    WHEN finished_at - started_at <= 5 THEN 5 WHEN finished_at - started_at <= 15 THEN 15
+    WHEN finished_at - started_at <= 60 THEN 60 WHEN finished_at - started_at <= 300 THEN 300
+    WHEN finished_at - started_at <= 900 THEN 900 WHEN finished_at - started_at <= 3600 THEN 3600
+    WHEN finished_at - started_at <= 14400 THEN 14400 ELSE 1e999 END
+"""
+_SECONDS = "MAX(COALESCE(finished_at - started_at, 0), 0)"  # 0 if the clock was set back
+_COUNT = f"""
+    INSERT INTO run_totals
+        SELECT kind, status, {_BOUND}, 1, {_SECONDS}, finished_at FROM runs WHERE id = new.id
+        ON CONFLICT DO UPDATE SET runs = runs + 1, seconds = seconds + excluded.seconds, last_at = excluded.last_at;
+"""  # noqa: S608  # our own words
+
 MIGRATIONS = (
     """
     CREATE TABLE runs (
@@ -112,4 +127,24 @@ MIGRATIONS = (
         noted TEXT NOT NULL
     );
     """,
+    # Totals of ended runs by bucket of durations (`runs/metrics.py`); 0 is the bucket of runs that never started.
+    # A run that has started is inserted as ended only when it moves here from another store: it was counted there.
+    f"""
+    CREATE TABLE run_totals (
+        kind TEXT NOT NULL,
+        status TEXT NOT NULL,
+        bound REAL NOT NULL,
+        runs INTEGER NOT NULL,
+        seconds REAL NOT NULL,
+        last_at REAL NOT NULL,
+        PRIMARY KEY (kind, status, bound)
+    ) WITHOUT ROWID;
+    INSERT INTO run_totals
+        SELECT kind, status, {_BOUND} AS bound, COUNT(*), SUM({_SECONDS}), MAX(finished_at)
+        FROM runs WHERE finished_at IS NOT NULL GROUP BY kind, status, bound;
+    CREATE TRIGGER run_totals_ended AFTER UPDATE OF finished_at ON runs
+        WHEN old.finished_at IS NULL AND new.finished_at IS NOT NULL BEGIN {_COUNT} END;
+    CREATE TRIGGER run_totals_never_started AFTER INSERT ON runs
+        WHEN new.finished_at IS NOT NULL AND new.started_at IS NULL BEGIN {_COUNT} END;
+    """,  # noqa: S608  # our own words
 )

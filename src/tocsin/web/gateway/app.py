@@ -49,6 +49,7 @@ from tocsin.web.http.asgi import EXEMPT_PATHS, SAFE_METHODS, HttpsOnly, LocalHos
 from tocsin.web.http.methods import find_methods, not_allowed, send_methods
 from tocsin.web.http.metrics import Metrics, MetricsReport
 from tocsin.web.http.responses import JsonResponse
+from tocsin.web.http.stored_metrics import StoredMetrics
 
 Handler = Callable[[Scope, Receive], Awaitable[ASGIApp]]
 
@@ -78,6 +79,7 @@ class GatewayDependencies:
     inbox: Inbox
     tokens: ApiTokens
     metrics: Metrics = field(default_factory=Metrics)
+    stored_metrics: StoredMetrics = field(default_factory=StoredMetrics)
     reports: StateReports = StateReports()  # it is frozen
     features: Sequence[GatewayRoute] = ()  # the routes of features
 
@@ -204,6 +206,7 @@ class Gateway:
             backlog=self._backlog,
             troubles=parts.reports.troubles,
             clock=parts.clock,
+            stored=parts.stored_metrics,
         )
 
     def webhooks(self) -> Webhooks:

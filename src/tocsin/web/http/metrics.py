@@ -1,10 +1,12 @@
 """Metrics for Prometheus, in its text format and as OpenMetrics; each serving process has one registry."""
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
+from typing import Any, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
+from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.openmetrics import exposition as open_metrics
 from starlette.responses import Response
 
@@ -12,19 +14,89 @@ from tocsin import __version__
 from tocsin.channels.contract import Receipt
 from tocsin.channels.registry import Registry
 from tocsin.core.errors import TocsinError, UnknownChannelError
+from tocsin.core.metrics import Metric, MetricType
 from tocsin.core.time.clock import Clock
 from tocsin.delivery.store import DeliveryStore
 from tocsin.messaging.inbound.handling import HandlingStatus
 from tocsin.messaging.inbound.model import Backlog
 from tocsin.messaging.outbound.channel_watch import ChannelTroubles
+from tocsin.web.http.stored_metrics import StoredMetrics
+
+T = TypeVar("T")
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 OPEN_METRICS = "application/openmetrics-text"
 # Providers answer in tenths of seconds; the tail shows waits for Retry-After and time-outs.
 _BUCKETS_S = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
-
 NO_TROUBLES = ChannelTroubles()
+
+_COUNTER, _HISTOGRAM = MetricType.COUNTER, MetricType.HISTOGRAM
+BUILD = Metric("tocsin_build_info", "Version of Tocsin.", ("version",), per_process=True)
+SENDS = Metric(
+    "tocsin_sends_total",
+    "Tries, direct and queued, by channel and outcome: sent, permanent, transient, rate_limited or ambiguous.",
+    ("channel", "outcome"),
+    _COUNTER,
+    per_process=True,
+)
+SEND_SECONDS = Metric("tocsin_send_seconds", "Duration of tries.", ("channel",), _HISTOGRAM, per_process=True)
+ATTEMPTS = Metric("tocsin_send_attempts_total", "Calls to the provider.", ("channel",), _COUNTER, per_process=True)
+DELIVERIES = Metric("tocsin_deliveries", "Deliveries of the record by status.", ("status",))
+RECEIVED = Metric(
+    "tocsin_received_total",
+    "Received events by result: new, duplicate, stale (signed too long ago) or ignored.",
+    ("channel", "kind", "result"),
+    _COUNTER,
+    per_process=True,
+)
+REJECTED = Metric(
+    "tocsin_rejected_total", "Webhook calls that failed verification.", ("channel",), _COUNTER, per_process=True
+)
+HANDLED = Metric(
+    "tocsin_handled_total",
+    "Received events whose work has ended, by ending: answered, ignored or failed.",
+    ("channel", "ending"),
+    _COUNTER,
+    per_process=True,
+)
+INBOX = Metric("tocsin_inbox_open", "Received events in progress by status.", ("status",))
+INBOX_OLDEST = Metric("tocsin_inbox_oldest_seconds", "Age of the oldest received event in progress.")
+FAILING = Metric(
+    "tocsin_channel_failing_seconds",
+    "How long all tries on a channel have failed; only while they do.",
+    ("channel",),
+    per_process=True,
+)
+THROTTLED = Metric(
+    "tocsin_channel_throttled_seconds",
+    "Time until the provider accepts requests of the account again; only while it limits the account.",
+    ("channel",),
+)
+REQUESTS = Metric(
+    "tocsin_http_requests_total",
+    "Answered requests by route and status.",
+    ("route", "status"),
+    _COUNTER,
+    per_process=True,
+)
+
+CORE_METRICS = (
+    BUILD, SENDS, SEND_SECONDS, ATTEMPTS, DELIVERIES, RECEIVED, REJECTED, HANDLED, INBOX, INBOX_OLDEST, FAILING,
+    THROTTLED, REQUESTS,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Collected:
+    """What one scrape returns, in the form of a registry."""
+
+    registry: CollectorRegistry
+    stored: Sequence[Family]
+
+    def collect(self) -> Iterator[Family]:
+        yield from self.registry.collect()
+        yield from self.stored
 
 
 class Metrics:
@@ -33,48 +105,25 @@ class Metrics:
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
-        Gauge("tocsin_build_info", "Version of Tocsin.", ["version"], registry=self._registry).labels(__version__).set(
-            1
-        )
-        self._sends = Counter("tocsin_sends", "Sends by outcome.", ["channel", "outcome"], registry=self._registry)
-        self._seconds = Histogram(
-            "tocsin_send_seconds", "Duration of sends.", ["channel"], buckets=_BUCKETS_S, registry=self._registry
-        )
-        self._attempts = Counter("tocsin_send_attempts", "Provider calls.", ["channel"], registry=self._registry)
-        self._deliveries = Gauge("tocsin_deliveries", "Deliveries by state.", ["status"], registry=self._registry)
-        self._received = Counter(
-            "tocsin_received", "Received events.", ["channel", "kind", "result"], registry=self._registry
-        )
-        self._rejected = Counter(
-            "tocsin_rejected", "Webhook calls that failed verification.", ["channel"], registry=self._registry
-        )
-        self._handled = Counter(
-            "tocsin_handled", "Received events by result.", ["channel", "ending"], registry=self._registry
-        )
-        self._inbox = Gauge(
-            "tocsin_inbox_open", "Received events in progress, by state.", ["status"], registry=self._registry
-        )
-        self._oldest = Gauge(
-            "tocsin_inbox_oldest_seconds", "Age of the oldest received event in progress.", registry=self._registry
-        )
-        self._failing = Gauge(
-            "tocsin_channel_failing_seconds",
-            "Seconds since the last successful fetch of a channel; only while it fails.",
-            ["channel"],
-            registry=self._registry,
-        )
-        self._throttled = Gauge(
-            "tocsin_channel_throttled_seconds",
-            "Seconds until the provider accepts requests of the account again; only while it limits the account.",
-            ["channel"],
-            registry=self._registry,
-        )
-        self._requests = Counter(
-            "tocsin_http_requests", "Requests by route and status.", ["route", "status"], registry=self._registry
-        )
+        self._make(Gauge, BUILD).labels(__version__).set(1)
+        self._sends = self._make(Counter, SENDS)
+        self._seconds = self._make(Histogram, SEND_SECONDS, buckets=_BUCKETS_S)
+        self._attempts = self._make(Counter, ATTEMPTS)
+        self._deliveries = self._make(Gauge, DELIVERIES)
+        self._received = self._make(Counter, RECEIVED)
+        self._rejected = self._make(Counter, REJECTED)
+        self._handled = self._make(Counter, HANDLED)
+        self._inbox = self._make(Gauge, INBOX)
+        self._oldest = self._make(Gauge, INBOX_OLDEST)
+        self._failing = self._make(Gauge, FAILING)
+        self._throttled = self._make(Gauge, THROTTLED)
+        self._requests = self._make(Counter, REQUESTS)
         # `labels` checks and locks at every call; there are few combinations, so each is looked up once.
         self._of_send = cache(self._find_send)
         self._of_request = cache(self._requests.labels)
+
+    def _make(self, kind: Callable[..., T], metric: Metric, **options: Any) -> T:
+        return kind(metric.name, metric.help, metric.labels, registry=self._registry, **options)
 
     def count_send(self, receipt: Receipt) -> None:
         """Count one send by channel and outcome: `sent`, or the class of its failure."""
@@ -113,6 +162,7 @@ class Metrics:
         backlog: Backlog,
         now: float,
         troubles: ChannelTroubles = NO_TROUBLES,
+        stored: Sequence[Family] = (),
         *,
         as_open_metrics: bool = False,
     ) -> bytes:
@@ -131,10 +181,8 @@ class Metrics:
         for state, count in backlog.counts.items():
             self._inbox.labels(str(state)).set(count)
         self._oldest.set(max(0.0, now - backlog.oldest_at) if backlog.oldest_at is not None else 0.0)
-        write: Callable[[CollectorRegistry], bytes] = (
-            open_metrics.generate_latest if as_open_metrics else generate_latest
-        )
-        return write(self._registry)
+        write: Callable[[Any], bytes] = open_metrics.generate_latest if as_open_metrics else generate_latest
+        return write(_Collected(self._registry, stored))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,6 +195,7 @@ class MetricsReport:
     backlog: Callable[[], Awaitable[Backlog | None]]  # of the inbox; None if it cannot be read
     troubles: Callable[[], ChannelTroubles]  # of providers, as this process sees them
     clock: Clock
+    stored: StoredMetrics = field(default_factory=StoredMetrics)
 
     async def answer(self, accept: str) -> Response:
         """Return the response in an accepted media type."""
@@ -155,8 +204,8 @@ class MetricsReport:
         except TocsinError:  # health reports it; the other metrics are still useful
             counts = {}
         backlog, troubles = await self.backlog() or Backlog(), await self.shared_troubles()
-        is_open = OPEN_METRICS in accept
-        text = self.metrics.text(counts, backlog, self.clock.now(), troubles, as_open_metrics=is_open)
+        stored, is_open = await self.stored.read(), OPEN_METRICS in accept
+        text = self.metrics.text(counts, backlog, self.clock.now(), troubles, stored, as_open_metrics=is_open)
         kind = open_metrics.CONTENT_TYPE_LATEST if is_open else CONTENT_TYPE
         return Response(text, headers={"Content-Type": kind, "Cache-Control": "no-store"})
 

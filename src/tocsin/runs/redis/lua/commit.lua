@@ -48,6 +48,12 @@ for _, put in ipairs(wanted.puts) do
   if put.active ~= '' then
     redis.call('INCR', prefix .. 'active:' .. put.active)
   end
+  if put.total ~= '' then
+    local totals = prefix .. 'totals'
+    redis.call('HINCRBY', totals, put.total .. '\31runs', 1)
+    redis.call('HINCRBYFLOAT', totals, put.total .. '\31seconds', put.seconds)
+    redis.call('HSET', totals, put.total .. '\31at', put.at)
+  end
   note_change(put.id)
 end
 return ''
