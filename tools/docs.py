@@ -21,13 +21,14 @@ from tools.ui_types import types_file
 from tools.ui_vendor import VendorError, vendored_files
 
 from tocsin.bot.commands import ADMIN_DESCRIPTIONS, DESCRIPTIONS
-from tocsin.bot.metrics import BOT_METRICS
+from tocsin.bot.door.metrics import BOT_METRICS
 from tocsin.channels.contract import ChannelSpec, OutboundAdapter
 from tocsin.channels.registry import discover
 from tocsin.cli.main import build_parser
 from tocsin.cli.setup.env_template import default_text, env_template
 from tocsin.core.audit.actions import AuditAction, AuditField, AuditSource
 from tocsin.core.config.variables import CORE_VARIABLES, Variable, directory, password
+from tocsin.core.metrics import Metric
 from tocsin.core.storage import redis_failures
 from tocsin.core.text.measures import code_points, escaped_code_points, utf16_units
 from tocsin.core.time.ratelimit import SHARE, Rate
@@ -121,7 +122,7 @@ def generated() -> dict[Path, str]:
         reference / "audit-actions.md": audit_actions_page(),
         ROOT / "README.md": filled(ROOT / "README.md", {"channels": readme_channels(specs)}),
         ROOT / "docs" / "delivery.md": filled(ROOT / "docs" / "delivery.md", delivery_blocks(specs)),
-        ROOT / "docs" / "metrics.md": filled(ROOT / "docs" / "metrics.md", {"metrics": metrics_table(features)}),
+        ROOT / "docs" / "metrics.md": filled(ROOT / "docs" / "metrics.md", {"metrics": metrics_table()}),
         ROOT / "docs" / "bot.md": filled(ROOT / "docs" / "bot.md", bot_blocks()),
     }
     for feature in features:
@@ -475,10 +476,15 @@ def bot_blocks() -> dict[str, str]:
 # The queue
 
 
-def metrics_table(features: Iterable[Feature]) -> str:
+def all_metrics() -> list[Metric]:
     """Return every metric, those of the core first."""
-    found = [*CORE_METRICS, SOURCE_UP, *RUN_METRICS, *BOT_METRICS]
-    found += [metric for feature in features if (own := load_metrics(feature)) for metric in own.metrics]
+    features = [feature for feature in find_features().features if is_built_in(feature)]
+    own = [metrics for feature in features if (metrics := load_metrics(feature))]
+    return [*CORE_METRICS, SOURCE_UP, *RUN_METRICS, *BOT_METRICS, *(each for found in own for each in found.metrics)]
+
+
+def metrics_table() -> str:
+    """Return the table of all metrics."""
     return table(
         ("Metric", "Type", "Labels", "Meaning", "Kept"),
         [
@@ -489,7 +495,7 @@ def metrics_table(features: Iterable[Feature]) -> str:
                 metric.help,
                 "process" if metric.per_process else "store",
             )
-            for metric in found
+            for metric in all_metrics()
         ],
     )
 

@@ -70,7 +70,7 @@ def test_every_audit_action_is_documented():
 
 
 def test_every_metric_is_documented():
-    assert not_in_table(METRICS, "docs/http.md") == []
+    assert not_in_table(METRICS, "docs/metrics.md") == []
 
 
 FURTHER = [command.name for feature in find_features().features for command in feature.bot_commands]

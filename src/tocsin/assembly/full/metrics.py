@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tocsin.bot.metrics import bot_metrics
+from tocsin.bot.door.metrics import bot_metrics
 from tocsin.core.metrics import MetricSource, Sample
 from tocsin.runs.metrics import RUN_METRICS, run_samples
 from tocsin.web.http.stored_metrics import StoredMetrics

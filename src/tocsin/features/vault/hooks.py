@@ -17,10 +17,10 @@ from tocsin.features.context import AttentionItem, FeatureContext, Notice, Notic
 from tocsin.features.hooks import FeatureHooks, ProvidedAbilities
 from tocsin.features.vault.audit_actions import VAULT
 from tocsin.features.vault.cipher import select_cipher
+from tocsin.features.vault.feature import BACKEND, IDENTITY
 from tocsin.features.vault.model import NoVaultError
 from tocsin.features.vault.rotation import FILE_NAME, RotationPolicies, RotationState, SecretAgeRecord, parse_policies
 from tocsin.features.vault.service import Vault
-from tocsin.features.vault.settings import BACKEND, IDENTITY
 from tocsin.features.vault.store import IDENTITY_FILE, VaultStore
 
 if TYPE_CHECKING:

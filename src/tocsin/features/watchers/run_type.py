@@ -9,7 +9,7 @@ from tocsin.features.run_notices import failing, notify_stored, recovered, store
 from tocsin.features.watchers.feature import WATCHER_RUN, WATCHERS
 from tocsin.features.watchers.model import KIND
 from tocsin.features.watchers.store import FileOutcome, note_outcome
-from tocsin.runs.document import audit_facts, pointers
+from tocsin.runs.engine.ended_run import audit_facts, pointers
 from tocsin.runs.engine.note_once import note_once
 from tocsin.runs.engine.run_type import RunAuditEntry, RunMessage, RunType
 from tocsin.runs.model import FAILING, Run, RunStatus
