@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tocsin.core.config.settings import Settings
-from tocsin.features.vault.feature import BACKEND, IDENTITY
+from tocsin.features.vault.declarations import BACKEND, IDENTITY
 from tocsin.features.vault.hooks import open_store
 from tocsin.features.vault.model import ProgramFailedError, VaultError
 from tocsin.features.vault.programs import find_identity, note_identity, run_program

@@ -1,11 +1,9 @@
 """The declaration of the vault feature."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tocsin.core.config.variables import Variable, choice, directory
 from tocsin.features.contract import Feature, FeatureCommand, Subsystem, WrittenFile
-from tocsin.features.vault.audit_actions import ACTIONS, VAULT
+from tocsin.features.vault.declarations import ACTIONS, BACKEND, IDENTITY, VAULT
 from tocsin.terminal.command_table import RECORDS
 
 if TYPE_CHECKING:
@@ -25,20 +23,6 @@ def _secrets(data_dir: "Path", settings: "Values") -> "SecretStore":
 
     return VaultSecrets(data_dir, settings)
 
-
-BACKEND = Variable(
-    "VAULT_BACKEND",
-    choice("pyrage", "age"),
-    "pyrage",
-    "Encryption of the vault: `pyrage` in the Tocsin process, or the programs `age` and `age-keygen`.",
-)
-IDENTITY: Variable[Path | None] = Variable(
-    "VAULT_IDENTITY",
-    directory,
-    None,
-    "Path of the vault's private key, for keeping it apart from the vault.",
-    shown_default="`identity.txt` in the data directory",
-)
 
 FEATURE = Feature(
     name="vault",

@@ -15,9 +15,8 @@ from tocsin.core.storage.files import WatchedFile
 from tocsin.core.text.strings import number_of
 from tocsin.features.context import AttentionItem, FeatureContext, Notice, NoticeLevel, SubsystemState, SubsystemStatus
 from tocsin.features.hooks import FeatureHooks, ProvidedAbilities
-from tocsin.features.vault.audit_actions import VAULT
 from tocsin.features.vault.cipher import select_cipher
-from tocsin.features.vault.feature import BACKEND, IDENTITY
+from tocsin.features.vault.declarations import BACKEND, IDENTITY, VAULT
 from tocsin.features.vault.model import NoVaultError
 from tocsin.features.vault.rotation import FILE_NAME, RotationPolicies, RotationState, SecretAgeRecord, parse_policies
 from tocsin.features.vault.service import Vault

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from tocsin.core.errors import TocsinError
 from tocsin.core.records.marks import Converted, Time
-from tocsin.features.vault import audit_actions as actions
+from tocsin.features.vault import declarations as actions
 from tocsin.features.vault.model import (
     MAX_NOTE,
     NoVaultError,

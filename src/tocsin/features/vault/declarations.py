@@ -1,6 +1,9 @@
-"""The audit actions of the vault: they record names, never values."""
+"""The settings, audit actions and audit source of the vault."""
+
+from pathlib import Path
 
 from tocsin.core.audit.actions import AuditAction, AuditField, AuditSource
+from tocsin.core.config.variables import Variable, choice, directory
 
 # Reads without a person, for example for a skill.
 VAULT = AuditSource("vault", "the vault, read by a component of Tocsin")
@@ -30,3 +33,17 @@ REKEY = AuditAction("vault.rekey", "The vault was encrypted for a new identity."
 RECIPIENTS = AuditAction("vault.recipients", "A recipient of the vault was added or removed.", (_RECIPIENT, _CHANGE))
 
 ACTIONS = (INIT, SET, GET, DELETE, ROTATE, ACCEPT, REKEY, RECIPIENTS)
+
+BACKEND = Variable(
+    "VAULT_BACKEND",
+    choice("pyrage", "age"),
+    "pyrage",
+    "Encryption of the vault: `pyrage` in the Tocsin process, or the programs `age` and `age-keygen`.",
+)
+IDENTITY: Variable[Path | None] = Variable(
+    "VAULT_IDENTITY",
+    directory,
+    None,
+    "Path of the vault's private key, for keeping it apart from the vault.",
+    shown_default="`identity.txt` in the data directory",
+)
