@@ -10,6 +10,7 @@ from tests.features.cron.night import ENV
 from tests.features.cron.telling import failing_hour
 
 from tocsin.channels.teamchat.adapter import TeamchatAdapter
+from tocsin.core.text.redaction import Redactor
 from tocsin.delivery.store import DeliveryFilter
 from tocsin.features.context import NoticeLevel
 from tocsin.features.cron.feature import FEATURE
@@ -37,6 +38,7 @@ async def test_a_job_that_fails_and_then_works_is_told_as_failing_and_once_as_wo
     assert [notice.level for notice in notices[1:]] == [NoticeLevel.ERROR, NoticeLevel.SUCCESS]
     assert "code 1" in notices[0].body
     assert notices[0].dedupe_key == notices[1].dedupe_key
+    assert Redactor()(notices[0].dedupe_key) == notices[0].dedupe_key, "it does not look like a token"
     crontab.clock.advance(HOUR)
     flag.unlink()
     await crontab.jobs.start("job", HUMAN)
