@@ -12,7 +12,7 @@ from tocsin.bot.skill_mode.skill_matching import ask_for_steps, match_steps
 from tocsin.cli.running import with_app
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.text.strings import number_of
-from tocsin.features.ability_records import AssistantRequest, SkillInfo
+from tocsin.features.ability_records import SkillInfo
 from tocsin.runs.model import CUT_OFF, RunTrigger
 from tocsin.terminal.options import Options
 from tocsin.terminal.output import DONE, FAILED, Console
@@ -49,11 +49,7 @@ def _intake(arguments: argparse.Namespace, options: Options, out: Console) -> in
 
 
 async def _plan(app: "App", text: str, here: Path, out: Console, *, asks: bool) -> int:
-    assistants = await _assistants(app)
-    own = [
-        skill for skill in await app.features.abilities.skills.list() if skill.name not in {a.name for a in assistants}
-    ]
-    steps, plan = await _steps(app, text, [*own, *assistants], out), token_hex(8)
+    steps, plan = await _steps(app, text, await _skills(app), out), token_hex(8)
     for number, step in enumerate(steps, start=1):
         out.line(f"{number}. {step.requirement} → {step.skill or 'no matching skill'}")
     if not any(step.skill for step in steps):
@@ -68,19 +64,21 @@ async def _plan(app: "App", text: str, here: Path, out: Console, *, asks: bool) 
         return FAILED
     _record(app, INTAKE_CONFIRMED, detail, plan)
     out.effect_done("skills were run")
-    names = {assistant.name for assistant in assistants}
-    done = [await _carry_out(app, plan, step, here, out, names) if step.skill else step for step in steps]
+    done = [await _carry_out(app, plan, step, here, out) if step.skill else step for step in steps]
     _show(out, plan, done)
     return DONE if all(step.ok for step in done) else FAILED
 
 
-async def _assistants(app: "App") -> "list[SkillInfo]":
-    records = await app.features.abilities.assistants.list()
-    return [
-        SkillInfo(each["name"], each["description"], keywords=tuple(each["trigger_keywords"]))
-        for each in records
+async def _skills(app: "App") -> "list[SkillInfo]":
+    """Return all skills that can run here: also assistant skills that need a folder, which the working directory is."""
+    abilities = app.features.abilities
+    found = {
+        each["name"]: SkillInfo(each["name"], each["description"], keywords=tuple(each["trigger_keywords"]))
+        for each in await abilities.assistants.list()
         if each["usable"]
-    ]
+    }
+    found |= {skill.name: skill for skill in await abilities.skills.list()}
+    return list(found.values())
 
 
 async def _steps(app: "App", text: str, skills: "Sequence[SkillInfo]", out: Console) -> "list[Step]":
@@ -92,23 +90,16 @@ async def _steps(app: "App", text: str, skills: "Sequence[SkillInfo]", out: Cons
     return match_steps(text, skills)
 
 
-async def _carry_out(app: "App", plan: str, step: "Step", here: Path, out: Console, assistants: set[str]) -> "Step":
+async def _carry_out(app: "App", plan: str, step: "Step", here: Path, out: Console) -> "Step":
     def note(run: "Run | None") -> None:
         facts = {"skill": step.skill, "ok": run is not None and run.ok, "run": run.id if run else None}
         _record(app, INTAKE_TASK_COMPLETED, f"a requirement of plan {plan}", plan, **facts)
 
     out.note(f"tocsin: {step.skill}: {step.requirement}")
-    abilities = app.features.abilities
     try:
-        if step.skill in assistants:
-            request = AssistantRequest(
-                source=SOURCE, cause=RunTrigger.MANUAL, folder=here, input=step.requirement, audited=False
-            )
-            run = (await abilities.assistants.run(step.skill, request)).run
-        else:
-            run = await abilities.skills.run(
-                step.skill, source=SOURCE, cause=RunTrigger.MANUAL, input=step.requirement, audited=False
-            )
+        run = await app.features.abilities.skills.run(
+            step.skill, source=SOURCE, cause=RunTrigger.MANUAL, input=step.requirement, folder=here, audited=False
+        )
     except TocsinError as error:
         note(None)
         out.error(str(error), error.hint)
