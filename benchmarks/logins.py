@@ -98,7 +98,7 @@ async def _ask(port: int, address: str, method: str, path: str, body: bytes, *he
 
 async def _timing() -> list[Row]:
     """Compare how long an unknown name takes with how long a wrong password takes, over the whole application."""
-    from tocsin.assembly.full.dashboard import dashboard_of
+    from tocsin.assembly.full.dashboard import create_dashboard
     from tocsin.features.notifications.feature import FEATURE
     from tocsin.testing.dashboard import DashboardClient
     from tocsin.testing.fakes import FakeClock
@@ -112,7 +112,7 @@ async def _timing() -> list[Row]:
     random.shuffle(tries)
     with tempfile.TemporaryDirectory(prefix="tocsin-bench-") as folder:
         async with open_feature(FEATURE, Path(folder), env, clock=clock) as bench:
-            client = DashboardClient(dashboard_of(bench.app, lambda: False), "")
+            client = DashboardClient(create_dashboard(bench.app, lambda: False), "")
             for name in ["bert", *tries]:
                 clock.advance(400)  # no throttle: it would answer at once
                 began = time.perf_counter()
@@ -137,7 +137,7 @@ def _chance_to_tell(one: Sequence[float], other: Sequence[float]) -> float:
 
 def _serve(folder: Path) -> None:
     """Serve the dashboard of a data directory with its login, until a signal."""
-    from tocsin.assembly.full.dashboard import dashboard_of
+    from tocsin.assembly.full.dashboard import create_dashboard
     from tocsin.assembly.light import load_settings
     from tocsin.assembly.program import direct_transport, open_app
     from tocsin.cli.commands.services import run_on_uvloop
@@ -159,7 +159,7 @@ def _serve(folder: Path) -> None:
     async def main() -> None:
         async with open_app(settings, installed, direct_transport) as app:
             proxies = settings[TRUSTED_PROXIES]
-            service = Service("it", "127.0.0.1", 0, "", lambda draining: dashboard_of(app, draining), proxies)
+            service = Service("it", "127.0.0.1", 0, "", lambda draining: create_dashboard(app, draining), proxies)
             await serve([service], ready=lambda at: print(at[0].rpartition(":")[2], flush=True))
 
     run_on_uvloop(main())

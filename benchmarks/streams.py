@@ -86,7 +86,7 @@ def _cpu_s(pid: int) -> float:
 
 def _serve(folder: Path) -> None:
     """Serve the dashboard of a data directory without a login, until a signal."""
-    from tocsin.assembly.full.dashboard import dashboard_of
+    from tocsin.assembly.full.dashboard import create_dashboard
     from tocsin.assembly.full.live import event_hub
     from tocsin.assembly.light import load_settings
     from tocsin.assembly.program import direct_transport, open_app
@@ -110,7 +110,7 @@ def _serve(folder: Path) -> None:
                 "127.0.0.1",
                 0,
                 "",
-                lambda draining: dashboard_of(app, draining, trusting, hub),
+                lambda draining: create_dashboard(app, draining, trusting, hub),
                 max_connections=2 * READERS,
                 max_per_address=2 * READERS,
             )

@@ -13,7 +13,7 @@ import pytest
 from tests.delivery.conftest import RedisServer
 from tests.waiting import eventually
 
-from tocsin.assembly.full.receiving import Receiving, inbox_of
+from tocsin.assembly.full.receiving import Receiving, open_inbox
 from tocsin.assembly.full.services import _bus
 from tocsin.assembly.light import load_settings
 from tocsin.assembly.program import App, assemble
@@ -61,7 +61,7 @@ async def test_a_redis_that_starts_later_is_taken_up_within_a_minute_and_told(
 ):
     caplog.set_level(logging.INFO)
     taken_up: list[bool] = []
-    bus = _bus(app, Receiving(inbox_of(app, [], lambda _: False), use_redis=lambda: taken_up.append(True)))
+    bus = _bus(app, Receiving(open_inbox(app, [], lambda _: False), use_redis=lambda: taken_up.append(True)))
     assert bus is not None
     async with asyncio.TaskGroup() as group:
         group.create_task(bus.run())
@@ -85,7 +85,7 @@ async def test_a_redis_that_starts_later_is_taken_up_within_a_minute_and_told(
 
 
 async def test_a_bus_that_never_found_a_redis_stops_at_once(app: App):
-    bus = _bus(app, Receiving(inbox_of(app, [], lambda _: False)))
+    bus = _bus(app, Receiving(open_inbox(app, [], lambda _: False)))
     assert bus is not None
     bus.stop()
     await bus.run()

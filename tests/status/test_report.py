@@ -10,7 +10,7 @@ import pytest
 from tests.delivery.conftest import RedisServer
 from tests.facts import mentions
 
-from tocsin.assembly.full.dashboard import _integrations_of
+from tocsin.assembly.full.dashboard import _list_integrations
 from tocsin.assembly.full.notices import CoreNotices, dead_delivery
 from tocsin.assembly.light import load_settings
 from tocsin.assembly.program import App, direct_transport, open_app
@@ -139,7 +139,7 @@ async def test_a_redis_that_does_not_answer_degrades_messaging_and_is_not_told_a
         private_redis.pause()
     async with program(tmp_path, REDIS_URL=url, DASHBOARD_USER="anna", DASHBOARD_PASS="a-long-password") as app:
         report = await status_report(app)
-        [integration] = [each for each in await _integrations_of(app) if each.id == "redis"]
+        [integration] = [each for each in await _list_integrations(app) if each.id == "redis"]
         trouble = await integration.check() if integration.check else ""
     private_redis.resume()
     works = redis in {"off", "answers"}

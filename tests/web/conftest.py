@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tests.web.asgi_client import Client
 
-from tocsin.assembly.full.access import tokens_of
-from tocsin.assembly.full.receiving import inbox_of
+from tocsin.assembly.full.access import open_tokens
+from tocsin.assembly.full.receiving import open_inbox
 from tocsin.assembly.light import load_settings
 from tocsin.assembly.program import App, Monitoring, assemble
 from tocsin.assembly.storage import schemas, stores_in
@@ -65,8 +65,8 @@ def parts_of(
         outbox=app.outbox,
         keys=app.stores.keys,
         limiter=app.stores.limiter,
-        inbox=inbox or inbox_of(app, []),
-        tokens=tokens_of(app),
+        inbox=inbox or open_inbox(app, []),
+        tokens=open_tokens(app),
         metrics=app.monitoring.metrics or Metrics(),
         reports=StateReports(draining=draining),
     )

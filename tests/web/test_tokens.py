@@ -5,7 +5,7 @@ from tests.web.asgi_client import Answer
 from tests.web.conftest import BEARER, GOOD, TOKEN, Gateway, MakeGateway
 from tests.web.test_send import check_problem
 
-from tocsin.assembly.full.access import tokens_of
+from tocsin.assembly.full.access import open_tokens
 from tocsin.messaging.outbound.caller import Caller
 
 CALLER = Caller("cli")
@@ -21,7 +21,7 @@ ROUTES = [
 
 
 async def bearer(gateway: Gateway, *scopes: str) -> tuple[str, str]:
-    _, text = await tokens_of(gateway.app).create("-".join(scopes), scopes, CALLER)
+    _, text = await open_tokens(gateway.app).create("-".join(scopes), scopes, CALLER)
     return ("Authorization", f"Bearer {text}")
 
 
@@ -81,7 +81,7 @@ async def test_a_token_sends_and_is_named_in_the_audit_as_the_actor(gateway: Gat
 async def test_a_revoked_token_is_refused_even_where_none_is_needed(make_gateway: MakeGateway, env: dict[str, str]):
     gateway = make_gateway(env)
     header = await bearer(gateway, "admin")
-    await tokens_of(gateway.app).revoke("admin", CALLER)
+    await open_tokens(gateway.app).revoke("admin", CALLER)
     assert set(await statuses(gateway, header)) == {401}
     assert (await gateway.client.get("/channels", header)).status == 200, "it is open to everybody"
     answer = await gateway.client.send(GOOD, header)

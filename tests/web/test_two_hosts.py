@@ -12,7 +12,7 @@ from tests.web.asgi_client import Client
 from tests.web.conftest import SCHEMAS, TEAMCHAT, accepted, make_app, parts_of
 
 from tocsin.assembly.full.bot import open_access
-from tocsin.assembly.full.notices import CoreNotices, notice_of
+from tocsin.assembly.full.notices import CoreNotices, read_notice
 from tocsin.assembly.program import App
 from tocsin.bot.door.access import Access
 from tocsin.bot.door.access_store import AccessState
@@ -115,8 +115,8 @@ async def test_what_a_host_without_a_database_has_to_tell_waits_for_one_that_kee
     assert waiting is not None
     left = await waiting.oldest()
     assert left is not None
-    assert "delivered" in notice_of(left).title
-    assert notice_of(left).dedupe_key == "undelivered:email:ops@example.org"
+    assert "delivered" in read_notice(left).title
+    assert read_notice(left).dedupe_key == "undelivered:email:ops@example.org"
     await waiting.drop(left)
     assert await waiting.oldest() is None
 
@@ -131,6 +131,6 @@ async def test_what_features_tell_on_a_host_without_a_dashboard_reaches_the_one_
     assert waiting is not None
     told = []
     while (left := await waiting.oldest()) is not None:
-        told.append(notice_of(left).title)
+        told.append(read_notice(left).title)
         await waiting.drop(left)
     assert "The vault cannot be opened" in told

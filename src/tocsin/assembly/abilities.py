@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tocsin.assembly.program import App
 
 
-def context_of(app: "App") -> FeatureContext:
+def make_context(app: "App") -> FeatureContext:
     """Return the parts that every feature receives; its settings and what other features provide are added for each."""
     return FeatureContext(
         settings=app.settings,

@@ -120,7 +120,7 @@ def assemble(
         run_settler=cache(lambda: _run_opener(app).settler()),
         output=cache(lambda: _output(app)),
         models=Lazy(lambda: _models(app), lambda models: models.aclose()),
-        features=OpenFeatures(installed.features, settings, lambda: (make_context or _context_of)(app)),
+        features=OpenFeatures(installed.features, settings, lambda: (make_context or _make_context)(app)),
         monitoring=monitoring,
         bot_view=cache(lambda: _bot_view(app)),
     )
@@ -187,7 +187,7 @@ def _bot_view(app: App) -> "ProgramBotView":
     return ProgramBotView(app)
 
 
-def _context_of(app: App) -> "FeatureContext":
-    from tocsin.assembly.abilities import context_of
+def _make_context(app: App) -> "FeatureContext":
+    from tocsin.assembly.abilities import make_context
 
-    return context_of(app)
+    return make_context(app)

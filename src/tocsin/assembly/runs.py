@@ -36,6 +36,6 @@ class RunOpener:
         return RunSettler(parts)
 
 
-def run_control_of(app: "App") -> RunControl:
+def open_run_control(app: "App") -> RunControl:
     """Return what people may do to runs."""
     return RunControl(app.runs(), app.audit, app.clock, app.features.abilities.run_starter.start)

@@ -45,7 +45,7 @@ async def status_report(app: "App", *, uptime_s: float | None = None) -> StatusR
     """
     redis, unreadable = await redis_trouble(app.settings, app.redis), list[AttentionItem]()
     subsystems, services, runs, unread = await asyncio.gather(
-        subsystems_of(app, redis),
+        check_subsystems(app, redis),
         _services(app, redis),
         _unless_unreadable("the runs", _runs(app), unreadable),
         _unless_unreadable("the notifications", app.features.abilities.notices.unread_count(), unreadable),
@@ -61,7 +61,7 @@ async def status_report(app: "App", *, uptime_s: float | None = None) -> StatusR
         runs=counts,
         unread_notifications=unread,
         recent_runs=recent,
-        attention=by_severity([*unreadable, *attention_of(app, subsystems)]),
+        attention=by_severity([*unreadable, *list_attention(app, subsystems)]),
         uptime_seconds=None if uptime_s is None else int(uptime_s),
     )
 
@@ -75,7 +75,7 @@ async def _unless_unreadable(what: str, read: Awaitable[T], unreadable: list[Att
         return None
 
 
-async def subsystems_of(app: "App", redis: str | None) -> dict[str, SubsystemStatus]:
+async def check_subsystems(app: "App", redis: str | None) -> dict[str, SubsystemStatus]:
     """Return the subsystems in their order.
 
     `redis` is why Redis does not answer, and empty or None where that is not so.
@@ -93,7 +93,7 @@ def _known(app: "App") -> dict[str, Subsystem]:
     return sort_subsystems(each for feature in app.installed.features for each in feature.subsystems)
 
 
-def attention_of(app: "App", subsystems: Mapping[str, SubsystemStatus]) -> list[AttentionItem]:
+def list_attention(app: "App", subsystems: Mapping[str, SubsystemStatus]) -> list[AttentionItem]:
     """Return what needs a person, the most urgent first."""
     items = [item for status in subsystems.values() for item in status.attention]
     items += disk_attention(app.settings.data_dir)
@@ -105,9 +105,9 @@ def attention_of(app: "App", subsystems: Mapping[str, SubsystemStatus]) -> list[
 
 async def status_lines(app: "App") -> list[str]:
     """Return what the bot's `/status` shows: any allowed chat may ask, so details are left to `tocsin status`."""
-    subsystems = await subsystems_of(app, await redis_trouble(app.settings, app.redis))
+    subsystems = await check_subsystems(app, await redis_trouble(app.settings, app.redis))
     known = _known(app)
-    needs = len(attention_of(app, subsystems))
+    needs = len(list_attention(app, subsystems))
     lines = [f"Needs attention: {needs}; see `tocsin status`"] if needs else []
     for name, status in subsystems.items():
         if status.status is not SubsystemState.DISABLED:

@@ -18,7 +18,6 @@ from tocsin.core.config.variables import REDIS_URL, STORE
 from tocsin.core.errors import MissingSettingError, TocsinError
 from tocsin.core.lazy import Lazy
 from tocsin.core.process import beats
-from tocsin.core.process.beats import Beats
 from tocsin.core.storage import changes
 from tocsin.core.storage.database import Database
 from tocsin.core.time.clock import Clock, SystemClock
@@ -80,7 +79,7 @@ def _in_sqlite(database: Database, redis: Lazy["RedisClient"], clock: Clock) -> 
         limiter=partial(_own_limiter, clock),
         loop_guard=lambda limit: receiving().loop_guard(limit),
         buckets=lazy_buckets(redis, clock),
-        beats=lambda: sqlite_beats(database),
+        beats=lambda: beats.SqliteBeats(database),
         runs=cache(lambda: _open_runs(database)),
         database=database,
         redis=redis,
@@ -107,11 +106,6 @@ def _in_redis(settings: Settings, database: Database, redis: Lazy["RedisClient"]
 
 def _own_limiter(clock: Clock, name: str, per_minute: int) -> Limiter:
     return RateLimiter(per_minute, clock.monotonic)
-
-
-def sqlite_beats(database: Database) -> Beats:
-    """Return the signs of life of those that share the data directory: runs belong to it."""
-    return beats.SqliteBeats(database)
 
 
 async def is_redis_there(settings: Settings) -> bool:

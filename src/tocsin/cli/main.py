@@ -64,7 +64,7 @@ def run(argv: Sequence[str]) -> int:
 def _run(argv: Sequence[str], out: Console) -> int:
     options = Options()
     try:
-        arguments = _arguments_of(argv)
+        arguments = _parse_arguments(argv)
         options = read_options(arguments)
         out.as_json, out.quiet = options.json, options.quiet
         return int(_call(arguments, options, out) or DONE)
@@ -107,7 +107,7 @@ _MISTYPED = "validation-failed"  # the code that features use for input that can
 _BUG = "this is a bug; run the command again with --verbose and report the output"
 
 
-def _arguments_of(argv: Sequence[str]) -> argparse.Namespace:
+def _parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
     # Creating the parsers of all commands takes 3 ms; only the help and a misspelt command need them.
     named = () if any(word[:1] == "-" and "h" in word for word in argv) else argv
     try:

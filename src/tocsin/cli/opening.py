@@ -3,17 +3,11 @@
 import logging
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
 
 from tocsin.assembly.light import Installed, load_settings
 from tocsin.core.config.settings import Settings
 from tocsin.terminal.options import Options
 from tocsin.terminal.output import Console
-
-if TYPE_CHECKING:
-    pass
-
-T = TypeVar("T")
 
 # The attributes of a log record without any `extra`.
 _USUAL = frozenset(vars(logging.makeLogRecord({}))) | {"message", "taskName"}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
-from tocsin.assembly.full.dashboard import dashboard_of
+from tocsin.assembly.full.dashboard import create_dashboard
 from tocsin.assembly.program import App
 from tocsin.core.scopes import ALL_SCOPES
 
@@ -101,7 +101,7 @@ async def open_dashboard(app: App, live: Any = None) -> AsyncIterator[DashboardC
 
     `live` is the event hub, if the test needs one.
     """
-    yield DashboardClient(dashboard_of(app, lambda: False, _trusting, live))
+    yield DashboardClient(create_dashboard(app, lambda: False, _trusting, live))
 
 
 def _trusting(app: Any) -> Any:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tocsin.assembly.abilities import context_of
+from tocsin.assembly.abilities import make_context
 from tocsin.assembly.checks import feature_findings
 from tocsin.assembly.features import OpenFeatures
 from tocsin.assembly.light import Installed, late_layers
@@ -101,7 +101,7 @@ async def open_feature(
     notices: list[Notice] = []
 
     def context(app: App) -> FeatureContext:
-        usual = context_of(app)
+        usual = make_context(app)
         own = {"notices": CollectedNotices(notices), "operator_chats": NoOperatorChats()}
         return replace(usual, abilities=replace(usual.abilities, **{**own, **(abilities or {})}))
 

@@ -14,7 +14,7 @@ from starlette.routing import Mount
 from tests.ports import free_port
 from tests.waiting import eventually, until
 
-from tocsin.assembly.full.dashboard import dashboard_of
+from tocsin.assembly.full.dashboard import create_dashboard
 from tocsin.assembly.full.live import event_hub
 from tocsin.assembly.light import load_settings
 from tocsin.assembly.program import App, open_app
@@ -84,7 +84,7 @@ async def _serve(
     async with AsyncExitStack() as stack:
         app = await stack.enter_async_context(open_app(settings, installed, ScriptedTransport))
         hub = event_hub(app)
-        site = dashboard_of(app, lambda: False, live=hub)
+        site = create_dashboard(app, lambda: False, live=hub)
         if page:
             site = _with_page(site, [*installed.features, page])
         config = uvicorn.Config(site, port=port, log_config=None, lifespan="off", timeout_graceful_shutdown=1)

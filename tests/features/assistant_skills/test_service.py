@@ -13,7 +13,7 @@ from tests.cli.conftest import Cli
 from tests.facts import mentions
 from tests.features.assistant_skills.broken_front_matter import file_of
 
-from tocsin.assembly.runs import run_control_of
+from tocsin.assembly.runs import open_run_control
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.features.ability_records import AssistantRequest
 from tocsin.features.assistant_skills.feature import FEATURE
@@ -177,7 +177,7 @@ async def test_a_run_is_retried_on_the_files_it_was_about(tmp_path: Path, folder
     (folder / "b.py").write_text(f"KEY = '{AWS}'\n")
     async with open_feature(FEATURE, tmp_path / "data", others=[RUNNABLE]) as bench:
         first = (await bench.service.runner().run("secret-scanner", asked(folder, "b.py"))).run
-        control = run_control_of(bench.app)
+        control = open_run_control(bench.app)
         again = await (await control.retry(first.id, Caller("dashboard", {"actor": "anna"}))).task
         assert (again.retry_of, again.attempt, again.trigger, again.actor) == (first.id, 2, "retry", "anna")
         assert again.params == first.params
@@ -192,7 +192,7 @@ async def test_a_run_whose_files_are_not_kept_is_not_retried(tmp_path: Path, fol
         request = replace(asked(folder), input="x" * 30_000)
         run = (await bench.service.runner().run("secret-scanner", request)).run
         with pytest.raises(NotRetriedError, match="not stored"):
-            await run_control_of(bench.app).retry(run.id, Caller("dashboard"))
+            await open_run_control(bench.app).retry(run.id, Caller("dashboard"))
 
 
 async def test_whatever_starts_skills_starts_those_for_the_assistant_too(tmp_path: Path, folder: Path):

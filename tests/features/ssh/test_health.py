@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from tests.features.ssh.conftest import Machine, Site
 
-from tocsin.features.ssh.hooks import subsystem_of
+from tocsin.features.ssh.hooks import check_subsystem
 from tocsin.testing.fakes import FakeClock
 
 Describe = Callable[..., dict[str, object]]
@@ -25,7 +25,7 @@ async def test_a_host_is_down_at_the_second_failure_and_up_again_at_once(
         clock.advance(1)
     assert states == ["unknown", "down"]
     assert found["summary"] == {"up": 0, "degraded": 0, "down": 1, "unknown": 0}
-    told = await subsystem_of(site.ssh)
+    told = await check_subsystem(site.ssh)
     assert (str(told.status), told.summary) == ("degraded", "1 host, 1 down")
     assert [(item.message, item.link) for item in told.attention] == [("host web is down", "#/ssh/web")]
     site.write(described("web", port))
@@ -34,7 +34,7 @@ async def test_a_host_is_down_at_the_second_failure_and_up_again_at_once(
     await site.trust("web")
     (item,) = (await site.ssh.health())["items"]
     assert (item["status"], item["ssh"]["ok"], item["host_key"]["status"]) == ("up", True, "trusted")
-    told = await subsystem_of(site.ssh)
+    told = await check_subsystem(site.ssh)
     assert (str(told.status), told.summary, list(told.attention)) == ("ok", "1 host", [])
 
 

@@ -8,7 +8,7 @@ import pytest
 from tests.features.ssh.conftest import Machine, Site, fingerprint_of, make_key
 
 from tocsin.features.ssh.client.host_keys import ShownKey, UnreachableError, trust
-from tocsin.features.ssh.hooks import subsystem_of
+from tocsin.features.ssh.hooks import check_subsystem
 from tocsin.features.ssh.model import HostKey, KeyStatus
 from tocsin.runs.model import HostStatus
 
@@ -60,7 +60,7 @@ async def test_a_changed_key_is_refused_told_and_shown_until_it_is_trusted(
     (notice,) = site.bench.notices
     assert "changed" in notice.title
     assert fingerprint_of(second) in notice.body
-    status = await subsystem_of(site.ssh)
+    status = await check_subsystem(site.ssh)
     assert (str(status.status), ["web" in item.message for item in status.attention]) == ("degraded", [True])
     assert await key_of(site, "web") == {"status": "changed", "fingerprint": fingerprint_of(second)}
     (item,) = (await site.ssh.health())["items"]
@@ -76,7 +76,7 @@ async def test_a_changed_key_is_refused_told_and_shown_until_it_is_trusted(
     machine.start_on(port, "again", second)
     assert (await site.on("true", "web")).status is HostStatus.SUCCEEDED
     assert await key_of(site, "web") == {"status": "trusted", "fingerprint": fingerprint_of(second)}
-    assert (await subsystem_of(site.ssh)).attention == []
+    assert (await check_subsystem(site.ssh)).attention == []
 
 
 async def test_a_file_of_its_own_holds_the_keys_of_a_host(

@@ -19,8 +19,8 @@ from tocsin.features.vault.cipher import PyrageCipher
 from tocsin.features.vault.feature import MIGRATIONS
 from tocsin.features.vault.hooks import (
     OpenVault,
+    check_subsystem,
     notify_of_age,
-    subsystem_status,
 )
 from tocsin.features.vault.model import NoVaultError, UnknownSecretError, VaultError
 from tocsin.features.vault.service import generate_value
@@ -292,13 +292,13 @@ async def test_doctor_tells_that_the_counter_is_missing(around: Around):
 
 
 async def test_the_overall_status_names_what_needs_a_person(around: Around, tmp_path: Path):
-    assert (await subsystem_status(around.opened())).summary == "1 secret"
+    assert (await check_subsystem(around.opened())).summary == "1 secret"
     around.strongroom.days(91)
-    status = await subsystem_status(around.opened())
+    status = await check_subsystem(around.opened())
     assert (str(status.status), status.summary) == ("degraded", "1 secret, 1 expired")
     assert [item.message for item in status.attention] == ["TOKEN has expired (91 of 90 days)"]
     around.strongroom.store.vault.chmod(0o644)
-    status = await subsystem_status(around.opened())
+    status = await check_subsystem(around.opened())
     assert (str(status.status), "chmod 600" in status.attention[0].message) == ("error", True)
-    none = await subsystem_status(Around(Strongroom(tmp_path / "none"), around.database).opened())
+    none = await check_subsystem(Around(Strongroom(tmp_path / "none"), around.database).opened())
     assert str(none.status) == "unconfigured"

@@ -7,7 +7,7 @@ import pytest
 from tests.waiting import eventually
 from tests.web.access.test_login import LOGIN, PASSWORD, Dashboard, basic, check_problem, signed_in
 
-from tocsin.assembly.full.dashboard import dashboard_of
+from tocsin.assembly.full.dashboard import create_dashboard
 from tocsin.features.workflows.feature import FEATURE
 from tocsin.testing.dashboard import DashboardClient
 from tocsin.testing.fakes import FakeClock
@@ -18,7 +18,7 @@ from tocsin.testing.features import open_feature
 async def dashboard(tmp_path: Path) -> AsyncIterator[Dashboard]:
     clock = FakeClock()
     async with open_feature(FEATURE, tmp_path, LOGIN, clock=clock) as bench:
-        yield Dashboard(DashboardClient(dashboard_of(bench.app, lambda: False), ""), bench, clock)
+        yield Dashboard(DashboardClient(create_dashboard(bench.app, lambda: False), ""), bench, clock)
 
 
 async def waiting_run(dashboard: Dashboard, step: str, headers: dict[str, str]) -> str:

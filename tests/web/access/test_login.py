@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from tests.web.access.accounts import CHEAP
 
-from tocsin.assembly.full.access import sign_in_link, tokens_of
-from tocsin.assembly.full.dashboard import dashboard_of
+from tocsin.assembly.full.access import open_tokens, sign_in_link
+from tocsin.assembly.full.dashboard import create_dashboard
 from tocsin.core.audit.log import AuditEntry
 from tocsin.features.notifications.feature import FEATURE
 from tocsin.messaging.outbound.caller import Caller
@@ -43,7 +43,7 @@ class Dashboard:
         return [e for e in self.bench.app.audit.log.tail(1000) if e.action.startswith("dashboard.")][::-1]
 
     async def token(self, *scopes: str) -> str:
-        _, text = await tokens_of(self.bench.app).create("-".join(scopes), scopes, Caller("cli"))
+        _, text = await open_tokens(self.bench.app).create("-".join(scopes), scopes, Caller("cli"))
         return text
 
     def at(self, peer: str) -> DashboardClient:
@@ -60,7 +60,7 @@ async def make_dashboard(tmp_path: Path) -> AsyncIterator[MakeDashboard]:
         async def make(env: Mapping[str, str]) -> Dashboard:
             clock = FakeClock()
             bench = await stack.enter_async_context(open_feature(FEATURE, tmp_path, env, clock=clock))
-            return Dashboard(DashboardClient(dashboard_of(bench.app, lambda: False), ""), bench, clock)
+            return Dashboard(DashboardClient(create_dashboard(bench.app, lambda: False), ""), bench, clock)
 
         yield make
 
@@ -240,7 +240,7 @@ async def test_a_token_may_what_its_scopes_say_until_it_is_revoked(dashboard: Da
     assert may == {"read": (200, 403), "send": (403, 403), "run": (403, 201), "admin": (200, 201)}
     bearer = {"authorization": f"bearer {await dashboard.token('read', 'send')}"}
     assert (await client.get(SOMETHING, **bearer)).status == 200
-    await tokens_of(dashboard.bench.app).revoke("read-send", Caller("cli"))
+    await open_tokens(dashboard.bench.app).revoke("read-send", Caller("cli"))
     assert (await client.get(SOMETHING, **bearer)).status == 401
 
 

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from tocsin.assembly.program import App
 
 
-def tokens_of(app: "App") -> ApiTokens:
+def open_tokens(app: "App") -> ApiTokens:
     """Return the tokens of scripts and agents."""
     return ApiTokens(app.database, app.clock, app.audit)
 
 
-def sign_ins_of(app: "App") -> SignIns:
+def open_sign_ins(app: "App") -> SignIns:
     """Return what lets people into the dashboard."""
     throttle = LoginThrottle(app.clock.monotonic)
     return SignIns(
@@ -32,9 +32,9 @@ def sign_ins_of(app: "App") -> SignIns:
     )
 
 
-def guard_of(app: "App", sign_ins: SignIns) -> Any:
+def make_guard(app: "App", sign_ins: SignIns) -> Any:
     """Return the layer of the dashboard that finds out who calls: a function that wraps an ASGI application."""
-    return lambda inner: Authentication(inner, sign_ins, tokens_of(app))
+    return lambda inner: Authentication(inner, sign_ins, open_tokens(app))
 
 
 async def sign_in_link(app: "App", address: str) -> str:

@@ -68,7 +68,7 @@ class BotDependencies:
     on_button: OnButton | None = None  # `confirm:` and `cancel:` buttons that are not the bot's own
 
 
-def conversation_of(registry: Registry) -> ConversationAdapter:
+def find_conversation(registry: Registry) -> ConversationAdapter:
     """Return the inbound side of the channel that the bot uses."""
     kind = registry.bot_channel().spec.kind
     receiver = registry.receiver(kind)
@@ -114,7 +114,7 @@ def build_access(
 
 def open_access(app: "App", caller: Caller, store: AccessStore) -> tuple[Access, ConversationAdapter]:
     """Return the allowlist, which tells the chats that it concerns, and the channel of the bot."""
-    channel = conversation_of(app.registry)
+    channel = find_conversation(app.registry)
     settings = BotSettings.of(app.settings, channel.variables)
     tell, shown_as = tell_through(app.outbox, caller, channel.name), shown_by(app.outbox, channel)
     return build_access(settings, store, app.audit, tell, shown_as), channel

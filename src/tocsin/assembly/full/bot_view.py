@@ -3,7 +3,7 @@
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING
 
-from tocsin.assembly.full.bot import build_sessions, conversation_of, use_redis
+from tocsin.assembly.full.bot import build_sessions, find_conversation, use_redis
 from tocsin.assembly.storage import is_redis_there
 from tocsin.bot.settings import BotSettings
 from tocsin.bot.talk.sessions import Sessions
@@ -65,7 +65,7 @@ class ProgramBotView:
         app = self._app
         if not await is_redis_there(app.settings):
             return None
-        settings = BotSettings.of(app.settings, conversation_of(app.registry).variables)
+        settings = BotSettings.of(app.settings, find_conversation(app.registry).variables)
         sessions = build_sessions(settings, app.clock)
         use_redis(sessions, settings, app.redis)
         return sessions

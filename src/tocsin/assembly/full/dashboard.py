@@ -5,13 +5,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from tocsin.assembly.full.access import guard_of, sign_ins_of, tokens_of
+from tocsin.assembly.full.access import make_guard, open_sign_ins, open_tokens
 from tocsin.assembly.full.bot import open_access
 from tocsin.assembly.full.live import event_hub
 from tocsin.assembly.full.metrics import stored_metrics
 from tocsin.assembly.full.receiving import MODELS_FOLDER
 from tocsin.assembly.profiles import checked_profiles
-from tocsin.assembly.runs import run_control_of
+from tocsin.assembly.runs import open_run_control
 from tocsin.assembly.status import status_report
 from tocsin.assembly.storage import is_redis_there, redis_trouble
 from tocsin.assembly.subsystems import feature_subsystems
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 _SET_UP = frozenset({SubsystemState.OK, SubsystemState.DEGRADED, SubsystemState.ERROR})
 
 
-def dashboard_of(
+def create_dashboard(
     app: "App",
     draining: Callable[[], bool],
     guard: Callable[[Any], Any] | None = None,
@@ -75,7 +75,7 @@ def dashboard_of(
 def open_dashboard(app: "App") -> "tuple[EventHub, Callable[[Callable[[], bool]], Any]]":
     """Return the event hub, which runs as a service, and the function that makes the dashboard for its pages."""
     hub = event_hub(app)
-    return hub, lambda draining: dashboard_of(app, draining, live=hub)
+    return hub, lambda draining: create_dashboard(app, draining, live=hub)
 
 
 def dashboard_document(app: "App") -> dict[str, Any]:
@@ -86,13 +86,13 @@ def dashboard_document(app: "App") -> dict[str, Any]:
 def _parts(
     app: "App", draining: Callable[[], bool], guard: Callable[[Any], Any] | None, live: "LiveUpdates | None"
 ) -> "DashboardDependencies":
-    live, sign_ins, metrics = live or event_hub(app), sign_ins_of(app), _metrics(app)
+    live, sign_ins, metrics = live or event_hub(app), open_sign_ins(app), _metrics(app)
     return DashboardDependencies(
         settings=app.settings,
         clock=app.clock,
         keys=app.stores.keys,
         limiter=app.stores.limiter,
-        guard=guard or guard_of(app, sign_ins),
+        guard=guard or make_guard(app, sign_ins),
         live=live,
         run_of=lambda run_id: app.runs().get(run_id),
         count_request=metrics.metrics.count_request,
@@ -126,13 +126,13 @@ def _metrics(app: "App") -> "MetricsReport":
 
 def _core_operations(app: "App", live: "LiveUpdates") -> "list[Operations]":
     return [
-        run_operations(app.runs, lambda: run_control_of(app), app.features.run_kinds),
+        run_operations(app.runs, lambda: open_run_control(app), app.features.run_kinds),
         _messaging(app),
         delivery_operations(app.outbox, app.registry),
         audit_operations(app.audit, lambda: _verify(app)),
         _settings(app),
-        access_operations(BotDoor(app)),
-        token_operations(tokens_of(app)),
+        access_operations(AccessAdmin(app)),
+        token_operations(open_tokens(app)),
         stream_operations(live),
     ]
 
@@ -179,7 +179,7 @@ def _settings(app: "App") -> "Operations":
             settings=app.settings,
             clock=app.clock,
             timezone=default_zone(app.settings),
-            integrations=lambda: _integrations_of(app),
+            integrations=lambda: _list_integrations(app),
         )
     )
 
@@ -195,7 +195,7 @@ def _verify(app: "App") -> "Verification":
     return replace(found, problems=(*found.problems, *unread))
 
 
-class BotDoor:
+class AccessAdmin:
     """Who may talk to the bot, as the dashboard lists and changes it."""
 
     def __init__(self, app: "App") -> None:
@@ -217,7 +217,7 @@ class BotDoor:
         return await changes[what](known, caller)
 
 
-async def _integrations_of(app: "App") -> "Sequence[Integration]":
+async def _list_integrations(app: "App") -> "Sequence[Integration]":
     """Return everything that Tocsin can be connected to; nothing that costs money or sends is asked."""
     redis = await is_redis_there(app.settings)
     tests = await asyncio.to_thread(lambda: last_tests(app.audit.log.newest()))

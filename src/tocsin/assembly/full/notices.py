@@ -62,7 +62,7 @@ class CoreNotices:
             await self._tell_one(self._waiting[0])
             self._waiting.popleft()
         while self._shared and self._keeps and (left := await self._shared.oldest()) is not None:
-            if (notice := notice_of(left)) is not None:
+            if (notice := read_notice(left)) is not None:
                 await self._app.features.abilities.notices.notify(notice)
             await self._shared.drop(left)
 
@@ -110,7 +110,7 @@ class CoreNotices:
             self._waiting.append(access_request(metadata))
 
 
-def notice_of(text: str) -> Notice | None:
+def read_notice(text: str) -> Notice | None:
     """Return a notice of another host, without fields that only a newer version knows; `None` if it is not valid."""
     try:
         found = json.loads(text)

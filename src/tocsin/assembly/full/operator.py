@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from tocsin.assembly.full.bot import conversation_of, tell_through
+from tocsin.assembly.full.bot import find_conversation, tell_through
 from tocsin.bot.settings import BotSettings
 from tocsin.channels.conversation import Keyboard, with_buttons
 from tocsin.core.audit.actions import NOTICES
@@ -29,7 +29,7 @@ def tell_operator(app: "App") -> Callable[[str], Awaitable[None]]:
 
         if not app.registry.bot_channel().configured:
             return
-        channel = conversation_of(app.registry)
+        channel = find_conversation(app.registry)
         notices = BotSettings.of(app.settings, channel.variables).notices
         if notices:
             await tell_through(app.outbox, Caller("bot"), channel.name)(notices, Reply(text), f"admin:{new_id()}")
@@ -48,7 +48,7 @@ class BotOperatorChats:
         app = self._app
         if not app.registry.bot_channel().configured:
             return ()
-        channel = conversation_of(app.registry)
+        channel = find_conversation(app.registry)
         variables = channel.variables
         own = app.settings[variables.default_chat] or app.settings[variables.admin]
         found = []

@@ -13,7 +13,7 @@ from tocsin.assembly.full.bot import (
     build_bot,
     build_executor,
     build_sessions,
-    conversation_of,
+    find_conversation,
     shown_by,
     tell_through,
     use_redis,
@@ -92,8 +92,8 @@ async def open_receiving(app: App, *, fetch: bool) -> Receiving:
     without_bot = {state.spec.kind for state in app.registry.states() if state.spec.conversation} - {kind}
     reject = partial(reject_without_bot, without_bot)
     if not kind:
-        return Receiving(inbox_of(app, [reject, *handlers, *last_handlers], matches))
-    channel = conversation_of(app.registry)
+        return Receiving(open_inbox(app, [reject, *handlers, *last_handlers], matches))
+    channel = find_conversation(app.registry)
     settings = BotSettings.of(app.settings, channel.variables)
     sessions = build_sessions(settings, app.clock)
     app.bot_view().use(sessions)
@@ -112,12 +112,12 @@ async def open_receiving(app: App, *, fetch: bool) -> Receiving:
         if isinstance(side, ReportsMoves):
             side.on_moved(bot.access.record_move)
             side.on_moved(follow_chat)
-    inbox = inbox_of(app, [reject, bot.access_handler, *handlers, bot.handler, *last_handlers], matches, bot)
+    inbox = open_inbox(app, [reject, bot.access_handler, *handlers, bot.handler, *last_handlers], matches, bot)
     source = channel.open_source(inbox, app.settings.data_dir, tell_operator(app)) if fetch else None
     return Receiving(inbox, bot, source, app.models().state, share_sessions)
 
 
-def inbox_of(
+def open_inbox(
     app: App,
     handlers: Sequence[Handler],
     matches: Matches | None = None,
@@ -139,10 +139,10 @@ def inbox_of(
         if app.may_have_runs():
             await app.runs().interrupt_runs_of(owner)
 
-    brake = app.stores.loop_guard(app.settings[REPLY_BRAKE])
+    loop_guard = app.stores.loop_guard(app.settings[REPLY_BRAKE])
     metrics = app.monitoring.metrics
     hooks = InboxHooks(handlers, may_acknowledge, tell_operator(app), metrics.count_handled if metrics else None)
-    work = InboxWork(app.stores.inbox(), app.registry, app.outbox, app.audit, app.clock, hooks, brake)
+    work = InboxWork(app.stores.inbox(), app.registry, app.outbox, app.audit, app.clock, hooks, loop_guard)
     return Inbox(
         app.stores.inbox(),
         work,

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tocsin.assembly.full.access import tokens_of
+from tocsin.assembly.full.access import open_tokens
 from tocsin.assembly.full.metrics import stored_metrics
 from tocsin.assembly.full.notices import CoreNotices
 from tocsin.assembly.full.receiving import open_receiving
@@ -147,7 +147,7 @@ def _gateway(app: App, receiving: "Receiving", bus: "LateBus | None") -> "Servic
             keys=app.stores.keys,
             limiter=app.stores.limiter,
             inbox=receiving.inbox,
-            tokens=tokens_of(app),
+            tokens=open_tokens(app),
             metrics=app.monitoring.metrics or Metrics(),
             stored_metrics=stored_metrics(app),
             reports=reports,

@@ -11,7 +11,7 @@ from time import time
 from typing import Any
 
 from tocsin.assembly.program import App
-from tocsin.assembly.runs import run_control_of
+from tocsin.assembly.runs import open_run_control
 from tocsin.cli.running import with_app
 from tocsin.core.audit.actions import CLI
 from tocsin.core.records.as_json import to_json
@@ -280,7 +280,7 @@ def _origin(line: Line) -> str:
 def _cancel(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     async def work(app: App) -> Run:
         caller = Caller(CLI.name)
-        run = await run_control_of(app).cancel(arguments.id, caller, readable(arguments.reason), arguments.grace)
+        run = await open_run_control(app).cancel(arguments.id, caller, readable(arguments.reason), arguments.grace)
         out.effect_done(f"the run is {run.status}")
         if arguments.wait:
             async for _ in app.runs().follow(run.id, run.output.lines):
@@ -301,7 +301,7 @@ def _retry(arguments: argparse.Namespace, options: Options, out: Console) -> int
         question = f"{before.subject_name} succeeded in that run. Run it again?"
         if before.ok and not (arguments.yes or await out.agreed(question)):
             return None
-        running = await run_control_of(app).retry(arguments.id, Caller(CLI.name), readable(arguments.from_step))
+        running = await open_run_control(app).retry(arguments.id, Caller(CLI.name), readable(arguments.from_step))
         out.effect_done("the run was started again")
         out.note(f"tocsin: attempt {running.run.attempt} of {running.run.subject_name} is run {running.run.id}")
         return await _follow_run(runs, running, show)
@@ -332,7 +332,7 @@ def _plain_shower(out: Console) -> Callable[[Line], None]:
 
 def _decide(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     async def work(app: App) -> tuple[str, Run]:
-        decision = await run_control_of(app).decide(
+        decision = await open_run_control(app).decide(
             arguments.id,
             Caller(CLI.name),
             approved=arguments.approved,

@@ -3,7 +3,7 @@
 import re
 from collections.abc import AsyncIterator, Iterable, Iterator
 
-from tocsin.assembly.full.bot import build_access, conversation_of
+from tocsin.assembly.full.bot import build_access, find_conversation
 from tocsin.assembly.program import App
 from tocsin.bot.door.checks import check_access, check_admin
 from tocsin.bot.settings import BotSettings
@@ -86,7 +86,7 @@ async def _check_bot(app: App, results: dict[str, Finding], *, probe: bool) -> A
 
 
 async def _examine_bot(app: App, *, ask: bool) -> AsyncIterator[Finding]:
-    settings, channel = app.settings, conversation_of(app.registry)
+    settings, channel = app.settings, find_conversation(app.registry)
     variables = channel.variables
     access = build_access(BotSettings.of(settings, variables), app.stores.bot().access, app.audit)
     is_shared = settings[STORE] == "redis"

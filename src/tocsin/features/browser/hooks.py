@@ -23,7 +23,7 @@ async def look_hourly(browsers: Browsers) -> None:
     await browsers.look_hourly()
 
 
-async def subsystem_of(browsers: Browsers) -> SubsystemStatus:
+async def check_subsystem(browsers: Browsers) -> SubsystemStatus:
     """Return how many profiles there are, and what is wrong; remote ones are counted and not asked."""
     profiles, problem = browsers.file.all(), browsers.file.problem
     if not profiles and not problem:
@@ -49,6 +49,6 @@ async def subsystem_of(browsers: Browsers) -> SubsystemStatus:
 
 HOOKS = FeatureHooks[Browsers](
     open=open_browser,
-    subsystems={"browser": subsystem_of},
+    subsystems={"browser": check_subsystem},
     hourly=look_hourly,
 )

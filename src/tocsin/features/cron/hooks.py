@@ -63,7 +63,7 @@ class CronSchedules:
         return found
 
 
-async def subsystem_of(jobs: CronJobs) -> SubsystemStatus:
+async def check_subsystem(jobs: CronJobs) -> SubsystemStatus:
     """Return the state of cron: how many jobs there are, which fail, and what is next."""
     found = await jobs.all()
     if not found:
@@ -112,7 +112,7 @@ async def profile_uses(jobs: CronJobs) -> list[ProfileUse]:
 
 HOOKS = FeatureHooks[CronJobs](
     open=open_cron,
-    subsystems={"cron": subsystem_of},
+    subsystems={"cron": check_subsystem},
     live={"cron": live_records},
     provides=ProvidedAbilities(schedules=CronSchedules),
     starts={"cron": start_job},

@@ -17,7 +17,7 @@ async def decay_daily(memory: Memories) -> None:
     await memory.decay_daily()
 
 
-async def subsystem_status(memory: Memories) -> SubsystemStatus:
+async def check_subsystem(memory: Memories) -> SubsystemStatus:
     """Return the state of the memory: the number of entries and of those that fade."""
     stats = await memory.stats()
     count, fading = stats["count"], stats["fading"]
@@ -27,7 +27,7 @@ async def subsystem_status(memory: Memories) -> SubsystemStatus:
 
 HOOKS = FeatureHooks[Memories](
     open=open_memory,
-    subsystems={"memory": subsystem_status},
+    subsystems={"memory": check_subsystem},
     hourly=decay_daily,
     bot_commands={"remember": remember_command, "forget": forget_command, "memory": show_command},
     provides=ProvidedAbilities(chat_notes=ChatEntries),

@@ -187,7 +187,7 @@ async def tell_sandbox(skills: Skills) -> None:
     log.info("skills run in the sandbox", extra=facts)
 
 
-async def subsystem_of(skills: Skills) -> SubsystemStatus:
+async def check_subsystem(skills: Skills) -> SubsystemStatus:
     """Return the state of skills: how many there are, which are broken, and how far the sandbox confines them."""
     own = await asyncio.to_thread(skills.list)
     every = {skill.name for skill in own}.union(await skills.abilities.assistants.names())
@@ -208,7 +208,7 @@ async def subsystem_of(skills: Skills) -> SubsystemStatus:
 
 HOOKS = FeatureHooks[Skills](
     open=open_skills,
-    subsystems={"skills": subsystem_of},
+    subsystems={"skills": check_subsystem},
     on_start=tell_sandbox,
     provides=ProvidedAbilities(skills=ProvidedSkills),
     starts={"skill": start_skill},

@@ -105,7 +105,7 @@ def request_of(subject: str, params: Mapping[str, Any]) -> SshRequest:
     )
 
 
-async def subsystem_of(ssh: Ssh) -> SubsystemStatus:
+async def check_subsystem(ssh: Ssh) -> SubsystemStatus:
     """Return the state of the hosts, as they were when they were last looked at."""
     hosts, problem = ssh.inventory.written().hosts, ssh.inventory.problem
     if problem:
@@ -140,7 +140,7 @@ def _item(level: NoticeLevel, told: str, host: str) -> AttentionItem:
 
 HOOKS = FeatureHooks[Ssh](
     open=open_ssh,
-    subsystems={"ssh": subsystem_of},
+    subsystems={"ssh": check_subsystem},
     starts={"ssh": start_ssh},
     subjects={"ssh": list_hosts},
 )

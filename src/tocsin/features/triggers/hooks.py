@@ -25,7 +25,7 @@ def open_triggers(context: FeatureContext) -> OpenTriggers:
     return OpenTriggers(Triggers(context.data_dir / FILE_NAME), context)
 
 
-async def subsystem_of(triggers: OpenTriggers) -> SubsystemStatus:
+async def check_subsystem(triggers: OpenTriggers) -> SubsystemStatus:
     """Return the mistakes of the present file, and nothing else: rules are no subsystem of their own."""
     problem = await to_thread(lambda: triggers.rules.problem)
     if not problem:
@@ -36,5 +36,5 @@ async def subsystem_of(triggers: OpenTriggers) -> SubsystemStatus:
 
 HOOKS = FeatureHooks[OpenTriggers](
     open=open_triggers,
-    subsystems={"messaging": subsystem_of},
+    subsystems={"messaging": check_subsystem},
 )

@@ -96,7 +96,7 @@ def open_vault(context: "FeatureContext") -> OpenVault:
     return OpenVault(vault, context)
 
 
-async def subsystem_status(opened: OpenVault) -> "SubsystemStatus":
+async def check_subsystem(opened: OpenVault) -> "SubsystemStatus":
     """Return the state of the vault for the status report."""
     import asyncio
 
@@ -184,7 +184,7 @@ def _day_of(now: float) -> date:
 
 HOOKS = FeatureHooks[OpenVault](
     open=open_vault,
-    subsystems={"vault": subsystem_status},
+    subsystems={"vault": check_subsystem},
     hourly=notify_of_age,
     provides=ProvidedAbilities(secrets=lambda opened: opened),
 )

@@ -45,7 +45,7 @@ async def list_watchers(watchers: Watchers) -> Sequence[str]:
     return [rule.name for rule in watchers.rules.read()[0]]
 
 
-async def subsystem_of(watchers: Watchers) -> SubsystemStatus:
+async def check_subsystem(watchers: Watchers) -> SubsystemStatus:
     """Return the state of watchers: how many watch, which cannot, and which failed the last time."""
     problem = watchers.problem
     records = await watchers.list_rules()
@@ -89,7 +89,7 @@ def _troubles(records: Sequence[WatcherRecord], failed: Mapping[str, int]) -> li
 
 HOOKS = FeatureHooks[Watchers](
     open=open_watchers,
-    subsystems={"watchers": subsystem_of},
+    subsystems={"watchers": check_subsystem},
     hourly=prune,
     starts={"watcher": start_watcher},
     subjects={"watcher": list_watchers},

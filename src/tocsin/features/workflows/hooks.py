@@ -60,7 +60,7 @@ async def list_workflows(workflows: Workflows) -> Sequence[str]:
     return workflows.names()
 
 
-async def subsystem_of(workflows: Workflows) -> SubsystemStatus:
+async def check_subsystem(workflows: Workflows) -> SubsystemStatus:
     """Return the state of workflows: how many there are and have mistakes, which fail, and what waits."""
     found, waiting = await workflows.all(), await workflows.waiting()
     names = {file.name for file in found}
@@ -100,7 +100,7 @@ async def profile_uses(workflows: Workflows) -> list[ProfileUse]:
 
 HOOKS = FeatureHooks[Workflows](
     open=open_workflows,
-    subsystems={"workflows": subsystem_of},
+    subsystems={"workflows": check_subsystem},
     starts={"workflow": start_workflow},
     subjects={"workflow": list_workflows},
     profile_uses=profile_uses,

@@ -16,8 +16,8 @@ from tests.web.access.accounts import CHEAP
 from tests.web.conftest import SCHEMAS, TEAMCHAT, make_app
 from tests.web.dashboard.contract.examples import MESSAGE, PASSWORD
 
-from tocsin.assembly.full.access import sign_in_link, tokens_of
-from tocsin.assembly.full.dashboard import dashboard_of
+from tocsin.assembly.full.access import open_tokens, sign_in_link
+from tocsin.assembly.full.dashboard import create_dashboard
 from tocsin.assembly.full.live import event_hub
 from tocsin.assembly.program import App
 from tocsin.core.http.transport import HttpResponse
@@ -77,7 +77,7 @@ class ContractWorld:
 
     async def token(self, *scopes: str) -> dict[str, str]:
         """Return the header of a caller with a token."""
-        _, text = await tokens_of(self.app).create(self.name(), scopes, Caller("cli"))
+        _, text = await open_tokens(self.app).create(self.name(), scopes, Caller("cli"))
         return {"authorization": f"Bearer {text}"}
 
     def entries_of(self, request_id: str) -> list[str]:
@@ -279,7 +279,7 @@ async def open_world(folder: Path) -> AsyncIterator[ContractWorld]:
     app = make_app(data, env, transport, clock, database)
     login = "Basic " + b64encode(f"anna:{PASSWORD}".encode()).decode()
     client = DashboardClient(
-        dashboard_of(app, lambda: False, None, event_hub(app)), "", headers={"authorization": login}
+        create_dashboard(app, lambda: False, None, event_hub(app)), "", headers={"authorization": login}
     )
     world = ContractWorld(app, client)
     app.features.opened("vault").vault.init(source="cli")
