@@ -19,7 +19,7 @@ GROUPS = {
         "profiles": ("commands.messaging", "list the notification profiles"),
         "notify": ("commands.messaging", "send a message to every target of a profile"),
         "deliveries": ("commands.deliveries", "list, show, replay, retry and cancel queued messages"),
-        "publish": ("commands.deliveries", "publish a message to the bus"),
+        "publish": ("commands.deliveries", "publish a message on the Redis bus, for a running service to send"),
     },
     AUTOMATION: {
         "runs": ("commands.runs", "list, show, follow, cancel, retry and approve runs of every kind"),

@@ -129,8 +129,8 @@ def dead_delivery(facts: Mapping[str, object], label: Callable[[str], str]) -> N
     channel, target = facts["channel"], facts["target"]
     tries = "1 try" if facts.get("attempts") == 1 else f"{facts.get('attempts')} tries"
     body = (
-        f"Delivery {facts.get('delivery')} to {target} is {facts['status']} after {tries}.\n\n`tocsin "
-        f"deliveries show {facts.get('delivery')}` shows the reason."
+        f"Delivery {facts.get('delivery')} to {target} is {facts['status']} after {tries}.\n\n"
+        f"`tocsin deliveries show {facts.get('delivery')}` shows the reason."
     )
     return Notice(
         f"A message on {label(str(channel))} was not delivered",

@@ -31,8 +31,8 @@ def configure_dashboard(parser: argparse.ArgumentParser) -> None:
     hashing = commands["hash-password"]
     hashing.set_defaults(asks_for_secret=True)
     hashing.description = (
-        "Ask twice for a password, or read one line from standard input, and print the line with its hash for "
-        "a\n.env file. Remove DASHBOARD_PASS when you use it."
+        "Ask twice for a password, or read one line from standard input, and print its hash as a line for a .env\n"
+        "file. Remove DASHBOARD_PASS when you use it."
     )
     hashing.epilog = (
         "examples:\n  tocsin dashboard hash-password\n  pass show dashboard | tocsin dashboard hash-password"

@@ -23,10 +23,12 @@ MAX_IMAGE_BYTES = 20 * 1024 * 1024  # as for the bot; images that are larger tha
 def configure_ask(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `tocsin ask`."""
     parser.epilog = (
-        'examples:\n  tocsin ask "What does exit code 137 mean?"\n  journalctl -u backup -n 50 | '
-        'tocsin ask -\n  tocsin ask --image graph.png "What is odd here?"\n\nSet CHAT_PROVIDER, '
-        "CHAT_MODEL and ANTHROPIC_API_KEY or OPENAI_API_KEY. OPENAI_BASE_URL selects another\nservice "
-        "with an OpenAI-compatible API."
+        "examples:\n"
+        '  tocsin ask "What does exit code 137 mean?"\n'
+        "  journalctl -u backup -n 50 | tocsin ask -\n"
+        '  tocsin ask --image graph.png "What is odd here?"\n\n'
+        "Set CHAT_PROVIDER, CHAT_MODEL and ANTHROPIC_API_KEY or OPENAI_API_KEY. OPENAI_BASE_URL selects another\n"
+        "service with an OpenAI-compatible API."
     )
     parser.add_argument("question", help="question; `-` reads standard input")
     parser.add_argument(

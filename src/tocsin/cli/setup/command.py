@@ -54,7 +54,7 @@ def configure_config(parser: argparse.ArgumentParser) -> None:
 def configure_completion(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `tocsin completion`."""
     parser.epilog = 'example: eval "$(tocsin completion bash)"'
-    parser.add_argument("shell", choices=SHELLS)
+    parser.add_argument("shell", choices=SHELLS, help="shell for which to print the script")
     parser.set_defaults(run=_completion)
 
 

@@ -9,9 +9,9 @@ from tocsin.core.config.variables import CORE_VARIABLES, Variable
 from tocsin.features.contract import Feature
 
 _HEAD = (
-    "# Settings of Tocsin. Remove the # at the start of a line to set a value.\n# Precedence: "
-    "environment, NAME_FILE (a file that contains a secret), this file. Tocsin reads one file: the one "
-    "given\n# with --env-file, else .env in the working directory, else .env in the data directory.\n"
+    "# Settings of Tocsin. Remove the # at the start of a line to set a value.\n"
+    "# Precedence: environment, NAME_FILE (a file that contains a secret), this file. Tocsin reads one file:\n"
+    "# the one given with --env-file, else .env in the working directory, else .env in the data directory.\n"
 )
 
 

@@ -20,8 +20,8 @@ from tocsin.terminal.text import readable
 def configure_why(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `tocsin skills why`."""
     parser.epilog = (
-        "example: tocsin skills why code-reviewer src/app.py\n\nexit code 0: the skill is active for the "
-        "file, 1: it is not"
+        "example: tocsin skills why code-reviewer src/app.py\n\n"
+        "exit code 0: the skill is active for the file, 1: it is not"
     )
     parser.add_argument("name", help="name of the skill; `tocsin skills list` shows them")
     _add_file(parser)

@@ -28,8 +28,8 @@ def configure_browser(parser: argparse.ArgumentParser) -> None:
     commands["profiles"].epilog = "example: tocsin browser profiles --json"
     commands["profiles"].set_defaults(run=_profiles)
     commands["start"].epilog = (
-        "example: tocsin browser start work\n\nPrints the address of the debugging port. A browser that is "
-        "already running is not restarted."
+        "example: tocsin browser start work\n\n"
+        "Prints the address of the debugging port. A browser that is already running is not restarted."
     )
     commands["stop"].epilog = "example: tocsin browser stop work"
     for name, run in (("start", _start), ("stop", _stop)):

@@ -68,9 +68,9 @@ def _configure_list(parser: argparse.ArgumentParser) -> None:
 
 def _configure_create(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
-        'example: tocsin jobs create "Fix the login" --repo website --command "make test"\n\nWithout '
-        "--command and --skill, the work is manual: start the task job, work in its work tree, and complete "
-        "it."
+        'example: tocsin jobs create "Fix the login" --repo website --command "make test"\n\n'
+        "Without --command and --skill, the work is manual: start the task job, work in its work tree, and "
+        "complete it."
     )
     parser.add_argument("title", metavar="TITLE", help="title of the work, in one line")
     parser.add_argument("--description", default="", metavar="TEXT", help="details; passed to a skill as its input")

@@ -91,8 +91,8 @@ def configure_memory(parser: argparse.ArgumentParser) -> None:
 
 def _configure_set(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
-        "example: tocsin memory set office.wifi 'The guest network is called Lighthouse' --tag office\n\nDo "
-        "not store secrets here: `tocsin memory` rejects values that look like one."
+        "example: tocsin memory set office.wifi 'The guest network is called Lighthouse' --tag office\n\n"
+        "Do not store secrets here: `tocsin memory` rejects values that look like one."
     )
     parser.add_argument("key", type=argument(read_key), help="key: letters, digits, `.`, `_`, `:` and `-`")
     parser.add_argument("value", help="value, up to 64 KiB; `-` reads standard input")

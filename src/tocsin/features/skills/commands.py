@@ -60,9 +60,10 @@ def configure_skills(parser: argparse.ArgumentParser) -> None:
 def _configure_run(parser: argparse.ArgumentParser) -> None:
     parser.usage = "tocsin skills run [options] NAME [ARGUMENT ...]"
     parser.epilog = (
-        "example: tocsin skills run backup --mode sandboxed web\n\nArguments after the name are passed to the "
-        "skill; `--` ends the options. For an assistant skill, the\narguments are files and folders, --input "
-        "is its task, and only --input and --exit-code apply.\nexit code 0: the run succeeded, 1: it failed"
+        "example: tocsin skills run backup --mode sandboxed web\n\n"
+        "Arguments after the name are passed to the skill; `--` ends the options. For an assistant skill, the\n"
+        "arguments are files and folders, --input is its task, and only --input and --exit-code apply.\n"
+        "exit code 0: the run succeeded, 1: it failed"
     )
     parser.add_argument(
         "--mode",

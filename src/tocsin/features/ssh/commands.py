@@ -58,9 +58,9 @@ def configure_ssh(parser: argparse.ArgumentParser) -> None:
 
 def _configure_run(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
-        "example: tocsin ssh run --group web 'systemctl is-active nginx'\n\n`--` before COMMAND allows it to "
-        "start with a dash; `-` reads COMMAND from standard input.\nexit code 0: the command succeeded on all "
-        "hosts, 1: it failed on at least one"
+        "example: tocsin ssh run --group web 'systemctl is-active nginx'\n\n"
+        "`--` before COMMAND allows it to start with a dash; `-` reads COMMAND from standard input.\n"
+        "exit code 0: the command succeeded on all hosts, 1: it failed on at least one"
     )
     _add_choice(parser)
     parser.add_argument(

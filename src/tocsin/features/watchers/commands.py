@@ -81,8 +81,9 @@ def _configure_run(parser: argparse.ArgumentParser) -> None:
 
 def _configure_retry(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
-        "example: tocsin watchers retry --failed\n\nFiles that no longer exist are skipped.\nexit code 0: all "
-        "runs succeeded, or no file had failed, 1: a run failed again"
+        "example: tocsin watchers retry --failed\n\n"
+        "Files that no longer exist are skipped.\n"
+        "exit code 0: all runs succeeded, or no file had failed, 1: a run failed again"
     )
     parser.add_argument("name", nargs="?", default="", help="name of the rule (default: all rules)")
     parser.add_argument("--failed", action="store_true", required=True, help="select the files whose last run failed")

@@ -49,8 +49,9 @@ def configure_workflows(parser: argparse.ArgumentParser) -> None:
     commands["show"].add_argument("name", help="name of the workflow; `tocsin workflows list` shows them")
     commands["show"].set_defaults(run=_show)
     commands["validate"].epilog = (
-        "example: tocsin workflows validate nightly\n\nEach error is one line FILE:LINE:COLUMN: …\nexit code "
-        "0: no file has an error, 1: at least one has"
+        "example: tocsin workflows validate nightly\n\n"
+        "Each error is one line FILE:LINE:COLUMN: …\n"
+        "exit code 0: no file has an error, 1: at least one has"
     )
     commands["validate"].add_argument(
         "names", nargs="*", metavar="NAME", help="name or path of a workflow (default: all workflows)"

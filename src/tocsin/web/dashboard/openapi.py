@@ -16,14 +16,18 @@ from tocsin.rest.reading import JSON
 from tocsin.web.dashboard.shared_parts import share_parts
 
 _DESCRIPTION = (
-    "Read and control everything that Tocsin does.\n\nAuthenticate with HTTP Basic (DASHBOARD_USER and "
-    "DASHBOARD_PASS), with a session cookie (`POST /login`), or with a token\n(`tocsin tokens create`) "
-    "as `Authorization: Bearer`. `x-scope` names the scope that a token needs. Errors are "
-    "problem\ndocuments (RFC 9457); use `code` to distinguish them. Lists are paginated: pass "
-    "`next_cursor` as `cursor`. Times are\nRFC 3339 in UTC. A token without the scope `read` must send "
-    "complete IDs, and gets a `RecordReceipt` for a record that it\ncreates or changes. Every response "
-    "has an `X-Request-Id`, which also appears in the audit log; `RateLimit` shows the\nremaining "
-    "requests.\n"
+    "Read and control everything that Tocsin does.\n\n"
+    "Authenticate with HTTP Basic (DASHBOARD_USER and DASHBOARD_PASS), with a session cookie (`POST /login`), or "
+    "with a token\n"
+    "(`tocsin tokens create`) as `Authorization: Bearer`. `x-scope` names the scope that a token needs. Errors "
+    "are problem\n"
+    "documents (RFC 9457); use `code` to distinguish them. Lists are paginated: pass `next_cursor` as `cursor`. "
+    "Times are\n"
+    "RFC 3339 in UTC. A token without the scope `read` must send complete IDs, and gets a `RecordReceipt` for a "
+    "record that it\n"
+    "creates or changes. Every response has an `X-Request-Id`, which also appears in the audit log; `RateLimit` "
+    "shows the\n"
+    "remaining requests.\n"
 )
 _SECURITY = {
     "basic": {"type": "http", "scheme": "basic"},

@@ -21,8 +21,8 @@ from tocsin.terminal.text import read_message
 def configure_import(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `tocsin cron import`."""
     parser.epilog = (
-        "example: crontab -l | tocsin cron import - --dry-run\n\nexit code 0: all jobs were imported, 1: some "
-        "lines were not"
+        "example: crontab -l | tocsin cron import - --dry-run\n\n"
+        "exit code 0: all jobs were imported, 1: some lines were not"
     )
     parser.add_argument("file", help="crontab file; `-` reads standard input")
     parser.add_argument(
