@@ -1,1 +1,1 @@
-"""The only place where parts are put together."""
+"""The composition of the program: the only package that creates and connects its parts."""

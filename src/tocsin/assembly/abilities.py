@@ -1,4 +1,4 @@
-"""Abilities that the program gives to features: shared parts, and abilities that no feature provides."""
+"""The context of features: shared parts of the program, and the abilities that no feature provides."""
 
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def make_context(app: "App") -> FeatureContext:
-    """Return the parts that every feature receives; its settings and what other features provide are added for each."""
+    """Return the context of all features, without their settings and the abilities that features provide."""
     return FeatureContext(
         settings=app.settings,
         data_dir=app.settings.data_dir,
@@ -36,7 +36,7 @@ def make_context(app: "App") -> FeatureContext:
 
 
 def _own_abilities(app: "App") -> Abilities:
-    """Return what the program itself provides, and the null object of each interface that is a feature's."""
+    """Return the abilities of the program, and a null object for each one that only a feature provides."""
     return Abilities(
         models=lazily(app.models),
         skills=NoSkills(),

@@ -1,4 +1,4 @@
-"""Hands each feature what it needs: its context, and the interfaces that the others provide."""
+"""Opens features on demand, and gives each one its context with the abilities that other features provide."""
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
@@ -37,12 +37,12 @@ T = TypeVar("T")
 
 
 class OpenFeatures:
-    """The features of one running program; each is opened when it is first needed."""
+    """The features of one program; each is opened at its first use."""
 
     def __init__(
         self, features: Sequence[Feature], settings: "Settings", make_context: "Callable[[], FeatureContext]"
     ) -> None:
-        """`make_context` is called when the first feature is opened: most commands open none."""
+        """`make_context` is called when the first feature is opened."""
         self.known = {feature.name: feature for feature in features}
         self._settings = settings
         self._make_context = make_context
@@ -55,7 +55,7 @@ class OpenFeatures:
         self._interfaces: dict[str, Any] = {}  # by name in `Abilities`
 
     def replace_notices(self, notices: "Notices") -> None:
-        """Let another host store what features tell the operator: from now on, `notices` gets them."""
+        """Send the notices of features to `notices` from now on."""
         self._interfaces["notices"] = notices
 
     def opened(self, name: str) -> Any:
@@ -66,7 +66,7 @@ class OpenFeatures:
         return self._opened[name]
 
     def hooks(self, name: str) -> "FeatureHooks[Any]":
-        """Return what a feature does while the program runs."""
+        """Return the hooks of a feature, imported at the first call."""
         if name not in self._hooks:
             self._hooks[name] = load_hooks(self.known[name])
         return self._hooks[name]
@@ -77,20 +77,20 @@ class OpenFeatures:
         return self._work_hooks[name]
 
     def _working(self, names: Iterable[str]) -> "Iterator[tuple[str, WorkHooks[Any]]]":
-        """Yield the hooks of features and those of their modules `work`."""
+        """Yield the hooks of features, followed by those of their `work` modules."""
         for name, hooks in self._usable(names):
             if work := self._tried(name, "work", partial(self._work, name)):
                 yield name, hooks
                 yield name, work
 
     def _usable(self, names: Iterable[str]) -> "Iterator[tuple[str, FeatureHooks[Any]]]":
-        """Yield the hooks of features, without those of a plug-in whose module cannot be imported."""
+        """Yield the hooks of the features whose module can be imported."""
         for name in names:
             if hooks := self._tried(name, "hooks", partial(self.hooks, name)):
                 yield name, hooks
 
     def _tried(self, name: str, module: str, imported: Callable[[], T]) -> T | None:
-        """Return what importing a module of a feature gives; log once why it cannot be imported."""
+        """Return the result of `imported`, or log its error once per module and return None."""
         if (name, module) in self._broken:
             return None
         try:
@@ -101,7 +101,7 @@ class OpenFeatures:
             return None
 
     async def aclose(self) -> None:
-        """Close what was opened, the last one first; an error is logged, and the others are closed all the same."""
+        """Close the opened features in reverse order; an error is logged and does not stop the others."""
         async with AsyncExitStack() as stack:
             for name, service in self._opened.items():
                 stack.push_async_callback(_close, name, service)
@@ -109,12 +109,12 @@ class OpenFeatures:
 
     @property
     def abilities(self) -> "Abilities":
-        """What features, and those above them, may ask of the program."""
+        """The abilities of the program and its features."""
         return self._context().abilities
 
     @property
     def run_kinds(self) -> list[str]:
-        """The kinds of run that there are, by name."""
+        """The names of all kinds of run."""
         return run_kinds(self.known.values())
 
     def run_type(self, kind: str, params: "Mapping[str, Any]") -> "RunType | None":
@@ -126,17 +126,17 @@ class OpenFeatures:
         return next((found for found in self._run_types[kind] if found.owns(params)), None)
 
     def handlers(self) -> "list[MessageHandler]":
-        """Return what is asked about a received message before the chat model is."""
+        """Return the message handlers that precede the chat model."""
         return list(self._each(lambda hooks: hooks.handlers))
 
     def last_handlers(self) -> "list[Handler]":
-        """Return what is asked about a received message that nothing else took."""
+        """Return the handlers of messages that no other handler accepted."""
         return list(self._each(lambda hooks: hooks.last_handlers))
 
     def bot_commands(self, *, without: str = "") -> "dict[str, tuple[str, Callable[[InboundMessage], Awaitable[str]]]]":
-        """Return by name what further commands of the bot say in `/help`, and what answers them.
+        """Return the bot commands of features by name, each with its line in `/help` and its function.
 
-        Leaves out those of the feature that provides the ability `without`.
+        Omits those of the feature that provides the ability `without`.
         """
         return {
             command.name: (command.help, hooks.bot_commands[command.name](self.opened(name)))
@@ -146,19 +146,19 @@ class OpenFeatures:
         }
 
     def services(self) -> list[Any]:
-        """Return what runs until it is told to stop."""
+        """Return the background services of features."""
         return list(self._each(lambda hooks: hooks.services))
 
     def schedulers(self) -> list[Any]:
-        """Return what runs until it is told to stop in processes that keep schedules."""
+        """Return the background services of processes that run schedules."""
         return list(self._each(lambda hooks: hooks.schedulers))
 
     def gateway_routes(self) -> list[Any]:
-        """Return the routes of the gateway that features have."""
+        """Return the gateway routes of features."""
         return [route for routes in self._constants("gateway", "GATEWAY_ROUTES") for route in routes]
 
     def dashboard_routes(self) -> list[Any]:
-        """Return the routers of the dashboard that features have."""
+        """Return the dashboard operations of features."""
         return self._constants("routes", "OPERATIONS")
 
     def _constants(self, module: str, constant: str) -> list[Any]:
@@ -179,7 +179,7 @@ class OpenFeatures:
         return await metrics.read(self.opened(feature))
 
     def live_topics(self) -> "list[tuple[LiveTopic, Callable[[Sequence[str]], Awaitable[Mapping[str, Any]]]]]":
-        """Return what of the features is told live, and what returns the records of IDs."""
+        """Return the live topics of features, each with the function that returns records by ID."""
         return [
             (live, partial(self._live_records, feature.name, live.topic))
             for feature in self.known.values()
@@ -190,9 +190,9 @@ class OpenFeatures:
         return await self.hooks(feature).live[topic](self.opened(feature), ids)
 
     async def status_lines(self) -> list[str]:
-        """Return the lines that features without a subsystem add to the status of the bot.
+        """Return the lines that features without a subsystem add to the bot's `/status`.
 
-        One that cannot tell is logged and left out.
+        A feature that raises TocsinError is logged and omitted.
         """
         lines: list[str] = []
         for name, hooks in self._usable(name for name, feature in self.known.items() if not feature.subsystems):
@@ -206,7 +206,7 @@ class OpenFeatures:
         return lines
 
     async def profile_uses(self) -> "list[ProfileUse]":
-        """Return what sends to notification profiles."""
+        """Return the subjects that send to notification profiles."""
         found: list[ProfileUse] = []
         for name, hooks in self._usable(self.known):
             if hooks.profile_uses:
@@ -214,11 +214,11 @@ class OpenFeatures:
         return found
 
     async def start(self) -> None:
-        """Do what features do once when services start."""
+        """Call the `on_start` hooks."""
         await self._call_each(lambda hooks: hooks.on_start, "a feature did not start")
 
     async def each_hour(self) -> None:
-        """Do what features do once an hour."""
+        """Call the `hourly` hooks."""
         await self._call_each(lambda hooks: hooks.hourly, "the hourly work of a feature failed")
 
     async def _call_each(
@@ -250,7 +250,7 @@ class OpenFeatures:
         return self._shared
 
     def _view(self, feature: Feature) -> "Values":
-        """Return the settings that a feature may see: its own, and those of the core that are not secret."""
+        """Return the settings of a feature and the non-secret settings of the core."""
         return self._settings.only([*(v for v in CORE_VARIABLES if not v.secret), *feature.variables])
 
     def _interface(self, name: str, providers: Sequence[str], otherwise: Any) -> Any:
@@ -272,7 +272,7 @@ class FeatureRunStarter:
     """Starts runs of the kinds that features have: `RunStarter`."""
 
     def __init__(self, features: OpenFeatures, otherwise: "RunStarter") -> None:
-        """`otherwise` is asked about kinds that no feature starts."""
+        """`otherwise` handles kinds that no feature starts."""
         self._features = features
         self._otherwise = otherwise
 
@@ -284,7 +284,7 @@ class FeatureRunStarter:
         return await self._otherwise.start(kind, subject, request)
 
     async def subjects(self, kind: str, /) -> "Sequence[str] | None":
-        """Return what the feature that starts runs of a kind can start."""
+        """Return the names that a run of a kind can start; None if its feature does not list them."""
         for name, hooks in self._features.owners(kind):
             if kind in hooks.starts:
                 listed = hooks.subjects.get(kind)

@@ -1,4 +1,4 @@
-"""What a command that only lists needs: settings, channels and features. It opens nothing and loads little."""
+"""The parts of commands that only list: settings, channels and features. Nothing is opened."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Installed(NamedTuple):
-    """The channels and features there are, and a sentence for every plug-in that cannot be used."""
+    """The installed channels and features, and a sentence for each plug-in that cannot be loaded."""
 
     channels: Sequence[type[OutboundAdapter]]
     features: "Sequence[Feature]" = ()
@@ -36,7 +36,7 @@ def load_settings(
 ) -> tuple[Settings, Installed]:
     """Read the settings of the core and of every channel and feature; `environ` replaces the environment.
 
-    Without `late`, no feature is asked for the secrets that are not set.
+    Without `late`, the settings layers of features are not queried for unset secrets.
     """
     installed = find_installed()
     variables = [variable for channel in installed.channels for variable in channel.spec.variables]
@@ -49,7 +49,7 @@ def load_settings(
 
 
 def late_layers(features: "Sequence[Feature]") -> list[LateLayer]:
-    """Return where settings are looked up last: the stores of secrets that features have."""
+    """Return the settings layers of features, which are queried last."""
     return [LateLayer(each.name, each.settings_layer) for each in features if each.settings_layer]
 
 
@@ -59,5 +59,5 @@ def list_channels(settings: Settings, installed: Installed) -> list[ChannelState
 
 
 def no_tools() -> Tools:
-    """Raise: a command that only lists needs no tools."""
+    """Raise AssertionError."""
     raise AssertionError("a command that only lists needs no tools")

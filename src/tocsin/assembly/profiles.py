@@ -19,7 +19,7 @@ def read_profiles(settings: Settings, installed: Installed) -> Profiles:
 
 
 def open_output(app: "App") -> OutputRouter:
-    """Return what sends the output of runs to profiles and targets."""
+    """Return the router of the output of runs."""
     return OutputRouter(app.outbox, app.profiles)
 
 

@@ -1,6 +1,6 @@
-"""From settings to parts: everything that one running program is made of, and who closes it.
+"""The parts of one program, created from its settings and closed in reverse order.
 
-A send needs what is imported at the top. The rest is imported by the functions at the end, when a part is first used.
+A send needs the imports at the top. The functions at the end import all other parts at their first use.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class App:
-    """All parts of one running program; what only some commands need is made when it is first asked for."""
+    """All parts of one program; those that only some commands need are created at their first use."""
 
     settings: Settings
     installed: Installed
@@ -74,13 +74,13 @@ class App:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Monitoring:
-    """Who sees what is sent and received, in a process that runs services."""
+    """The observers of sends and received messages in a process that runs services."""
 
     watch: "ChannelWatch | None" = None
     metrics: "Metrics | None" = None
 
     def of_sends(self) -> "list[Callable[[Receipt], None]]":
-        """Return what gets the receipt of every try."""
+        """Return the observers of the receipt of each attempt."""
         seen: list[Callable[[Receipt], None]] = [self.watch.note] if self.watch else []
         return [*seen, self.metrics.count_send] if self.metrics else seen
 
@@ -95,7 +95,7 @@ def assemble(
     monitoring: Monitoring = Monitoring(),  # it is frozen
     make_context: "Callable[[App], FeatureContext] | None" = None,
 ) -> App:
-    """Put the parts together; nothing is opened, started or sent. `make_context` replaces that of the features."""
+    """Create the parts without opening or sending anything; `make_context` replaces the context of features."""
     redact, audit = settings.redact, audit_trail(settings)
     clock = clock or SystemClock()
     registry = Registry(installed.channels, settings, cache(tools))

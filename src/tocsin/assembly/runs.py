@@ -1,4 +1,4 @@
-"""The runs of a program: where they are recorded, what settles them, and the presence of processes."""
+"""The runs of a program, their settler, and the presence of processes."""
 
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ RUNS_FOLDER = "runs"
 
 
 class RunOpener:
-    """Makes the parts of a program that record, settle and own runs."""
+    """Creates the parts that record, settle and own runs."""
 
     def __init__(self, app: "App") -> None:
         self._app = app
@@ -24,18 +24,18 @@ class RunOpener:
         return Presence(self._app.stores.beats(), self._app.clock)
 
     def runs(self) -> Runs:
-        """Return what starts runs and reads their records."""
+        """Return the service of runs."""
         app = self._app
         store, folder = app.stores.runs(), app.settings.data_dir / RUNS_FOLDER
         return Runs(store, folder, app.clock, app.presence(), redact=app.redact, settler=app.run_settler())
 
     def settler(self) -> RunSettler:
-        """Return what settles ended runs."""
+        """Return the settler of ended runs."""
         app = self._app
         parts = SettlerDependencies(app.stores.runs(), app.output, app.audit, app.clock, app.features.run_type)
         return RunSettler(parts)
 
 
 def open_run_control(app: "App") -> RunControl:
-    """Return what people may do to runs."""
+    """Return the operations of people on runs."""
     return RunControl(app.runs(), app.audit, app.clock, app.features.abilities.run_starter.start)

@@ -1,4 +1,4 @@
-"""Puts the status together: what features and the core tell, which services run, and the runs."""
+"""Composes the status from features, the core, the services and the runs."""
 
 import asyncio
 from collections.abc import Awaitable, Mapping, Sequence
@@ -78,7 +78,7 @@ async def _unless_unreadable(what: str, read: Awaitable[T], unreadable: list[Att
 async def check_subsystems(app: "App", redis: str | None) -> dict[str, SubsystemStatus]:
     """Return the subsystems in their order.
 
-    `redis` is why Redis does not answer, and empty or None where that is not so.
+    `redis` is the reason why Redis does not respond; empty if it does, None if it is not used.
     """
     found = await feature_subsystems(app.features)
     mistake = await asyncio.to_thread(lambda: app.profiles().problem)
@@ -94,7 +94,7 @@ def _known(app: "App") -> dict[str, Subsystem]:
 
 
 def list_attention(app: "App", subsystems: Mapping[str, SubsystemStatus]) -> list[AttentionItem]:
-    """Return what needs a person, the most urgent first."""
+    """Return the items that need a person, the most urgent first."""
     items = [item for status in subsystems.values() for item in status.attention]
     items += disk_attention(app.settings.data_dir)
     for warning in validate_security(app.settings):
@@ -104,7 +104,7 @@ def list_attention(app: "App", subsystems: Mapping[str, SubsystemStatus]) -> lis
 
 
 async def status_lines(app: "App") -> list[str]:
-    """Return what the bot's `/status` shows: any allowed chat may ask, so details are left to `tocsin status`."""
+    """Return the lines of the bot's `/status`, without details, because any allowed chat may request them."""
     subsystems = await check_subsystems(app, await redis_trouble(app.settings, app.redis))
     known = _known(app)
     needs = len(list_attention(app, subsystems))
@@ -117,7 +117,7 @@ async def status_lines(app: "App") -> list[str]:
 
 
 async def recent_run_lines(app: "App") -> list[str]:
-    """Return what the bot's `/runs` shows of the newest runs: any allowed chat may ask, so output is left out."""
+    """Return the lines of the bot's `/runs`, without output, because any allowed chat may request them."""
     runs, now = app.runs(), app.clock.now()
     found = (await runs.search(limit=RECENT_RUNS)).items
     short = await runs.shortened([run.id for run in found])

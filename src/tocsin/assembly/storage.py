@@ -1,6 +1,6 @@
-"""Where things are kept: all stores that the setting STORE decides about, the database, and Redis.
+"""The stores of the program, in SQLite or Redis as STORE says.
 
-A store that a command may not need is made when it is first asked for.
+A store that only some commands need is created at its first use.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ LEFT_FIX = "stop all services and run `tocsin store migrate --to redis`"
 def open_stores(
     settings: Settings, features: "Iterable[Feature]", stack: AsyncExitStack, clock: Clock | None = None
 ) -> Stores:
-    """Open all stores where the settings keep them; have them closed with the program."""
+    """Return the stores that the settings select; `stack` closes them."""
     clock = clock or SystemClock()
     # A host that only carries messages has nothing to keep there.
     carries = settings[STORE] == "redis"
@@ -60,7 +60,7 @@ def open_stores(
 
 
 def stores_in(settings: Settings, database: Database, redis: Lazy["RedisClient"], clock: Clock) -> Stores:
-    """Return all stores in the one of `database` and `redis` that the settings name; raises ConfigError."""
+    """Return the stores in `database` or `redis`, as STORE says; raises ConfigError."""
     if settings[STORE] != "redis":
         return _in_sqlite(database, redis, clock)
     if not settings[REDIS_URL]:
@@ -124,7 +124,7 @@ async def is_redis_there(settings: Settings) -> bool:
 
 
 async def redis_trouble(settings: Settings, redis: Lazy["RedisClient"]) -> str | None:
-    """Ask the Redis that is used, and return why it does not answer, or an empty text; None where none is used."""
+    """Return why Redis does not respond; empty if it does, None if it is not used."""
     if not await is_redis_there(settings):
         return None
     try:
@@ -139,7 +139,7 @@ async def redis_trouble(settings: Settings, redis: Lazy["RedisClient"]) -> str |
 
 
 def schemas(features: "Iterable[Feature]") -> dict[str, Sequence[str]]:
-    """Return the tables of every component; these modules hold nothing but text, because every send reads them."""
+    """Return the schemas of all components; every send imports these modules, so they contain only text."""
     return {
         "changes": changes.MIGRATIONS,  # the first: triggers of the others write to its table
         "delivery": sqlite_schema.MIGRATIONS,
@@ -155,9 +155,9 @@ def schemas(features: "Iterable[Feature]") -> dict[str, Sequence[str]]:
 
 
 async def give_back(database: Database) -> None:
-    """Give the disk back what deleting has freed in the file, in small transactions.
+    """Return free pages of the database file to the file system, in small transactions.
 
-    A tenth of the file stays free for what comes. A file that was made by an older version keeps all of it, until
+    A tenth of the file stays free for new records. A file of an older version keeps its free pages until
     an operator runs `PRAGMA auto_vacuum=INCREMENTAL; VACUUM`.
     """
 

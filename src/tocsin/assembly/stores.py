@@ -1,4 +1,4 @@
-"""The stores of a program, wherever they are."""
+"""The stores of a program."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ DATABASE_FILE = "tocsin.db"
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Stores:
-    """What messages pass through, where STORE says; the database of everything else; and Redis."""
+    """The stores that STORE selects, the database for all other records, and Redis."""
 
     queue: DeliveryStore
     keys: IdempotencyKeys
@@ -45,7 +45,7 @@ class Stores:
 
 
 def lazy_buckets(redis: Lazy["RedisClient"], clock: Clock) -> Lazy["SharedBuckets"]:
-    """Return the counts of limits that hosts share."""
+    """Return the shared counters of rate limits."""
 
     def make() -> "SharedBuckets":
         from tocsin.core.storage.shared_limits import SharedBuckets
@@ -56,7 +56,7 @@ def lazy_buckets(redis: Lazy["RedisClient"], clock: Clock) -> Lazy["SharedBucket
 
 
 def lazy_redis(settings: Settings) -> Lazy["RedisClient"]:
-    """Return the one client of the Redis that the settings name."""
+    """Return the client of the configured Redis."""
 
     def make() -> "RedisClient":
         from tocsin.core.storage.redis_client import open_redis

@@ -1,1 +1,1 @@
-"""What services, the dashboard and single commands need besides a send; imported when a part is first used."""
+"""The parts of services, the dashboard and commands other than sends; imported at their first use."""

@@ -1,4 +1,4 @@
-"""Puts together who may use the dashboard and the gateway."""
+"""The authentication of the dashboard and the gateway."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ def open_tokens(app: "App") -> ApiTokens:
 
 
 def open_sign_ins(app: "App") -> SignIns:
-    """Return what lets people into the dashboard."""
+    """Return the sign-in of the dashboard."""
     throttle = LoginThrottle(app.clock.monotonic)
     return SignIns(
         DashboardAccount(app.settings, app.database, PasswordChecks(), throttle),
@@ -33,7 +33,7 @@ def open_sign_ins(app: "App") -> SignIns:
 
 
 def make_guard(app: "App", sign_ins: SignIns) -> Any:
-    """Return the layer of the dashboard that finds out who calls: a function that wraps an ASGI application."""
+    """Return the authentication layer of the dashboard: a function that wraps an ASGI application."""
     return lambda inner: Authentication(inner, sign_ins, open_tokens(app))
 
 

@@ -78,7 +78,7 @@ def find_conversation(registry: Registry) -> ConversationAdapter:
 
 
 def tell_through(outbox: Outbox, caller: Caller, channel: str) -> Tell:
-    """Return what queues a text for any chat of the bot."""
+    """Return a function that queues a text for a chat of the bot."""
 
     async def tell(target: str, reply: Reply, key: str) -> str:
         (delivery,) = await outbox.queue_replies(channel, target, [reply], key, caller)
@@ -88,7 +88,7 @@ def tell_through(outbox: Outbox, caller: Caller, channel: str) -> Tell:
 
 
 def shown_by(outbox: Outbox, channel: ConversationAdapter) -> ShownAs:
-    """Return what finds the message that a delivery has become."""
+    """Return a function that finds the sent message of a delivery."""
 
     async def shown_as(delivery_id: str) -> ShownMessage | None:
         try:
@@ -108,12 +108,12 @@ def build_access(
     tell: Tell | None = None,
     shown_as: ShownAs | None = None,
 ) -> Access:
-    """Return the allowlist alone, as the command line needs it."""
+    """Return the allowlist of the bot."""
     return Access(store, audit, settings.allowed, settings.admin, tell, shown_as)
 
 
 def open_access(app: "App", caller: Caller, store: AccessStore) -> tuple[Access, ConversationAdapter]:
-    """Return the allowlist, which tells the chats that it concerns, and the channel of the bot."""
+    """Return the allowlist, which notifies the affected chats, and the channel of the bot."""
     channel = find_conversation(app.registry)
     settings = BotSettings.of(app.settings, channel.variables)
     tell, shown_as = tell_through(app.outbox, caller, channel.name), shown_by(app.outbox, channel)
@@ -126,7 +126,7 @@ def build_sessions(settings: BotSettings, clock: Clock) -> Sessions:
 
 
 def use_redis(sessions: Sessions, settings: BotSettings, redis: Callable[[], RedisClient]) -> None:
-    """Keep the histories in Redis from now on; the first call counts."""
+    """Store the histories in Redis from now on; later calls have no effect."""
     if sessions.uses_redis:
         return
     from tocsin.bot.talk.redis_sessions import RedisSessions
@@ -144,7 +144,7 @@ def build_executor(
     hold: Hold | None = None,
     indicating: Indicating | None = None,
 ) -> ChatExecutor:
-    """Return what works for chats. `hold` is the queue's."""
+    """Return the executor of chat tasks; `hold` is a method of the queue."""
     return ChatExecutor(
         Gate(settings.per_chat, settings.overall, settings.overflow),
         Previews(channel if settings.streaming else None, stores.persistence, clock, hold),

@@ -1,4 +1,4 @@
-"""What the program shows of the bot to those who are not part of it."""
+"""The bot as features see it."""
 
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING
@@ -31,11 +31,11 @@ class ProgramBotView:
         self._sessions: Sessions | None = None
 
     def use(self, sessions: Sessions) -> None:
-        """Show these: the bot runs in this process."""
+        """Use the sessions of the bot of this process."""
         self._sessions = sessions
 
     def indicate(self, message: InboundMessage, /) -> AbstractAsyncContextManager[None]:
-        """Show in the chat of a message that it is being worked on."""
+        """Show a processing indicator in the chat of a message."""
         return show_indicator(self._app.registry.receiver(message.channel), self._app.clock, message)
 
     def cause(self, message: InboundMessage, /) -> str:
@@ -43,7 +43,7 @@ class ProgramBotView:
         return RunTrigger.BOT if self._app.registry.spec(message.channel).conversation else RunTrigger.WEBHOOK
 
     async def windows(self, chat_id: str = "", /) -> BotWindowList:
-        """Return the windows of all chats that have one, or only of the chat that is named."""
+        """Return the conversation windows of one chat, by default of all."""
         if not any(state.spec.conversation and state.configured for state in self._app.registry.states()):
             return BotWindowList()
         chosen = self._app.registry.bot_channel()
@@ -61,7 +61,7 @@ class ProgramBotView:
         return BotWindowList(chats)
 
     async def _shared(self) -> Sessions | None:
-        """Return what all processes share, where there is a Redis."""
+        """Return the sessions in Redis; None without Redis."""
         app = self._app
         if not await is_redis_there(app.settings):
             return None

@@ -1,4 +1,4 @@
-"""The chat model of the program: made when it is first asked, and watched for failures that the operator mends."""
+"""The chat model of the program, created at its first use; failures that need the operator are reported."""
 
 import asyncio
 import logging
@@ -131,7 +131,7 @@ class ChatModels:
 
 
 def open_models(app: "App") -> ChatModels:
-    """Return the chat model of the settings; nothing is opened before it is asked."""
+    """Return the configured chat model; it opens nothing before its first use."""
     return ChatModels(app.settings, app.clock, app.redact, tell_operator(app))
 
 

@@ -1,4 +1,4 @@
-"""Puts the dashboard together: the operations of the core and of every feature, behind one guard."""
+"""Composes the dashboard from the operations of the core and of features, behind one authentication layer."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -65,7 +65,7 @@ def create_dashboard(
     guard: Callable[[Any], Any] | None = None,
     live: "LiveUpdates | None" = None,
 ) -> Any:
-    """Return the dashboard as an ASGI application; tests may find out with a `guard` of their own who calls.
+    """Return the dashboard as an ASGI application; tests may pass their own authentication as `guard`.
 
     `live` is the event hub (`full/live.py`), which runs as a service; without it, open pages receive no events.
     """
@@ -185,7 +185,7 @@ def _settings(app: "App") -> "Operations":
 
 
 def _verify(app: "App") -> "Verification":
-    """Check the chain of the audit log, with what was noted elsewhere."""
+    """Verify the chain of the audit log against the anchors."""
     from dataclasses import replace
 
     noted, unread = load_anchors(app.settings.data_dir, app.settings[AUDIT_ANCHOR])
@@ -196,7 +196,7 @@ def _verify(app: "App") -> "Verification":
 
 
 class AccessAdmin:
-    """Who may talk to the bot, as the dashboard lists and changes it."""
+    """Lists and changes the access of chats to the bot."""
 
     def __init__(self, app: "App") -> None:
         self._app = app
@@ -218,7 +218,7 @@ class AccessAdmin:
 
 
 async def _list_integrations(app: "App") -> "Sequence[Integration]":
-    """Return everything that Tocsin can be connected to; nothing that costs money or sends is asked."""
+    """Return all integrations; their checks neither cost money nor send anything."""
     redis = await is_redis_there(app.settings)
     tests = await asyncio.to_thread(lambda: last_tests(app.audit.log.newest()))
     known = {channel: IntegrationCheck(parse_timestamp(test["at"]), test["error"]) for channel, test in tests.items()}

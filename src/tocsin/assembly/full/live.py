@@ -1,4 +1,4 @@
-"""Puts the event hub together: what features tell live, runs, the status, and messages on their way."""
+"""Composes the event hub: live topics of features, runs, the status, deliveries and received events."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def event_hub(app: "App") -> EventHub:
-    """Return what tells open pages of changes while it runs as a service beside the dashboard."""
+    """Return the event hub, which sends changes to open pages while it runs as a service."""
     started = app.clock.monotonic()
 
     async def status() -> Any:
@@ -40,7 +40,7 @@ def event_hub(app: "App") -> EventHub:
 
 
 def _streams(app: "App") -> list[StreamSource]:
-    """Return what changes far more often than the records of features, on any host that shares the store."""
+    """Return the sources of frequent changes, which any host that shares the store may make."""
     queue, inbox = app.outbox.store, app.stores.inbox()
     return [
         StreamSource("deliveries", "delivery", queue.changes(), partial(_deliveries, queue)),

@@ -1,4 +1,4 @@
-"""What the core tells the operator: dead deliveries, access requests, weak settings, a changed audit log."""
+"""Notices of the core: undelivered messages, access requests, weak settings, a changed audit log."""
 
 import asyncio
 import json
@@ -34,10 +34,10 @@ _UNSENT = {DeliveryStatus.DEAD, DeliveryStatus.EXPIRED, DeliveryStatus.UNCERTAIN
 
 
 class CoreNotices:
-    """Tells the operator of what no feature does, while services run."""
+    """Sends the notices of the core while services run."""
 
     def __init__(self, app: "App", *, keeps: bool = True) -> None:
-        """Where hosts share a Redis and this one `keeps` no notices, they are left for one that does."""
+        """Without `keeps`, the notices go to the shared Redis, if there is one, for a host that keeps them."""
         self.loop = ServiceLoop("telling of what happened", self.step, app.clock)
         self._app = app
         self._keeps = keeps
@@ -49,7 +49,7 @@ class CoreNotices:
             app.features.replace_notices(self)
 
     async def step(self) -> float:
-        """Send what waits; return when to look again."""
+        """Send the waiting notices; return the seconds until the next step."""
         await self._tell()
         if self._app.clock.monotonic() >= self._check_at:
             self._check_at = self._app.clock.monotonic() + CHECK_EVERY_S
@@ -57,7 +57,7 @@ class CoreNotices:
         return STEP_S
 
     async def _tell(self) -> None:
-        """Send what waits here, and where notices are kept, of what other hosts have left."""
+        """Send the waiting notices, and on a host that keeps notices also those of other hosts."""
         while self._waiting:
             await self._tell_one(self._waiting[0])
             self._waiting.popleft()
@@ -67,7 +67,7 @@ class CoreNotices:
             await self._shared.drop(left)
 
     async def notify(self, notice: Notice) -> None:
-        """Keep a notice of a feature until the next step leaves it for a host that stores notices."""
+        """Queue a notice of a feature for the next step."""
         self._waiting.append(notice)
 
     async def unread_count(self) -> int:
@@ -81,7 +81,7 @@ class CoreNotices:
             await self._app.features.abilities.notices.notify(notice)
 
     async def check_audit_log(self) -> None:
-        """Notify about an audit log whose chain is broken; one that cannot be read is told by the status."""
+        """Notify about a broken chain of the audit log; the status reports an unreadable log."""
         keep_since = retention_start(self._app.settings[AUDIT_KEEP_DAYS], self._app.clock.now())
         try:
             found = await asyncio.to_thread(self._app.audit.log.verify, keep_since=keep_since)
@@ -122,7 +122,7 @@ def read_notice(text: str) -> Notice | None:
 
 
 def dead_delivery(facts: Mapping[str, object], label: Callable[[str], str]) -> Notice:
-    """Return the notice about a delivery that ended unsent; those of one target within a day are one.
+    """Return the notice about an undelivered message; those of one target within a day are merged.
 
     `label` names channels.
     """

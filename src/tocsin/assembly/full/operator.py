@@ -1,4 +1,4 @@
-"""How the operator is told something: in the log, and in the admin chat of the bot where there is one."""
+"""Messages to the operator: in the log, and in the admin chat of the bot."""
 
 import logging
 from collections.abc import Awaitable, Callable, Collection, Sequence
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 
 def tell_operator(app: "App") -> Callable[[str], Awaitable[None]]:
-    """Return what queues a text for the admin chat, where there is one; the caller logs it anyway."""
+    """Return a function that queues a text for the admin chat, if there is one; the caller logs the text."""
 
     async def tell(text: str) -> None:
 
@@ -38,7 +38,7 @@ def tell_operator(app: "App") -> Callable[[str], Awaitable[None]]:
 
 
 class BotOperatorChats:
-    """The chats of the bot in which the operator is told and asked: `OperatorChats`."""
+    """The chats of the bot with the operator: `OperatorChats`."""
 
     def __init__(self, app: "App") -> None:
         self._app = app
@@ -92,7 +92,7 @@ class OperatorNotices:
 
 
 class Operator:
-    """How features reach the operator through the program itself."""
+    """The notices and chats of the operator that the program provides."""
 
     def __init__(self, app: "App") -> None:
         self.chats = BotOperatorChats(app)

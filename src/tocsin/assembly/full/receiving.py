@@ -1,4 +1,4 @@
-"""The composition root of everything that comes in: the order of the handlers, and what fetches updates.
+"""Composes the receiving side: the inbox, the order of the handlers, and the source of updates.
 
 The order of the handlers is the order of the rules: access first, then triggers, then conversation.
 """
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from tocsin.channels.conversation import ConversationAdapter, UpdateSource
 
 MODELS_FOLDER = "models"
-# What a skill or an answer of a run may bring back from its log, in characters.
+# Maximum length of the output that a chat receives from the log of a run, in characters.
 MAX_RUN_TEXT = 20_000
 
 Matches = Callable[[InboundMessage], Awaitable[bool]]
@@ -55,7 +55,7 @@ Matches = Callable[[InboundMessage], Awaitable[bool]]
 
 @dataclass(frozen=True, slots=True)
 class Receiving:
-    """What works off the events of this process; `bot` and `source` only where there is a bot."""
+    """The receiving parts of this process; `bot` and `source` are None without a bot."""
 
     inbox: "Inbox"
     bot: "Bot | None" = None
@@ -64,12 +64,12 @@ class Receiving:
     use_redis: Callable[[], None] = lambda: None  # keep there from now on what processes share
 
     async def introduce(self) -> None:
-        """Tell the product which commands the bot has; that this fails is logged and stops nothing."""
+        """Register the bot's commands with the product; a failure is only logged."""
         if self.bot is not None and self.source is not None:
             await self.bot.start()
 
     def state(self) -> Mapping[str, object] | None:
-        """Return how receiving for the bot is going, where this process does it; the log has the reasons."""
+        """Return the state of receiving for the bot, without reasons; None if another process receives."""
         if self.source is None:
             return None
         shown = self.source.state.as_dict()
@@ -77,7 +77,7 @@ class Receiving:
 
 
 async def open_receiving(app: App, *, fetch: bool) -> Receiving:
-    """Put together what works on received events; with `fetch`, also what gets them for the bot.
+    """Open the inbox and the bot; with `fetch`, also the source of the bot's updates.
 
     Raises ConfigError for settings that contradict each other.
     """
@@ -123,9 +123,9 @@ def open_inbox(
     matches: Matches | None = None,
     bot: "Bot | None" = None,
 ) -> "Inbox":
-    """Return the inbox of this process, whose events `handlers` are asked about in order.
+    """Return the inbox of this process; `handlers` are called for each event in order.
 
-    `matches` says whether a feature takes a message: on other channels than the bot's, nothing else answers.
+    `matches` returns whether a feature accepts a message: on channels other than the bot's, only features answer.
     """
 
     async def may_acknowledge(message: InboundMessage) -> bool:
@@ -211,7 +211,7 @@ def _chat_memory(app: App, settings: "BotSettings") -> "ChatMemory":
 
 
 def _skill_runner(app: App, source: str, *, audited: bool = True) -> "RunSkillForChat":
-    """Return what runs a skill for a chat, with what it printed."""
+    """Return a function that runs a skill for a chat and returns its output."""
 
     async def run_skill(
         name: str,

@@ -1,4 +1,4 @@
-"""What hosts that receive messages keep in Redis."""
+"""The receiving stores in Redis."""
 
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +16,7 @@ class RedisReceiving:
     """The inbox, the bot's records and the loop guard that hosts share."""
 
     def __init__(self, client: RedisClient, database_file: Path, origin: str, clock: Clock) -> None:
-        """`database_file` may have records of the bot that Redis takes over; `origin` names its directory."""
+        """Records of the bot in `database_file` move to Redis; `origin` names its directory."""
         self._client = client
         self._database_file = database_file
         self._origin = origin

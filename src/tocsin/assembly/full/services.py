@@ -1,4 +1,4 @@
-"""The composition root of the services: what runs beside what, and in which order it stops."""
+"""Composes and runs the services, and stops them in order."""
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
@@ -64,7 +64,7 @@ PRUNE_EVERY_S = 3600.0
 
 
 def monitor(parts: frozenset[str]) -> Monitoring:
-    """Return what sees the sends of a process that runs these services; made before the program is opened."""
+    """Return the observers of the sends of a process that runs these services."""
     watch = ChannelWatch(SystemClock())
     if not parts & {"gateway", "dashboard"}:
         return Monitoring(watch)
@@ -167,7 +167,7 @@ def _gateway(app: App, receiving: "Receiving", bus: "LateBus | None") -> "Servic
 def _dashboard(app: App, *, needed: bool) -> "tuple[EventHub | None, Service | None]":
     """Return the event hub of open pages and the dashboard; neither if no login is configured.
 
-    With `needed`, it is served all the same, and says what is missing.
+    With `needed`, the dashboard is served even so, and shows what is missing.
     """
     from tocsin.assembly.full.dashboard import open_dashboard
 
@@ -198,7 +198,7 @@ def _tell_that_the_bot_is_off(app: App, *, needed: bool) -> None:
 
 
 def run_engine(app: App) -> RunEngine:
-    """Return what settles and continues the runs that other processes left."""
+    """Return the engine that settles and continues the runs of dead processes."""
     follower = DeliveryFollower(app.stores.runs(), app.output)
     return RunEngine(app.runs(), app.run_settler(), follower, app.clock, are_kept=app.may_have_runs)
 
@@ -239,7 +239,7 @@ def _dispatcher(app: App) -> "Dispatcher | None":
 
 
 def _bus(app: App, receiving: "Receiving") -> "LateBus | None":
-    """Return the bus: of the Redis that the settings name, or of one that listens at the usual address, also later."""
+    """Return the bus, which starts as soon as the configured or the default Redis is reachable."""
     from socket import gethostname
 
     if not app.settings[REDIS_URL]:
@@ -270,7 +270,7 @@ async def _anchor_audit_log(app: App) -> None:
 
 
 async def _run_maintenance(app: App) -> None:
-    """Do what the queue puts off, end runs of processes that have ended, and once an hour prune what is old."""
+    """Tidy the queue, end the runs of dead processes, and prune old records once an hour."""
     store, prune_at, recover_at = app.outbox.store, 0.0, 0.0
 
     async def step() -> float:

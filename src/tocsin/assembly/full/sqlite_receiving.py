@@ -1,4 +1,4 @@
-"""What processes that receive messages keep in the database."""
+"""The receiving stores in the database."""
 
 from functools import cached_property
 
@@ -32,6 +32,6 @@ class SqliteReceiving:
 
 
 async def left_in_database(database: Database) -> str:
-    """Return a sentence about messages that were open in the database when Redis became the store, or an empty one."""
+    """Return a sentence about unprocessed messages in the database; empty if there are none."""
     left = sum((await SqliteInbox(database, SystemClock()).owners()).values())
     return f"{database.path} contains unprocessed received messages, but STORE is redis: {left}" if left else ""
