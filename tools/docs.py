@@ -38,7 +38,7 @@ from tocsin.features.file_schemas import as_text, load_schema, written_files
 from tocsin.features.hooks import load_metrics
 from tocsin.features.registry import find_features
 from tocsin.rest.problems import PROBLEMS
-from tocsin.runs.metrics import RUN_METRICS
+from tocsin.runs.engine.metrics import RUN_METRICS
 from tocsin.web.http.metrics import CORE_METRICS
 from tocsin.web.http.stored_metrics import SOURCE_UP
 

@@ -22,9 +22,9 @@ from tocsin.runs.approvals import (
     WaitingStep,
 )
 from tocsin.runs.engine.admission import QueueStep
+from tocsin.runs.engine.metrics import ActiveCount, RunTotal
 from tocsin.runs.engine.overlap import Overlap, OverlapRules, StartPolicy
 from tocsin.runs.filters import RunFilter
-from tocsin.runs.metrics import ActiveCount, RunTotal
 from tocsin.runs.model import (
     ACTIVE,
     TERMINAL,

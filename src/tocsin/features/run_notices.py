@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tocsin.core.audit.actions import CLI
 from tocsin.features.context import Notice, NoticeLevel
-from tocsin.runs.engine.ended_run import pointers
+from tocsin.runs.document import pointers
 from tocsin.runs.model import WAS_STOPPED, Run, RunStatus
 
 if TYPE_CHECKING:

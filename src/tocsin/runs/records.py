@@ -4,8 +4,8 @@ from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
 from tocsin.core.storage.change_stream import ChangeStream
+from tocsin.runs.engine.metrics import RunFigures
 from tocsin.runs.filters import RunFilter
-from tocsin.runs.metrics import RunFigures
 from tocsin.runs.model import HostResult, OutputDeliveryStatus, Run, RunStatus, StepRun
 from tocsin.runs.queue import RunQueue, SubjectPast
 from tocsin.runs.stored_run import StoredRun

@@ -18,7 +18,10 @@ from tocsin.features.registry import find_features
 FILES = written_files(find_features().features)
 EXAMPLES = sorted(path for path in (ROOT / "examples").rglob("*") if path.suffix == ".yaml" or path.name == "SKILL.md")
 # Blocks of the documentation that are no file, by page and first line.
-NO_FILES = {("docs/workflows.md", "when: failure() and steps.copy.exit_code == 255"): "conditions of several steps"}
+NO_FILES = {
+    ("docs/workflows.md", "when: failure() and steps.copy.exit_code == 255"): "conditions of several steps",
+    ("docs/metrics.md", "scrape_configs:"): "the configuration of Prometheus",
+}
 STEPS = "name: it\nsteps:\n"
 VALID = [
     ("profiles", "2026:\n  - {channel: telegram, target: -1001234567890}\n"),

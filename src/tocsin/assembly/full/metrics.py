@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tocsin.bot.door.metrics import bot_metrics
 from tocsin.core.metrics import MetricSource, Sample
-from tocsin.runs.metrics import RUN_METRICS, run_samples
+from tocsin.runs.engine.metrics import RUN_METRICS, run_samples
 from tocsin.web.http.stored_metrics import StoredMetrics
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import shlex
 import signal
 import socket
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,6 +29,7 @@ from tocsin.core.errors import ConfigError
 from tocsin.core.process.forking import forked_reapers
 from tocsin.core.process.git import GitProgram
 from tocsin.core.process.starting import running
+from tocsin.features.workflows.requests import AlreadyRunningError
 from tocsin.runs.control import StartRequest
 from tocsin.runs.model import RunTrigger
 from tocsin.terminal.options import Options
@@ -121,7 +122,8 @@ def _free_port(wanted: int) -> int:
 async def _start_runs(app: App) -> None:
     """Start the workflow that waits for a person and the job that fails, as samples of runs."""
     request = StartRequest(source=CLI.name, cause=RunTrigger.MANUAL, actor="demo")
-    await app.features.abilities.run_starter.start("workflow", RELEASE, request)
+    with suppress(AlreadyRunningError):  # started before a port was found to be taken
+        await app.features.abilities.run_starter.start("workflow", RELEASE, request)
     await app.features.abilities.run_starter.start("cron", FAILING, request)
 
 

@@ -54,7 +54,7 @@ ACTOR = AuditField("actor", "requester, for example `token`, or `chat:` and the 
 IP = AuditField("ip", "IP address of the client")
 REQUEST_ID = AuditField("request_id", "ID of the HTTP request")
 
-# Facts in the audit entry of every ended run; see `runs.engine.ended_run.audit_facts`.
+# Facts in the audit entry of every ended run; see `runs.document.audit_facts`.
 ENDED_RUN = (RUN, TRIGGER, ACTOR, STATUS, OK, DURATION_MS)
 
 # Commands are in cli/ and in the packages of the features.

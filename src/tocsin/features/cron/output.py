@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from tocsin.core.time.timestamps import duration_words
 from tocsin.features.cron.model import OutputOn
-from tocsin.runs.engine.ended_run import pointers
+from tocsin.runs.document import pointers
 from tocsin.runs.model import FAILING, Run, RunStatus
 from tocsin.runs.queue import RecentRun
 

@@ -16,8 +16,8 @@ from tocsin.features.cron.store import JobStore, note_failure, note_success, sto
 from tocsin.features.hooks import WorkHooks
 from tocsin.features.run_notices import failing, notify_stored, recovered, stored_notice
 from tocsin.runs.control import Retry, as_retry
+from tocsin.runs.document import audit_facts
 from tocsin.runs.engine.admission import SUPERSEDED
-from tocsin.runs.engine.ended_run import audit_facts
 from tocsin.runs.engine.note_once import note_once
 from tocsin.runs.engine.overlap import Overlap, StartPolicy
 from tocsin.runs.engine.run_type import DelayedRun, RunAuditEntry, RunMessage, RunType

@@ -18,8 +18,8 @@ from tocsin.features.jobs.git.repository import GitRepository
 from tocsin.features.jobs.model import MAX_SUMMARY, TaskJob, TaskJobStatus, TaskResult
 from tocsin.features.jobs.settings import JOB_TIMEOUT_S
 from tocsin.features.jobs.store import complete, is_known
+from tocsin.runs.document import pointers
 from tocsin.runs.engine.active_run import result_of_child, show_child
-from tocsin.runs.engine.ended_run import pointers
 from tocsin.runs.engine.note_once import note_once
 from tocsin.runs.engine.run_type import RunAuditEntry, RunType
 from tocsin.runs.model import Command, Line, Run, RunResult, RunStatus

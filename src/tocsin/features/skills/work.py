@@ -12,8 +12,8 @@ from tocsin.features.skills.feature import SKILL_RUN
 from tocsin.features.skills.model import DependencyMissingError, Kind, SkillDisabledError
 from tocsin.features.skills.records import record_named
 from tocsin.features.skills.service import SkillRequest, Skills
+from tocsin.runs.document import audit_facts, writes_own_entry
 from tocsin.runs.engine.active_run import ActiveRun
-from tocsin.runs.engine.ended_run import audit_facts, writes_own_entry
 from tocsin.runs.engine.run_type import RunAuditEntry, RunType
 from tocsin.runs.model import Run
 

@@ -12,7 +12,7 @@ from tocsin.features.ssh.execution import told
 from tocsin.features.ssh.feature import SSH_RUN
 from tocsin.features.ssh.model import SHOWN_COMMAND
 from tocsin.features.ssh.service import Ssh
-from tocsin.runs.engine.ended_run import audit_facts
+from tocsin.runs.document import audit_facts
 from tocsin.runs.engine.run_type import RunAuditEntry, RunMessage, RunType
 from tocsin.runs.model import HostStatus, Run
 

@@ -12,7 +12,7 @@ from tocsin.features.watchers.model import KIND
 from tocsin.features.watchers.service import Watchers
 from tocsin.features.watchers.store import LEASE, FileOutcome, note_outcome
 from tocsin.features.watchers.watching.watcher_service import WatcherService
-from tocsin.runs.engine.ended_run import audit_facts, pointers
+from tocsin.runs.document import audit_facts, pointers
 from tocsin.runs.engine.note_once import note_once
 from tocsin.runs.engine.run_type import RunAuditEntry, RunMessage, RunType
 from tocsin.runs.model import FAILING, Run, RunStatus

@@ -6,7 +6,7 @@ from tocsin.core.text.strings import number_of
 from tocsin.features.context import Notice
 from tocsin.features.run_notices import failing, recovered
 from tocsin.features.workflows.language.model import REJECTED
-from tocsin.runs.engine.ended_run import pointers
+from tocsin.runs.document import pointers
 from tocsin.runs.model import ENDED_BADLY, FAILING, SUCCESSFUL, Run, RunStatus
 
 SHOWN = 10  # steps

@@ -11,7 +11,7 @@ from tocsin.features.workflows.feature import WORKFLOW_RUN
 from tocsin.features.workflows.service import Workflows
 from tocsin.features.workflows.summary import is_wanted, notice_of, summary
 from tocsin.runs.control import RunControl
-from tocsin.runs.engine.ended_run import audit_facts
+from tocsin.runs.document import audit_facts
 from tocsin.runs.engine.run_type import RunAuditEntry, RunMessage, RunType
 from tocsin.runs.model import Run
 from tocsin.runs.recorder import Work

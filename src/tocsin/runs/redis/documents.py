@@ -18,8 +18,8 @@ from tocsin.runs.columns import (
     write_task,
     write_wait,
 )
+from tocsin.runs.engine.metrics import RunTotal, duration_bound, duration_s
 from tocsin.runs.filters import RunFilter
-from tocsin.runs.metrics import RunTotal, duration_bound, duration_s
 from tocsin.runs.model import (
     ACTIVE,
     FAILING,

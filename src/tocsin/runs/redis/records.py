@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 from tocsin.core.errors import StoreUnavailableError
 from tocsin.core.storage.change_stream import KEPT, RedisChangeStream
 from tocsin.core.storage.redis_client import Argument, RedisClient, Script, for_each, load_script
+from tocsin.runs.engine.metrics import RunFigures, count_active
 from tocsin.runs.filters import RunFilter, matches
-from tocsin.runs.metrics import RunFigures, count_active
 from tocsin.runs.model import ACTIVE, FAILING, TERMINAL, HostResult, OutputDeliveryStatus, Run, RunStatus, StepRun
 from tocsin.runs.queue import RecentRun, RunQueue, SubjectPast
 from tocsin.runs.records import ReleasedRun

@@ -8,8 +8,8 @@ from typing import TypeVar
 from tocsin.core.short_ids import matching
 from tocsin.core.storage.database import Database
 from tocsin.runs.columns import read_run
+from tocsin.runs.engine.metrics import ActiveCount, RunFigures, RunTotal
 from tocsin.runs.filters import RunFilter, conditions
-from tocsin.runs.metrics import ActiveCount, RunFigures, RunTotal
 from tocsin.runs.model import (
     ACTIVE,
     AT_WORK,

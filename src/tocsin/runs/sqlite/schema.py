@@ -127,7 +127,7 @@ MIGRATIONS = (
         noted TEXT NOT NULL
     );
     """,
-    # Totals of ended runs by bucket of durations (`runs/metrics.py`); 0 is the bucket of runs that never started.
+    # Totals of ended runs by bucket of durations (`runs/engine/metrics.py`); 0 is that of runs that never started.
     # A run that has started is inserted as ended only when it moves here from another store: it was counted there.
     f"""
     CREATE TABLE run_totals (

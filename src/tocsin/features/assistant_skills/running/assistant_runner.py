@@ -42,8 +42,8 @@ from tocsin.features.context import Notice, NoticeLevel
 from tocsin.features.run_notices import interrupted, notify_stored, stored_notice
 from tocsin.providers.chat import HOW_TO_CONFIGURE
 from tocsin.runs.control import as_retry
+from tocsin.runs.document import audit_facts, writes_own_entry
 from tocsin.runs.engine.active_run import ActiveRun
-from tocsin.runs.engine.ended_run import audit_facts, writes_own_entry
 from tocsin.runs.engine.run_type import RunAuditEntry, RunType
 from tocsin.runs.model import Run, RunResult, RunSpec, RunStatus, new_run
 from tocsin.runs.recorder import RunHandle, Work

@@ -4,7 +4,7 @@
 --   i:<name>       sorted sets of runs by ID, or by the time they were queued at
 --   instants       hash: scheduled instant -> ID
 --   active:<kind>  a counter of the changes of active runs of the kind
---   totals         hash: <kind> <status> <bucket> <figure>, separated by \31, of the ended runs; see `runs/metrics.py`
+--   totals         hash: <kind> <status> <bucket> <figure>, separated by \31, of the ended runs; see `runs/engine/metrics.py`
 --   subjects       set of all kinds and subjects
 --   changes        stream of the IDs of changed runs
 local prefix = KEYS[1]
