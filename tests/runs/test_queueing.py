@@ -177,8 +177,7 @@ async def test_a_queued_run_whose_begin_was_not_confirmed_is_executed_once(losin
     async def has_begun() -> bool:
         return (await runs.get(pending.run.id)).status is RunStatus.RUNNING
 
-    await eventually(has_begun)
-    assert behind.begun == 0
+    await eventually(has_begun)  # in the store; this process may find out at any time
     records.loses = False
     await pending.begun
     behind.open.set()

@@ -249,9 +249,9 @@ async def is_state(site: Site, state: str) -> bool:
 
 
 async def load_subsystem(site: Site) -> Any:
-    from tocsin.features.watchers.hooks import subsystem_of
+    from tocsin.features.watchers.hooks import check_subsystem
 
-    return await subsystem_of(site.watchers)
+    return await check_subsystem(site.watchers)
 
 
 async def test_where_a_folder_is_polled_that_is_said(site: Site):

@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.features.watchers.conftest import Site
 
 from tocsin.features.context import NoticeLevel, SubsystemState
-from tocsin.features.watchers.hooks import prune, subsystem_of
+from tocsin.features.watchers.hooks import prune, check_subsystem
 from tocsin.features.watchers.model import WatchedChange, WatchEvent
 from tocsin.runs.model import Run, RunTrigger
 
@@ -23,7 +23,7 @@ def told(site: Site) -> list[tuple[str, str]]:
 
 
 async def attention(site: Site) -> list[str]:
-    return [item.message for item in (await subsystem_of(site.watchers)).attention if "failed" in item.message]
+    return [item.message for item in (await check_subsystem(site.watchers)).attention if "failed" in item.message]
 
 
 async def test_a_failed_file_is_told_once_and_stays_known_after_others_succeeded(site: Site):
@@ -35,7 +35,7 @@ async def test_a_failed_file_is_told_once_and_stays_known_after_others_succeeded
     assert f"{site.folder}/a was created" in site.bench.notices[0].body
     assert f"`tocsin runs retry {run.id}`" in site.bench.notices[0].body
     assert ["`tocsin watchers retry scan --failed`" in message for message in await attention(site)] == [True]
-    assert (await subsystem_of(site.watchers)).status == SubsystemState.DEGRADED
+    assert (await check_subsystem(site.watchers)).status == SubsystemState.DEGRADED
 
 
 async def test_the_recovery_is_told_when_the_last_failed_file_succeeds(site: Site):
