@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.features.watchers.conftest import Site
 
 from tocsin.features.context import NoticeLevel, SubsystemState
-from tocsin.features.watchers.hooks import prune, check_subsystem
+from tocsin.features.watchers.hooks import check_subsystem, prune
 from tocsin.features.watchers.model import WatchedChange, WatchEvent
 from tocsin.runs.model import Run, RunTrigger
 
