@@ -70,6 +70,7 @@ class Cli:
         """Run `tocsin` during the block; whatever is left of it is killed."""
         child = subprocess.Popen(
             [TOCSIN, *arguments],
+            bufsize=0,  # `communicate` does not see what a reader of lines has buffered
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -110,7 +110,21 @@ async def test_a_full_disk_under_the_audit_log_stops_no_send_shows_in_health_and
     audit_file(gateway).unlink()
     assert (await gateway.client.send(GOOD)).status == 200
     assert (await gateway.client.get("/health")).json()["status"] == "ok"
-    assert len(gateway.audit()) == 1
+    lost, sent = gateway.app.audit.log.tail(3)
+    assert (sent.action, lost.action, lost.metadata["lost"]) == ("msg.send", "audit.lost", 1)
+
+
+async def test_health_recovers_after_a_full_disk_without_new_work(gateway: Gateway):
+    audit_file(gateway).symlink_to("/dev/full")
+    for _ in range(3):
+        await gateway.client.send(GOOD)
+    for _ in range(2):
+        assert (await gateway.client.get("/health")).status == 503
+    audit_file(gateway).unlink()
+    for _ in range(2):
+        assert (await gateway.client.get("/health")).status == 200
+    (lost,) = gateway.app.audit.log.tail(2)
+    assert (lost.action, lost.metadata["lost"]) == ("audit.lost", 3)
 
 
 async def test_health_tells_a_stranger_no_path_of_this_machine(gateway: Gateway):

@@ -68,8 +68,8 @@ async def audit_status(trail: AuditTrail) -> SubsystemStatus:
         newest, (entries, _) = trail.log.tail(1), trail.log.tip()
     except TocsinError as error:
         return _failed("the audit log", error)
-    if trail.problem:
-        item = AttentionItem(NoticeLevel.ERROR, f"the audit log cannot be written: {trail.problem}", "#/audit")
+    if problem := await trail.check():
+        item = AttentionItem(NoticeLevel.ERROR, f"the audit log cannot be written: {problem}", "#/audit")
         return SubsystemStatus(SubsystemState.ERROR, "cannot be written", attention=[item])
     last_event_at = parse_timestamp(newest[0].ts) if newest else None
     summary = f"{entries:,} {'entry' if entries == 1 else 'entries'}"

@@ -144,7 +144,7 @@ def _health(app: "App", draining: Callable[[], bool], metrics: "MetricsReport") 
         return await status_report(app, uptime_s=app.clock.monotonic() - started)
 
     async def ready() -> dict[str, bool]:
-        return {"audit": not app.audit.problem, "queue": await _is_queue_fine(app)}
+        return {"audit": not await app.audit.check(), "queue": await _is_queue_fine(app)}
 
     return health_operations(
         HealthReports(status=status, ready=ready, draining=draining, metrics=metrics, clock=app.clock)

@@ -226,7 +226,7 @@ class Gateway:
     async def health(self, scope: Scope, receive: Receive) -> JsonResponse:
         """GET /health and /api/health: whether the service can work, and which channels are configured."""
         # The reason contains a path of this machine: it is for the log, not for a public response.
-        problems = ["the audit log cannot be written; see the log"] if self._parts.audit.problem else []
+        problems = ["the audit log cannot be written; see the log"] if await self._parts.audit.check() else []
         # Concurrently: a slow or unavailable store must not make callers time out.
         queue, backlog, troubles = await asyncio.gather(
             self._parts.outbox.store.health(), self._backlog(), self._report.shared_troubles()
