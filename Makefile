@@ -10,7 +10,7 @@ COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 \
 ifndef TOGETHER
 .NOTPARALLEL:
 endif
-.PHONY: help demo test check format lint types imports timing generated words unit tested coverage compiled bench chaos many-hosts bot-proof ops-proof api-proof ui-proof tour versions plugins image house docs site fix lock demo-env dev-env clean
+.PHONY: help demo test check format lint types imports timing generated words unit tested coverage compiled bench chaos many-hosts bot-proof ops-proof api-proof ui-proof tour versions plugins install-proof house docs site fix lock demo-env dev-env clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
@@ -61,8 +61,8 @@ versions: dev-env ## Run the tests with the oldest and the newest versions of pa
 plugins: dev-env ## Install a wheel with the extra testing elsewhere and run copies of the examples there
 	@$(BIN)/python -m tools.plugins
 
-image: dev-env ## Build the image in a Debian root without a container engine, and send from it (root; needs mmdebstrap)
-	@$(BIN)/python -m tools.image $(ARGS)
+install-proof: dev-env ## Install, upgrade and restore the image, a wheel and a checkout in empty Debian roots; prints a table
+	@$(BIN)/python -m tools.install_proof $(ARGS)
 
 house: dev-env ## Print the figures of the architecture: lines, files, rooms, names, cycles
 	@$(BIN)/python -m tools.house

@@ -10,7 +10,7 @@ from typing import Any
 import kubernetes_validate
 import pytest
 from ruamel.yaml import YAML
-from tools.image import parse
+from tools.install_proof.image import parse
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"

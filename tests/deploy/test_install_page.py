@@ -4,7 +4,7 @@ from tests.docs.pages import blocks, commands
 
 
 def install_commands() -> list[list[str]]:
-    (block,) = [b for b in blocks("sh") if b.page == "docs/guide.md" and "-m venv" in b.text]
+    (block,) = [b for b in blocks("sh") if b.page == "docs/guide.md" and "-m venv /opt" in b.text]
     return list(commands(block))
 
 
