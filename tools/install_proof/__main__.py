@@ -21,7 +21,7 @@ from tools.install_proof.checkout import CheckoutWay
 from tools.install_proof.debian import CACHE, ROOT, DebianRoot, Steps, debian_roots, make_empty_root
 from tools.install_proof.first_run import first_run, first_run_of_checkout
 from tools.install_proof.installation import Installation
-from tools.install_proof.records import IN_DATABASE, audit_lines, count, fill, listed, lost, served, stored
+from tools.install_proof.records import IN_DATABASE, audit_lines, count, fill, go_on, listed, lost, served, stored
 from tools.install_proof.ways import ImageWay, Way, WheelWay, export
 
 from tocsin_standins import StandinCluster
@@ -135,6 +135,8 @@ def _data(
         steps.check("audit log after the restore", _cut(log, audit_lines(host)), len(log))
         host.start()
         steps.check("REST API after the restore", list(lost(answered, served(host))), count(answered))
+        with steps.step("the run that waited is approved and ends, and the bot answers"):
+            go_on(host, town)
         host.stop()
 
 

@@ -97,10 +97,10 @@ class Installation:
                 return None
             sys.exit(f"GET {path}: {error.code} {error.read()[:500]!r}")
 
-    def post(self, path: str, body: Mapping[str, Any], headers: Mapping[str, str]) -> None:
-        """Send a JSON document to the gateway; raises HTTPError if it refuses it."""
+    def post(self, path: str, body: Mapping[str, Any], headers: Mapping[str, str], *, dashboard: bool = False) -> None:
+        """Send a JSON document to the gateway or the dashboard; raises HTTPError if it refuses it."""
         request = urllib.request.Request(  # our own address
-            f"http://127.0.0.1:{self.ports[0]}{path}",
+            f"http://127.0.0.1:{self.ports[dashboard]}{path}",
             json.dumps(body).encode(),
             {"Content-Type": "application/json", **headers},
         )
