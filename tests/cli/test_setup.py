@@ -9,9 +9,10 @@ from tests.cli.conftest import Cli
 from tests.cli.test_terminal import Session, on_terminal
 from tests.waiting import PATIENCE_S
 
-from tocsin.cli.setup.env_file import change_env_file, changed
+from tocsin.core.config.env_file import change_env_file, changed
 from tocsin.core.config.settings import read_env_file
 from tocsin.core.errors import ConfigError
+from tocsin.core.storage.files import WriteError
 from tocsin_standins import StandinCluster
 
 
@@ -104,5 +105,13 @@ def test_a_value_is_read_back_as_it_was_set(tmp_path: Path, value: str):
 
 
 def test_a_file_that_cannot_be_changed_is_an_error_with_its_name(tmp_path: Path):
-    with pytest.raises(ConfigError, match=r"none/\.env"):
+    with pytest.raises(WriteError, match=r"none/\.env"):
         change_env_file(tmp_path / "none" / ".env", {"A": "1"})
+
+
+def test_a_settings_file_that_is_no_regular_file_is_never_replaced(tmp_path: Path):
+    pipe = tmp_path / ".env"
+    os.mkfifo(pipe)
+    with pytest.raises(ConfigError, match="not a regular file"):
+        change_env_file(pipe, {"A": "1"})
+    assert stat.S_ISFIFO(pipe.stat().st_mode)

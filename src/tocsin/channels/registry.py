@@ -60,6 +60,24 @@ class Registry:
         self._tools = tools
         self._adapters: dict[str, OutboundAdapter] = {}
         self._receivers: dict[str, InboundAdapter] = {}
+        self.changes = 0  # how often the settings of a channel were replaced
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the channels."""
+        return self._settings
+
+    def with_settings(self, settings: Settings) -> "Registry":
+        """Return a registry of the same channels with other settings, such as to test them."""
+        return Registry(self._classes.values(), settings, self._tools)
+
+    def replace_settings(self, name: str, settings: Settings) -> None:
+        """Use other settings of one channel from now on; sends in progress keep theirs."""
+        kind = self.known_kind(name)
+        self._settings = settings
+        self._adapters.pop(kind, None)
+        self._receivers.pop(kind, None)
+        self.changes += 1
 
     def kinds(self) -> tuple[str, ...]:
         """Return the kinds of all channels, in the order in which they are shown."""

@@ -77,6 +77,7 @@ class Dispatcher:
         self._slots = slots
         self._on_attempt = on_attempt
         self._rules: dict[str, ChannelRules] = {}
+        self._changes = 0  # of the registry, when the rules were loaded
         self._running: dict[str, InFlightDelivery] = {}
         self._renew_at = 0.0  # monotonic
         self._loop = ServiceLoop("the dispatcher", self._step, clock, on_failure=_step_failed, drain_s=DRAIN_S)
@@ -97,6 +98,7 @@ class Dispatcher:
     def _load_rules(self) -> dict[str, ChannelRules]:
         """Return the rules of every channel that can send; deliveries of other channels stay queued."""
         rules = {}
+        self._changes = self._registry.changes
         for kind in self._registry.configured():
             try:
                 rules[kind] = channel_rules(self._registry.adapter(kind))
@@ -107,6 +109,8 @@ class Dispatcher:
     async def _step(self) -> float:
         """Start the deliveries that are due; return the number of seconds until more can be due."""
         await self._renew()
+        if self._changes != self._registry.changes:
+            self._rules = self._load_rules()
         busy = Counter(sending.delivery.channel for sending in self._running.values())
         # Channels without a free slot are left out of the next claim, so that their backlog does not hold up other
         # channels.

@@ -34,6 +34,7 @@ class ServedDashboard:
     address: str  # ends with a slash
     app: App
     _loop: asyncio.AbstractEventLoop
+    transport: ScriptedTransport  # the answers of providers
     session: list[Any] = field(default_factory=list)  # the cookies of who has signed in
 
     def do(self, work: Callable[[App], Coroutine[Any, Any, T]]) -> T:
@@ -79,10 +80,12 @@ async def _serve(
     ready: Callable[[ServedDashboard], None],
     stop: threading.Event,
 ) -> None:
+    transport = ScriptedTransport()
     environ = {"TOCSIN_DATA_DIR": str(data_dir), "REDIS_URL": "off", "RATE_LIMIT_PER_USER": "100000", **LOGIN, **env}
-    settings, installed = load_settings(environ=environ, env_file=Path("/dev/null"))
+    (data_dir / ".env").touch(mode=0o600)
+    settings, installed = load_settings(environ=environ, env_file=data_dir / ".env")
     async with AsyncExitStack() as stack:
-        app = await stack.enter_async_context(open_app(settings, installed, ScriptedTransport))
+        app = await stack.enter_async_context(open_app(settings, installed, lambda: transport))
         hub = event_hub(app)
         site = create_dashboard(app, lambda: False, live=hub)
         if page:
@@ -92,7 +95,7 @@ async def _serve(
         listening = asyncio.create_task(server.serve())
         telling = asyncio.create_task(hub.run())
         await eventually(lambda: server.started, "the port")
-        ready(ServedDashboard(f"http://127.0.0.1:{port}/", app, asyncio.get_running_loop()))
+        ready(ServedDashboard(f"http://127.0.0.1:{port}/", app, asyncio.get_running_loop(), transport))
         await asyncio.to_thread(stop.wait)
         hub.stop()
         server.should_exit = True

@@ -31,6 +31,7 @@ from tocsin.scheduling.zones import default_zone
 from tocsin.status.model import StatusReport
 from tocsin.web.dashboard.app import DashboardDependencies, build_dashboard, build_document
 from tocsin.web.dashboard.operations.audit import audit_operations
+from tocsin.web.dashboard.operations.channel_settings import channel_settings_operations
 from tocsin.web.dashboard.operations.deliveries import delivery_operations
 from tocsin.web.dashboard.operations.health import HealthReports, health_operations
 from tocsin.web.dashboard.operations.login import login_operations
@@ -131,6 +132,7 @@ def _core_operations(app: "App", live: "LiveUpdates") -> "list[Operations]":
         delivery_operations(app.outbox, app.registry),
         audit_operations(app.audit, lambda: _verify(app)),
         _settings(app),
+        channel_settings_operations(app.registry, app.audit),
         access_operations(AccessAdmin(app)),
         token_operations(open_tokens(app)),
         stream_operations(live),
@@ -176,7 +178,7 @@ def _messaging(app: "App") -> "Operations":
 def _settings(app: "App") -> "Operations":
     return settings_operations(
         SettingsDependencies(
-            settings=app.settings,
+            settings=lambda: app.registry.settings,
             clock=app.clock,
             timezone=default_zone(app.settings),
             integrations=lambda: _list_integrations(app),

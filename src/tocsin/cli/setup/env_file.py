@@ -1,8 +1,6 @@
-"""The `.env` file: its place, its creation, and changes of single settings."""
+"""The `.env` file: its place and its creation."""
 
 import os
-import re
-from collections.abc import Mapping
 from pathlib import Path
 from secrets import token_urlsafe
 from typing import NamedTuple
@@ -10,10 +8,11 @@ from typing import NamedTuple
 import tocsin
 from tocsin.assembly.light import find_installed
 from tocsin.cli.setup.env_template import env_template
+from tocsin.core.config.env_file import quoted
 from tocsin.core.config.settings import Settings
 from tocsin.core.config.variables import DASHBOARD_PASS, DASHBOARD_USER, DATA_DIR, GATEWAY_TOKEN
 from tocsin.core.errors import ConfigError
-from tocsin.core.storage.files import make_directory, write_atomically
+from tocsin.core.storage.files import make_directory
 from tocsin.features.file_schemas import write_schemas, written_files
 from tocsin.terminal.options import Options
 
@@ -61,36 +60,6 @@ def create_env_file(options: Options, *, here: bool) -> NewEnvFile:
         except (ConfigError, OSError) as error:  # of a plug-in, or a full disk
             problem = str(error)
     return NewEnvFile(path, found, problem)
-
-
-def change_env_file(path: Path, values: Mapping[str, str]) -> None:
-    """Set `values` in a `.env` file: in place of the setting or of its commented line, else at the end."""
-    try:
-        write_atomically(path, changed(path.read_text("utf-8"), values))
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise ConfigError(f"cannot change {path}: {reason}", hint="check the file and its directory") from None
-
-
-def changed(text: str, values: Mapping[str, str]) -> str:
-    """Return the text of a `.env` file with `values` set."""
-    for name, value in values.items():
-        line = f"{name}={quoted(value)}"
-        # The last of several lines is in force; a commented line is used only if there is none.
-        for pattern in (rf"^[ \t]*(?:export[ \t]+)?{name}[ \t]*=.*$", rf"^#{name}=.*$"):
-            if found := list(re.finditer(pattern, text, re.MULTILINE)):
-                text = text[: found[-1].start()] + line + text[found[-1].end() :]
-                break
-        else:
-            text = f"{text.rstrip()}\n{line}\n".lstrip("\n")
-    return text
-
-
-def quoted(value: str) -> str:
-    """Quote `value` for a `.env` file if a blank or a `#` would end it."""
-    if re.fullmatch(r"[\w./:@%+=,~-]*", value):
-        return value
-    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def channel_pages() -> Path:

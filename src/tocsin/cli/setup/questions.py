@@ -11,8 +11,9 @@ from tocsin.channels.contract import ChannelSpec, SendResult
 from tocsin.channels.registry import ChannelState
 from tocsin.cli.opening import open_settings
 from tocsin.cli.running import with_app
-from tocsin.cli.setup.env_file import change_env_file, channel_pages, create_env_file
+from tocsin.cli.setup.env_file import channel_pages, create_env_file
 from tocsin.core.audit.actions import CLI
+from tocsin.core.config.env_file import change_env_file
 from tocsin.core.config.variables import Variable
 from tocsin.core.errors import ConfigError
 from tocsin.messaging.outbound.caller import Caller

@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -147,6 +147,19 @@ class Settings(Values):
             problems,
             (*stores.values(),),
         )
+
+    def with_values(self, given: Mapping[str, str], source: Path) -> "Settings":
+        """Return the settings with other values, as if they had been read from the file `source`.
+
+        Secrets among them are masked from now on. Raises ConfigError for a malformed value.
+        """
+        chosen = [variable for variable in self.variables if variable.name in given]
+        values = {variable.name: _parse(variable, given[variable.name], str(source)) for variable in chosen}
+        self.redact.learn(str(values[variable.name]) for variable in chosen if variable.secret)
+        sources = {**self.sources, **dict.fromkeys(values, str(source))}
+        changed = replace(self, _found={**self._found, **values}, sources=sources)
+        changed.__dict__["redact"] = self.redact  # the one that the whole program shares
+        return changed
 
     @property
     def own_file(self) -> Path:

@@ -65,6 +65,8 @@ EXAMPLES: dict[str, Example] = {
     "GET /api/audit/verify": Example(),
     "GET /api/settings/overview": Example(),
     "GET /api/settings/integrations": Example(),
+    "GET /api/settings/channels/{channel}": Example("channel"),
+    "POST /api/settings/channels/{channel}": Example("channel", {"settings": {"TEAMCHAT_CHUNK_AT": "4000"}}),
     "GET /api/access": Example(),
     "POST /api/access/{chat_id}/approve": Example("unknown chat"),
     "POST /api/access/{chat_id}/deny": Example("chat"),

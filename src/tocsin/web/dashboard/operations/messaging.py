@@ -27,6 +27,7 @@ from tocsin.messaging.outbound.profiles import Profile, Profiles
 from tocsin.rest.callers import CallerOf
 from tocsin.rest.headers import prefers_async
 from tocsin.rest.operations import Operations, operation
+from tocsin.web.dashboard.operations.channel_settings import CHANNEL_CONNECT
 from tocsin.web.dashboard.operations.messaging_models import (
     FAN_OUT,
     OUTCOMES,
@@ -42,6 +43,7 @@ from tocsin.web.dashboard.operations.messaging_models import (
 from tocsin.web.http.send_answers import STATUSES, SendResponse, partial_response, response_to_send
 
 DAY_S = 86_400.0
+_TESTS = {MSG_TEST.name, CHANNEL_CONNECT.name}
 SEARCHED_ENTRIES = 2_000  # of the audit log, for the last tests
 
 
@@ -219,7 +221,7 @@ def last_tests(entries: Iterator[AuditEntry]) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for entry in islice(entries, SEARCHED_ENTRIES):
         channel = str(entry.metadata.get("channel", ""))
-        if entry.action != MSG_TEST.name or channel in found:
+        if entry.action not in _TESTS or channel in found:
             continue
         ok, said = bool(entry.metadata.get("ok")), entry.detail.partition(": ")[2]
         told = {"message": said, "error": ""} if ok else {"message": "", "error": said.removeprefix("failed: ")}

@@ -156,7 +156,7 @@ class Integration:
 class SettingsDependencies:
     """The dependencies of the operations."""
 
-    settings: Settings
+    settings: Callable[[], Settings]  # a channel may get others while the dashboard runs
     clock: Clock
     timezone: str
     integrations: Callable[[], Awaitable[Sequence[Integration]]]
@@ -174,7 +174,7 @@ class SettingsRoutes:
     @operation("GET", "/api/settings/overview", scope="admin", answer=SettingsOverview)
     async def get_settings_overview(self) -> Any:
         """List all settings with their sources, warnings, limits and stored data."""
-        settings = self._parts.settings
+        settings = self._parts.settings()
         storage = await asyncio.to_thread(_storage, settings.data_dir)
         return SettingsOverview(
             version=__version__,
@@ -203,7 +203,7 @@ class SettingsRoutes:
         )
 
     def _setting(self, variable: Variable[Any]) -> SettingRecord:
-        settings = self._parts.settings
+        settings = self._parts.settings()
         return SettingRecord(
             key=variable.name,
             value=settings.redact(display_value(settings, variable)),

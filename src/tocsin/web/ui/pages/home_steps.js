@@ -35,7 +35,7 @@ export function FirstSteps({ report }) {
     <ol>
       <${Step} ...${mark(0)} title=${CHECKLIST.password} hint=${CHECKLIST.passwordHint} action=${html`<code>tocsin init</code>`} />
       <${Step} ...${mark(1)} title=${CHECKLIST.channel} hint=${CHECKLIST.channelHint}
-        action=${html`<a class="button button--small" href="#/msg">${CHECKLIST.channelAction}</a>`} />
+        action=${html`<${ConnectChannel} channels=${found.channels} connected=${read} />`} />
       <${Step} ...${mark(2)} title=${CHECKLIST.test} hint=${CHECKLIST.testHint}
         action=${needsChannel || configured.map((channel) => html`<${ActionButton} small run=${() => test(channel).then(read)}>${CHECKLIST.testAction(channel.label)}<//>`)} />
       <${Step} ...${mark(3)} title=${CHECKLIST.message} hint=${CHECKLIST.messageHint} action=${needsChannel || html`<${FirstMessage} channels=${configured} sent=${read} />`} />
@@ -50,6 +50,14 @@ function Step({ number, done, next, title, hint, action }) {
     ${done ? html`<${Shape} tone="ok" size=${20} />` : html`<span class="steps__number" aria-hidden="true">${number}</span>`}
     <span class="steps__text"><strong>${title}</strong>${done ? html`<span class="visually-hidden">: ${CHECKLIST.done}</span>` : html`<br /><span class="muted">${hint}</span>`}</span>
     ${!done && html`<span class="row">${action}</span>`}</li>`;
+}
+
+/** The form is loaded when it is wanted. @param {{channels: Channel[], connected: () => Promise<void>}} props */
+function ConnectChannel({ channels, connected }) {
+  const [form, setForm] = useState(/** @type {{view: unknown} | null} */ (null));
+  const open = () => import("../pages/home_connect.js").then((module) => setForm({ view: module.ConnectForm }));
+  if (!form) return html`<${ActionButton} small run=${open}>${CHECKLIST.channelAction}<//>`;
+  return html`<${form.view} channels=${channels.filter((channel) => channel.available)} connected=${connected} close=${() => setForm(null)} />`;
 }
 
 /** @param {{channels: Channel[], sent: () => void}} props */

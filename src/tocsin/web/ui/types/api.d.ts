@@ -199,6 +199,13 @@ export interface ChangeCronJobBody {
   auto_disable_after?: unknown;
   tags?: unknown;
 }
+/** Channel whose credentials were verified and stored. */
+export interface ChannelConnection {
+  channel: string;
+  message: string;
+  file: string;
+  restart_required: boolean;
+}
 /** All channels. */
 export interface ChannelList {
   items: ChannelRecord[];
@@ -218,6 +225,29 @@ export interface ChannelRecord {
   sent_24h: number;
   failed_24h: number;
   retry_after_until: string | null;
+}
+/** Setting of a channel; the values of secrets are never shown. */
+export interface ChannelSetting {
+  key: string;
+  description: string;
+  required: boolean;
+  secret: boolean;
+  value: string;
+  given: boolean;
+  fixed_by: string;
+}
+/** All settings of a channel, required ones first. */
+export interface ChannelSettings {
+  channel: string;
+  label: string;
+  docs: string;
+  target_format: string;
+  file: string;
+  items: ChannelSetting[];
+}
+/** Settings to change; others stay as they are. */
+export interface ChannelValues {
+  settings: Record<string, string>;
 }
 /** The result of an access decision. */
 export interface ChatDecision {
