@@ -1,5 +1,6 @@
 """The distributions are complete: what is built from the checkout installs and works elsewhere."""
 
+import re
 import subprocess
 import sys
 import tarfile
@@ -56,6 +57,25 @@ def test_the_installed_command_and_module_are_those_of_the_wheel(installed: Path
     assert where.startswith(str(installed))
     assert call(installed, "tocsin", "--version") == call(installed, "python", "-m", "tocsin", "--version")
     assert "teamchat" in call(installed, "tocsin", "channels", "--json")
+
+
+def test_without_the_extra_for_pdf_a_pdf_is_refused_with_the_name_of_the_extra(installed: Path):
+    code = (
+        "import sys; sys.modules['pypdf'] = None; from pathlib import Path;"
+        " from tocsin.providers.files.file_reader import read_pdf; print(read_pdf(Path('report.pdf')))"
+    )
+    assert "tocsin[pdf]" in call(installed, "python", "-c", code)
+
+
+def test_every_action_of_the_workflows_is_pinned_by_its_commit():
+    uses = [
+        line.partition("uses:")[2].strip()
+        for file in (ROOT / ".github" / "workflows").glob("*.yml")
+        for line in file.read_text("utf-8").splitlines()
+        if "uses:" in line
+    ]
+    assert uses
+    assert [each for each in uses if not re.fullmatch(r"[\w.-]+/[\w./-]+@[0-9a-f]{40} # v[0-9.]+", each)] == []
 
 
 def test_the_wheel_brings_its_documentation_pages_and_the_man_page(installed: Path):

@@ -11,6 +11,7 @@ EXTRAS = {
     "trustme": ("demo", "no `tocsin demo`"),
     "aiosmtpd": ("demo", "no `tocsin demo`"),
     "pydantic_ai": ("chat", "no chat model"),
+    "pypdf": ("pdf", "the bot cannot read PDF files"),
     "av": ("voice", "no voice messages"),
     "pywhispercpp": ("voice", "no voice messages"),
 }
@@ -31,7 +32,6 @@ NEEDED_PACKAGES = {
     "platformdirs": "the data directory must be set with --data-dir",
     "prometheus_client": "services cannot start",
     "pydantic": "the dashboard cannot start",
-    "pypdf": "the bot cannot read PDF files",
     "pyrage": "the vault cannot be opened",
     "re2": "trigger rules cannot be used",
     "redis": "Redis cannot be used",

@@ -47,9 +47,11 @@ def read_text(path: Path) -> ExtractedText:
 
 def read_pdf(path: Path) -> ExtractedText:
     """Return the text of the first pages."""
-    from pypdf import PdfReader
-    from pypdf.errors import PdfReadError
-
+    try:
+        from pypdf import PdfReader
+        from pypdf.errors import PdfReadError
+    except ModuleNotFoundError:
+        return {"refused": 'PDF files are not read here: the operator has not installed "tocsin[pdf]"'}
     text, cut = "", False
     try:
         with path.open("rb") as stream:
