@@ -1,4 +1,4 @@
-"""POST /send under load: processor time a request, requests a second, memory, start-up."""
+"""POST /send under load: processor time a request, requests a second, metrics, memory, start-up."""
 
 import asyncio
 import os
@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -17,10 +17,14 @@ import load
 from peers import apprise_environment, core_environment
 from report import Row, absolute, at_least, at_most
 
+from tocsin.channels.contract import Receipt, SendResult
+from tocsin.web.http.metrics import Metrics
+
 HERE = Path(__file__).resolve().parent
 BODY = {"channel": "teamchat", "target": "#ops", "message": "disk 91 % full on web-3"}
 WARM_UP = 2_000
 ROUNDS = 3
+SCRAPE_INTERVAL_S = 15.0  # what most installations of Prometheus use
 TICKS = os.sysconf("SC_CLK_TCK")
 Server = tuple[int, int]  # process and port
 
@@ -81,6 +85,7 @@ def measure() -> list[Row]:
             ):
                 return [
                     *_compare(provider, (us.pid, ours), (bare.pid, floor), (other.pid, apprise)),
+                    _metrics_share(us.pid, ours),
                     absolute("gateway memory, idle", idle_mib, 60, "MiB"),
                     absolute("gateway, start to healthy", healthy_s, 2, "s"),
                 ]
@@ -122,6 +127,54 @@ def _rows(level: "Level", rounds: Sequence[tuple["_Round", "_Round", "_Round"]])
     yield at_least(
         f"POST /send, {level.name}", ours.rate, other.rate, level.least_times_apprise, "/s", "Apprise library"
     )
+
+
+def _metrics_share(pid: int, port: int) -> Row:
+    """Measure what metrics take of a processor under load: counting each request, and a scrape each 15 s.
+
+    The queue then has what the loads before have sent. The stores are read at most every 5 s, so each scrape waits
+    longer.
+    """
+    idle, _ = _busy(pid, lambda: None)
+    scraping, scrapes = _busy(pid, lambda: _read(f"http://127.0.0.1:{port}/metrics"))
+    scrape_s = max(0.0, scraping - idle) / scrapes
+    before = _cpu_seconds(pid)
+    result = asyncio.run(load.run(port, BODY, requests=5_000, connections=64))
+    request_s = (_cpu_seconds(pid) - before) / result.answered
+    share = scrape_s / SCRAPE_INTERVAL_S + _counting_s() / request_s
+    return absolute("metrics under load, share of a processor", 100 * share, 2, "%")
+
+
+def _busy(pid: int, work: Callable[[], object]) -> tuple[float, int]:
+    """Return the processor time of a process while `work` is done five times, 5.2 s apart."""
+    before = _busy_ns(pid)
+    for _ in range(5):
+        work()
+        time.sleep(5.2)
+    return (_busy_ns(pid) - before) / 1e9, 5
+
+
+def _busy_ns(pid: int) -> int:
+    threads = Path(f"/proc/{pid}/task").glob("*/schedstat")
+    return sum(int(thread.read_text().split()[0]) for thread in threads)
+
+
+def _counting_s() -> float:
+    """Return how long it takes to count one request and its send."""
+    metrics = Metrics()
+    receipt = Receipt(SendResult(True, "teamchat", "#ops", message="ts=1"), 1, 1, 1, 5)
+    calls = 20_000
+    started = time.process_time()
+    for _ in range(calls):
+        metrics.count_request("/send", 200)
+        metrics.count_send(receipt)
+    return (time.process_time() - started) / calls
+
+
+def _read(url: str) -> bytes:
+    with urlopen(url) as answer:
+        found: bytes = answer.read()
+        return found
 
 
 def _round(server: Server, requests: int, connections: int) -> "_Round":
