@@ -22,7 +22,7 @@ def check_access(settings: Values, variables: ConversationVariables, chats: Sequ
     allowed = {chat for chat, state in states.items() if state is AccessState.ALLOWED}
     allowed |= settings[setting] - states.keys()
     if allowed:
-        who = f"{len(allowed)} chats" if len(allowed) > 1 else "one chat"
+        who = f"{len(allowed)} chats" if len(allowed) > 1 else "1 chat"
         yield CheckMessage("ok", f"{who} may use the bot")
     else:
         detail = f"every message is rejected: {setting.name} is empty, and no chat was approved"

@@ -124,7 +124,7 @@ def directory(value: str) -> Path:
     try:
         return Path(value.strip()).expanduser().absolute()
     except (RuntimeError, OSError):  # no such home directory; the working directory was deleted
-        raise ValueError("an absolute path of a directory; `~` is not expanded") from None
+        raise ValueError("an absolute path of a directory, because the home directory is unknown") from None
 
 
 def file_path(value: str) -> Path:
@@ -132,7 +132,7 @@ def file_path(value: str) -> Path:
     try:
         return directory(value)
     except ValueError:
-        raise ValueError("an absolute path of a file; `~` is not expanded") from None
+        raise ValueError("an absolute path of a file, because the home directory is unknown") from None
 
 
 def anchor(value: str) -> str:
