@@ -110,7 +110,7 @@ async def test_an_empty_allowlist_is_a_warning_because_every_message_is_rejected
 
 async def test_a_listed_chat_is_enough(tmp_path: Path):
     found = await doctor(tmp_path, "bot", ALLOWED_CHAT_IDS="1001", **BOT)
-    assert any(f.state == "ok" and "one chat" in f.detail for f in found)
+    assert any(f.state == "ok" and "1 chat" in f.detail for f in found)
 
 
 async def test_chats_approved_denied_and_waiting_at_run_time_count(tmp_path: Path):
@@ -121,7 +121,7 @@ async def test_chats_approved_denied_and_waiting_at_run_time_count(tmp_path: Pat
         await access.deny("1002", Caller("test"))
         await access.request(InboundMessage("botchat", MessageKind.COMMAND, "1", ("k",), "1003", "/start"))
     found = await doctor(tmp_path, "bot", ALLOWED_CHAT_IDS="1002", **BOT)
-    assert "one chat may use the bot" in [finding.detail for finding in found]
+    assert "1 chat may use the bot" in [finding.detail for finding in found]
     assert any(mentions(finding.detail, "1 ", "tocsin bot access list") for finding in found)
 
 
