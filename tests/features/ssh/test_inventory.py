@@ -124,3 +124,8 @@ async def test_doctor_tells_what_is_wrong_without_asking_a_host(tmp_path: Path):
         assert mentions(jump, "error: b ", "gone")
         assert mentions(group, "warning: ", "web", "lost")
         assert mentions(total, "ok: 2 hosts", f"{site.data_dir}/ssh_hosts.yaml")
+
+
+async def test_an_empty_list_of_hosts_needs_no_ssh(tmp_path: Path):
+    async with open_site(tmp_path / "data", {"PATH": "/nonexistent"}) as site:
+        assert await site.ssh.documents(await site.ssh.search()) == []

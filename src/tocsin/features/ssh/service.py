@@ -144,7 +144,9 @@ class Ssh:
         return [host for host in chosen if _has(host, q, addresses.get(host.name, ""))]
 
     async def documents(self, hosts: Sequence[HostEntry]) -> list[dict[str, Any]]:
-        """Return the documents of these hosts; each costs a call of `ssh`."""
+        """Return the documents of these hosts; each costs a call of `ssh`, which need not be installed for none."""
+        if not hosts:
+            return []
         known, members = self.inventory.all(), self.inventory.groups()
         probes, slots = await self._store.all(), asyncio.Semaphore(_AT_ONCE)
 
