@@ -15,7 +15,6 @@ from tocsin.features.skills.model import (
     MANIFEST,
     MAX_TIMEOUT_S,
     ExecutionMode,
-    Kind,
     Skill,
     UnknownSkillError,
 )
@@ -236,7 +235,7 @@ async def _watched(skills: Skills, name: str, call: SkillRequest, out: Console) 
     def show(line: Line) -> None:
         (out.aside if line.stream == "stderr" else out.text)(line.plain)
 
-    if name in await _assistants(skills):
+    if await skills.is_assistant(name):
         out.effect_done("the skill was run")
         return await skills.abilities.assistants.run(
             name,
@@ -255,11 +254,6 @@ async def _watched(skills: Skills, name: str, call: SkillRequest, out: Console) 
             out.note(f"tocsin: the sandbox level is only {state.level}: {state.reason}")
     out.effect_done("the skill was run")
     return _ProgramRun(await skills.run(name, call, watch=show))
-
-
-async def _assistants(skills: Skills) -> frozenset[str]:
-    """Return the names of the skills that have instructions for the assistant and no program."""
-    return frozenset(record["name"] for record in await all_records(skills) if record["kind"] == str(Kind.ASSISTANT))
 
 
 def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:

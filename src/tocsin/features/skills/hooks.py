@@ -57,7 +57,8 @@ class ProvidedSkills:
         """Return the skills that can be run; with `every`, all of them."""
         if every:
             return [_info(record, hindrance_of(record)) for record in await all_records(self._skills)]
-        found = {record["name"]: _info(record) for record in await self._at_hand()}
+        assistants = await self._skills.abilities.assistants.list()
+        found = {record["name"]: _info(record) for record in assistants if record["at_hand"]}
         for skill in self._skills.list():
             if skill.runnable:
                 keywords = skill.definition.trigger_keywords if skill.definition else ()
@@ -79,8 +80,7 @@ class ProvidedSkills:
         audited: bool = True,
     ) -> "Run":
         """Run a program in the sandbox, or a skill for the assistant if no program has the name."""
-        is_own = any(skill.name == name and skill.runnable for skill in self._skills.list())
-        if not is_own and name in {each["name"] for each in await self._at_hand(folder)}:
+        if await self._skills.is_assistant(name):
             asked = _for_assistant(
                 source=source,
                 cause=cause,
@@ -105,11 +105,6 @@ class ProvidedSkills:
         )
         return await self._skills.run(name, request)
 
-    async def _at_hand(self, folder: Path | None = None) -> Sequence[Mapping[str, Any]]:
-        """Return the records of the assistant skills that can run, in `folder` or without being told where."""
-        ready = "usable" if folder else "at_hand"
-        return [each for each in await self._skills.abilities.assistants.list() if each[ready]]
-
 
 def _for_assistant(**fields: Any) -> "AssistantRequest":
     from tocsin.features.ability_records import AssistantRequest
@@ -128,7 +123,7 @@ async def start_skill(skills: Skills, name: str, asked: "StartRequest") -> Activ
 
     Of an assistant skill, `args` are files.
     """
-    if await _is_assistant(skills, name, asked.retry):
+    if await skills.is_assistant(name, asked.retry.run if asked.retry else None):
         for_assistant = _for_assistant(
             source=asked.source,
             cause=asked.cause,
@@ -152,14 +147,6 @@ async def start_skill(skills: Skills, name: str, asked: "StartRequest") -> Activ
         retry=asked.retry,
     )
     return await skills.start(name, request)
-
-
-async def _is_assistant(skills: Skills, name: str, retry: "Retry | None") -> bool:
-    """Whether an assistant skill is started: where both have the name, the program is, or what was run before."""
-    if retry is not None:
-        return "folder" in (retry.run.params or {})
-    is_own = any(skill.name == name and skill.runnable for skill in skills.list())
-    return not is_own and name in {each["name"] for each in await skills.abilities.assistants.list()}
 
 
 async def _start_assistant(skills: Skills, name: str, request: "AssistantRequest") -> ActiveRun:

@@ -1,9 +1,10 @@
 """What a skill is: a folder with a program and its manifest, with instructions for the assistant, or with both."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from tocsin.core.errors import ConfigError, TocsinError
 from tocsin.core.reading.fields import ChoiceType, Field, IntegerType, ListType, RecordType, TextType
@@ -170,6 +171,11 @@ def read_manifest(node: Node, folder: str) -> Manifest:
         timeout_s=read["timeout_seconds"],
         vault=None if secrets is None else tuple(dict.fromkeys(secrets)),
     )
+
+
+def is_assistant_run(params: Mapping[str, Any]) -> bool:
+    """Return whether a run with these parameters was of an assistant skill, which looks at a folder."""
+    return "folder" in params
 
 
 def kept_call(

@@ -20,11 +20,13 @@ from tocsin.features.skills.model import (
     Dependency,
     ExecutionMode,
     InvalidSkillError,
+    Kind,
     Manifest,
     Permission,
     Skill,
     SkillDisabledError,
     UnknownSkillError,
+    is_assistant_run,
     kept_call,
 )
 from tocsin.features.skills.program import Doubt, doubts_about
@@ -125,6 +127,18 @@ class Skills:
     def get(self, name: str) -> Skill:
         """Return one skill, valid or not; raises UnknownSkillError."""
         return self._folder.get(name)
+
+    async def is_assistant(self, name: str, earlier: Run | None = None) -> bool:
+        """Return whether `name` means an assistant skill, or whether the run to be repeated was of one.
+
+        A folder with a `skill.yaml` is a program, even while that file has an error: an edit never makes Tocsin
+        run something else.
+        """
+        if earlier is not None:
+            return is_assistant_run(earlier.params)
+        skill = await asyncio.to_thread(self._folder.find, name)
+        is_program = skill is not None and skill.kind is Kind.RUNNABLE
+        return not is_program and name in await self.abilities.assistants.names()
 
     async def sandbox_state(self) -> State:
         """Return how far sandboxed skills are confined on this machine, and why not further."""

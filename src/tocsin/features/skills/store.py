@@ -35,10 +35,13 @@ class SkillFolder:
         """Return all skills by name, invalid ones included."""
         return tuple(skill for path in self._folders() if (skill := read_skill(path)))
 
+    def find(self, name: str) -> Skill | None:
+        """Return one skill, valid or not; `None` if there is none."""
+        return read_skill(self.path / name) if is_name(name) else None
+
     def get(self, name: str) -> Skill:
         """Return one skill, valid or not; raises UnknownSkillError."""
-        skill = read_skill(self.path / name) if is_name(name) else None
-        if skill:
+        if skill := self.find(name):
             return skill
         names = [skill.name for skill in self.all()]
         hint = f"skills: {', '.join(names)}{suggestion(name, names)}" if names else f"{self.path} contains no skills"

@@ -9,9 +9,8 @@ from tocsin.features.ability_records import AssistantRequest
 from tocsin.features.hooks import WorkHooks
 from tocsin.features.run_notices import interrupted, notify_stored, stored_notice
 from tocsin.features.skills.feature import SKILL_RUN
-from tocsin.features.skills.model import DependencyMissingError, Kind, SkillDisabledError
-from tocsin.features.skills.records import record_named
-from tocsin.features.skills.service import SkillRequest, Skills
+from tocsin.features.skills.model import DependencyMissingError, is_assistant_run
+from tocsin.features.skills.service import SkillRequest, Skills, runnable
 from tocsin.runs.document import audit_facts, writes_own_entry
 from tocsin.runs.engine.active_run import ActiveRun
 from tocsin.runs.engine.run_type import RunAuditEntry, RunType
@@ -24,15 +23,12 @@ async def begin(skills: Skills, name: str, call: SkillRequest, *, dry_run: bool 
     With `dry_run`, return what would be run, which is neither executed nor recorded. Raises UnknownSkillError,
     InvalidSkillError, SkillDisabledError, DependencyMissingError, and what the assistant raises.
     """
-    record = await record_named(skills, name)
-    if record["valid"] and not record["enabled"]:
-        raise SkillDisabledError(f"skill {name} is disabled", hint=f"set enabled: true in {record['file']}")
-    if record["kind"] == str(Kind.ASSISTANT):
+    if await skills.is_assistant(name):
         asked = AssistantRequest(
             source=call.source, cause=call.trigger, actor=call.actor, files=call.args, input=call.input
         )
         return await skills.abilities.assistants.start(name, asked, dry_run=dry_run)
-    found = await skills.dependencies(skills.get(name), call.mode)
+    found = await skills.dependencies(runnable(skills.get(name), name), call.mode)
     if missing := [each.name for each in found if not each.found]:
         raise DependencyMissingError(name, missing)
     return await skills.plan(name, call) if dry_run else await skills.start(name, call)
@@ -48,8 +44,8 @@ class SkillRuns(RunType):
         self._notices = notices
 
     def owns(self, params: Mapping[str, Any]) -> bool:
-        """Whether a program ran: an assistant skill looks at a folder."""
-        return "folder" not in params
+        """Return whether a program ran."""
+        return not is_assistant_run(params)
 
     async def note(self, run: Run, output: str) -> Mapping[str, Any]:
         """Return the notice of an interruption."""
