@@ -29,6 +29,7 @@ ACCESS = (
     INSERT INTO bot_moves SELECT old_id, new_id, 0 FROM chat_moves;
     DROP TABLE chat_moves;
     """,
+    "CREATE TABLE bot_old_ids (key TEXT PRIMARY KEY, value TEXT NOT NULL, at REAL NOT NULL) WITHOUT ROWID;",
 )
 
 MEMORY = (

@@ -120,6 +120,45 @@ async def test_a_group_that_moved_to_another_id_than_before_has_left_the_first(p
     assert [id_ for id_, _ in await store.family("-1008")] == ["-1008", "-7"]
 
 
+class CountedTables:
+    """Tables that count how often all texts of one are read."""
+
+    def __init__(self, open_table: OpenTable) -> None:
+        self.scans = 0
+        self._open_table = open_table
+
+    def __call__(self, name: str, kept_s: float) -> KeyedTable:
+        table, counted = self._open_table(name, kept_s), self
+
+        class Counted:
+            get, change = staticmethod(table.get), staticmethod(table.change)
+
+            async def all(self) -> Mapping[str, str]:
+                counted.scans += 1
+                return await table.all()
+
+        return Counted()
+
+
+async def test_the_ids_of_a_group_are_looked_up_without_reading_all_moves(place: BotPlace):
+    place.open()
+    counted = CountedTables(tables(place))
+    store = AccessStore(counted)
+    await store.record_move("-7", "-1007")
+    await store.record_move("-8", "-1007")
+    first = [id_ for id_, _ in await store.family("-1007")]
+    scans = counted.scans
+    assert [id_ for id_, _ in await store.family("-1007")] == first == ["-1007", "-7", "-8"]
+    assert [id_ for id_, _ in await store.family("-8")] == ["-8", "-1007"]
+    assert counted.scans == scans == 1
+
+
+async def test_a_move_of_a_version_without_an_index_is_found_by_the_new_id(place: BotPlace):
+    place.open()
+    await put(tables(place)("moves", 0), "-7", "-1007")
+    assert [id_ for id_, _ in await place.open().access.family("-1007")] == ["-1007", "-7"]
+
+
 async def test_no_more_than_the_limit_wait_and_who_was_decided_about_waits_no_more(place: BotPlace):
     place.open()
     now = 0.0

@@ -51,15 +51,19 @@ class AccessStore:
     ) -> None:
         self._records = open_table("access", 0)
         self._moves = open_table("moves", 0)
+        self._old_ids = open_table("old-ids", 0)  # by new ID, all that ever moved there, as JSON
+        self._has_index = False
         self._max_pending = max_pending
         self._monotonic = monotonic
         self._full_until = float("-inf")
 
     async def family(self, chat_id: str) -> list[tuple[str, Record | None]]:
         """Return the chat, then its other IDs, past and present, each with its record."""
-        moves = await self._moves.all()
-        ids = dict.fromkeys([chat_id, *([moves[chat_id]] if chat_id in moves else [])])
-        ids |= dict.fromkeys(old for old, new in moves.items() if new == chat_id)
+        if not self._has_index:
+            await self._complete_index()
+        new_id = await self._moves.get(chat_id)
+        old_ids = [old for old in await self._moved_to(chat_id) if await self._moves.get(old) == chat_id]
+        ids = dict.fromkeys([chat_id, *([new_id] if new_id else []), *old_ids])
         return [(id_, _unpacked(id_, await self._records.get(id_))) for id_ in ids]
 
     async def records(self) -> list[Record]:
@@ -124,7 +128,19 @@ class AccessStore:
 
     async def record_move(self, old_id: str, new_id: str) -> None:
         """Record that a group got another ID."""
+        # The index first: an entry without its move is ignored.
+        await self._old_ids.change(new_id, lambda text, _: json.dumps(sorted({*json.loads(text or "[]"), old_id})))
         await put(self._moves, old_id, new_id)
+
+    async def _moved_to(self, new_id: str) -> list[str]:
+        return list(json.loads(await self._old_ids.get(new_id) or "[]"))
+
+    async def _complete_index(self) -> None:
+        """Add the moves of a version that had no index."""
+        for old_id, new_id in await self.moves():
+            if old_id not in await self._moved_to(new_id):
+                await self.record_move(old_id, new_id)
+        self._has_index = True
 
     async def moves(self) -> Sequence[tuple[str, str]]:
         """Return the old and the new ID of every group whose ID changed."""
