@@ -75,6 +75,19 @@ async def test_a_message_is_sent_and_the_result_has_five_fields(town: StandinClu
     assert audit_sources(tmp_path) == ["api"]
 
 
+async def test_a_message_has_a_title_and_a_wrong_field_is_a_failed_result(town: StandinCluster):
+    async with tocsin.open() as t:
+        sent = await t.send("discord", "100000000000000002", "hello", title="web1", format="markdown")
+        wrong = await t.send("discord", "100000000000000002", "hello", priority=object(), colour="red")
+        outcome = await t.notify("oncall", "hello", title="web1")
+        queued = await t.enqueue("discord", "100000000000000002", "hello", title="web1")
+    assert sent.ok
+    assert (wrong.ok, mentions(wrong.error, "priority", "colour")) == (False, True)
+    assert outcome.ok
+    assert queued.content == {"title": "web1"}
+    assert [item.subject for item in town.recorder.of("email")] == ["web1"]
+
+
 async def test_an_alias_is_a_channel(town: StandinCluster):
     async with tocsin.open() as t:
         assert (await t.send("slack", "#ops", "hello")).channel == "teamchat"

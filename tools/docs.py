@@ -23,6 +23,8 @@ from tools.ui_vendor import VendorError, vendored_files
 from tocsin.bot.commands import ADMIN_DESCRIPTIONS, DESCRIPTIONS
 from tocsin.bot.door.metrics import BOT_METRICS
 from tocsin.channels.contract import ChannelSpec, OutboundAdapter
+from tocsin.channels.dressing import BASE_ABILITIES
+from tocsin.channels.model import Ability, Support
 from tocsin.channels.registry import discover
 from tocsin.cli.main import build_parser
 from tocsin.cli.setup.env_template import default_text, env_template
@@ -122,6 +124,7 @@ def generated() -> dict[Path, str]:
         reference / "audit-actions.md": audit_actions_page(),
         ROOT / "README.md": filled(ROOT / "README.md", {"channels": readme_channels(specs)}),
         ROOT / "docs" / "delivery.md": filled(ROOT / "docs" / "delivery.md", delivery_blocks(specs)),
+        ROOT / "docs" / "messages.md": filled(ROOT / "docs" / "messages.md", {"abilities": abilities_table(specs)}),
         ROOT / "docs" / "metrics.md": filled(ROOT / "docs" / "metrics.md", {"metrics": metrics_table()}),
         ROOT / "docs" / "bot.md": filled(ROOT / "docs" / "bot.md", bot_blocks()),
     }
@@ -134,6 +137,20 @@ def generated() -> dict[Path, str]:
         blocks = {"settings": settings_table(adapter.spec.variables), "errors": advice_table(adapter)}
         files[page] = filled(page, {name: block for name, block in blocks.items() if block})
     return files
+
+
+def abilities_table(specs: Sequence[ChannelSpec]) -> str:
+    """Return how each channel shows the fields of a message."""
+    columns = [(spec.label, {**BASE_ABILITIES, **spec.abilities}) for spec in specs]
+    columns.append(("other channels", dict(BASE_ABILITIES)))
+    rows = [[f"`{name}`", *(_ability(abilities[name]) for _, abilities in columns)] for name in BASE_ABILITIES]
+    return table(["field", *(label for label, _ in columns)], rows)
+
+
+def _ability(ability: Ability) -> str:
+    if ability.support in {Support.IGNORED, Support.REFUSED}:
+        return "–" if ability.support is Support.IGNORED else "refused"
+    return ability.note or "yes"
 
 
 def filled(path: Path, blocks: Mapping[str, str]) -> str:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from tocsin.assembly.light import load_settings
 from tocsin.assembly.program import App, direct_transport, open_app
 from tocsin.channels.contract import SendResult
+from tocsin.channels.model import FORMATS
 from tocsin.core.audit.actions import AuditSource
 from tocsin.core.errors import TocsinError
 from tocsin.core.http.transport import Transport
@@ -39,8 +40,12 @@ class Tocsin:
         self._app = app
         self.closed = False  # sends then fail: their outcome could not be recorded
 
-    async def send(self, channel: str, target: str, message: str) -> SendResult:
-        """Send `message` to `target` on `channel`, a kind or an alias such as `slack`."""
+    async def send(self, channel: str, target: str, message: str, **content: Any) -> SendResult:
+        """Send `message` to `target` on `channel`, a kind or an alias such as `slack`.
+
+        `content` are the fields of docs/messages.md: `title`, `priority`, `type`, `click`, `actions`, `mention`,
+        `silent`, `format`.
+        """
         given: dict[str, object] = {"channel": channel, "target": target, "message": message}
         for name, value in given.items():  # callers may pass any type, and a send never raises
             if not isinstance(value, str):
@@ -48,16 +53,30 @@ class Tocsin:
                 return SendResult(False, _shown(channel), _shown(target), error=error)
         if self.closed:
             return SendResult(False, channel, target, error=_CLOSED)
-        return (await self._app.messenger.send(channel, target, message, _CALLER)).result
+        mode = _mode(content)
+        return (
+            await self._app.messenger.send(channel, target, message, _CALLER, parse_mode=mode, content=content)
+        ).result
 
-    async def notify(self, profile: str, message: str) -> NotifyResult:
-        """Send to every target of a profile of `profiles.yaml`; raises UnknownProfileError, or ClosedError."""
+    async def notify(self, profile: str, message: str, **content: Any) -> NotifyResult:
+        """Send to every target of a profile of `profiles.yaml`, with `content` as in `send`.
+
+        Raises UnknownProfileError, or ClosedError.
+        """
         if self.closed:
             raise ClosedError(_CLOSED)
-        return await self._app.messenger.notify(profile, message, _CALLER)
+        mode = _mode(content)
+        return await self._app.messenger.notify(profile, message, _CALLER, parse_mode=mode, content=content)
 
     async def enqueue(
-        self, channel: str, target: str, message: str, *, policy: str = "", idempotency_key: str | None = None
+        self,
+        channel: str,
+        target: str,
+        message: str,
+        *,
+        policy: str = "",
+        idempotency_key: str | None = None,
+        **content: Any,
     ) -> Delivery:
         """Queue a message durably; it is sent while `tocsin up`, `gateway`, `bot` or `worker` runs.
 
@@ -67,10 +86,11 @@ class Tocsin:
         message, and DatabaseError if the message was not queued.
         """
         outbox = self._app.outbox
-        new = outbox.prepare(channel, target, message, _CALLER.source, policy)
+        mode = _mode(content)
+        new = outbox.prepare(channel, target, message, _CALLER.source, policy, parse_mode=mode, content=content)
         key = f"api:{idempotency_key}" if idempotency_key else None
         [delivery] = await outbox.enqueue([new.with_terms(None, None, key)], _CALLER)
-        if (delivery.channel, delivery.target, delivery.message) != (new.channel, new.target, new.message):
+        if not delivery.is_same_message(new):
             raise KeyReusedError(
                 f"the key {idempotency_key} was already used with a different message", hint="use a new key"
             )
@@ -113,12 +133,13 @@ def send(
     *,
     data_dir: Path | str | None = None,
     env_file: Path | str | None = None,
+    **content: Any,
 ) -> SendResult:
-    """Send one message and wait for the outcome; never raises, not even for a broken configuration."""
+    """Send one message like `Tocsin.send` and wait; never raises, not even for a broken configuration."""
 
     async def call() -> SendResult:
         async with open(data_dir=data_dir, env_file=env_file) as tocsin:
-            return await tocsin.send(channel, target, message)
+            return await tocsin.send(channel, target, message, **content)
 
     try:
         return run(call())
@@ -127,13 +148,18 @@ def send(
 
 
 def notify(
-    profile: str, message: str, *, data_dir: Path | str | None = None, env_file: Path | str | None = None
+    profile: str,
+    message: str,
+    *,
+    data_dir: Path | str | None = None,
+    env_file: Path | str | None = None,
+    **content: Any,
 ) -> NotifyResult:
-    """Send to every target of a profile and wait; raises UnknownProfileError and ConfigError."""
+    """Send to every target of a profile like `Tocsin.notify` and wait; raises UnknownProfileError and ConfigError."""
 
     async def call() -> NotifyResult:
         async with open(data_dir=data_dir, env_file=env_file) as tocsin:
-            return await tocsin.notify(profile, message)
+            return await tocsin.notify(profile, message, **content)
 
     return run(call())
 
@@ -146,6 +172,13 @@ def run(work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run(work)
     with ThreadPoolExecutor(max_workers=1) as pool:
         return pool.submit(asyncio.run, work).result()
+
+
+def _mode(content: dict[str, Any]) -> str:
+    """Remove the format from the fields of a message and return its parse mode."""
+    given = content.pop("format", "") or content.pop("parse_mode", "")
+    content.pop("parse_mode", None)
+    return FORMATS.get(given, given) if isinstance(given, str) else "?"
 
 
 def _shown(value: object) -> str:

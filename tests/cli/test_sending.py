@@ -291,6 +291,65 @@ def test_the_help_says_where_the_subject_of_a_mail_comes_from(cli: Cli):
     assert "--subject" in cli("send", "--help").out
 
 
+# --- title, urgency and links
+
+CONTENT = (
+    "--title",
+    "web1",
+    "--priority",
+    "high",
+    "--action",
+    "view,Graph,https://x.example/a,b",
+    "--mention",
+    "@here",
+)
+
+
+def test_the_options_of_a_message_reach_the_product_directly_and_by_the_queue(wired: Cli, town: StandinCluster):
+    assert wired("send", "discord", "100000000000000002", "91 %", *CONTENT).code == 0
+    [sent] = town.recorder.of("guildchat")
+    assert isinstance(sent.body, dict)
+    assert sent.body["embeds"][0]["title"] == "web1"
+    assert sent.body["components"][0]["components"][0]["url"] == "https://x.example/a,b"
+    queued = wired("send", "discord", "100000000000000002", "91 %", *CONTENT, "--queue", "--json")
+    assert queued.json()["content"]["priority"] == 4
+
+
+def test_a_dry_run_shows_each_target_and_sends_nothing(wired: Cli, town: StandinCluster):
+    wired.write_profiles('oncall: [{channel: email, target: ops@example.org}, {channel: teamchat, target: "@anna"}]\n')
+    shown = wired("notify", "oncall", "91 %", *CONTENT, "--dry-run", "--json")
+    mail, refused = shown.json()
+    assert shown.code == 1
+    assert {each["field"]: each["support"] for each in mail["fields"]} == {
+        "title": "native",
+        "priority": "native",
+        "actions": "degraded",
+        "mention": "ignored",
+    }
+    assert mail["parts"] == [{"text": "91 %", "length": 4}]
+    assert refused["error"]
+    assert mentions(wired("send", "email", "ops@example.org", "91 %", *CONTENT, "--dry-run").out, "title", "91 %")
+    assert town.recorder.of() == []
+
+
+@pytest.mark.parametrize(
+    "wrong", [("--priority", "9"), ("--click", "ftp://x.example"), ("--title", "x" * 251), ("--format", "rtf")]
+)
+def test_a_wrong_option_of_a_message_is_named_and_nothing_is_sent(
+    wired: Cli, town: StandinCluster, wrong: tuple[str, str]
+):
+    done = wired("send", "teamchat", "#ops", "hello", *wrong)
+    assert done.code == 1
+    assert wrong[0].removeprefix("--").replace("format", "parse mode") in done.err
+    assert town.recorder.of() == []
+
+
+@pytest.mark.parametrize("wrong", [("--action", "open,Graph,https://x.example"), ("--type", "panic"), ("--title", " ")])
+def test_an_option_that_cannot_be_read_is_wrong_usage(wired: Cli, town: StandinCluster, wrong: tuple[str, str]):
+    assert wired("send", "teamchat", "#ops", "hello", *wrong).code == 2
+    assert town.recorder.of() == []
+
+
 # --- what takes time
 
 

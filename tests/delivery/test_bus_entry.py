@@ -31,6 +31,13 @@ def test_an_entry_says_the_same_as_fields_and_as_json(entry: list[bytes]):
     assert parse_entry(entry) == BusEntry("a@b.c", "hi", "alert-7", "at_most_once", 1795161600.0, 1795161600.5)
 
 
+def test_an_entry_may_have_the_fields_of_a_message():
+    entry = data('{"target": "a", "message": "b", "title": "T", "priority": "high", "format": "markdown"}')
+    assert parse_entry(entry) == BusEntry("a", "b", format="markdown", content={"title": "T", "priority": 4})
+    with pytest.raises(EntryError, match="priority"):
+        parse_entry(data('{"target": "a", "message": "b", "priority": 9}'))
+
+
 def test_what_is_optional_may_be_left_out():
     assert parse_entry(data('{"target": "a", "message": "b"}')) == BusEntry("a", "b")
 

@@ -1,6 +1,6 @@
 """Track the progress of one send, and convert exceptions to failures."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError, TocsinError
@@ -22,6 +22,7 @@ class Progress:
     total: int = 0
     attempts: int = 0
     departure: Departure | None = None  # of the current attempt
+    ignored: Sequence[str] = ()  # fields of the message that the product lacks
 
     def cut_off(self) -> ChannelError:
         """Return the error for a send that is being cancelled."""

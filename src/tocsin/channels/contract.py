@@ -8,171 +8,60 @@ import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 from tocsin.channels.attempt import BetweenParts, Progress, to_failure
-from tocsin.core.config.variables import MAX_PARTS, Variable
+from tocsin.channels.model import (
+    COMMONMARK,
+    NO_CONTENT,
+    PLAIN,
+    ChannelSpec,
+    Outgoing,
+    Part,
+    Receipt,
+    RetryPolicy,
+    SendResult,
+    Shown,
+    Tools,
+)
 from tocsin.core.errors import ChannelError, FailureKind, RemoteError, TocsinError, TooManyPartsError
 from tocsin.core.http.departure import watch
-from tocsin.core.text.measures import Measure, code_points
+from tocsin.core.text.measures import code_points
 from tocsin.core.text.strings import normalise, safe_str, split
-from tocsin.core.time.ratelimit import Rate
 
 if TYPE_CHECKING:
+    from tocsin.channels.content import Content
+    from tocsin.channels.dressing import Dressing
     from tocsin.channels.inbound import InboundAdapter
     from tocsin.core.config.settings import Values
-    from tocsin.core.http.transport import Transport
     from tocsin.core.text.markup import Renderer
-    from tocsin.core.time.clock import Clock
 
-
-# A parse mode of every channel: Markdown as models and people write it, rendered as well as the product allows.
-COMMONMARK = "commonmark"
-# A parse mode of every channel: text without markup, such as the output of a command.
-PLAIN = "plain"
-
-# The text of a part, and its `markup`.
-Shown = tuple[str, tuple[Any, ...]]
-
-
-@dataclass(frozen=True, slots=True)
-class SendResult:
-    """The outcome of one message."""
-
-    ok: bool
-    channel: str
-    target: str  # empty for connection tests
-    message: str = ""  # delivery note, on success
-    error: str = ""  # reason and remedy, on failure
-
-    def as_dict(self) -> dict[str, object]:
-        """Return the five fields by name, 20 times as fast as dataclasses.asdict."""
-        return {
-            "ok": self.ok,
-            "channel": self.channel,
-            "target": self.target,
-            "message": self.message,
-            "error": self.error,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Outgoing:
-    """One message to one target, as requested by the caller."""
-
-    target: str
-    text: str
-    key: str = ""  # the same for every attempt, so that a provider can recognise repeats
-    # One of the channel's `parse_modes`, `COMMONMARK` or `PLAIN`; empty is the channel's default.
-    parse_mode: str = ""
-    parts_sent: int = 0  # parts that an earlier attempt sent, which are not sent again
-    parts_total: int = 0
-    extra: Mapping[str, Any] = field(default_factory=dict)  # specific to the channel: a reply, buttons
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A part of a message within the provider's limit; its target is valid."""
-
-    target: str
-    text: str
-    key: str
-    parse_mode: str = ""
-    markup: tuple[Any, ...] = ()  # the ranges of a channel that formats by ranges of the text
-    extra: Mapping[str, Any] = field(default_factory=dict)  # of the whole message; buttons belong to its last part
-    first: bool = True
-    last: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Receipt:
-    """A send result and the facts behind it, for the queue, metrics and the audit log."""
-
-    result: SendResult
-    parts_sent: int = 0
-    parts_total: int = 0
-    attempts: int = 0
-    duration_ms: int = 0
-    failure: RemoteError | None = None
-    delivery: str = ""  # the ID of its record, if there is one
-    provider_id: str = ""  # of the first part; the result's note also says how many parts there are
-
-
-@dataclass(frozen=True, slots=True)
-class RetryPolicy:
-    """How often one direct send retries, and how long it waits at most; the durable queue has its own schedule."""
-
-    transient: int = 0  # retries after a failure that certainly delivered nothing
-    rate_limited: int = 1  # retries after "too many requests"
-    longest_wait_s: float = 30.0
-
-    def wait_s(self, failure: RemoteError, tries: int) -> float | None:
-        """Return the wait after `tries` attempts, or `None` to give up."""
-        allowed = {FailureKind.TRANSIENT: self.transient, FailureKind.RATE_LIMITED: self.rate_limited}
-        if tries > allowed.get(failure.kind, 0):
-            return None
-        if failure.retry_after_s is not None:
-            return failure.retry_after_s if failure.retry_after_s <= self.longest_wait_s else None
-        # random costs 1 ms to import and a send that works never waits.
-        from random import uniform
-
-        return float(2 ** (tries - 1)) * uniform(1.0, 1.25)  # noqa: S311  # 1, 2, 4 s and jitter: docs/facts/calls.md
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)  # what a start does not need costs it 0.2 ms
-class ChannelSpec:
-    """A channel as data, read by command line, API, docs, settings and tests."""
-
-    kind: str
-    label: str
-    product: str
-    aliases: tuple[str, ...] = ()
-    secrets: tuple[Variable[Any], ...] = ()
-    options: tuple[Variable[Any], ...] = ()
-    receiving: tuple[Variable[Any], ...] = ()  # settings of the inbound side; never `required`
-    proof: Variable[Any] | None = None  # of `receiving`: without it every webhook call is rejected
-    target_format: str = ""
-    max_length: int | None = None  # in units of `measure`; None is no limit
-    chunk_at: int | None = None  # texts are split at this length; None is never
-    measure: Measure = code_points
-    parse_modes: tuple[str, ...] = ()
-    retry: RetryPolicy = field(default_factory=RetryPolicy)
-    inbound: tuple[str, ...] = ()  # of: polling, webhook
-    conversation: bool = False  # its receiver is a ConversationAdapter, so that the bot can use it
-    # The rates of the durable queue: per target, per group, per account.
-    target_rate: Rate | None = None
-    group_rate: Rate | None = None
-    group_prefix: str = ""  # the prefix of targets that are groups
-    account_rate: Rate | None = None
-    recognises_repeats: bool = False  # the provider drops a second message with the same key
-    at_most_once: bool = False  # the default policy loses a message rather than sending it twice
-    platform: str = ""  # the only platform identifier it runs on
-    platform_variable: Variable[str] | None = None  # overrides the detected platform, for tests
-    send_timeout_s: float = 60.0  # one attempt at one part, over the whole call
-    test_timeout_s: float = 30.0
-
-    @property
-    def variables(self) -> tuple[Variable[Any], ...]:
-        """All settings of the channel."""
-        return (*self.secrets, *self.options, *self.receiving)
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Tools:
-    """The dependencies of every adapter, which tests replace."""
-
-    http: "Transport"
-    clock: "Clock"
-    redact: Callable[[str], str] | None = None  # masks every secret of the program, not only the channel's
-    max_parts: int = MAX_PARTS.default
+__all__ = [
+    "COMMONMARK",
+    "NO_CONTENT",
+    "PLAIN",
+    "ChannelSpec",
+    "OutboundAdapter",
+    "Outgoing",
+    "Part",
+    "Receipt",
+    "RetryPolicy",
+    "SendResult",
+    "Shown",
+    "Tools",
+    "visible",
+    "within_limit",
+]
 
 
 class OutboundAdapter(ABC):
     """Base of every channel. The constructor raises ChannelError if a required setting is missing."""
 
     spec: ClassVar[ChannelSpec]
+    # The class that shows title, buttons and so on, as `module:Class`; loaded for messages with content.
+    dressing: ClassVar[str] = "tocsin.channels.dressing:Dressing"
     inbound: ClassVar[str] = ""  # the class of the inbound side as `module:Class`, imported when `receiver` is called
 
     def __init__(self, config: "Values", tools: Tools) -> None:
@@ -194,8 +83,13 @@ class OutboundAdapter(ABC):
     @classmethod
     def receiver(cls) -> "type[InboundAdapter] | None":
         """Return the class of the channel's inbound side; `None` if it cannot receive."""
-        module, _, name = cls.inbound.partition(":")
-        return getattr(import_module(module), name) if name else None
+        return _load(cls.inbound) if cls.inbound else None
+
+    @cached_property
+    def dresser(self) -> "Dressing":
+        """What shows the content of messages."""
+        dressing: Dressing = _load(self.dressing)(self)
+        return dressing
 
     @abstractmethod
     async def deliver(self, part: Part) -> str:
@@ -295,23 +189,34 @@ class OutboundAdapter(ABC):
 
         Raises ChannelError if they are invalid, TooManyPartsError if the text is too long for one send.
         """
+        return self._prepare(outgoing)[:2]
+
+    def _prepare(self, outgoing: Outgoing) -> "tuple[str, Sequence[Shown], Content | None]":
+        """Return target and parts like `check`, and the content."""
         target, mode = self.check_target(_one_line(_as_text(outgoing.target))), outgoing.parse_mode
         if mode and mode not in (known := dict.fromkeys((*self.spec.parse_modes, PLAIN, COMMONMARK))):
             raise ChannelError(f"{self.spec.label} does not support parse mode {mode}", hint=f"use {', '.join(known)}")
         self.check_extra(outgoing.extra)
-        parts = self.parts_of(_as_text(outgoing.text), mode)
+        text = _as_text(outgoing.text)
+        content = self.dresser.read(outgoing.content) if outgoing.content else None
+        if content:
+            parts = self.dresser.parts(text if text.strip() else content.title, mode, content)
+        else:
+            parts = self.parts_of(text, mode)
         if len(parts) > self._max_parts:
             raise TooManyPartsError(len(parts), self._max_parts)
-        return target, parts
+        return target, parts, content
 
     async def _send_parts(self, outgoing: Outgoing, progress: Progress) -> None:
-        target, parts = self.check(outgoing)
+        target, parts, content = self._prepare(outgoing)
+        progress.ignored = self.dresser.ignored(content) if content else ()
         mode, extra, total = outgoing.parse_mode, outgoing.extra, len(parts)
         # If a changed setting splits the text differently, all parts are sent again.
         progress.total, progress.sent = total, outgoing.parts_sent if outgoing.parts_total == total else 0
         for number, (text, markup) in enumerate(parts[progress.sent :], start=progress.sent):
             key = f"{outgoing.key}:{number}" if outgoing.key else _fresh_key()
-            part = Part(target, text, key, mode, markup, extra, first=not number, last=number == total - 1)
+            first, last = not number, number == total - 1
+            part = Part(target, text, key, mode, markup, extra, first, last, content)
             note = await self._deliver_with_retry(part, progress)
             # A provider's answer may repeat the request, token included.
             progress.note = progress.note or self._redact(safe_str(note))
@@ -351,8 +256,9 @@ class OutboundAdapter(ABC):
         kind = self.spec.kind
         target = safe_str(outgoing.target)
         if failure is None:
+            ignored = f" (ignored: {', '.join(progress.ignored)})" if progress.ignored else ""
             several = f" ({progress.total} parts)" if progress.total > 1 else ""
-            return SendResult(True, kind, target, message=f"{progress.note}{several}")
+            return SendResult(True, kind, target, message=f"{progress.note}{several}{ignored}")
         text = self._explain(failure)
         if progress.total > 1:
             text = f"sent {progress.sent} of {progress.total} parts: {text}"
@@ -360,6 +266,12 @@ class OutboundAdapter(ABC):
 
     def _explain(self, failure: TocsinError) -> str:
         return self._redact(failure.sentence())
+
+
+def _load(place: str) -> Any:
+    """Return the class at `module:Class`."""
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)
 
 
 def visible(text: str) -> str:

@@ -180,6 +180,7 @@ class Dispatcher:
             delivery.parts_sent,
             delivery.parts_total,
             delivery.extra,
+            delivery.content,
         )
         adapter = self._registry.adapter(delivery.channel)
         try:

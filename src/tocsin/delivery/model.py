@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from tocsin.core.errors import ChannelError, FailureKind, clamp_retry_after_s
 from tocsin.core.ids import new_id
-from tocsin.core.records.marks import Converted, Private, Time
+from tocsin.core.records.marks import Converted, Private, Time, after
 from tocsin.core.text.strings import storable
 from tocsin.core.time.ratelimit import Rate
 
@@ -52,6 +52,9 @@ LEAST_THROTTLE_S = 0.5
 # The limit of a hold; a longer one in a store was not made by `judge` and is ignored.
 LONGEST_HOLD_S = 24 * 3600.0
 MAX_EXTRA_BYTES = 16 * 1024
+# The key of `extra` with the content of a message (docs/messages.md), and the bytes that it may have.
+CONTENT = "content"
+MAX_CONTENT_BYTES = 64 * 1024
 
 
 def _prompt_schedule() -> tuple[float, ...]:
@@ -116,6 +119,11 @@ class NewDelivery:
     idempotency_key: str | None = None  # a known key returns the existing delivery
     extra: Mapping[str, Any] = field(default_factory=dict)  # specific to the channel, representable as JSON
 
+    @property
+    def content(self) -> Mapping[str, Any]:
+        """The stored content besides the text; empty for a plain text."""
+        return self.extra.get(CONTENT) or {}
+
     def with_terms(self, not_before: float | None, expires_at: float | None, key: str | None) -> "NewDelivery":
         """Return the same message with its schedule and its key."""
         return replace(self, not_before=not_before, expires_at=expires_at, idempotency_key=key)
@@ -168,6 +176,21 @@ class Delivery:
     extra: Private[Mapping[str, Any]] = field(default_factory=dict)
     dismissed: Annotated[bool, "It ended unsent and needs no person: it was dismissed, or its caller saw it."] = False
 
+    @property
+    @after("dismissed")
+    def content(self) -> Mapping[str, Any]:
+        """Title, priority and the other fields of the message; empty for a plain text."""
+        return self.extra.get(CONTENT) or {}
+
+    def is_same_message(self, new: NewDelivery) -> bool:
+        """Whether `new`, which has the same idempotency key, is the same message."""
+        return (self.channel, self.target, self.message, self.content) == (
+            new.channel,
+            new.target,
+            new.message,
+            new.content,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
@@ -218,9 +241,10 @@ def pack_extra(extra: Mapping[str, Any]) -> str:
             "the extras of the message cannot be represented as JSON",
             hint="use only strings, numbers, lists and objects",
         ) from None
-    if len(packed) > MAX_EXTRA_BYTES:
+    limit = MAX_EXTRA_BYTES + (MAX_CONTENT_BYTES if CONTENT in extra else 0)
+    if len(packed) > limit:
         raise ChannelError(
-            f"the extras of the message have {len(packed):,} bytes, limit {MAX_EXTRA_BYTES:,}",
+            f"the extras of the message have {len(packed):,} bytes, limit {limit:,}",
             hint="send fewer or shorter buttons",
         )
     return packed

@@ -6,18 +6,38 @@ from functools import cache
 from math import isfinite
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, TypeAdapter, create_model, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    TypeAdapter,
+    WithJsonSchema,
+    create_model,
+    field_validator,
+)
 from pydantic import Field as ModelField
 
-from tocsin.core.reading.fields import MAX_WHOLE, BooleanType, FieldType, IntegerType, ListType, NumberType, TextType
-from tocsin.core.reading.json_value import plain_number
+from tocsin.core.reading.fields import (
+    MAX_WHOLE,
+    BooleanType,
+    FieldType,
+    IntegerType,
+    ListType,
+    NumberType,
+    OneOrManyType,
+    RecordType,
+    TextType,
+)
+from tocsin.core.reading.json_schema import build_schema, without_names
+from tocsin.core.reading.json_value import JsonIssues, JsonValue, plain_number, to_members
 from tocsin.core.reading.records import DeclaredField, Written, declared_fields
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # without slots, so that a body can also inherit the fields of a record
 class RequestBody:
     """A parsed body: unknown keys are rejected, and no value is converted to another type.
 
@@ -92,8 +112,35 @@ def _class(body: Any) -> type:
 
 @cache
 def _build_model(body: type) -> type[BaseModel]:
-    members: dict[str, Any] = {each.name: (each.annotation, _model_field(each)) for each in declared_fields(body)}
+    members: dict[str, Any] = {each.name: (_annotation(each), _model_field(each)) for each in declared_fields(body)}
     return create_model(body.__name__, __base__=_StrictModel, __doc__=body.__doc__, **members)
+
+
+def _annotation(declared: DeclaredField) -> Any:
+    """Return the type of a field of the model; types that pydantic does not know are read as those of files are."""
+    type_ = declared.written.type
+    if not _is_ours(type_):
+        return declared.annotation
+    schema = build_schema(without_names(type_))
+    return Annotated[Any, BeforeValidator(lambda value: _read(type_, value)), WithJsonSchema(schema)]
+
+
+def _is_ours(type_: FieldType) -> bool:
+    """Whether only our own reader knows a type: named numbers, one or many, and records."""
+    match type_:
+        case IntegerType(words=words):
+            return bool(words)
+        case ListType(item=item):
+            return isinstance(item, RecordType)
+    return isinstance(type_, OneOrManyType | RecordType)
+
+
+def _read(type_: FieldType, value: Any) -> Any:
+    issues = JsonIssues()
+    read = type_.read(JsonValue(to_members(value), issues))
+    if issues.count:
+        raise ValueError("; ".join(map(str, issues.shown)))
+    return read
 
 
 def _model_field(declared: DeclaredField) -> Any:
@@ -115,6 +162,8 @@ def _limits(type_: FieldType) -> dict[str, Any]:
     """Return the limits of a type under pydantic's names."""
     found: dict[str, Any] = {}
     match type_:
+        case _ if _is_ours(type_):
+            return found
         case TextType(parse=None):
             found = {
                 "min_length": 0 if type_.blank or type_.pattern else 1,

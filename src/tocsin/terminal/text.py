@@ -48,28 +48,6 @@ def _standard_input() -> bytes:
     return raw
 
 
-def add_subject(parser: argparse.ArgumentParser) -> None:
-    """Add `--subject`, for `with_subject`."""
-    parser.add_argument(
-        "--subject",
-        type=_subject,
-        metavar="LINE",
-        help="subject of the message; on channels without subjects, its first line",
-    )
-
-
-def with_subject(subject: str | None, message: str) -> str:
-    """Return the message below its subject; the first of several lines becomes the subject of a mail."""
-    return f"{subject}\n{message}" if subject else message
-
-
-def _subject(text: str) -> str:
-    line = readable(text).strip()
-    if not line or not line.isprintable():
-        raise argparse.ArgumentTypeError("must be one line of printable characters")
-    return line
-
-
 def readable(argument: str) -> str:
     """Return a command-line argument with U+FFFD in place of bytes that are not UTF-8."""
     return argument.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

@@ -37,7 +37,6 @@ from tocsin.testing.channel_bench import (
     HOSTILE_TARGETS,
     HOSTILE_TEXTS,
     NOT_TEXT,
-    ChannelBench,
     base64,
     cancel_each,
     never,
@@ -45,9 +44,10 @@ from tocsin.testing.channel_bench import (
     words,
 )
 from tocsin.testing.fakes import FakeClock, ScriptedTransport, build_adapter
+from tocsin.testing.message_contract import MessageContract
 
 
-class ChannelContract(ChannelBench):
+class ChannelContract(MessageContract):
     """The promises of every channel; the attributes describe the tested one."""
 
     # --- what the channel is

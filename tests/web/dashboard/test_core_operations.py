@@ -71,6 +71,30 @@ async def test_a_dry_run_shows_the_parts_and_sends_nothing(whole, transport, pro
     assert (transport.sent, actions(program)) == ([], [])
 
 
+async def test_a_dry_run_says_what_becomes_of_each_field(whole, transport):
+    body = {"message": "hello", "title": "web1", "priority": "high", "mention": ["@here", "@anna"], "dry_run": True}
+    fields = (await whole.post("/api/msg/send", {**GOOD, **body})).json()["fields"]
+    assert [(each["field"], each["support"]) for each in fields] == [
+        ("title", "native"),
+        ("priority", "degraded"),
+        ("mention", "ignored"),
+        ("mention", "native"),
+    ]
+    assert transport.sent == []
+
+
+async def test_the_subject_of_a_message_is_its_title(whole, transport):
+    transport.script = [SENT]
+    assert (await whole.post("/api/msg/send", {**GOOD, "subject": "web1"})).status == 200
+    assert json.loads(transport.sent[0].body)["blocks"][0]["text"]["text"] == "web1"
+
+
+async def test_a_wrong_field_of_a_message_is_pointed_at(whole):
+    answer = await whole.post("/api/msg/send", {**GOOD, "actions": [{"label": "x"}], "priority": 9})
+    assert answer.status == 422
+    assert {each["pointer"].split("/")[1] for each in answer.json()["errors"]} == {"actions", "priority"}
+
+
 async def test_a_queued_message_can_be_read_and_cancelled(whole, program):
     queued = await whole.post("/api/msg/send", {**GOOD, "queue": True})
     assert queued.status == 202

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 from tocsin.channels.botchat.api import API_URL, BOT_TOKEN, BotApi, BotApiError
 from tocsin.channels.botchat.draft import Draft, load_extras
-from tocsin.channels.botchat.settings import LARGEST_CHAT_ID, RECEIVING, WEBHOOK_SECRET
+from tocsin.channels.botchat.settings import LARGEST_CHAT_ID, PARSE_MODE, PARSE_MODES, RECEIVING, WEBHOOK_SECRET
 from tocsin.channels.contract import COMMONMARK, PLAIN, ChannelSpec, OutboundAdapter, Part, RetryPolicy, Tools
+from tocsin.channels.model import degraded, native
 from tocsin.core.config.settings import Values
-from tocsin.core.config.variables import Variable
 from tocsin.core.errors import ChannelError, TocsinError
 from tocsin.core.text.measures import utf16_units
 from tocsin.core.time.ratelimit import Rate
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from tocsin.core.text.markup import Renderer
 
-PARSE_MODES = ("Markdown", "MarkdownV2", "HTML", PLAIN)
 LARGEST_THREAD_ID = 2**31 - 1
 GENERAL_TOPIC = 1  # its messages must be sent without a thread id
 # The message to edit was deleted, is too old or belongs to another sender, or the server does not support editing. In
@@ -28,22 +27,6 @@ NOT_EDITABLE = frozenset({400, 404})
 REPLY_GONE = ("message to be replied not found", "replied message not found", "reply message not found")
 
 _TARGET = r"(?:(-?[1-9][0-9]{0,15})|(@[A-Za-z0-9_]{4,32}))(?:/([1-9][0-9]{0,9}))?"
-
-
-def parse_mode(value: str) -> str:
-    """Read a parse mode in any letter case."""
-    for mode in PARSE_MODES:
-        if value.strip().lower() == mode.lower():
-            return mode
-    raise ValueError(f"one of: {', '.join(PARSE_MODES)}")
-
-
-PARSE_MODE = Variable(
-    "BOTCHAT_PARSE_MODE",
-    parse_mode,
-    "Markdown",
-    "Default format of texts: `Markdown`, `MarkdownV2`, `HTML`, `plain`.",
-)
 
 
 class BotchatAdapter(OutboundAdapter):
@@ -73,8 +56,18 @@ class BotchatAdapter(OutboundAdapter):
         group_rate=Rate(15, 60.0, burst=5),  # together the 20 that are allowed in any minute
         group_prefix="-",
         account_rate=Rate(30, 1.0),
+        abilities={
+            "title": native("a bold first line"),
+            "priority": degraded("a symbol before the title, from 4 on"),
+            "type": degraded("a symbol before the title"),
+            "click": native("a button"),
+            "actions": native(),
+            "mention": native(),
+            "silent": native(),
+        },
     )
 
+    dressing = "tocsin.channels.botchat.dressing:BotchatDressing"
     inbound = "tocsin.channels.botchat.conversation:BotchatConversation"
 
     def __init__(self, config: Values, tools: Tools) -> None:
@@ -141,6 +134,8 @@ class BotchatAdapter(OutboundAdapter):
         )
         if part.extra:
             draft.take_extras(part)
+        if part.content:
+            self.dresser.dress(draft, part, part.content)
         return draft
 
     async def _report_move(self, old_id: str, new_id: str) -> None:

@@ -28,6 +28,7 @@ class Draft:
     reply_to: int | None = None
     edits: int | None = None  # the ID of the message to replace
     keyboard: "InlineKeyboard | None" = None
+    silent: bool = False
     moved: bool = False
     remarks: list[str] = field(default_factory=list)
 
@@ -41,7 +42,11 @@ class Draft:
         place: dict[str, Any] = {"message_id": self.edits}
         if not self.edits:
             reply = {"message_id": self.reply_to, "allow_sending_without_reply": True}
-            place = {"message_thread_id": self.thread_id, "reply_parameters": reply if self.reply_to else None}
+            place = {
+                "message_thread_id": self.thread_id,
+                "reply_parameters": reply if self.reply_to else None,
+                "disable_notification": self.silent or None,
+            }
         return {
             "chat_id": self.chat_id,
             **place,

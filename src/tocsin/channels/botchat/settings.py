@@ -3,10 +3,29 @@
 import re
 from pathlib import Path
 
+from tocsin.channels.model import PLAIN
 from tocsin.core.config.variables import Variable, boolean, choice, directory, integer
 
 LARGEST_CHAT_ID = 2**52 - 1  # Bot API: identifiers have at most 52 significant bits
 SHORTEST_WEBHOOK_SECRET = 16  # characters; shorter ones can be guessed
+
+PARSE_MODES = ("Markdown", "MarkdownV2", "HTML", PLAIN)
+
+
+def parse_mode(value: str) -> str:
+    """Read a parse mode in any letter case."""
+    for mode in PARSE_MODES:
+        if value.strip().lower() == mode.lower():
+            return mode
+    raise ValueError(f"one of: {', '.join(PARSE_MODES)}")
+
+
+PARSE_MODE = Variable(
+    "BOTCHAT_PARSE_MODE",
+    parse_mode,
+    "Markdown",
+    "Default format of texts: `Markdown`, `MarkdownV2`, `HTML`, `plain`.",
+)
 
 
 def chat_id(value: str) -> str:

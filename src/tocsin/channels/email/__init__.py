@@ -3,6 +3,7 @@
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ from tocsin.channels.contract import (
     visible,
 )
 from tocsin.channels.email.message import ONE_ADDRESS, Mailbox, compose, read_address, read_mailbox
+from tocsin.channels.model import degraded, native
 from tocsin.core.config.settings import Values
 from tocsin.core.config.variables import Variable, choice, directory, password, port, text
 from tocsin.core.errors import ChannelError
@@ -95,9 +97,18 @@ class EmailAdapter(OutboundAdapter):
         options=(HOST, PORT, USER, FROM, TLS, CA_FILE),
         target_format="name@example.org",
         retry=RetryPolicy(rate_limited=0),
+        abilities={
+            "title": native("the subject; cut at 200 characters"),
+            "priority": native("the headers Importance and X-Priority"),
+            "type": degraded("a coloured bar in the HTML part"),
+            "click": degraded("a line; a link in the HTML part"),
+            "actions": degraded("lines; links in the HTML part"),
+        },
         send_timeout_s=15.0,
         test_timeout_s=10.0,
     )
+
+    dressing = "tocsin.channels.email.links:MailDressing"
 
     def __init__(self, config: Values, tools: Tools) -> None:
         super().__init__(config, tools)
@@ -118,7 +129,7 @@ class EmailAdapter(OutboundAdapter):
 
     async def deliver(self, part: Part) -> str:
         """Hand the mail to the server; the note is the Message-ID, the same for every attempt."""
-        recipient = read_address(part.target)
+        recipient, content = read_address(part.target), part.content
         message_id = f"<{_digest(part)}@{self._sender.domain}>"
         try:
             mail = compose(
@@ -128,6 +139,8 @@ class EmailAdapter(OutboundAdapter):
                 message_id=message_id,
                 unix_time=self.clock.now(),
                 markdown=part.parse_mode == COMMONMARK,
+                title=content.title if content else "",
+                dress=partial(self.dresser.dress, part=part, content=content) if content else None,
             )
         except ValueError as error:
             raise ChannelError(f"the message cannot be converted to an email: {error}") from None

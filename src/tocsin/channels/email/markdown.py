@@ -40,8 +40,10 @@ class MailText(PlainText):
         return Shown(f"{shown.text}\n{('=' if block.heading == 1 else '-') * width}")
 
 
-def mail_from(source: str) -> MarkdownMail:
-    """Return the mail that `source` makes: its first line is the subject, unless a code block begins there."""
+def mail_from(source: str, title: str = "") -> MarkdownMail:
+    """Return the mail that `source` makes: without a title, its first line is the subject unless code begins there."""
+    if title:
+        return MarkdownMail(title, _render_text(source), PAGE.format(render_html(source)))
     if source.lstrip(" ").startswith(("```", "~~~")):
         return MarkdownMail(GENERIC_SUBJECT, _render_text(source), PAGE.format(render_html(source)))
     line, body = split_subject(source)

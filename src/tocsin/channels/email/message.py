@@ -4,10 +4,11 @@ Source: docs/facts/email.md, "Message".
 """
 
 import re
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tocsin.channels.email.subject import split_subject
+from tocsin.channels.email.subject import cut_subject, split_subject
 
 if TYPE_CHECKING:
     from email.message import EmailMessage
@@ -39,6 +40,16 @@ class Mailbox:
         return f"{self.name} <{self.address}>" if self.name else self.address
 
 
+@dataclass(slots=True)
+class MailContents:
+    """What a mail shows: its subject, its texts, and headers about its priority."""
+
+    subject: str
+    text: str
+    html: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
 def read_address(text: str) -> Mailbox:
     """Read exactly one bare address; raise ValueError with what is accepted."""
     local, _, domain = text.rpartition("@")
@@ -57,9 +68,17 @@ def read_mailbox(text: str) -> Mailbox:
 
 
 def compose(
-    text: str, *, sender: Mailbox, recipient: Mailbox, message_id: str, unix_time: float, markdown: bool = False
+    text: str,
+    *,
+    sender: Mailbox,
+    recipient: Mailbox,
+    message_id: str,
+    unix_time: float,
+    markdown: bool = False,
+    title: str = "",
+    dress: Callable[[MailContents], None] | None = None,
 ) -> bytes:
-    """Return the mail with CRLF line ends; Markdown adds an HTML part.
+    """Return the mail with CRLF line ends; Markdown adds an HTML part, and so may `dress`.
 
     Only subject and body contain the caller's text. Raises ValueError if the standard library refuses a header.
     """
@@ -68,30 +87,35 @@ def compose(
     from email.headerregistry import Address
     from email.message import EmailMessage
 
-    subject, body, html = _contents(text, markdown=markdown)
+    contents = _contents(text, markdown=markdown, title=title)
+    if dress:
+        dress(contents)
     ascii_only = f"{sender.address}{recipient.address}".isascii()
     chosen = policy.SMTP if ascii_only else policy.SMTPUTF8
     message = EmailMessage(policy=chosen.clone(refold_source="none"))
     message["From"] = Address(sender.name, sender.local, sender.domain)
     message["To"] = Address("", recipient.local, recipient.domain)
-    _set_subject(message, subject)
+    _set_subject(message, contents.subject)
     message["Date"] = datetime.fromtimestamp(unix_time, UTC)
     # Raw, because the library would fold a long one.
     message.set_raw("Message-ID", message_id)
     message["Auto-Submitted"] = "auto-generated"
-    message.set_content(body, cte=_transfer_encoding(body))
-    if html:
-        message.add_alternative(html, subtype="html", cte=_transfer_encoding(html))
+    for name, value in contents.headers.items():
+        message[name] = value
+    message.set_content(contents.text, cte=_transfer_encoding(contents.text))
+    if contents.html:
+        message.add_alternative(contents.html, subtype="html", cte=_transfer_encoding(contents.html))
     return message.as_bytes()
 
 
-def _contents(text: str, *, markdown: bool) -> tuple[str, str, str]:
-    """Return subject, plain text, and HTML if there is any."""
+def _contents(text: str, *, markdown: bool, title: str) -> MailContents:
+    """Return what a text makes; without a title, its first line is the subject."""
+    subject = cut_subject(title) if title else ""
     if not markdown:
-        return (*split_subject(text), "")
+        return MailContents(subject, text) if title else MailContents(*split_subject(text))
     from tocsin.channels.email.markdown import mail_from
 
-    return mail_from(text)
+    return MailContents(*mail_from(text, subject))
 
 
 def _set_subject(message: "EmailMessage", subject: str) -> None:

@@ -21,5 +21,10 @@ def split_subject(text: str) -> tuple[str, str]:
         return GENERIC_SUBJECT, line
     subject = re.sub(_CONTROL, "", line.replace("\t", " ")).strip()
     if len(subject) > MAX_SUBJECT_CHARS:
-        return subject[: MAX_SUBJECT_CHARS - 1] + "…", f"{line}\n{rest}"
+        return cut_subject(subject), f"{line}\n{rest}"
     return subject or GENERIC_SUBJECT, rest
+
+
+def cut_subject(line: str) -> str:
+    """Return a line as a subject, cut if it is too long."""
+    return line if len(line) <= MAX_SUBJECT_CHARS else line[: MAX_SUBJECT_CHARS - 1] + "…"

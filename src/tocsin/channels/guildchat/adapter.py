@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from tocsin.channels.contract import ChannelSpec, OutboundAdapter, Part, Tools
 from tocsin.channels.guildchat.api import API_URL, BOT_TOKEN, MAX_CHARS, SUPPRESS_EMBEDS, GuildchatApi, repeat_once
 from tocsin.channels.guildchat.settings import PUBLIC_KEY
+from tocsin.channels.model import degraded, native
 from tocsin.core.config.settings import Values
 from tocsin.core.config.variables import Variable, boolean
 from tocsin.core.errors import ChannelError
@@ -38,10 +39,20 @@ class GuildchatAdapter(OutboundAdapter):
         target_rate=Rate(5, 5.0),  # evenly, because no burst is documented and refusals count towards a ban
         account_rate=Rate(50, 1.0),
         recognises_repeats=True,
+        abilities={
+            "title": native("the title of an embed"),
+            "priority": degraded("the colour of an embed, from 4 on"),
+            "type": native("the colour of an embed"),
+            "click": native("the link of the title, else a button"),
+            "actions": native("buttons; an address of more than 512 characters is a line"),
+            "mention": native(),
+            "silent": native(),
+        },
         # Two waits of 30 s and two calls of 25 s: the longest that `deliver` takes.
         send_timeout_s=120.0,
     )
 
+    dressing = "tocsin.channels.guildchat.embeds:GuildchatEmbeds"
     inbound = "tocsin.channels.guildchat.inbound:GuildchatInbound"
 
     def __init__(self, config: Values, tools: Tools) -> None:
@@ -77,6 +88,8 @@ class GuildchatAdapter(OutboundAdapter):
             "enforce_nonce": True,
             "flags": SUPPRESS_EMBEDS,
         }
+        if part.content:
+            self.dresser.dress(body, part, part.content)
         path, longest_s = f"/channels/{part.target}/messages", self.spec.retry.longest_wait_s
         sent = await repeat_once(lambda: self._api.call("POST", path, body, proof="id", longest_wait_s=longest_s))
         return f"id={sent['id']}"

@@ -4,6 +4,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from tocsin.channels.contract import COMMONMARK, PLAIN, ChannelSpec, OutboundAdapter, Part, Tools
+from tocsin.channels.model import degraded, native
 from tocsin.channels.teamchat.api import API_URL, BOT_TOKEN, TeamchatApi
 from tocsin.channels.teamchat.settings import HEAR_BOTS, SIGNING_SECRET
 from tocsin.channels.teamchat.wording import escape
@@ -44,8 +45,18 @@ class TeamchatAdapter(OutboundAdapter):
         parse_modes=("mrkdwn",),
         inbound=("webhook",),
         target_rate=Rate(1, 1.0, burst=3),  # short bursts are tolerated
+        abilities={
+            "title": native("a header; bold text if longer than 150 characters"),
+            "priority": degraded("a symbol before the title, from 4 on"),
+            "type": native("a coloured bar"),
+            "click": native("a button"),
+            "actions": native(),
+            "mention": native(),
+            "silent": degraded("names without a mention; the product has no quiet mode"),
+        },
     )
 
+    dressing = "tocsin.channels.teamchat.blocks:TeamchatBlocks"
     inbound = "tocsin.channels.teamchat.inbound:TeamchatInbound"
 
     def __init__(self, config: "Values", tools: Tools) -> None:
@@ -86,6 +97,8 @@ class TeamchatAdapter(OutboundAdapter):
             body["mrkdwn"] = False
         if thread:
             body["thread_ts"] = thread
+        if part.content:
+            self.dresser.dress(body, part, part.content)
         return f"ts={(await self._api.call('chat.postMessage', body, proof='ts'))['ts']}"
 
     async def probe(self) -> str:

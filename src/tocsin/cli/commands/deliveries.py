@@ -6,6 +6,7 @@ from dataclasses import replace
 from time import time
 
 from tocsin.assembly.program import App
+from tocsin.cli.commands.contents import add_contents, parse_mode_of, read_contents
 from tocsin.cli.running import with_app
 from tocsin.core.audit.actions import CLI
 from tocsin.core.config.variables import REDIS_URL
@@ -69,6 +70,7 @@ def configure_publish(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("channel", help="channel or alias; `tocsin channels` lists them")
     parser.add_argument("target", help="address of the recipient on the channel, such as a chat ID")
     parser.add_argument("message", help="message text; `-` reads standard input")
+    add_contents(parser, planned=False)
     parser.set_defaults(run=_publish, free_text="message")
 
 
@@ -177,7 +179,9 @@ def _publish(arguments: argparse.Namespace, options: Options, out: Console) -> i
     async def work(app: App) -> str:
         target = readable(arguments.target)
         publisher = Publisher(app.outbox, app.redis if app.settings[REDIS_URL] else None)
-        return await publisher.publish(readable(arguments.channel), target, message, Caller(CLI.name))
+        mode, content = parse_mode_of(arguments), read_contents(arguments)
+        channel = readable(arguments.channel)
+        return await publisher.publish(channel, target, message, Caller(CLI.name), parse_mode=mode, content=content)
 
     where = with_app(options, out, work)
     out.effect_done("the message was published")

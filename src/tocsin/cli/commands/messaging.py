@@ -4,10 +4,12 @@ import argparse
 from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tocsin.assembly.profiles import checked_profiles
 from tocsin.assembly.program import App
 from tocsin.channels.contract import Receipt, SendResult
+from tocsin.cli.commands.contents import add_contents, parse_mode_of, read_contents, show_plans
 from tocsin.cli.commands.failed_sends import report_interrupted, retry_hint
 from tocsin.cli.commands.long_texts import may_send
 from tocsin.cli.running import with_app
@@ -19,7 +21,10 @@ from tocsin.messaging.outbound.messenger import NotifyResult
 from tocsin.messaging.outbound.profiles import Profile
 from tocsin.terminal.options import Options
 from tocsin.terminal.output import DONE, FAILED, MISUSED, Console
-from tocsin.terminal.text import add_subject, read_message, readable, with_subject
+from tocsin.terminal.text import read_message, readable
+
+if TYPE_CHECKING:
+    from tocsin.channels.dressing import MessagePlan
 
 YES = "do not ask for confirmation before a long text is sent as many messages"
 
@@ -35,15 +40,16 @@ def configure_send(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `tocsin send`."""
     parser.epilog = """examples:
   tocsin send email ops@example.org "Backup done"
-  df -h | tocsin send email ops@example.org --subject "Disks of web1" -
+  df -h | tocsin send email ops@example.org --title "Disks of web1" --format plain -
+  tocsin send email ops@example.org "Root is 91 % full" --title web1 --type warning --priority high
 
-Where a channel has subjects, the subject is --subject, or the first line of a text of several lines."""
+Without --title, the first line of a text of several lines is the subject of a mail."""
     parser.add_argument("channel", help="channel or alias; `tocsin channels` lists them")
     parser.add_argument("target", help="address of the recipient on the channel, such as a chat ID")
     parser.add_argument(
         "message", help="message text; `-` reads standard input; precede a text that starts with `-` with `--`"
     )
-    add_subject(parser)
+    add_contents(parser)
     parser.add_argument("--queue", action="store_true", help="store the message in the queue instead of sending it now")
     parser.add_argument("-y", "--yes", action="store_true", help=YES)
     parser.set_defaults(run=_send, free_text="message")
@@ -68,7 +74,7 @@ def configure_notify(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "message", help="message text; `-` reads standard input; precede a text that starts with `-` with `--`"
     )
-    add_subject(parser)
+    add_contents(parser)
     parser.add_argument("--queue", action="store_true", help="store the message in the queue instead of sending it now")
     parser.add_argument("-y", "--yes", action="store_true", help=YES)
     parser.set_defaults(run=_notify, free_text="message")
@@ -86,7 +92,9 @@ def _test(arguments: argparse.Namespace, options: Options, out: Console) -> int:
 
 
 def _send(arguments: argparse.Namespace, options: Options, out: Console) -> int:
-    message = with_subject(arguments.subject, read_message(arguments.message, out))
+    message, content, mode = read_message(arguments.message, out), read_contents(arguments), parse_mode_of(arguments)
+    if arguments.dry_run:
+        return _plan_send(arguments, message, options, out)
     if arguments.queue:
         return _queue(arguments, message, options, out)
 
@@ -100,7 +108,9 @@ def _send(arguments: argparse.Namespace, options: Options, out: Console) -> int:
 
         if not (arguments.yes or await may_send(app, out, [(channel, target)], message)):
             return FAILED
-        call = app.messenger.send(channel, target, message, Caller(CLI.name), on_cut_off=cut_off)
+        call = app.messenger.send(
+            channel, target, message, Caller(CLI.name), parse_mode=mode, content=content, on_cut_off=cut_off
+        )
         receipt = await out.while_waiting(f"Sending on {arguments.channel} …", call)
         result = receipt.result
         if result.ok:
@@ -111,12 +121,29 @@ def _send(arguments: argparse.Namespace, options: Options, out: Console) -> int:
     return with_app(options, out, work)
 
 
+def _plan_send(arguments: argparse.Namespace, message: str, options: Options, out: Console) -> int:
+    content, mode = read_contents(arguments), parse_mode_of(arguments)
+
+    async def work(app: App) -> int:
+        channel, target = readable(arguments.channel), readable(arguments.target)
+        try:
+            planned: MessagePlan | TocsinError = app.outbox.plan(
+                channel, target, message, parse_mode=mode, content=content
+            )
+        except TocsinError as error:
+            planned = error
+        return show_plans(out, [(channel, target, planned)], app.registry.label)
+
+    return with_app(options, out, work)
+
+
 def _queue(arguments: argparse.Namespace, message: str, options: Options, out: Console) -> int:
     async def work(app: App) -> int:
         channel, target = readable(arguments.channel), readable(arguments.target)
         if not (arguments.yes or await may_send(app, out, [(channel, target)], message)):
             return FAILED
-        new = app.outbox.prepare(channel, target, message, "cli")
+        mode, content = parse_mode_of(arguments), read_contents(arguments)
+        new = app.outbox.prepare(channel, target, message, "cli", parse_mode=mode, content=content)
         [delivery] = await app.outbox.enqueue([new], Caller(CLI.name))
         out.effect_done("the message was queued")
         return out.answer(
@@ -153,10 +180,14 @@ def _profiles(_: argparse.Namespace, options: Options, out: Console) -> int:
 
 
 def _notify(arguments: argparse.Namespace, options: Options, out: Console) -> int:
-    message = with_subject(arguments.subject, read_message(arguments.message, out))
+    message, content, mode = read_message(arguments.message, out), read_contents(arguments), parse_mode_of(arguments)
     profile = readable(arguments.profile)
 
     async def work(app: App) -> int:
+        if arguments.dry_run:
+            plans = app.messenger.plan(profile, message, parse_mode=mode, content=content)
+            return show_plans(out, plans, app.registry.label)
+
         def cut_off(receipts: Sequence[Receipt]) -> None:
             report_interrupted(out, receipts, app.registry.label)
             if out.as_json:
@@ -166,9 +197,11 @@ def _notify(arguments: argparse.Namespace, options: Options, out: Console) -> in
         if not (arguments.yes or await may_send(app, out, targets, message)):
             return FAILED
         if arguments.queue:
-            call = app.messenger.notify_by_queue(profile, message, Caller(CLI.name))
+            call = app.messenger.notify_by_queue(profile, message, Caller(CLI.name), parse_mode=mode, content=content)
         else:
-            call = app.messenger.notify(profile, message, Caller(CLI.name), on_cut_off=cut_off)
+            call = app.messenger.notify(
+                profile, message, Caller(CLI.name), parse_mode=mode, content=content, on_cut_off=cut_off
+            )
         outcome = await out.while_waiting(f"Notifying {arguments.profile} …", call)
         word = "queued" if arguments.queue else "sent"
         if outcome.sent:

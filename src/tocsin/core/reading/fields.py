@@ -69,11 +69,16 @@ class IntegerType:
 
     lowest: int = 0
     highest: float = MAX_WHOLE
+    words: Mapping[str, int] = field(default_factory=dict)  # names of some numbers, which are also accepted
 
     fallback: ClassVar[Any] = 0
 
     def read(self, value: InputValue) -> int:
         """Return the number."""
+        if self.words and value.as_whole() is None and (word := value.as_text()) is not None:
+            if word not in self.words:
+                value.refuse(f"{value.quote(word)} is not a number, nor one of: {', '.join(self.words)}")
+            return self.words.get(word, self.lowest)
         return value.integer(self.lowest, self.lowest, self.highest)
 
 

@@ -34,8 +34,9 @@ def build_schema(type_: FieldType) -> dict[str, Any]:
     match type_:
         case TextType():
             return _text(type_)
-        case IntegerType(lowest, highest):
-            return {"type": "integer", **_bounds(lowest, highest)}
+        case IntegerType(lowest, highest, words):
+            number = {"type": "integer", **_bounds(lowest, highest)}
+            return {"anyOf": [number, {"enum": list(words)}]} if words else number
         case NumberType(lowest, highest):
             return {"type": "number", **_bounds(lowest, highest)}
         case BooleanType():
@@ -150,7 +151,8 @@ def field_schema(field: Field) -> dict[str, Any]:
     if field.nullable:
         schema = _nullable(schema)
     if field.default is not None:
-        schema = {"default": field.default, **schema}  # a type with a parser gives the text of its default itself
+        default = list(field.default) if isinstance(field.default, tuple) else field.default
+        schema = {"default": default, **schema}  # a type with a parser gives the text of its default itself
     if field.examples:
         schema = {**schema, "examples": list(field.examples)}
     return {**schema, "description": field.doc} if field.doc else schema

@@ -5,6 +5,7 @@ Documents are untrusted: errors never repeat a text, and only the first errors a
 
 import json
 from codecs import BOM_UTF8
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any, NoReturn, TypeAlias
@@ -184,6 +185,13 @@ def read_json(record: RecordType, members: Members) -> tuple[RecordValues[JsonVa
     """Read the members of an object as a record; return its values and the errors."""
     issues = JsonIssues()
     return record.read(JsonValue(tuple(members), issues)), issues
+
+
+def to_members(value: Any) -> Any:
+    """Return plain values in the form of `decode_json`: mappings as tuples of their members."""
+    if isinstance(value, Mapping):
+        return tuple((str(name), to_members(each)) for name, each in value.items())
+    return [to_members(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def read_texts(record: RecordType, members: Members) -> dict[str, Any] | None:

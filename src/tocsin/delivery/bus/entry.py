@@ -5,10 +5,12 @@ import json
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tocsin.channels.content import CONTENT, make_content
+from tocsin.channels.model import NO_CONTENT
 from tocsin.core.errors import TocsinError
 from tocsin.core.reading.fields import ChoiceType, Field, RecordType, TextType
 from tocsin.core.reading.json_value import Members, decode_json, read_json, read_texts
@@ -58,6 +60,8 @@ class BusEntry:
     not_before: float | None = None
     expires_at: float | None = None
     published_key: str = ""  # the key of a forwarded message
+    format: str = ""
+    content: Mapping[str, Any] = field(default_factory=dict)  # the fields of docs/messages.md
 
 
 # Makes a delivery from an entry for a channel (kind or alias); an exception rejects the entry.
@@ -144,8 +148,7 @@ class BusConsumer:
         return {
             id_: "the id was already used with another target or message: use a new one"
             for (id_, new), known in zip(ready.items(), accepted, strict=True)
-            if (new.idempotency_key or "").startswith(GIVEN)
-            and (new.channel, new.target, new.message) != (known.channel, known.target, known.message)
+            if (new.idempotency_key or "").startswith(GIVEN) and not known.is_same_message(new)
         }
 
 
@@ -251,7 +254,9 @@ def _entry(members: Members, published_key: str = "") -> BusEntry:
     read, issues = read_json(ENTRY, members)
     if issues.count:
         raise EntryError("; ".join(map(str, issues.shown[:MAX_REASONS])), hint=_EXAMPLE)
-    return BusEntry(**read.values, published_key=published_key)
+    own = {name: value for name, value in read.values.items() if name in _OWN_NAMES}
+    content = make_content(read.values)
+    return BusEntry(**own, published_key=published_key, content=content.as_stored() if content else NO_CONTENT)
 
 
 def _id(text: str) -> str:
@@ -268,7 +273,10 @@ ENTRY = RecordType(
         Field("policy", ChoiceType(POLICIES, blank=True)),
         NOT_BEFORE,
         EXPIRES_AT,
+        Field("format", TextType(blank=True)),
+        *CONTENT.fields,
     )
 )
+_OWN_NAMES = frozenset(field.name for field in ENTRY.fields if field not in CONTENT.fields)
 _TIMES = {NOT_BEFORE.name, EXPIRES_AT.name}
 _EXAMPLE = 'publish {"target": "…", "message": "…"}'

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from tocsin.channels.contract import COMMONMARK, PLAIN, Outgoing, Receipt, SendResult
+from tocsin.channels.contract import COMMONMARK, NO_CONTENT, PLAIN, Outgoing, Receipt, SendResult
 from tocsin.channels.registry import Registry
 from tocsin.core.audit.actions import AuditAction
 from tocsin.core.audit.trail import AuditTrail
@@ -21,6 +21,7 @@ from tocsin.messaging.outbound.outbox import Outbox, may_be_out
 if TYPE_CHECKING:
     from asyncio import Task
 
+    from tocsin.channels.dressing import MessagePlan
     from tocsin.messaging.outbound.profiles import Profiles
 
 __all__ = ["Caller", "Messenger", "NotifyResult", "Observer", "OnCutOff"]
@@ -63,9 +64,11 @@ class _Sending:
 
     __slots__ = ("channel", "outgoing", "receipt")
 
-    def __init__(self, channel: str, target: str, message: str, parse_mode: str = "") -> None:
+    def __init__(
+        self, channel: str, target: str, message: str, parse_mode: str = "", content: Mapping[str, Any] = NO_CONTENT
+    ) -> None:
         self.channel = channel
-        self.outgoing = Outgoing(target, message, new_id(), parse_mode)
+        self.outgoing = Outgoing(target, message, new_id(), parse_mode, content=content)
         self.receipt: Receipt | None = None
 
 
@@ -108,6 +111,9 @@ class Messenger:
         kinds = self._registry.kinds()
         return tuple(dict.fromkeys([*(mode for kind in kinds for mode in self._parse_modes(kind)), PLAIN, COMMONMARK]))
 
+    def _modes_of(self, channel: str) -> tuple[str, ...]:
+        return (PLAIN, COMMONMARK, *self._parse_modes(channel))
+
     def _parse_modes(self, channel: str) -> tuple[str, ...]:
         try:
             return self._registry.spec(channel).parse_modes
@@ -122,6 +128,7 @@ class Messenger:
         caller: Caller,
         *,
         parse_mode: str = "",
+        content: Mapping[str, Any] = NO_CONTENT,
         on_cut_off: OnCutOff | None = None,
     ) -> Receipt:
         """Send one message directly; never raises, except when cancelled.
@@ -135,7 +142,8 @@ class Messenger:
             facts = {**_facts(receipt), **caller.facts}
             record_send(self._audit, outcome, comment, source=caller.source, metadata=facts)
 
-        [receipt] = await self._send_all([_Sending(channel, target, message, parse_mode)], caller, note, on_cut_off)
+        sending = _Sending(channel, target, message, parse_mode, content)
+        [receipt] = await self._send_all([sending], caller, note, on_cut_off)
         return receipt
 
     async def test(self, channel: str, caller: Caller) -> SendResult:
@@ -162,7 +170,14 @@ class Messenger:
         return Receipt(result, failure=failure)
 
     async def notify(
-        self, profile: str, message: str, caller: Caller, *, parse_mode: str = "", on_cut_off: OnCutOff | None = None
+        self,
+        profile: str,
+        message: str,
+        caller: Caller,
+        *,
+        parse_mode: str = "",
+        content: Mapping[str, Any] = NO_CONTENT,
+        on_cut_off: OnCutOff | None = None,
     ) -> NotifyResult:
         """Send concurrently to every target of a profile; channels without `parse_mode` use their default.
 
@@ -180,9 +195,14 @@ class Messenger:
                 {"profile": profile, "ok": sent == len(receipts), "targets": [_facts(each) for each in receipts]},
             )
 
-        modes = {entry.channel: (PLAIN, COMMONMARK, *self._parse_modes(entry.channel)) for entry in entries}
         sends = [
-            _Sending(entry.channel, entry.target, message, parse_mode if parse_mode in modes[entry.channel] else "")
+            _Sending(
+                entry.channel,
+                entry.target,
+                message,
+                parse_mode if parse_mode in self._modes_of(entry.channel) else "",
+                content,
+            )
             for entry in entries
         ]
         receipts = await self._send_all(sends, caller, note, on_cut_off)
@@ -190,12 +210,37 @@ class Messenger:
         placed = tuple(_with_position(result, profiles.place(entry)) for entry, result in results)
         return NotifyResult(profile, placed, tuple(each.failure for each in receipts))
 
+    def plan(
+        self, profile: str, message: str, *, parse_mode: str = "", content: Mapping[str, Any] = NO_CONTENT
+    ) -> "list[tuple[str, str, MessagePlan | TocsinError]]":
+        """Return channel, target and what the message would become for each target, or why it would be refused.
+
+        Raises UnknownProfileError or ConfigError.
+        """
+        found: list[tuple[str, str, MessagePlan | TocsinError]] = []
+        for entry in self._profiles().get(profile).entries:
+            planned: MessagePlan | TocsinError
+            try:
+                mode = parse_mode if parse_mode in self._modes_of(entry.channel) else ""
+                planned = self._outbox.plan(entry.channel, entry.target, message, parse_mode=mode, content=content)
+            except TocsinError as error:
+                planned = error
+            found.append((entry.channel, entry.target, planned))
+        return found
+
     def check_profile(self, profile: str) -> None:
         """Raise UnknownProfileError or ConfigError if messages cannot be sent to a profile."""
         self._profiles().get(profile)
 
     async def notify_by_queue(
-        self, profile: str, message: str, caller: Caller, *, key: str = "", parse_mode: str = ""
+        self,
+        profile: str,
+        message: str,
+        caller: Caller,
+        *,
+        key: str = "",
+        parse_mode: str = "",
+        content: Mapping[str, Any] = NO_CONTENT,
     ) -> NotifyResult:
         """Queue the message for every target of a profile; an invalid target becomes a failed result.
 
@@ -206,7 +251,10 @@ class Messenger:
         profiles = self._profiles()
         for number, entry in enumerate(profiles.get(profile).entries):
             try:
-                new = self._outbox.prepare(entry.channel, entry.target, message, caller.source, parse_mode=parse_mode)
+                mode = parse_mode if parse_mode in self._modes_of(entry.channel) else ""
+                new = self._outbox.prepare(
+                    entry.channel, entry.target, message, caller.source, parse_mode=mode, content=content
+                )
                 prepared.append(new.with_terms(None, None, f"{key}:{number}") if key else new)
             except TocsinError as error:
                 said = f"{profiles.place(entry)}{error.in_result()}"

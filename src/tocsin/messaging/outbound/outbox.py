@@ -2,11 +2,11 @@
 
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from tocsin.channels.contract import Outgoing, Receipt
+from tocsin.channels.contract import NO_CONTENT, OutboundAdapter, Outgoing, Receipt
 from tocsin.channels.registry import Registry
 from tocsin.core.audit.actions import AuditAction
 from tocsin.core.audit.trail import AuditTrail
@@ -14,7 +14,7 @@ from tocsin.core.errors import ChannelError, ConfigError, FailureKind, TocsinErr
 from tocsin.core.ids import new_id
 from tocsin.core.text.strings import normalise, truncate
 from tocsin.core.time.clock import Clock
-from tocsin.delivery.model import OPEN, AttemptOutcome, Delivery, DeliveryStatus, NewDelivery, Policy
+from tocsin.delivery.model import CONTENT, OPEN, AttemptOutcome, Delivery, DeliveryStatus, NewDelivery, Policy
 from tocsin.delivery.short_ids import whole_id
 from tocsin.delivery.store import DeliveryStore
 from tocsin.messaging.outbound.audit_actions import (
@@ -29,6 +29,8 @@ from tocsin.messaging.outbound.audit_actions import (
 from tocsin.messaging.outbound.caller import Caller
 
 if TYPE_CHECKING:
+    from tocsin.channels.dressing import MessagePlan
+
     # Sending needs nothing of the receiving side, which takes 4 ms to import.
     from tocsin.messaging.inbound.handling import Reply
 
@@ -78,14 +80,29 @@ class Outbox:
         """Return the number of messages that a text would be split into; raises like `prepare`."""
         return len(self._registry.adapter(channel).check(Outgoing(target, message))[1])
 
+    def plan(
+        self, channel: str, target: str, message: str, *, parse_mode: str = "", content: Mapping[str, Any] = NO_CONTENT
+    ) -> "MessagePlan":
+        """Return what a message would become, without sending it; raises like `prepare`."""
+        outgoing = Outgoing(target, message, parse_mode=parse_mode, content=content)
+        return self._registry.adapter(channel).dresser.plan(outgoing)
+
     def prepare(
-        self, channel: str, target: str, message: str, source: str, policy: str = "", *, parse_mode: str = ""
+        self,
+        channel: str,
+        target: str,
+        message: str,
+        source: str,
+        policy: str = "",
+        *,
+        parse_mode: str = "",
+        content: Mapping[str, Any] = NO_CONTENT,
     ) -> NewDelivery:
         """Check a message as a direct send does, and return the message to queue.
 
         Raises UnknownChannelError, or ChannelError when target or text cannot be sent.
         """
-        return self._prepare(channel, Outgoing(target, message, parse_mode=parse_mode), source, policy)
+        return self._prepare(channel, Outgoing(target, message, parse_mode=parse_mode, content=content), source, policy)
 
     def _prepare(self, channel: str, outgoing: Outgoing, source: str, policy: str = "") -> NewDelivery:
         adapter = self._registry.adapter(channel)
@@ -101,7 +118,7 @@ class Outbox:
         if policy and policy not in set(Policy):
             raise ConfigError(f"unknown policy {policy[:50]!r}", hint=f"choose from: {', '.join(Policy)}")
         chosen = Policy(policy) if policy else usual
-        text, mode, extra = normalise(outgoing.text), outgoing.parse_mode, outgoing.extra
+        text, mode, extra = normalise(outgoing.text), outgoing.parse_mode, _stored_extra(outgoing, adapter)
         return NewDelivery(adapter.spec.kind, checked, text, source, policy=chosen, parse_mode=mode, extra=extra)
 
     async def enqueue(self, new: Sequence[NewDelivery], caller: Caller) -> list[Delivery]:
@@ -176,6 +193,8 @@ class Outbox:
             policy=Policy.AT_MOST_ONCE,
             created_at=now - receipt.duration_ms / 1000,
             attempts=receipt.attempts,
+            parse_mode=outgoing.parse_mode,
+            extra=_stored_extra(outgoing),
             parts_sent=receipt.parts_sent,
             parts_total=receipt.parts_total,
             provider_id=receipt.provider_id,
@@ -243,6 +262,14 @@ class Outbox:
         facts = {"delivery": delivery.id, "channel": delivery.channel, "target": delivery.target}
         detail = f"delivery {delivery.id} on {delivery.channel} to {delivery.target}"
         self._audit.record(action, detail, source=caller.source, metadata={**facts, **caller.facts})
+
+
+def _stored_extra(outgoing: Outgoing, adapter: OutboundAdapter | None = None) -> Mapping[str, Any]:
+    """Return the extras of a message with its content, as a delivery stores them."""
+    if not outgoing.content:
+        return outgoing.extra
+    content = adapter.dresser.read(outgoing.content) if adapter else None
+    return {**outgoing.extra, CONTENT: content.as_stored() if content else dict(outgoing.content)}
 
 
 def _status(receipt: Receipt) -> DeliveryStatus:

@@ -67,9 +67,10 @@ def describe_gateway(kinds: Sequence[str]) -> dict[str, Any]:
 
 def _send() -> dict[str, Any]:
     result = reference("SendResult")
-    requests = [reference("SendRequest"), reference("QueueRequest")]
-    accepted = _answer("The message was queued durably (`Prefer: respond-async`)", reference("Accepted"))
-    location = _header("URL of the delivery")
+    requests = [reference("SendRequest"), reference("QueueRequest"), reference("ProfileRequest")]
+    many = reference("FanOut")
+    accepted = _either_result("The message was queued durably (`Prefer: respond-async`)", reference("Accepted"), many)
+    location = _header("URL of the delivery; of the list, for a profile")
     applied = _header("respond-async")
     replayed = {"Idempotent-Replayed": _header("`true` if this is a stored response")}
     return {
@@ -86,14 +87,19 @@ def _send() -> dict[str, Any]:
             "content": {"application/json": {"schema": {"anyOf": requests}}},
         },
         "responses": {
-            "200": {**_answer("The message was sent", result), "headers": replayed},
+            "200": {**_either_result("The message was sent", result, many), "headers": replayed},
+            "207": _answer("Some targets of the profile received the message", many),
             "202": {**accepted, "headers": {"Location": location, "Preference-Applied": applied, **replayed}},
-            "404": _answer("The channel is unknown or not configured", result),
-            "502": _answer("No part was sent. Retrying may help", result),
+            "404": _either(
+                "A send result: the channel is unknown or not configured. A problem document: the profile is unknown",
+                result,
+            ),
+            "502": _either_result("No part was sent. Retrying may help", result, many),
             "504": {
-                **_answer(
+                **_either_result(
                     "Partly sent, or the outcome is unknown. Repeat the request only with the same Idempotency-Key",
                     result,
+                    many,
                 ),
                 "headers": replayed,
             },
@@ -106,7 +112,7 @@ def _send() -> dict[str, Any]:
             "422": _either(
                 "A send result: retrying cannot help. A problem document: the request is invalid, or its key was "
                 "used with another one",
-                result,
+                {"anyOf": [result, many]},
             ),
             "503": {
                 **_either(
@@ -223,6 +229,11 @@ def _either(description: str, schema: dict[str, Any]) -> dict[str, Any]:
     """Describe a response with this schema or a problem document; its media type distinguishes them."""
     problem = {"application/problem+json": {"schema": reference("Problem")}}
     return {"description": description, "content": {"application/json": {"schema": schema}, **problem}}
+
+
+def _either_result(description: str, *schemas: dict[str, Any]) -> dict[str, Any]:
+    """Describe a response with one of these schemas."""
+    return _answer(description, {"anyOf": list(schemas)})
 
 
 def _header(description: str) -> dict[str, Any]:

@@ -4,13 +4,23 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from tocsin.channels.content import ACTION
 from tocsin.channels.contract import SendResult
 from tocsin.core.reading.fields import Field
 from tocsin.core.reading.json_schema import build_schema, field_schema, record_schema
 from tocsin.core.records.schema import RecordSchemas
 from tocsin.delivery.model import Accepted
 from tocsin.web.gateway.deliveries import DeliveryPage
-from tocsin.web.gateway.records import CHANNEL, HEALTH, PROBLEM, QUEUE_REQUEST, SEND_REQUEST, TERMS
+from tocsin.web.gateway.records import (
+    CHANNEL,
+    FAN_OUT,
+    HEALTH,
+    PROBLEM,
+    PROFILE_REQUEST,
+    QUEUE_REQUEST,
+    SEND_REQUEST,
+    TERMS,
+)
 
 
 def parameter(field: Field, *, where: str = "query") -> dict[str, Any]:
@@ -33,7 +43,8 @@ def schemas(kinds: Sequence[str]) -> dict[str, Any]:
     for request in requests.values():
         described = {"description": f"One of {', '.join(kinds)}, or an alias", "examples": list(kinds)}
         request["properties"][CHANNEL.name] = {**build_schema(CHANNEL.type), **described}
-    written = {record.name: record_schema(record) for record in (HEALTH, PROBLEM)}
+    requests["ProfileRequest"] = record_schema(PROFILE_REQUEST)
+    written = {record.name: record_schema(record) for record in (HEALTH, PROBLEM, ACTION, FAN_OUT)}
     return {**requests, **answers.found, **written}
 
 

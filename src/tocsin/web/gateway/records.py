@@ -1,6 +1,8 @@
 """The records of the gateway's requests and responses, from which its OpenAPI document is generated."""
 
+from tocsin.channels.content import CONTENT
 from tocsin.core.reading.fields import (
+    BooleanType,
     ChoiceType,
     Field,
     FieldType,
@@ -43,8 +45,17 @@ TERMS = (
     EXPIRES_AT,
 )
 
-SEND_REQUEST = RecordType((CHANNEL, TARGET, MESSAGE), "SendRequest")
+PROFILE = Field("profile", TEXT, required=True, doc="Notification profile, instead of channel and target")
+FORMAT = (
+    Field("format", TEXT, doc="`plain`, `markdown` (CommonMark), `native`, or one of the channel's parse modes"),
+    Field("parse_mode", TEXT, doc="Alias of `format`"),
+)
+_SAID = (MESSAGE, *FORMAT, *CONTENT.fields)
+
+MESSAGE_FIELDS = (CHANNEL, TARGET, MESSAGE)  # of a plain text
+SEND_REQUEST = RecordType((CHANNEL, TARGET, *_SAID), "SendRequest")
 QUEUE_REQUEST = RecordType((*SEND_REQUEST.fields, *TERMS), "QueueRequest")
+PROFILE_REQUEST = RecordType((PROFILE, *_SAID), "ProfileRequest")
 
 # Answers
 
@@ -70,6 +81,21 @@ HEALTH = _answer(
             _always("status", TEXT),
             _always("age_s", NumberType(), nullable=True),
             _always("chat_model", ChoiceType(("off", "ok", "failing"))),
+        ),
+    ),
+)
+FAN_OUT = _answer(
+    "FanOut",
+    _always("ok", BooleanType()),
+    _always("profile", TEXT),
+    _always(
+        "results",
+        ListType(
+            _answer(
+                "",
+                _always("ok", BooleanType()),
+                *(_always(name, TEXT) for name in ("channel", "target", "message", "error")),
+            )
         ),
     ),
 )

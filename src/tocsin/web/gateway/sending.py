@@ -10,24 +10,35 @@ from typing import Any
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope
 
-from tocsin.channels.contract import Receipt, SendResult
-from tocsin.core.errors import ChannelError, ConfigError, TocsinError
+from tocsin.channels.content import CONTENT, make_content
+from tocsin.channels.contract import NO_CONTENT, Receipt, SendResult
+from tocsin.channels.model import FORMATS
+from tocsin.core.errors import ChannelError, ConfigError, TocsinError, UnknownProfileError
 from tocsin.core.records.as_json import to_json
 from tocsin.delivery.model import Accepted
 from tocsin.messaging.outbound.caller import Caller
 from tocsin.messaging.outbound.idempotency import IdempotencyKeys, KeyReusedError, StillRunningError, keep_lease
-from tocsin.messaging.outbound.messenger import Messenger
+from tocsin.messaging.outbound.messenger import Messenger, NotifyResult
 from tocsin.messaging.outbound.outbox import Outbox
 from tocsin.rest.headers import header_values, idempotency_key, prefers_async
 from tocsin.rest.problems import HttpProblemError
 from tocsin.web.access.bearer import GATEWAY_USER
 from tocsin.web.gateway.audit_actions import GATEWAY
-from tocsin.web.gateway.records import QUEUE_REQUEST, TERMS
+from tocsin.web.gateway.records import MESSAGE_FIELDS, PROFILE, PROFILE_REQUEST, QUEUE_REQUEST, TERMS
 from tocsin.web.http.asgi import read_body
 from tocsin.web.http.bodies import parse_fields, refuse_field
-from tocsin.web.http.send_answers import SendResponse, partial_response, response_to_send
+from tocsin.web.http.send_answers import (
+    SendResponse,
+    partial_response,
+    response_to_fan_out,
+    response_to_send,
+)
 
 log = logging.getLogger(__name__)
+
+_OTHERS = {PROFILE.name: PROFILE_REQUEST}
+_PLAIN_NAMES = frozenset(field.name for field in MESSAGE_FIELDS)
+_CONTENT_NAMES = frozenset(field.name for field in CONTENT.fields)
 
 
 class SendHandler:
@@ -41,7 +52,7 @@ class SendHandler:
     async def send(self, scope: Scope, receive: Receive) -> ASGIApp:
         """Send one message; return its send result, or its location in the queue."""
         raw = await read_body(scope, receive)
-        body = parse_fields(scope, raw, QUEUE_REQUEST)
+        body = _with_content(parse_fields(scope, raw, QUEUE_REQUEST, _OTHERS))
         queued = prefers_async(scope)
         if not queued:
             for term in TERMS:
@@ -99,14 +110,25 @@ class SendHandler:
     def _interrupted(self, body: Mapping[str, Any]) -> SendResponse:
         """Return the response for a direct send that was interrupted by a crash: it is never sent again."""
         error = "outcome unknown: the service stopped during the send; check the recipient's side before you send again"
+        if "profile" in body:
+            result = SendResult(False, "", "", error=error).as_dict()
+            return SendResponse({"ok": False, "profile": body["profile"], "results": [result]}, 504, keep=True)
         kind = self._outbox.kind_of(body["channel"])
         return SendResponse(SendResult(False, kind, body["target"], error=error).as_dict(), 504, keep=True)
 
     async def _send_now(self, scope: Scope, body: Mapping[str, Any]) -> SendResponse:
+        if "profile" in body:
+            return await self._notify_now(scope, body)
         cut_off: list[Receipt] = []
         try:
             receipt = await self._messenger.send(
-                body["channel"], body["target"], body["message"], read_caller(scope), on_cut_off=cut_off.extend
+                body["channel"],
+                body["target"],
+                body["message"],
+                read_caller(scope),
+                parse_mode=body.get("format", ""),
+                content=body.get("content", NO_CONTENT),
+                on_cut_off=cut_off.extend,
             )
         except CancelledError:  # the service stops: the caller must learn that the message may have been sent
             if not cut_off:
@@ -116,11 +138,51 @@ class SendHandler:
             return partial_response(receipt)
         return response_to_send(receipt.result, receipt.failure)
 
+    async def _notify_now(self, scope: Scope, body: Mapping[str, Any]) -> SendResponse:
+        profile, caller = body["profile"], read_caller(scope)
+        mode, content = body.get("format", ""), body.get("content", NO_CONTENT)
+        cut_off: list[Receipt] = []
+        try:
+            found = await self._messenger.notify(
+                profile, body["message"], caller, parse_mode=mode, content=content, on_cut_off=cut_off.extend
+            )
+        except CancelledError:
+            if not cut_off:
+                raise
+            results = tuple(receipt.result for receipt in cut_off)
+            found = NotifyResult(profile, results, tuple(receipt.failure for receipt in cut_off))
+        except UnknownProfileError as error:
+            raise HttpProblemError("not-found", f"{error.sentence()}.") from None
+        return response_to_fan_out(found)
+
+    async def _notify_by_queue(self, scope: Scope, body: Mapping[str, Any], key: str) -> SendResponse:
+        mode, content = body.get("format", ""), body.get("content", NO_CONTENT)
+        try:
+            found = await self._messenger.notify_by_queue(
+                body["profile"], body["message"], read_caller(scope), key=key, parse_mode=mode, content=content
+            )
+        except UnknownProfileError as error:
+            raise HttpProblemError("not-found", f"{error.sentence()}.") from None
+        except TocsinError as error:
+            raise HttpProblemError("not-ready", f"The message cannot be queued: {error.sentence()}.") from None
+        document = {"ok": found.ok, "profile": found.profile, "results": [each.as_dict() for each in found.results]}
+        return SendResponse(document, 202 if found.sent else 422, keep=bool(found.sent), headers=_where(""))
+
     async def _queue(self, scope: Scope, body: Mapping[str, Any], key: str) -> SendResponse:
+        if "profile" in body:
+            return await self._notify_by_queue(scope, body, key)
         policy = body.get("policy", "")
         terms = (body.get("not_before"), body.get("expires_at"), key or None)
         try:
-            new = self._outbox.prepare(body["channel"], body["target"], body["message"], "gateway", policy)
+            new = self._outbox.prepare(
+                body["channel"],
+                body["target"],
+                body["message"],
+                "gateway",
+                policy,
+                parse_mode=body.get("format", ""),
+                content=body.get("content", NO_CONTENT),
+            )
         except (ChannelError, ConfigError) as error:
             kind = self._outbox.kind_of(body["channel"])
             return response_to_send(SendResult(False, kind, body["target"], error=error.in_result()), error)
@@ -128,11 +190,25 @@ class SendHandler:
             [delivery] = await self._outbox.enqueue([new.with_terms(*terms)], read_caller(scope))
         except TocsinError as error:
             raise HttpProblemError("not-ready", f"The message cannot be queued: {error.sentence()}.") from None
-        if (delivery.channel, delivery.target, delivery.message) != (new.channel, new.target, new.message):
+        if not delivery.is_same_message(new):
             raise KeyReusedError(
                 "the idempotency key is already in the queue"
             )  # from an earlier request whose response was lost
         return SendResponse(to_json(delivery, Accepted), 202, keep=True, headers=_where(delivery.id))
+
+
+def _with_content(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the fields with those of the content as one, in their stored form, and the format as a parse mode."""
+    if body.keys() == _PLAIN_NAMES:
+        return body
+    found = {name: value for name, value in body.items() if name not in _CONTENT_NAMES}
+    given = found.pop("format", "") or found.pop("parse_mode", "")
+    found.pop("parse_mode", None)
+    if mode := FORMATS.get(given, given):
+        found["format"] = mode
+    if content := make_content(body):
+        found["content"] = content.as_stored()
+    return found
 
 
 def read_caller(scope: Scope) -> Caller:
@@ -156,9 +232,10 @@ def _caller_key(scope: Scope, given: str) -> str:
 def _replayed(status: int, body: str) -> Response:
     headers = {"Cache-Control": "no-store", "Idempotent-Replayed": "true"}
     if status == 202:
-        headers |= _where(str(json.loads(body)["id"]))
+        headers |= _where(str(json.loads(body).get("id", "")))
     return Response(body, status, headers, "application/json")
 
 
 def _where(delivery: str) -> dict[str, str]:
-    return {"Location": f"/deliveries/{delivery}", "Preference-Applied": "respond-async"}
+    """Return the headers of a queued message; without an ID, of those for a profile."""
+    return {"Location": f"/deliveries/{delivery}".removesuffix("/"), "Preference-Applied": "respond-async"}

@@ -1,6 +1,7 @@
 """JSON bodies of requests and their fields."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 from starlette.types import Scope
@@ -10,16 +11,21 @@ from tocsin.core.reading.json_value import JsonIssue, JsonIssues, Members, decod
 from tocsin.rest.headers import header_values, media_type
 from tocsin.rest.problems import HttpProblemError
 
+NO_OTHERS: Mapping[str, RecordType] = MappingProxyType({})
 
-def parse_fields(scope: Scope, raw: bytes, record: RecordType) -> Mapping[str, Any]:
+
+def parse_fields(
+    scope: Scope, raw: bytes, record: RecordType, others: Mapping[str, RecordType] = NO_OTHERS
+) -> Mapping[str, Any]:
     """Return the fields of a JSON body; raise the problem of an invalid one.
 
-    Absent fields without a default are omitted.
+    Absent fields without a default are omitted. A body with a field of `others` is another record.
     """
     members = parse_json_object(read_media_type(scope), raw)
     body = read_texts(record, members)
     if body is not None:
         return body
+    record = next((others[name] for name, _ in members if name in others), record)
     found, issues = read_json(record, members)
     if issues.count:
         raise _refusal(issues)

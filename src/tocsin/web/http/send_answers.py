@@ -7,6 +7,7 @@ from math import ceil, inf
 from tocsin.channels.contract import Receipt, SendResult
 from tocsin.core.errors import FailureKind, RemoteError, TocsinError, UnknownChannelError
 from tocsin.delivery.model import SCHEDULE_S
+from tocsin.messaging.outbound.messenger import NotifyResult
 from tocsin.messaging.outbound.outbox import may_be_out
 from tocsin.web.http.responses import JsonResponse
 
@@ -54,6 +55,23 @@ def partial_response(receipt: Receipt) -> SendResponse:
         next_step = f"see GET {known}" if may_be_out(receipt) else f"send the remaining parts with POST {known}/replay"
         result = replace(result, error=f"{result.error}; {next_step}")
     return SendResponse(result.as_dict(), STATUSES[FailureKind.AMBIGUOUS], keep=True)
+
+
+def response_to_fan_out(found: NotifyResult) -> SendResponse:
+    """Return the response to a direct send to a profile: a result per target."""
+    unknown = any(failure and failure.kind is FailureKind.AMBIGUOUS for failure in found.failures)
+    document = {"ok": found.ok, "profile": found.profile, "results": [each.as_dict() for each in found.results]}
+    return SendResponse(document, fan_out_status(found), keep=bool(found.sent) or unknown)
+
+
+def fan_out_status(found: NotifyResult) -> int:
+    """Return the status of a direct send to a profile: 207 if some targets received it, else whether a retry helps."""
+    if found.ok:
+        return 200
+    if found.sent:
+        return 207
+    may_work = {failure.kind for failure in found.failures if failure} - {FailureKind.PERMANENT}
+    return 502 if may_work else STATUSES[FailureKind.PERMANENT]
 
 
 def _wait_s(failure: TocsinError) -> int:

@@ -9,12 +9,15 @@ from typing import Any
 from fastapi import Request, Response
 from fastapi.responses import JSONResponse
 
-from tocsin.channels.contract import ChannelSpec, Outgoing, Receipt, SendResult
+from tocsin.channels.contract import ChannelSpec, Receipt, SendResult
+from tocsin.channels.dressing import MessagePlan
+from tocsin.channels.model import Support
 from tocsin.channels.registry import ChannelState, Registry
 from tocsin.core.audit.reader import AuditEntry
 from tocsin.core.audit.trail import AuditTrail
 from tocsin.core.config.settings import Settings
-from tocsin.core.errors import ChannelError, ConfigError, FailureKind, RemoteError, TocsinError
+from tocsin.core.errors import ChannelError, ConfigError, RemoteError, TocsinError
+from tocsin.core.records.as_json import to_json as as_records
 from tocsin.core.text.compact_json import to_json
 from tocsin.core.time.clock import Clock
 from tocsin.core.time.timestamps import timestamp
@@ -35,12 +38,13 @@ from tocsin.web.dashboard.operations.messaging_models import (
     DryRun,
     ProfileList,
     ProfileMessage,
+    ProfilePlan,
     ProfileResult,
     QueuedMessage,
     SendMessage,
     SentMessage,
 )
-from tocsin.web.http.send_answers import STATUSES, SendResponse, partial_response, response_to_send
+from tocsin.web.http.send_answers import SendResponse, fan_out_status, partial_response, response_to_send
 
 DAY_S = 86_400.0
 _TESTS = {MSG_TEST.name, CHANNEL_CONNECT.name}
@@ -133,18 +137,23 @@ class MessagingRoutes:
         With `queue` or `Prefer: respond-async`, the message is stored and retried until it is sent. With `dry_run`,
         it is not sent, and the response is `{parts, warnings}`.
         """
-        text = f"{body.subject}\n{body.message}" if body.subject else body.message
         if body.dry_run:
-            return self._plan(body, text)
+            return self._plan(body)
         if (preferred := prefers_async(request.scope)) or body.queue:
-            queued = await self._queue(body, text, caller)
+            queued = await self._queue(body, caller)
             if preferred and queued.status_code == 202:
                 queued.headers["Preference-Applied"] = "respond-async"
             return queued
         cut_off: list[Receipt] = []
         try:
             receipt = await self._parts.messenger.send(
-                body.channel, body.target, text, caller, parse_mode=body.parse_mode, on_cut_off=cut_off.extend
+                body.channel,
+                body.target,
+                body.said,
+                caller,
+                parse_mode=body.mode,
+                content=body.content,
+                on_cut_off=cut_off.extend,
             )
         except asyncio.CancelledError:  # the service stops: the caller must learn that the message may have been sent
             if not cut_off:
@@ -155,20 +164,21 @@ class MessagingRoutes:
             partial_response(receipt) if partly else response_to_send(receipt.result, receipt.failure), receipt
         )
 
-    def _plan(self, body: SendMessage, text: str) -> Response:
+    def _plan(self, body: SendMessage) -> Response:
         try:
-            adapter = self._parts.registry.adapter(body.channel)
-            _, parts = adapter.check(Outgoing(body.target, text, parse_mode=body.parse_mode))
+            plan = self._parts.outbox.plan(
+                body.channel, body.target, body.said, parse_mode=body.mode, content=body.content
+            )
         except (ChannelError, ConfigError) as error:
             return self._refused(body, error)
-        warnings = [f"The text is sent as {len(parts)} messages"] if len(parts) > 1 else []
-        shown = [{"text": part, "length": adapter.spec.measure(part)} for part, _ in parts]
-        return JSONResponse({"parts": shown, "warnings": warnings})
+        return JSONResponse(_planned(plan))
 
-    async def _queue(self, body: SendMessage, text: str, caller: Caller) -> Response:
+    async def _queue(self, body: SendMessage, caller: Caller) -> Response:
         outbox = self._parts.outbox
         try:
-            new = outbox.prepare(body.channel, body.target, text, caller.source, parse_mode=body.parse_mode)
+            new = outbox.prepare(
+                body.channel, body.target, body.said, caller.source, parse_mode=body.mode, content=body.content
+            )
         except (ChannelError, ConfigError) as error:
             return self._refused(body, error)
         [delivery] = await outbox.enqueue([new], caller)
@@ -202,13 +212,18 @@ class MessagingRoutes:
         own=True,
         once=True,
         problems=("not-found", "validation-failed"),
-        answer=ProfileResult,
+        answer=ProfileResult | ProfilePlan,
         responses=FAN_OUT,
     )
     async def send_to_profile(self, name: str, body: ProfileMessage, caller: CallerOf) -> Any:
-        """Send a message to every target of a profile."""
-        found = await self._parts.messenger.notify(name, body.message, caller)
-        return JSONResponse(_profile_result(found), _fan_out_status(found))
+        """Send a message to every target of a profile; with `dry_run`, only show what would be sent."""
+        if body.dry_run:
+            plans = self._parts.messenger.plan(name, body.message, parse_mode=body.mode, content=body.content)
+            return JSONResponse({"profile": name, "plans": [_planned_target(*each) for each in plans]})
+        found = await self._parts.messenger.notify(
+            name, body.message, caller, parse_mode=body.mode, content=body.content
+        )
+        return JSONResponse(_profile_result(found), fan_out_status(found))
 
 
 def messaging_operations(parts: MessagingDependencies) -> Operations:
@@ -247,6 +262,21 @@ def _capabilities(spec: ChannelSpec) -> dict[str, Any]:
         "parse_modes": list(spec.parse_modes),
         "markdown": bool(spec.parse_modes),
     }
+
+
+def _planned(plan: MessagePlan) -> dict[str, Any]:
+    warnings = [f"The text is sent as {len(plan.parts)} messages"] if len(plan.parts) > 1 else []
+    lacking = [f"{each.field} {each.note}".strip() for each in plan.fields if each.support is Support.IGNORED]
+    warnings += [f"The product lacks: {', '.join(lacking)}"] if lacking else []
+    parts, fields = ([as_records(each) for each in found] for found in (plan.parts, plan.fields))
+    return {"parts": parts, "warnings": warnings, "fields": fields}
+
+
+def _planned_target(channel: str, target: str, plan: MessagePlan | TocsinError) -> dict[str, Any]:
+    if isinstance(plan, TocsinError):
+        refused: dict[str, Any] = {"parts": [], "warnings": [], "fields": []}
+        return {**refused, "channel": channel, "target": target, "error": plan.in_result()}
+    return {**_planned(plan), "channel": channel, "target": target, "error": ""}
 
 
 def _sent(response: SendResponse, receipt: Receipt) -> Response:
@@ -290,12 +320,3 @@ def _profile_result(found: NotifyResult) -> dict[str, Any]:
         "failed": found.failed,
         "results": [result.as_dict() for result in found.results],
     }
-
-
-def _fan_out_status(found: NotifyResult) -> int:
-    if found.ok:
-        return 200
-    if found.sent:
-        return 207
-    may_work = {failure.kind for failure in found.failures if failure} - {FailureKind.PERMANENT}
-    return 502 if may_work else STATUSES[FailureKind.PERMANENT]

@@ -1,9 +1,13 @@
 """The records of the operations on channels and profiles."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from tocsin.channels.contract import SendResult
+from tocsin.channels.content import MAX_TITLE, Content, make_content
+from tocsin.channels.contract import NO_CONTENT, SendResult
+from tocsin.channels.dressing import FieldPlan
+from tocsin.channels.model import FORMATS
 from tocsin.core.reading.fields import TextType
 from tocsin.core.reading.records import Written
 from tocsin.core.records.marks import Time
@@ -103,16 +107,50 @@ class ProfileList:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SendMessage(RequestBody):
+class MessageBody(RequestBody, Content):
+    """What a message says besides its text, and how the text is read."""
+
+    format: Annotated[str, text(20), "`plain`, `markdown`, `native`, or one of the `parse_modes` of the channel."] = ""
+    parse_mode: Annotated[str, text(20), "Alias of `format`."] = ""
+
+    @property
+    def mode(self) -> str:
+        """The parse mode of the text."""
+        given = self.format or self.parse_mode
+        return FORMATS.get(given, given)
+
+    @property
+    def content(self) -> Mapping[str, Any]:
+        """The content, as a message takes it."""
+        return self._content({})
+
+    def _content(self, others: Mapping[str, Any]) -> Mapping[str, Any]:
+        given = {name: value for name, value in self.values().items() if name in self.given}
+        found = make_content({**others, **given})
+        return found.as_stored() if found else NO_CONTENT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendMessage(MessageBody):
     """Message to send."""
 
     channel: Annotated[str, Written(TextType(max_chars=100))]
     target: Annotated[str, Written(TextType(max_chars=500))]
     message: Annotated[str, Written(TextType(max_chars=400000), examples=("The backup has finished",))]
-    parse_mode: Annotated[str, text(20), "One of the `parse_modes` of the channel."] = ""
-    subject: Annotated[str, text(500), "First line of the message; some channels show it separately."] = ""
+    subject: Annotated[str, text(500), "Alias of `title`."] = ""
     queue: Annotated[bool, FLAG, "Queue the message durably instead of sending it now."] = False
     dry_run: Annotated[bool, FLAG, "Only return the parts that would be sent."] = False
+
+    @property
+    def content(self) -> Mapping[str, Any]:
+        """The content, with `subject` as its title."""
+        title = " ".join(self.subject.split())
+        return self._content({"title": title} if 0 < len(title) <= MAX_TITLE else {})
+
+    @property
+    def said(self) -> str:
+        """The text, below a subject that is too long for a title."""
+        return self.message if len(" ".join(self.subject.split())) <= MAX_TITLE else f"{self.subject}\n{self.message}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +178,24 @@ class DryRun:
 
     parts: list[PartRecord]
     warnings: list[str]
+    fields: Annotated[list[FieldPlan], "What becomes of each field: native, degraded or ignored."]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetPlan(DryRun):
+    """What a message would become for one target; `error` says why it would be refused."""
+
+    channel: str
+    target: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfilePlan:
+    """What a message would become for each target of a profile."""
+
+    profile: str
+    plans: list[TargetPlan]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,10 +207,11 @@ class QueuedMessage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProfileMessage(RequestBody):
+class ProfileMessage(MessageBody):
     """Message for every target of a profile."""
 
     message: Annotated[str, Written(TextType(max_chars=400000))]
+    dry_run: Annotated[bool, FLAG, "Only return what the message would become for each target."] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -470,6 +470,7 @@ export interface Delivery {
   finished_at: string | null;
   duration_ms: number | null;
   dismissed: boolean;
+  content: Record<string, unknown>;
 }
 /** How far the messages with a run's output came; it never changes the state of the run. */
 export interface DeliveryRecord {
@@ -500,6 +501,7 @@ export interface DisableJob {
 export interface DryRun {
   parts: PartRecord[];
   warnings: string[];
+  fields: FieldPlan[];
 }
 /** An entry. */
 export interface EntryRecord {
@@ -527,6 +529,12 @@ export type EntryType = "fact" | "preference" | "note" | "event";
 export type ExecutionMode = "standard" | "sandboxed";
 /** Whether a failed delivery may be retried. */
 export type FailureKind = "permanent" | "transient" | "rate_limited" | "ambiguous";
+/** What becomes of one field of a message. */
+export interface FieldPlan {
+  field: string;
+  support: Support;
+  note: string;
+}
 /** Error in one value. */
 export interface FieldProblem {
   code: string;
@@ -1051,7 +1059,22 @@ export interface ProfileList {
 }
 /** Message for every target of a profile. */
 export interface ProfileMessage {
+  title?: string;
+  priority?: number | "min" | "low" | "default" | "high" | "urgent";
+  type?: string;
+  click?: string;
+  actions?: { action?: "view"; label: string; url: string; }[];
+  mention?: string | string[];
+  silent?: boolean;
+  format?: string;
+  parse_mode?: string;
   message: string;
+  dry_run?: boolean;
+}
+/** What a message would become for each target of a profile. */
+export interface ProfilePlan {
+  profile: string;
+  plans: TargetPlan[];
 }
 /** Notification profile. */
 export interface ProfileRecord {
@@ -1341,10 +1364,18 @@ export interface SecurityWarning {
 }
 /** Message to send. */
 export interface SendMessage {
+  title?: string;
+  priority?: number | "min" | "low" | "default" | "high" | "urgent";
+  type?: string;
+  click?: string;
+  actions?: { action?: "view"; label: string; url: string; }[];
+  mention?: string | string[];
+  silent?: boolean;
+  format?: string;
+  parse_mode?: string;
   channel: string;
   target: string;
   message: string;
-  parse_mode?: string;
   subject?: string;
   queue?: boolean;
   dry_run?: boolean;
@@ -1594,6 +1625,17 @@ export interface SubsystemRecord {
 }
 /** The state of a subsystem, from best to worst. */
 export type SubsystemState = "disabled" | "unconfigured" | "ok" | "degraded" | "error";
+/** How a channel shows a field. */
+export type Support = "native" | "degraded" | "ignored" | "refused";
+/** What a message would become for one target; `error` says why it would be refused. */
+export interface TargetPlan {
+  parts: PartRecord[];
+  warnings: string[];
+  fields: FieldPlan[];
+  channel: string;
+  target: string;
+  error: string;
+}
 /** Unit of work with a state, optionally with its own git branch; facts of the branch are those of the last look. */
 export interface TaskJobRecord {
   id: string;

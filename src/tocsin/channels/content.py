@@ -1,0 +1,174 @@
+"""What a message says besides its text: title, urgency, link, buttons and mentions.
+
+Imported only for messages that have some of it; field names and limits: docs/messages.md.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from typing import Annotated, Any, Literal
+
+from tocsin.core.errors import ChannelError
+from tocsin.core.reading.fields import BooleanType, ChoiceType, IntegerType, ListType, OneOrManyType, TextType
+from tocsin.core.reading.json_value import read_json, to_members
+from tocsin.core.reading.records import Written, record_type
+
+PRIORITIES = {"min": 1, "low": 2, "default": 3, "high": 4, "urgent": 5}
+TYPES = ("info", "success", "warning", "failure")
+QUIET_FROM = 2  # messages of this priority and below make no sound
+USUAL = 3
+MAX_TITLE = 250
+
+_WEB_ADDRESS = TextType(
+    max_chars=2_000,
+    blank=True,
+    pattern=r"(?:https?://[^\s/?#]+[^\s]*)?",
+    rule="not a web address: write one that begins with http:// or https://",
+)
+_LINE = r"[^\x00-\x1f\x7f\u2028\u2029]*\S[^\x00-\x1f\x7f\u2028\u2029]*"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageAction:
+    """A button below a message."""
+
+    action: Annotated[Literal["view"], Written(ChoiceType(("view",))), "`view` opens an address."] = "view"
+    label: Annotated[
+        str, Written(TextType(max_chars=40, pattern=_LINE, rule="not a label: write one line")), "Text of the button."
+    ]
+    url: Annotated[str, Written(replace(_WEB_ADDRESS, blank=False)), "The address to open."]
+
+
+ACTION = record_type(MessageAction, "MessageAction")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Content:
+    """The parts of a message besides its text."""
+
+    title: Annotated[
+        str,
+        Written(TextType(True, MAX_TITLE, rf"(?:{_LINE})?", "not a title: write one line")),
+        "Title, subject or first line.",
+    ] = ""
+    priority: Annotated[
+        int,
+        Written(IntegerType(1, 5, words=PRIORITIES)),
+        "1 to 5, or `min`, `low`, `default`, `high`, `urgent`.",
+    ] = USUAL
+    type: Annotated[
+        str, Written(ChoiceType(TYPES, blank=True)), "Sets colour and symbol: info, success, warning, failure."
+    ] = ""
+    click: Annotated[str, Written(_WEB_ADDRESS), "The address that the message is about."] = ""
+    actions: Annotated[tuple[MessageAction, ...], Written(ListType(ACTION, max_items=5)), "Buttons, at most 5."] = ()
+    mention: Annotated[
+        tuple[str, ...],
+        Written(
+            OneOrManyType(
+                TextType(
+                    max_chars=100, pattern=r"[^\s<>]+", rule="not a mention: write @here, @channel, @name or an ID"
+                )
+            )
+        ),
+        "Whom to mention: `@here`, `@channel`, `@name`, or an ID of the product; a Discord role as `&ID`.",
+    ] = ()
+    silent: Annotated[bool, Written(BooleanType()), "Deliver without a sound; implied by priority 1 and 2."] = False
+
+    @property
+    def quiet(self) -> bool:
+        """Whether the message makes no sound."""
+        return self.silent or self.priority <= QUIET_FROM
+
+    def used(self) -> tuple[str, ...]:
+        """Return the names of the fields that differ from their defaults."""
+        return tuple(each.name for each in fields(self) if getattr(self, each.name) != each.default)
+
+    def as_stored(self) -> dict[str, Any]:
+        """Return the fields that are used as a JSON object, for `read_content`."""
+        found = {name: getattr(self, name) for name in self.used()}
+        if self.actions:
+            found["actions"] = [{"action": each.action, "label": each.label, "url": each.url} for each in self.actions]
+        if self.mention:
+            found["mention"] = list(self.mention)
+        return found
+
+
+CONTENT = record_type(Content, "MessageContent")
+
+
+def make_content(values: Mapping[str, Any]) -> Content | None:
+    """Return the content among values that CONTENT has read; None if all are defaults."""
+    given = {name: values[name] for name in _names() if values.get(name) is not None}
+    if not given:
+        return None
+    given["actions"] = tuple(MessageAction(**each.values) for each in given.get("actions", ()))
+    given["mention"] = tuple(dict.fromkeys(given.get("mention", ())))
+    content = Content(**given)
+    return content if content.used() else None
+
+
+def read_content(values: Mapping[str, Any]) -> Content | None:
+    """Read content from plain values, as in a JSON object; None if all are defaults. Raises ChannelError."""
+    read, issues = read_json(CONTENT, to_members({name: each for name, each in values.items() if each is not None}))
+    if issues.count:
+        raise ChannelError("; ".join(map(str, issues.shown[:3])), hint="see docs/messages.md for fields and limits")
+    return make_content(read.values)
+
+
+@cache
+def _names() -> tuple[str, ...]:
+    return tuple(each.name for each in CONTENT.fields)
+
+
+def with_lines(text: str, content: Content, degraded_fields: Iterable[str], *, markdown: bool) -> str:
+    """Return `text` with the fields that the product lacks as lines; `markdown` writes these as CommonMark."""
+    shown = frozenset(degraded_fields)
+    mark = symbol(content, shown)
+    lead = f"{mark} " if mark else ""
+    if "title" in shown and content.title:
+        title = f"**{escape_commonmark(content.title)}**" if markdown else content.title
+        gap = "\n\n" if markdown else "\n"
+        text = f"{lead}{title}{gap}{text}" if text.strip() and text != content.title else f"{lead}{title}"
+    elif lead:
+        text = f"{lead}{text}"
+    links = [("", content.click)] if content.click and "click" in shown else []
+    links += [(each.label, each.url) for each in content.actions] if "actions" in shown else []
+    return link_lines(text, links, markdown=markdown)
+
+
+def link_lines(text: str, links: Sequence[tuple[str, str]], *, markdown: bool) -> str:
+    """Return `text` with a line for each label and address below it."""
+    if not links:
+        return text
+    if markdown:
+        lines = [f"[{escape_commonmark(label)}](<{url}>)  " if label else f"<{url}>  " for label, url in links]
+    else:
+        lines = [f"{label}: {url}" if label else url for label, url in links]
+    return f"{text}\n\n" + "\n".join(lines)
+
+
+# Symbols of products that show neither, by type and by priority.
+_SYMBOLS = {"info": "\u2139\ufe0f", "success": "\u2705", "warning": "\u26a0\ufe0f", "failure": "\u274c"}
+_SYMBOLS_BY_PRIORITY = {4: "\u2757", 5: "\U0001f6a8"}
+
+
+def symbol(content: Content, shown: Iterable[str] = ("type", "priority")) -> str:
+    """Return the symbol of the type, else of a high priority; empty if `shown` lacks both or neither is given."""
+    names = frozenset(shown)
+    of_type = _SYMBOLS.get(content.type, "") if "type" in names else ""
+    return of_type or (_SYMBOLS_BY_PRIORITY.get(content.priority, "") if "priority" in names else "")
+
+
+def escape_commonmark(text: str) -> str:
+    """Escape the punctuation that CommonMark could read as markup."""
+    return "".join(f"\\{each}" if each in "\\`*_{}[]()#+-.!<>&~|" else each for each in text)
+
+
+# Colours of products that show one, by type, else by priority.
+_COLOURS = {"info": 0x3B82F6, "success": 0x2EB67D, "warning": 0xECB22E, "failure": 0xE01E5A}
+_COLOURS_BY_PRIORITY = {4: 0xECB22E, 5: 0xE01E5A}
+
+
+def colour(content: Content) -> int | None:
+    """Return the colour of the type, else of a high priority, as 0xRRGGBB."""
+    return _COLOURS.get(content.type) or _COLOURS_BY_PRIORITY.get(content.priority)

@@ -1,0 +1,130 @@
+"""How a channel shows what a message has besides its text: natively, as lines of the text, or not at all.
+
+Loaded for messages with content only: an adapter names its class as `module:Class`.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, final
+
+from tocsin.channels.content import Content, read_content, with_lines
+from tocsin.channels.contract import visible, within_limit
+from tocsin.channels.model import COMMONMARK, IGNORED, PLAIN, Ability, Outgoing, Part, Shown, Support, degraded
+from tocsin.core.errors import ChannelError
+from tocsin.core.text.markup import literal, render
+from tocsin.core.text.strings import split
+
+if TYPE_CHECKING:
+    from tocsin.channels.contract import OutboundAdapter
+
+# What happens to the fields that a channel does not declare.
+BASE_ABILITIES: Mapping[str, Ability] = {
+    "title": degraded("a line before the text"),
+    "priority": IGNORED,
+    "type": IGNORED,
+    "click": degraded("a line after the text"),
+    "actions": degraded("lines after the text"),
+    "mention": IGNORED,
+    "silent": IGNORED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FieldPlan:
+    """What becomes of one field of a message."""
+
+    field: str
+    support: Support
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PartPlan:
+    """One of the messages into which a text is split, with its length in the product's units."""
+
+    text: str
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class MessagePlan:
+    """What a message would become on a channel, without sending it."""
+
+    channel: str
+    target: str
+    parts: tuple[PartPlan, ...]
+    fields: tuple[FieldPlan, ...]
+
+
+class Dressing:
+    """Shows the content of messages on one channel; this class writes what it can as lines of the text."""
+
+    def __init__(self, adapter: "OutboundAdapter") -> None:
+        self.adapter = adapter
+
+    def mention(self, name: str) -> str | None:
+        """Return the product's markup for `@here`, `@channel`, `@name` or an ID; `None` if it has none."""
+        return None
+
+    def parts(self, text: str, parse_mode: str, content: Content) -> Sequence[Shown]:
+        """Return the parts of a text with `content`; what `dress` does not show becomes lines of them."""
+        shown = [name for name in content.used() if self.ability(name).support is Support.DEGRADED]
+        text = with_lines(text, content, shown, markdown=parse_mode == COMMONMARK)
+        return self.adapter.parts_of(text, parse_mode)
+
+    def dress(self, body: Any, part: Part, content: Content) -> None:
+        """Add the content to the body that the adapter made from the text of a part."""
+
+    @final
+    def fit(self, text: str, parse_mode: str, limit: int, *, splits: bool = True) -> Sequence[Shown]:
+        """Return the rendered parts of a text, whose limit differs from that of plain messages."""
+        clean, dialect, measure = visible(text), self.adapter.dialect(parse_mode), self.adapter.spec.measure
+        if dialect is not None and parse_mode in {COMMONMARK, PLAIN}:
+            dialect.limit = limit
+            return (literal if parse_mode == PLAIN else render)(clean, dialect)
+        pieces = split(clean, limit, measure) if splits else [within_limit(clean, limit, measure)]
+        return [(piece, ()) for piece in pieces]
+
+    @final
+    def ability(self, field: str) -> Ability:
+        """Return how the channel shows a field."""
+        return self.adapter.spec.abilities.get(field) or BASE_ABILITIES[field]
+
+    @final
+    def read(self, values: Mapping[str, Any]) -> Content | None:
+        """Read the content of a message; raise ChannelError for an invalid field, and for one the channel refuses."""
+        content = read_content(values)
+        for name in content.used() if content else ():
+            ability, label = self.ability(name), self.adapter.spec.label
+            if ability.support is Support.REFUSED:
+                raise ChannelError(f"{label} cannot send a message with {name}", hint=ability.note or f"omit {name}")
+        return content
+
+    @final
+    def ignored(self, content: Content) -> list[str]:
+        """Return the fields and mentions that the product lacks."""
+        return [f"{each.field} {each.note}".strip() for each in self._fields(content) if _is_ignored(each)]
+
+    @final
+    def plan(self, outgoing: Outgoing) -> MessagePlan:
+        """Return what a message would become; raises like `OutboundAdapter.check`."""
+        target, shown = self.adapter.check(outgoing)
+        parts = tuple(PartPlan(text, self.adapter.spec.measure(text)) for text, _ in shown)
+        content = self.read(outgoing.content)
+        fields = tuple(self._fields(content)) if content else ()
+        return MessagePlan(self.adapter.spec.kind, target, parts, fields)
+
+    def _fields(self, content: Content) -> Iterator[FieldPlan]:
+        for name in content.used():
+            ability = self.ability(name)
+            if name == "mention" and ability.support is not Support.IGNORED:
+                lacking = [each for each in content.mention if self.mention(each) is None]
+                if lacking:
+                    yield FieldPlan(name, Support.IGNORED, ", ".join(lacking))
+                if len(lacking) == len(content.mention):
+                    continue
+            yield FieldPlan(name, ability.support, ability.note)
+
+
+def _is_ignored(each: FieldPlan) -> bool:
+    return each.support is Support.IGNORED

@@ -1,0 +1,198 @@
+"""A message on its way, its outcome, and a channel as data."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from tocsin.core.config.variables import MAX_PARTS, Variable
+from tocsin.core.errors import FailureKind, RemoteError
+from tocsin.core.text.measures import Measure, code_points
+from tocsin.core.time.ratelimit import Rate
+
+if TYPE_CHECKING:
+    from tocsin.channels.content import Content
+    from tocsin.core.http.transport import Transport
+    from tocsin.core.time.clock import Clock
+
+# A parse mode of every channel: Markdown as models and people write it, rendered as well as the product allows.
+COMMONMARK = "commonmark"
+# A parse mode of every channel: text without markup, such as the output of a command.
+PLAIN = "plain"
+
+# The formats of every caller, and their parse modes; `native` is the channel's default.
+FORMATS = {"plain": PLAIN, "markdown": COMMONMARK, "native": ""}
+# A message that is only text.
+NO_CONTENT: Mapping[str, Any] = MappingProxyType({})
+
+# The text of a part, and its `markup`.
+Shown = tuple[str, tuple[Any, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class SendResult:
+    """The outcome of one message."""
+
+    ok: bool
+    channel: str
+    target: str  # empty for connection tests
+    message: str = ""  # delivery note, on success
+    error: str = ""  # reason and remedy, on failure
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the five fields by name, 20 times as fast as dataclasses.asdict."""
+        return {
+            "ok": self.ok,
+            "channel": self.channel,
+            "target": self.target,
+            "message": self.message,
+            "error": self.error,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """One message to one target, as requested by the caller."""
+
+    target: str
+    text: str
+    key: str = ""  # the same for every attempt, so that a provider can recognise repeats
+    # One of the channel's `parse_modes`, `COMMONMARK` or `PLAIN`; empty is the channel's default.
+    parse_mode: str = ""
+    parts_sent: int = 0  # parts that an earlier attempt sent, which are not sent again
+    parts_total: int = 0
+    extra: Mapping[str, Any] = field(default_factory=dict)  # specific to the channel: a reply, buttons
+    # Title, urgency, link, buttons and mentions, by the names of docs/messages.md, as in JSON.
+    content: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a message within the provider's limit; its target is valid."""
+
+    target: str
+    text: str
+    key: str
+    parse_mode: str = ""
+    markup: tuple[Any, ...] = ()  # the ranges of a channel that formats by ranges of the text
+    extra: Mapping[str, Any] = field(default_factory=dict)  # of the whole message; buttons belong to its last part
+    first: bool = True
+    last: bool = True
+    content: "Content | None" = None  # of the whole message: its title belongs to the first part, buttons to the last
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """A send result and the facts behind it, for the queue, metrics and the audit log."""
+
+    result: SendResult
+    parts_sent: int = 0
+    parts_total: int = 0
+    attempts: int = 0
+    duration_ms: int = 0
+    failure: RemoteError | None = None
+    delivery: str = ""  # the ID of its record, if there is one
+    provider_id: str = ""  # of the first part; the result's note also says how many parts there are
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """How often one direct send retries, and how long it waits at most; the durable queue has its own schedule."""
+
+    transient: int = 0  # retries after a failure that certainly delivered nothing
+    rate_limited: int = 1  # retries after "too many requests"
+    longest_wait_s: float = 30.0
+
+    def wait_s(self, failure: RemoteError, tries: int) -> float | None:
+        """Return the wait after `tries` attempts, or `None` to give up."""
+        allowed = {FailureKind.TRANSIENT: self.transient, FailureKind.RATE_LIMITED: self.rate_limited}
+        if tries > allowed.get(failure.kind, 0):
+            return None
+        if failure.retry_after_s is not None:
+            return failure.retry_after_s if failure.retry_after_s <= self.longest_wait_s else None
+        # random costs 1 ms to import and a send that works never waits.
+        from random import uniform
+
+        return float(2 ** (tries - 1)) * uniform(1.0, 1.25)  # noqa: S311  # 1, 2, 4 s and jitter: docs/facts/calls.md
+
+
+class Support(StrEnum):
+    """How a channel shows a field."""
+
+    NATIVE = "native"
+    DEGRADED = "degraded"
+    IGNORED = "ignored"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Ability:
+    """How a channel shows one field of a message."""
+
+    support: Support
+    note: str = ""  # how it is degraded, or the limit
+    limit: int | None = None  # the unit is that of the field: characters of a title, number of actions
+
+
+def native(note: str = "", limit: int | None = None) -> Ability:
+    """Return the ability of a channel whose product has the field."""
+    return Ability(Support.NATIVE, note, limit)
+
+
+def degraded(note: str) -> Ability:
+    """Return the ability of a channel that shows the field by other means."""
+    return Ability(Support.DEGRADED, note)
+
+
+IGNORED = Ability(Support.IGNORED)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)  # what a start does not need costs it 0.2 ms
+class ChannelSpec:
+    """A channel as data, read by command line, API, docs, settings and tests."""
+
+    kind: str
+    label: str
+    product: str
+    aliases: tuple[str, ...] = ()
+    secrets: tuple[Variable[Any], ...] = ()
+    options: tuple[Variable[Any], ...] = ()
+    receiving: tuple[Variable[Any], ...] = ()  # settings of the inbound side; never `required`
+    proof: Variable[Any] | None = None  # of `receiving`: without it every webhook call is rejected
+    target_format: str = ""
+    max_length: int | None = None  # in units of `measure`; None is no limit
+    chunk_at: int | None = None  # texts are split at this length; None is never
+    measure: Measure = code_points
+    parse_modes: tuple[str, ...] = ()
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+    inbound: tuple[str, ...] = ()  # of: polling, webhook
+    conversation: bool = False  # its receiver is a ConversationAdapter, so that the bot can use it
+    # The rates of the durable queue: per target, per group, per account.
+    target_rate: Rate | None = None
+    group_rate: Rate | None = None
+    group_prefix: str = ""  # the prefix of targets that are groups
+    account_rate: Rate | None = None
+    recognises_repeats: bool = False  # the provider drops a second message with the same key
+    at_most_once: bool = False  # the default policy loses a message rather than sending it twice
+    # How the channel shows the fields of a message, by name; what is missing is done by the base class.
+    abilities: Mapping[str, Ability] = field(default_factory=dict)
+    platform: str = ""  # the only platform identifier it runs on
+    platform_variable: Variable[str] | None = None  # overrides the detected platform, for tests
+    send_timeout_s: float = 60.0  # one attempt at one part, over the whole call
+    test_timeout_s: float = 30.0
+
+    @property
+    def variables(self) -> tuple[Variable[Any], ...]:
+        """All settings of the channel."""
+        return (*self.secrets, *self.options, *self.receiving)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Tools:
+    """The dependencies of every adapter, which tests replace."""
+
+    http: "Transport"
+    clock: "Clock"
+    redact: Callable[[str], str] | None = None  # masks every secret of the program, not only the channel's
+    max_parts: int = MAX_PARTS.default

@@ -1,0 +1,100 @@
+"""The options of `send`, `notify` and `publish` that say more than a text: title, priority, buttons and others."""
+
+import argparse
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from tocsin.channels.model import FORMATS
+from tocsin.core.errors import TocsinError
+from tocsin.core.records.as_json import to_json
+from tocsin.core.text.strings import number_of
+from tocsin.terminal.output import DONE, FAILED, Console
+from tocsin.terminal.text import readable
+
+if TYPE_CHECKING:
+    from tocsin.channels.dressing import MessagePlan
+
+PRIORITIES = ("min", "low", "default", "high", "urgent")
+TYPES = ("info", "success", "warning", "failure")
+
+
+def add_contents(parser: argparse.ArgumentParser, *, planned: bool = True) -> None:
+    """Add the options, for `read_contents` and `parse_mode_of`; with `planned`, also `--dry-run`."""
+    group = parser.add_argument_group("title, urgency and links")
+    group.add_argument("--title", "--subject", type=_line, metavar="LINE", help="title, subject or first line")
+    group.add_argument("--priority", metavar="1-5", help=f"1 to 5, or {', '.join(PRIORITIES)}")
+    group.add_argument("--type", choices=TYPES, help="colour and symbol of the message")
+    group.add_argument("--click", metavar="URL", help="address that the message is about")
+    group.add_argument(
+        "--action", action="append", default=[], type=_action, metavar="view,LABEL,URL", help="button; repeatable"
+    )
+    group.add_argument(
+        "--mention", action="append", default=[], metavar="WHO", help="@here, @channel, @name or an ID; repeatable"
+    )
+    group.add_argument("--silent", action="store_true", help="deliver without a sound")
+    group.add_argument("--format", metavar="FORMAT", help=f"{', '.join(FORMATS)}, or a parse mode of the channel")
+    if planned:
+        group.add_argument("--dry-run", action="store_true", help="show what would be sent, and send nothing")
+
+
+def read_contents(arguments: argparse.Namespace) -> Mapping[str, Any]:
+    """Return the content that the options give, as a message takes it."""
+    given: dict[str, Any] = {
+        name: getattr(arguments, name)
+        for name in ("title", "type", "click", "mention", "silent")
+        if getattr(arguments, name)
+    }
+    if arguments.priority:
+        given["priority"] = int(arguments.priority) if arguments.priority.isdecimal() else arguments.priority
+    if arguments.action:
+        given["actions"] = arguments.action
+    return given
+
+
+def parse_mode_of(arguments: argparse.Namespace) -> str:
+    """Return the parse mode that `--format` gives."""
+    given = arguments.format or ""
+    return FORMATS.get(given, given)
+
+
+def show_plans(
+    out: Console, plans: "list[tuple[str, str, MessagePlan | TocsinError]]", label: Callable[[str], str]
+) -> int:
+    """Print what a message would become for each target; return the exit code."""
+    ok = not any(isinstance(plan, TocsinError) for _, _, plan in plans)
+    if out.as_json:
+        out.document([_as_json(*each) for each in plans])
+        return DONE if ok else FAILED
+    for channel, target, plan in plans:
+        if isinstance(plan, TocsinError):
+            out.error(f"{label(channel)} {target}: {plan.in_result()}")
+            continue
+        count = len(plan.parts)
+        out.line(f"{label(plan.channel)} {plan.target}: {number_of(count, 'message')}")
+        for field in plan.fields:
+            out.line(f"  {field.field}: {field.support}{f' ({field.note})' if field.note else ''}")
+        for part in plan.parts:
+            for line in part.text.split("\n"):
+                out.line(f"  | {line}")
+    return DONE if ok else FAILED
+
+
+def _as_json(channel: str, target: str, plan: "MessagePlan | TocsinError") -> dict[str, Any]:
+    if isinstance(plan, TocsinError):
+        return {"channel": channel, "target": target, "parts": [], "fields": [], "error": plan.in_result()}
+    return {**to_json(plan), "error": ""}
+
+
+def _line(text: str) -> str:
+    line = readable(text).strip()
+    if not line or not line.isprintable():
+        raise argparse.ArgumentTypeError("must be one line of printable characters")
+    return line
+
+
+def _action(text: str) -> dict[str, str]:
+    kind, _, rest = readable(text).partition(",")
+    label, _, url = rest.partition(",")
+    if kind != "view" or not label.strip() or not url:
+        raise argparse.ArgumentTypeError("must be view,LABEL,URL")
+    return {"action": kind, "label": label.strip(), "url": url.strip()}

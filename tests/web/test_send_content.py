@@ -1,0 +1,120 @@
+"""POST /send with title, urgency, links and mentions, and to a profile (docs/messages.md)."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.web.asgi_client import Answer
+from tests.web.conftest import GOOD, Gateway, MakeGateway, accepted
+from tests.web.test_send import FIELDS, check_problem
+
+from tocsin.core.http.transport import HttpResponse
+
+FULL = GOOD | {"title": "web1", "priority": "high", "type": "warning", "mention": "@here"}
+ASYNC = ("Prefer", "respond-async")
+REFUSED = HttpResponse(200, {}, b'{"ok": false, "error": "not_in_channel"}')
+
+
+def profiles(folder: Path, *targets: str) -> None:
+    """Write the profile `oncall` with targets on Slack."""
+    entries = "".join(f'  - {{channel: slack, target: "{target}"}}\n' for target in targets)
+    (folder / "profiles.yaml").write_text(f"oncall:\n{entries}")
+
+
+def wire(gateway: Gateway) -> list[dict[str, Any]]:
+    return [json.loads(sent.body) for sent in gateway.transport.sent]
+
+
+def errors(answer: Answer) -> dict[str, str]:
+    return {each["pointer"]: each["code"] for each in check_problem(answer, 422, "validation-failed")["errors"]}
+
+
+async def test_a_message_with_fields_answers_like_a_plain_one_and_the_product_gets_them(gateway: Gateway):
+    answer = await gateway.client.send(FULL)
+    assert (answer.status, list(answer.json())) == (200, FIELDS)
+    [body] = wire(gateway)
+    assert body["blocks"][0]["text"]["text"] == "❗ web1"
+    assert body["attachments"][0]["color"] == "#ECB22E"
+
+
+async def test_each_wrong_field_is_pointed_at(gateway: Gateway):
+    bad = GOOD | {"title": "a\nb", "priority": 9, "actions": [{"label": "x"}], "click": "ftp://x", "loud": True}
+    assert set(errors(await gateway.client.send(bad))) == {
+        "#/title",
+        "#/priority",
+        "#/actions/0/url",
+        "#/click",
+        "#/loud",
+    }
+    assert gateway.transport.sent == []
+
+
+@pytest.mark.parametrize(("name", "given", "wrapped"), [("format", "plain", False), ("parse_mode", "mrkdwn", None)])
+async def test_the_format_of_a_text_has_two_names(gateway: Gateway, name: str, given: str, wrapped: bool | None):
+    assert (await gateway.client.send(GOOD | {name: given})).status == 200
+    assert wire(gateway)[0].get("mrkdwn") is wrapped
+
+
+async def test_a_queued_message_keeps_its_fields_and_shows_them(gateway: Gateway):
+    answer = await gateway.client.send(FULL, ASYNC)
+    assert answer.status == 202
+    shown = (await gateway.client.get(f"/deliveries/{answer.json()['id']}")).json()
+    assert shown["content"] == {"title": "web1", "priority": 4, "type": "warning", "mention": ["@here"]}
+
+
+async def test_a_failed_direct_send_is_recorded_with_its_fields_so_that_a_replay_sends_them(gateway: Gateway):
+    gateway.transport.script = [REFUSED]
+    assert (await gateway.client.send(FULL | {"format": "plain"})).status == 422
+    [kept] = (await gateway.client.get("/deliveries")).json()["items"]
+    delivery = await gateway.app.outbox.get(kept["id"])
+    assert (delivery.content["title"], delivery.parse_mode) == ("web1", "plain")
+
+
+async def test_a_repeated_key_with_another_title_is_a_conflict(make_gateway: MakeGateway):
+    gateway, key = make_gateway(), ("Idempotency-Key", "k1")
+    gateway.transport.script = [accepted(), accepted()]
+    assert (await gateway.client.send(FULL, key)).status == 200
+    assert (await gateway.client.send(FULL, key)).header("idempotent-replayed") == "true"
+    check_problem(await gateway.client.send(FULL | {"title": "web2"}, key), 422, "idempotency-key-reused")
+    assert len(gateway.transport.sent) == 1
+
+
+# --- to a profile
+
+
+async def test_a_profile_answers_with_a_result_per_target(gateway: Gateway, tmp_path: Path):
+    profiles(tmp_path, "#ops", "#dev")
+    gateway.transport.script = [accepted(), accepted()]
+    answer = await gateway.client.send({"profile": "oncall", "message": "hello", "title": "web1"})
+    document = answer.json()
+    assert (answer.status, document["ok"], document["profile"]) == (200, True, "oncall")
+    assert [list(each) for each in document["results"]] == [FIELDS, FIELDS]
+    assert [body["blocks"][0]["text"]["text"] for body in wire(gateway)] == ["web1", "web1"]
+
+
+@pytest.mark.parametrize(("script", "status"), [([accepted(), REFUSED], 207), ([REFUSED, REFUSED], 422)])
+async def test_the_status_says_what_became_of_the_targets(
+    gateway: Gateway, tmp_path: Path, script: list[HttpResponse], status: int
+):
+    profiles(tmp_path, "#ops", "#dev")
+    gateway.transport.script = list(script)
+    answer = await gateway.client.send({"profile": "oncall", "message": "hello"})
+    assert (answer.status, answer.json()["ok"]) == (status, False)
+
+
+async def test_a_profile_is_queued_for_each_target_once_per_key(gateway: Gateway, tmp_path: Path):
+    profiles(tmp_path, "#ops", "#dev")
+    body = {"profile": "oncall", "message": "hello"}
+    first = await gateway.client.send(body, ASYNC, ("Idempotency-Key", "k1"))
+    again = await gateway.client.send(body, ASYNC, ("Idempotency-Key", "k1"))
+    assert first.status == again.status == 202
+    assert first.json() == again.json()
+    assert len((await gateway.client.get("/deliveries")).json()["items"]) == 2
+
+
+async def test_an_unknown_profile_is_not_found_and_a_profile_with_a_channel_is_refused(gateway: Gateway):
+    check_problem(await gateway.client.send({"profile": "nobody", "message": "hello"}), 404, "not-found")
+    assert errors(await gateway.client.send({"profile": "oncall", "channel": "slack", "message": "x"})) == {
+        "#/channel": "unknown-key"
+    }
